@@ -78,10 +78,10 @@ def _changed_files(log: Log, digest_of: DigestOf, reports: Sequence[Report]) -> 
         report = report_of(event)
         if present == expected or (report is not None and is_vouched_for(report, present, reports)):
             continue
-        what = "is gone" if present is None else "is not what it was then"
+        what = "is gone" if present is None else "has changed since"
         code = "evidence_changed" if event.type == "verdict.given" else "approved_file_changed"
         yield audit_finding(
-            code, path, 0, f"{event.type} of {log.packet} at {event.at} rests on this file, which {what}"
+            code, path, 0, f"{event.type} of {log.packet} at {event.at} relies on this file, which {what}"
         )
 
 
@@ -92,10 +92,10 @@ def _evidence_faults(log: Log) -> Iterator[Problem]:
             if row["result"] != "met" or not row.get("command"):
                 continue
             if "exit_code" not in row:
-                message = f"{criterion!r} is called met by a command whose exit code is not recorded"
+                message = f"{criterion!r} is marked as met by a command whose exit code is not recorded"
                 yield _of_rule(EvidenceExitCodeMissing, event.path, message)
             if nothing := ran_nothing(str(row.get("log_tail", ""))):
-                message = f"{criterion!r} is called met, but the log says {nothing!r}"
+                message = f"{criterion!r} is marked as met, but the log says {nothing!r}"
                 yield _of_rule(EvidenceRanNothing, event.path, message)
 
 
@@ -107,7 +107,7 @@ def _zombies(state: PacketState) -> Iterator[Problem]:
     if unfinished(state.lane):
         return
     for run in state.open_runs:
-        message = f"the run {run.run} was never closed, and {state.packet} is {state.lane}"
+        message = f"the run {run.run} was never closed, although {state.packet} is {state.lane}"
         yield audit_finding("run_zombie", run.linked.path, 1, message)
 
 

@@ -133,11 +133,11 @@ def obstacles(facts: AuditFacts, packet: PacketFacts) -> list[str]:
 def _obstacles(facts: AuditFacts, packet: PacketFacts) -> Iterator[str]:
     state = packet.state
     if not packet.lane:
-        yield "It has no log, so no gate lets it pass: workpacket adopt."
+        yield "It has no log, so it cannot pass a gate: workpacket adopt."
         return
     if state.forked:
         moves = " and ".join(f"{move.type} by {move.actor.id} at {move.at}" for move in state.latest_moves)
-        yield f"It was moved on two branches: {moves}. A person has to settle it."
+        yield f"It was moved on two branches: {moves}. A person must settle it."
     if packet.lane == "BLOCKED" and state.latest_moves:
         move = state.latest_moves[-1]
         yield f"Blocked by {move.actor.id} since {move.at}: {move.text('reason') or 'no reason given'}"
@@ -147,11 +147,11 @@ def _obstacles(facts: AuditFacts, packet: PacketFacts) -> Iterator[str]:
     yield from _waits_for(facts, packet)
     if packet.lane == "IN_PROGRESS" and not lease_held(state, facts.now):
         holder = f", last held by {state.lease.holder}" if state.lease is not None and state.lease.holder else ""
-        yield f"Nobody holds it: the lease has ended or was given back{holder}."
+        yield f"It has no holder: the lease has ended or was released{holder}."
     if packet.lane == "STUB" and packet.refinement is None:
         yield "There is no technical refinement yet."
     elif packet.lane == "STUB" and not any(_yes(facts, packet)):
-        yield "Nobody has signed its refinement."
+        yield "Its refinement is not signed."
 
 
 def _waits_for(facts: AuditFacts, packet: PacketFacts) -> Iterator[str]:
@@ -161,7 +161,7 @@ def _waits_for(facts: AuditFacts, packet: PacketFacts) -> Iterator[str]:
         other = facts.packets.get(name)
         lane = other.lane if other is not None else ""
         if lane not in facts.policy.satisfied_by:
-            yield f"It waits for {name}, which is {lane or 'known to nobody'}."
+            yield f"It waits for {name}, which is {lane or 'unknown'}."
 
 
 def _yes(facts: AuditFacts, packet: PacketFacts) -> Iterator[bool]:
@@ -210,7 +210,7 @@ def _changed_requirements(packet: PacketFacts, traced: Trace) -> Iterator[Proble
     """Once the work is validated, it was right for its version: that the specification moved on is another question."""
     for anchor in traced.anchors if packet.lane != "VALIDATED" else ():
         if anchor.state == "changed":
-            message = f"{anchor.name or 'the passage'} is not what was refined: {anchor.why}"
+            message = f"{anchor.name or 'the passage'} has changed since the refinement: {anchor.why}"
             yield audit_finding("requirement_changed", packet.refinement_path, anchor.line, message)
 
 
@@ -225,7 +225,7 @@ def _unproved(packet: PacketFacts, traced: Trace, lanes: LaneTable) -> Iterator[
                 message = f"DONE_MEANS {criterion.number}, {criterion.text[:100]!r}: {each.suspect}"
                 yield audit_finding("proof_changed", packet.packet_path, criterion.line, message)
     for stray in traced.strays:
-        message = f"evidence for {stray.criterion[:100]!r}, which is no line of DONE_MEANS"
+        message = f"evidence for {stray.criterion[:100]!r}, which is not a line of DONE_MEANS"
         yield audit_finding("evidence_without_criterion", stray.source, stray.line, message)
 
 
@@ -240,14 +240,14 @@ def _containment(traced: Trace) -> Iterator[Problem]:
 def _target_doubts(commit: TracedCommit) -> Iterator[Problem]:
     yield from _on_target(commit)
     if commit.seen is not None and datetime.fromisoformat(commit.seen.at) > _instant(commit.event.at) + _SKEW:
-        message = f"it was recorded at {commit.event.at} that {commit.id[:12]} holds it, a commit of {commit.seen.at}"
+        message = f"{commit.id[:12]}, a commit of {commit.seen.at}, was recorded at {commit.event.at} as containing it"
         yield audit_finding("containment_too_early", commit.event.path, 1, message)
 
 
 def _on_target(commit: TracedCommit) -> Iterator[Problem]:
     target = commit.event.text("target") or "the target branch"
     if commit.seen is None:
-        message = f"{commit.id[:12]}, recorded as merged into {target}, is no commit of this clone"
+        message = f"{commit.id[:12]}, recorded as merged into {target}, is not a commit in this clone"
         yield audit_finding("commit_not_on_target", commit.event.path, 1, message)
     elif not commit.seen.on_target:
         message = f"{commit.id[:12]}, recorded as merged into {target}, is not on it"
@@ -289,7 +289,7 @@ def uncovered_findings(facts: AuditFacts, left: Sequence[Requirement]) -> list[P
         return []
     path = facts.specification.path
     return [
-        audit_finding("requirement_without_packet", path, one.first, f"no packet rests on {one.title!r}")
+        audit_finding("requirement_without_packet", path, one.first, f"no packet is based on {one.title!r}")
         for one in left
     ]
 
@@ -414,11 +414,15 @@ def _gaps(
     decisions = [decision for name in facts.packets for decision in facts.decisions.get(name, ())]
     anchors = [anchor for name in live for anchor in traces[name].anchors]
     return [
-        Gap("Requirements on which a packet rests", len(required) - len(left), len(required)),
-        Gap("Packets that rest on a requirement", sum(bool(traces[name].anchors) for name in working), len(working)),
-        Gap("Anchors that say what was refined", sum(one.state in {"holds", "moved"} for one in anchors), len(anchors)),
+        Gap("Requirements with a packet", len(required) - len(left), len(required)),
+        Gap("Packets with a requirement", sum(bool(traces[name].anchors) for name in working), len(working)),
+        Gap(
+            "Anchors that still match the specification",
+            sum(one.state in {"holds", "moved"} for one in anchors),
+            len(anchors),
+        ),
         Gap("Criteria of all packets with evidence", sum(one.proved for one in criteria), len(criteria)),
         Gap("Criteria of finished work with evidence", sum(one.proved for one in asked), len(asked)),
-        Gap("Signed decisions that hold", sum(not one.refusals for one in decisions), len(decisions)),
+        Gap("Valid signed decisions", sum(not one.refusals for one in decisions), len(decisions)),
         Gap("Packets with a log", sum(bool(packet.lane) for packet in facts.packets.values()), len(facts.packets)),
     ]

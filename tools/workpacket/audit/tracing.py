@@ -78,7 +78,7 @@ def _anchor(name: str, anchor: AnchorSummary, summary: RefinementSummary, source
         return Anchor(name, source.path, *window, "holds", line)
     found = _found_elsewhere(anchor, source)
     if found is not None:
-        return Anchor(name, source.path, *found, "moved", line, f"it stands in lines {found[0]} to {found[1]} now")
+        return Anchor(name, source.path, *found, "moved", line, f"it is now on lines {found[0]} to {found[1]}")
     return Anchor(name, source.path, *window, "changed", line, problem)
 
 

@@ -19,7 +19,7 @@ _BAR = "| "
 
 def render_file(path: str, data: bytes, style: Style = PLAIN) -> str:
     """The whole file."""
-    lines = [style.paint(f"--- {escape(path)} ({len(data)} bytes), all of it:", "path")]
+    lines = [style.paint(f"--- {escape(path)} ({len(data)} bytes), in full:", "path")]
     lines += [f"{_BAR}{line}" for line in _lines(data)]
     return "\n".join(lines) + "\n"
 
@@ -27,9 +27,9 @@ def render_file(path: str, data: bytes, style: Style = PLAIN) -> str:
 def render_changes(path: str, before: bytes, after: bytes, since: str, style: Style = PLAIN) -> str:
     """What is different since the version `before`; `since` says which one that is."""
     if before == after:
-        return f"--- {escape(path)}: the same bytes as {since}\n"
+        return f"--- {escape(path)}: unchanged since {since}\n"
     changed = difflib.unified_diff(_lines(before), _lines(after), "before", "now", lineterm="", n=3)
-    lines = [style.paint(f"--- {escape(path)}: what has changed since {since}:", "path")]
+    lines = [style.paint(f"--- {escape(path)}: changes since {since}:", "path")]
     for line in list(changed)[2:]:
         painted = style.paint(line, "added" if line.startswith("+") else "removed")
         lines.append(_BAR + (painted if line.startswith(("+", "-")) else line))

@@ -35,7 +35,7 @@ def board_chart(points: Sequence[Point], order: Sequence[str]) -> str:
     areas = [_area(points, drawn, position, highest, order) for position in range(len(drawn))]
     same_day = points[0].at[:10] == points[-1].at[:10]
     first, last = (point.at[:16].replace("T", " ") if same_day else point.at[:10] for point in (points[0], points[-1]))
-    label = f"Packets by lane from {first} to {last}; the table below holds the numbers."
+    label = f"Packets by lane from {first} to {last}; the table below has the numbers."
     return "".join(
         (
             f'<svg class="chart" viewBox="0 0 {WIDTH} {HEIGHT + BOTTOM}" role="img" aria-label="{html_escape(label)}">',
@@ -151,7 +151,7 @@ def _as_of(audit: Audit) -> str:
 
 
 def _navigation() -> str:
-    parts = {"verdict": "Is anything wrong?", "progress": "How far it is", "packets": "Packets", "notes": "Notes"}
+    parts = {"verdict": "Is anything wrong?", "progress": "Progress", "packets": "Packets", "notes": "Notes"}
     items = "".join(f'<li><a href="#{place}">{name}</a></li>' for place, name in parts.items())
     return f'<nav aria-label="Parts of the report"><ul>{items}</ul></nav>\n'
 
@@ -193,7 +193,7 @@ def _matter(matter: AuditFinding) -> str:
 
 
 def _progress(audit: Audit) -> Iterator[str]:
-    yield '<section id="progress" aria-labelledby="progress-title">\n<h2 id="progress-title">How far it is</h2>\n'
+    yield '<section id="progress" aria-labelledby="progress-title">\n<h2 id="progress-title">Progress</h2>\n'
     lanes = lanes_of(audit)
     yield '<ul class="lanes">'
     yield from (f'<li class="lane-{lane}"><b>{count}</b> {lane}</li>' for lane, count in lanes)

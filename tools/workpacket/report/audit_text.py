@@ -134,7 +134,7 @@ def _markdown(audit: Audit, reasons: Mapping[str, Reason]) -> Iterator[str]:
         yield ""
     yield from ("", "## How far it is", "", "| What | Done | Of |", "|---|---:|---:|")
     yield from (f"| {gap.name} | {gap.done} | {gap.of} |" for gap in audit.gaps)
-    yield from ("", "## Packets", "", "| Packet | Lane | Title | Why it does not go on |", "|---|---|---|---|")
+    yield from ("", "## Packets", "", "| Packet | Lane | Title | Why it is waiting |", "|---|---|---|---|")
     for name in sorted(facts.packets):
         packet = facts.packets[name]
         reason = " ".join(audit.obstacles[name])

@@ -64,7 +64,7 @@ def _cut_message(cut: Iterable[Problem]) -> str:
     severities = [finding.severity for finding in cut]
     counts = ((severity, severities.count(severity)) for severity in SEVERITIES)
     missing = ", ".join(counted(count, severity) for severity, count in counts if count)
-    return f"{missing} more than GitHub shows as annotations of one step; the log of this step lists them all"
+    return f"{missing} more than GitHub shows as annotations for one step; the step's log lists them all"
 
 
 def _annotation(finding: Problem) -> str:
@@ -136,7 +136,7 @@ def render_junit(outcome: CheckOutcome, reasons: Mapping[str, Reason]) -> str:
 
 def _cases(outcome: CheckOutcome, reasons: Mapping[str, Reason]) -> Iterator[_Case]:
     if not outcome.files:
-        nothing = Problem("nothing_to_check", "no file was checked")
+        nothing = Problem("nothing_to_check", "no files were checked")
         yield _Case(REPOSITORY, "run", "error", (nothing,), ())
     unreadable = {code for code, reason in reasons.items() if reason.exit_code == exits.ENVIRONMENT}
     groups = by_file(outcome.findings)

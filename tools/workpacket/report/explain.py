@@ -30,7 +30,7 @@ _FIXES = {
 }
 # Only what is found in a file can be fixed there, or ignored: a refusal or a missing program can not.
 _ABOUT_DOCUMENTS: frozenset[Family] = frozenset({"reading", "text", "document", "cross-file", "approval", "integrity"})
-_BY_ITSELF = {"never": "no", "with_backoff": "yes, after a pause", "after_confirm": "after a person has said yes"}
+_BY_ITSELF = {"never": "no", "with_backoff": "yes, after a pause", "after_confirm": "after a person confirms"}
 _READABLE = 100  # longer lines of prose are hard to follow, however wide the terminal is
 
 
@@ -64,7 +64,7 @@ def facts_of(reason: Reason) -> list[tuple[str, str]]:
         facts.append(("fix", _FIXES[reason.fix]))
         facts.append(("ignore", "with a written reason in the policy" if reason.ignorable else "never"))
     if isinstance(reason, StopReason):
-        facts += [("stop family", reason.stops), ("goes on by itself", _BY_ITSELF[reason.auto_resume])]
+        facts += [("stop family", reason.stops), ("continues automatically", _BY_ITSELF[reason.auto_resume])]
     if reason.aliases:
         facts.append(("earlier names", ", ".join(reason.aliases)))
     return facts
@@ -78,7 +78,7 @@ _INTRODUCTION = (
     "# Reason codes",
     "",
     "Every message that asks for an action carries one of these codes; `workpacket explain CODE` shows the same text.",
-    "This page is made from the registry of the package: change the code there, not here.",
+    "This page is generated from the registry in the package: change the text there, not here.",
 )
 
 

@@ -19,11 +19,11 @@ from workpacket.value import Value, replace
 Standing = Literal["live", "stale", "blocked", "ended", "not begun", "open"]
 
 _MEANING = {
-    "live": "a process is at work",
-    "stale": "its process is gone",
+    "live": "a process is running",
+    "stale": "its process has ended",
     "blocked": "it stopped",
     "ended": "its link was not closed",
-    "not begun": "its link was made, and it never began",
+    "not begun": "it was linked but never started",
     "open": "its store is not here",
 }
 
@@ -224,4 +224,4 @@ def render_task(id_: str, said: Sequence[str], task: str, command: str) -> str:
 
 
 def render_refusal(id_: str, code: str, message: str) -> str:
-    return f"{escape(id_)} does not go on: {escape(message)} ({code})\n"
+    return f"{escape(id_)} cannot continue: {escape(message)} ({code})\n"

@@ -92,8 +92,8 @@ def _invocation(outcome: CheckOutcome, exit_code: int, cut: int, limit: int) -> 
     if cut:
         total = cut + limit
         text = (
-            f"{cut} of {total} findings are not in this file: code scanning shows {limit} a run. "
-            "The gravest were kept; run 'workpacket check' for all of them."
+            f"{cut} of {total} findings are not in this file: code scanning shows {limit} per run. The most severe "
+            "were kept; run 'workpacket check' for all of them."
         )
         notifications.append(_notification("warning", text))
     return {
@@ -167,7 +167,7 @@ def _fix(finding: Problem) -> dict[str, Json] | None:
     fix = finding.fix
     if fix is None or not fix.edits or any(without_surrogates(edit.text) != edit.text for edit in fix.edits):
         return None
-    safety = "safe" if fix.safe else "unsafe: a person should look it over"
+    safety = "safe" if fix.safe else "unsafe: a person should review it"
     return {
         "description": {"text": f"{escape(fix.title) or 'Fix'} ({safety})"},
         "artifactChanges": [
