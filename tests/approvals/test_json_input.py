@@ -20,7 +20,7 @@ def test_plain_json_is_loaded() -> None:
 
 def test_a_key_twice_is_refused_at_any_depth() -> None:
     code, message = refused(b'{"a":{"b":1,"c":2,"b":1}}')
-    assert (code, message) == ("approval_duplicate_key", "the key 'b' stands twice in one object")
+    assert (code, message) == ("approval_duplicate_key", "the key 'b' appears twice in one object")
 
 
 def test_two_spellings_of_one_key_are_the_same_key() -> None:

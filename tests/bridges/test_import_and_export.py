@@ -200,11 +200,11 @@ def test_an_invalid_line_is_named_with_line_and_column_and_nothing_is_taken_over
         ("session", artifact(kind="sometimes"), "`kind` must be periodic, event_triggered"),
         ("session", b'{"schema_version": 1, "kind": "periodic"}', "`session_id` is missing"),
         ("session", b'{"a": 1, "a": 2}', "file:1:10"),
-        ("batch", b"tasks: []\n", "here is no mapping `checkpoint`"),
+        ("batch", b"tasks: []\n", "the mapping `checkpoint` is missing"),
         ("batch", BATCH.replace(b"  branch: main", b"  branch: [main"), "file:"),
         ("batch", BATCH.replace(b"    completed:\n      - T001", b"    completed: 7"), "file:10:"),
         ("batch", b"a: 1\na: 2\n", "file:2:1"),
-        ("role", b"# a note\n", "here is no front matter"),
+        ("role", b"# a note\n", "there is no front matter"),
         ("role", ROLE.replace(b'team: "build"\n', b""), "the checkpoint lacks team (role_key_missing)"),
         ("role", ROLE.replace(b'"build"', b'""'), "the checkpoint lacks team"),
         ("role", ROLE.replace(b"run: 7", b"feature: x"), "file:11:1"),
@@ -274,7 +274,7 @@ def test_of_several_files_one_has_to_be_named(place: Place) -> None:
     place("import", "step", place.write(STEP, "one"), place.write(lines({**STEP_EVENT, "mission_id": "two"}), "two"))
     status, said = place("export", "step")
     assert status == 68
-    assert "stands for several files: one, two" in said
+    assert "is ambiguous; it matches several files: one, two" in said
     assert place("export", "step", "two")[1].encode() == lines({**STEP_EVENT, "mission_id": "two"})
     assert place("export", "step", "041")[0] == 68
 

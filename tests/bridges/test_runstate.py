@@ -131,7 +131,7 @@ def test_a_timeline_that_cannot_be_right_is_refused(events: tuple[dict[str, Any]
 
 
 def test_an_empty_timeline_and_a_torn_one_are_refused() -> None:
-    assert fault(b"\n", "timeline.jsonl").message == "no event is in it"
+    assert fault(b"\n", "timeline.jsonl").message == "it contains no events"
     assert isinstance(RunStateBridge().read("timeline.jsonl", timeline(*EVENTS)[:-9])[0], Problem)
 
 

@@ -145,12 +145,12 @@ def test_an_event_too_large_is_not_even_parsed() -> None:
         ({"v": 0}, "/v: `v` must be at least 1, not 0"),
         ({"v": True}, "/v: `v` must be a whole number, not true"),
         ({"v": 1, "sig": "U1NI"}, "/sig: an event of version 1 has no signature"),
-        ({"sig": ""}, "/sig: `sig` is empty; it needs at least 1 character"),
+        ({"sig": ""}, "/sig: `sig` is empty; it must have at least 1 character"),
         ({"sig": "a b"}, "/sig: `sig` is not a valid SSHSIG signature"),
         ({"extra": 1}, "/extra: `extra` is not a known field"),
         ({"type": "exploded"}, "/type: `type` must be one of created, adopted"),
         ({"clock": 0}, "/clock: `clock` must be at least 1, not 0"),
-        ({"parents": ["a" * 64, "a" * 64]}, "/parents: must be sorted and name nothing twice"),
+        ({"parents": ["a" * 64, "a" * 64]}, "/parents: must be sorted and without duplicates"),
         ({"parents": ["b" * 64, "a" * 64]}, "/parents: must be sorted"),
         ({"parents": ["A" * 64]}, "/parents/0: item 1 of `parents` is not a valid SHA-256"),
         ({"parents": ["a" * 64 + "\n"]}, "/parents/0: item 1 of `parents` has 65 characters; at most 64"),
@@ -189,11 +189,11 @@ def test_an_event_too_large_is_not_even_parsed() -> None:
         ({"type": "checkpoint", "data": data_of("checkpoint")}, "/packet: events of type checkpoint"),
         (
             {"type": "fork.resolved", "data": data_of("fork.resolved", moves=["a" * 64])},
-            "/data/moves: `moves` has 1 item; it needs at least 2 items",
+            "/data/moves: `moves` has 1 item; it must have at least 2 items",
         ),
         (
             {"type": "abandoned", "data": data_of("abandoned", reason="")},
-            "/data/reason: `reason` is empty; it needs at least 1 character",
+            "/data/reason: `reason` is empty; it must have at least 1 character",
         ),
         (
             {"type": "abandoned", "data": data_of("abandoned", reason=None)},

@@ -78,7 +78,7 @@ REFUSED = {
     "date-time": [
         ("2026-01-31", "has no time of day"),
         ("2026-01-31T09:30:00", "has no time zone; UTC is written Z"),
-        ("2026-01-31 09:30:00Z", "has a space where T belongs"),
+        ("2026-01-31 09:30:00Z", "has a space instead of T"),
         ("2026-01-31T09:30Z", "is not written YYYY-MM-DDThh:mm:ssZ"),
         ("2026-01-31T09:30:00Z\n", "is not written YYYY-MM-DDThh:mm:ssZ"),
         ("2026-01-31T09:30:00.Z", "is not written YYYY-MM-DDThh:mm:ssZ"),
@@ -88,12 +88,12 @@ REFUSED = {
         ("2026-01-31T09:60:00Z", "names the time 09:60, which is on no clock"),
         ("2026-01-31T09:30:00+24:00", "names the time zone +24:00, which is nowhere"),
         ("2026-01-31T09:30:00-09:60", "names the time zone -09:60, which is nowhere"),
-        ("2026-01-31T09:30:61Z", "names a second that did not exist"),
-        ("1998-12-31T23:58:60Z", "names a second that did not exist"),
-        ("1998-12-31T22:59:60Z", "names a second that did not exist"),
-        ("1998-12-30T23:59:60Z", "names a second that did not exist"),
-        ("1998-12-31T23:59:60-08:00", "names a second that did not exist"),
-        ("1998-12-31T23:59:61Z", "names a second that did not exist"),
+        ("2026-01-31T09:30:61Z", "contains a second that does not exist"),
+        ("1998-12-31T23:58:60Z", "contains a second that does not exist"),
+        ("1998-12-31T22:59:60Z", "contains a second that does not exist"),
+        ("1998-12-30T23:59:60Z", "contains a second that does not exist"),
+        ("1998-12-31T23:59:60-08:00", "contains a second that does not exist"),
+        ("1998-12-31T23:59:61Z", "contains a second that does not exist"),
     ],
     "legacy-signature": [
         ("Mara310120260930", "is not a lower-case name followed by DDMMYYYYHHMM"),
@@ -112,16 +112,16 @@ REFUSED = {
     "uuid7": [("6f1e2d3c-4b5a-4c6d-8e7f-0a1b2c3d4e5f", "is not a UUID of version 7")],
     "sha1": [
         (HEX40[1:], "has 39 digits, not 40"),
-        (HEX40.upper(), "is not made of lower-case hexadecimal digits only"),
-        ("", "is not made of lower-case hexadecimal digits only"),
-        (HEX40 + "\n", "is not made of lower-case hexadecimal digits only"),
+        (HEX40.upper(), "contains something other than lower-case hexadecimal digits"),
+        ("", "contains something other than lower-case hexadecimal digits"),
+        (HEX40 + "\n", "contains something other than lower-case hexadecimal digits"),
     ],
     "sha256": [(HEX40, "has 40 digits, not 64")],
     "git-sha": [("012345", "has 6 digits, not 7 to 64"), (HEX64 + "0", "has 65 digits, not 7 to 64")],
     "work-packet-id": [
         ("WP07", "is the id of a work package, not of a work packet"),
-        ("WP-1-NUL", "holds a name that Windows reserves for a device"),
-        ("WP-1-Parser ", "has white space around it"),
+        ("WP-1-NUL", "contains a name that Windows reserves for a device"),
+        ("WP-1-Parser ", "has leading or trailing white space"),
     ],
     "work-package-id": [
         ("WP-1-Parser", "is not of the form `WP07`"),
@@ -130,18 +130,18 @@ REFUSED = {
     "scoped-work-package-id": [("WP07", "is not of the form `<mission>--WP07`")],
     "repository-path": [
         ("", "is empty"),
-        ("x" * (MAX_PATH + 1), "has 241 characters; a path has at most 240"),
-        ("/etc/passwd", "is absolute; paths begin at the root of the repository"),
-        ("~/x", "is absolute; paths begin at the root of the repository"),
-        ("~", "is absolute; paths begin at the root of the repository"),
-        ("C:/x", "is absolute; paths begin at the root of the repository"),
-        ("../x", "leaves the repository by '..'"),
-        ("a/../../x", "leaves the repository by '..'"),
-        ("a/..", "leaves the repository by '..'"),
-        ("a\\b", "holds a backslash; parts of a path are joined by '/'"),
-        ("a\x00b", "holds a character that cannot be printed"),
-        ("a\nb", "holds a character that cannot be printed"),
-        ("a\ud800b", "holds a character that cannot be printed"),
+        ("x" * (MAX_PATH + 1), "has 241 characters; the limit for a path is 240"),
+        ("/etc/passwd", "is absolute; paths start at the root of the repository"),
+        ("~/x", "is absolute; paths start at the root of the repository"),
+        ("~", "is absolute; paths start at the root of the repository"),
+        ("C:/x", "is absolute; paths start at the root of the repository"),
+        ("../x", "leaves the repository through '..'"),
+        ("a/../../x", "leaves the repository through '..'"),
+        ("a/..", "leaves the repository through '..'"),
+        ("a\\b", "contains a backslash; use '/' between the parts of a path"),
+        ("a\x00b", "contains an unprintable character"),
+        ("a\nb", "contains an unprintable character"),
+        ("a\ud800b", "contains an unprintable character"),
     ],
 }
 
@@ -221,7 +221,7 @@ def test_the_pattern_for_editors_takes_whatever_the_format_takes(
 
 
 # What a pattern cannot know: the calendar, the clock, and what Windows makes of a name.
-BEYOND_PATTERNS = re.compile(r"names |holds a name that|holds a character that cannot be printed|has \d+ characters")
+BEYOND_PATTERNS = re.compile(r"names |holds a name that|contains an unprintable character|has \d+ characters")
 
 
 @pytest.mark.parametrize(("name", "format_name", "pattern", "longest"), with_format_and_pattern())

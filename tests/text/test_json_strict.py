@@ -142,7 +142,7 @@ def test_messages_say_what_json_wants() -> None:
 
     assert message('{"a": [1\n 2]}') == "a ',' or a ']' should stand here, in the list begun on line 1"
     assert message('{"a": 1 "b"}') == "a ',' or a '}' should stand here, in the mapping begun on line 1"
-    assert message("[1,]") == "a bracket closes where a value should stand"
+    assert message("[1,]") == "expected a value, found a closing bracket"
     assert message("[\x0c]") == "no value begins with '\\x0c'"
 
 

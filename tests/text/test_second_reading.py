@@ -69,7 +69,7 @@ def test_no_other_value_of_yaml_changes(path: str) -> None:
 def test_yaml_that_could_not_be_read_may_change_in_blanks_only() -> None:
     broken = "a: [1\nb:\t2\n"
     assert replacing(broken, "\t", " ", "a.yaml") == ""
-    assert replacing(broken, "2", "3", "a.yaml") == "what is repaired could not be read before"
+    assert replacing(broken, "2", "3", "a.yaml") == "the original could not be read"
 
 
 @pytest.mark.parametrize(("path", "text"), [("a.json", '{"a": ["b", 1]}'), ("a.toml", 'a = ["b", 1]\n')])

@@ -93,14 +93,14 @@ def _read_line(line: str, number: int) -> Signer:
     principal, options, kind, encoded = match.groups()
     if _PATTERN_CHARACTERS & set(principal):
         raise WorkpacketError(
-            "principal_pattern", f"{principal!r} is a pattern or a list; a line names one person literally"
+            "principal_pattern", f"{principal!r} is a pattern or a list; each line must name one person literally"
         )
     if not PRINCIPAL.fullmatch(principal):
         raise WorkpacketError(_MALFORMED_SIGNERS, f"{principal!r} is not a literal principal")
     values = _read_options(options)
     namespaces = tuple(values["namespaces"].split(",")) if "namespaces" in values else ()
     if not all(_NAMESPACE.fullmatch(each) for each in namespaces):
-        raise WorkpacketError(_MALFORMED_SIGNERS, "namespaces= holds something else than literal names")
+        raise WorkpacketError(_MALFORMED_SIGNERS, "namespaces= may contain only literal names")
     if not namespaces:
         raise WorkpacketError(
             _MALFORMED_SIGNERS, "namespaces= is missing: without it the key would sign for everything"
@@ -119,7 +119,7 @@ def _read_options(text: str) -> dict[str, str]:
                 _MALFORMED_SIGNERS, f"the options are not {', '.join(_OPTIONS)}, each with a quoted value"
             )
         if match.group(1) in values:
-            raise WorkpacketError(_MALFORMED_SIGNERS, f"the option {match.group(1)} stands twice")
+            raise WorkpacketError(_MALFORMED_SIGNERS, f"the option {match.group(1)} appears twice")
         values[match.group(1)] = match.group(2)
         position = match.end()
     if text.endswith(","):
@@ -139,7 +139,7 @@ def _date(values: dict[str, str], option: str) -> datetime | None:
         year, month, day, hour, minute, second = (int(part or 0) for part in match.groups())
         return datetime(year, month, day, hour, minute, second, tzinfo=UTC)
     except ValueError:
-        raise WorkpacketError(_MALFORMED_SIGNERS, f"{option} names a day or an hour that does not exist") from None
+        raise WorkpacketError(_MALFORMED_SIGNERS, f"{option} is not a valid date or time") from None
 
 
 def _require_distinct(signer: Signer, by_key: dict[bytes, Signer], spellings: dict[str, Signer]) -> None:
@@ -147,12 +147,12 @@ def _require_distinct(signer: Signer, by_key: dict[bytes, Signer], spellings: di
     same_key = by_key.setdefault(signer.key.blob, signer)
     if same_key is not signer:
         raise WorkpacketError(
-            "key_shared", f"the key stands in line {same_key.line} too; one key is one person, in one line"
+            "key_shared", f"the key is also on line {same_key.line}; each key belongs to one person, on one line"
         )
     namesake = spellings.setdefault(signer.principal.casefold(), signer)
     if namesake.principal != signer.principal:
         raise WorkpacketError(
-            "principal_ambiguous", f"line {namesake.line} spells the same person {namesake.principal!r}"
+            "principal_ambiguous", f"line {namesake.line} spells the same name {namesake.principal!r}"
         )
 
 

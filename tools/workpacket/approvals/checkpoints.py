@@ -34,7 +34,7 @@ def judge_signature(
     key = signature.key.fingerprint
     if not isinstance(trusted, Trusted):
         why = trusted[0].message if trusted else "the base has no policy"
-        return Vouching(key=key, fault=_SIGNER, message=f"nobody is trusted to sign: {why}")
+        return Vouching(key=key, fault=_SIGNER, message=f"no trusted signers: {why}")
     signer = trusted.signers.by_key.get(signature.key.blob)
     objection = _objection(signature, signer, trusted, told, judged)
     if objection is not None or signer is None:
@@ -51,13 +51,13 @@ def _objection(
     if key.blob in trusted.revoked:
         return "log_checkpoint_revoked", f"the key {key.fingerprint} is revoked"
     if signer is None:
-        return _SIGNER, f"no line of allowed_signers at the base holds the key {key.fingerprint}"
+        return _SIGNER, f"allowed_signers on the base does not list the key {key.fingerprint}"
     if CHECKPOINT_NAMESPACE not in signer.namespaces or not trusted.policy.holds(signer.principal, ROLE):
-        return _SIGNER, f"{signer.principal} needs the role {ROLE} and a key for {CHECKPOINT_NAMESPACE}"
+        return _SIGNER, f"{signer.principal} requires the role {ROLE} and a key for {CHECKPOINT_NAMESPACE}"
     if told is None or told > judged + CLOCK_SKEW:
-        return _OUT_OF_TIME, "the checkpoint says that it was made later than now"
+        return _OUT_OF_TIME, "the checkpoint is dated in the future"
     if not (signer.valid_at(told) and signer.valid_at(judged)):
-        return _OUT_OF_TIME, f"the key of {signer.principal} in line {signer.line} is not valid at this time"
+        return _OUT_OF_TIME, f"the key of {signer.principal} on line {signer.line} is not valid at this time"
     return None
 
 

@@ -58,7 +58,7 @@ def decide(facts: GateFacts) -> Verdict:
         return Verdict(facts.gate, "none", (), trusted)
     gate = trusted.policy.gates.get(facts.gate)
     if gate is None:
-        unknown = Problem("gate_without_policy", f"the policy at the base has no gate {facts.gate!r}")
+        unknown = Problem("gate_without_policy", f"the policy on the base does not define the gate {facts.gate!r}")
         return Verdict(facts.gate, "none", (), (unknown,))
     files = sorted(facts.envelopes, key=lambda file: file.name)
     judged = [judge_envelope(file, facts, gate, trusted) for file in files]
@@ -117,7 +117,7 @@ def _standing_noes(noes: list[Opened], approvals: list[Opened], facts: GateFacts
     """After consumption on the base a no comes too late; what is left then is to revoke."""
     yes = [(opened.statement.approver, opened.statement.issued_at) for opened in approvals]
     return [
-        Problem("approval_rejected", f"{no.statement.approver} has said no to this text")
+        Problem("approval_rejected", f"{no.statement.approver} has rejected this text")
         for no in noes
         if not any(who == no.statement.approver and at > no.statement.issued_at for who, at in yes)
         and not (facts.settled and no.statement.issued_at > facts.judged_at)
@@ -129,14 +129,16 @@ def _too_few(judged: list[Judged], persons: set[str], gate: GatePolicy) -> Probl
         return Problem(
             "approval_missing", f"needs {counted(gate.threshold, 'approval')} from {' or '.join(gate.roles)}"
         )
-    return Problem("threshold_unmet", f"{len(persons)} of {gate.threshold} persons have given an approval that counts")
+    return Problem("threshold_unmet", f"{len(persons)} of {gate.threshold} people have given a valid approval")
 
 
 def _judge_tokens(facts: GateFacts, gate: GatePolicy) -> list[tuple[Problem, ...]]:
     """For each old-style token of this gate the reasons against it: an empty tuple is a token that counts."""
     here = [use for use in facts.legacy_uses if (use.packet, use.gate) == (facts.packet, facts.gate)]
     if not gate.legacy_tokens:
-        refused = Problem("legacy_refused", "a name with a date is no signature, and the policy does not make it one")
+        refused = Problem(
+            "legacy_refused", "a name and a date are not a signature, and the policy does not accept them as one"
+        )
         return [(refused,) for _ in here]
     return [judge_token(use, facts.legacy_uses, facts.now) + tuple(_own_token(use, facts, gate)) for use in here]
 

@@ -63,7 +63,7 @@ class Reader:
         if not data or data[0] & 0x80:
             raise WireFault(f"the integer at offset {start} is not positive")
         if data[0] == 0 and (len(data) == 1 or not data[1] & 0x80):
-            raise WireFault(f"the integer at offset {start} has a needless leading zero")
+            raise WireFault(f"the integer at offset {start} has a redundant leading zero")
         return int.from_bytes(data, "big")
 
     def end(self) -> None:

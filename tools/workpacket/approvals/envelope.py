@@ -72,15 +72,16 @@ def _read(name: str, data: bytes) -> Envelope:
     kind = envelope["payloadType"]
     if kind != PAYLOAD_TYPE:
         raise WorkpacketError(
-            "payload_type_wrong", f"the payload is said to be {str(kind)[:80]!r}, not {PAYLOAD_TYPE!r}"
+            "payload_type_wrong", f"the payload type is {str(kind)[:80]!r}, not {PAYLOAD_TYPE!r}"
         )
     payload = _bytes(envelope["payload"], "payload")
     signatures = envelope["signatures"]
     if not isinstance(signatures, list) or not signatures:
-        raise WorkpacketError("signature_missing", "the envelope holds no signature")
+        raise WorkpacketError("signature_missing", "the envelope has no signature")
     if len(signatures) > 1:
         raise WorkpacketError(
-            "signature_surplus", f"the envelope holds {len(signatures)} signatures; one person, one envelope"
+            "signature_surplus",
+            f"the envelope holds {len(signatures)} signatures; each person needs a separate envelope",
         )
     signature = _closed(signatures[0], "the signature", ("keyid", "sig"))
     key_id = signature["keyid"]
@@ -88,13 +89,13 @@ def _read(name: str, data: bytes) -> Envelope:
         raise WorkpacketError("envelope_malformed", "keyid is not the SHA256 fingerprint of a key")
     blob = _bytes(signature["sig"], "sig")
     if data != write_envelope(payload, key_id, blob)[1]:
-        raise WorkpacketError("envelope_not_canonical", "the envelope is not canonical JSON and one newline")
+        raise WorkpacketError("envelope_not_canonical", "the envelope is not canonical JSON followed by one newline")
     return Envelope(digest, payload, key_id, blob)
 
 
 def _closed(value: object, what: str, keys: tuple[str, ...]) -> dict[str, object]:
     if not isinstance(value, dict) or sorted(value) != sorted(keys):
-        raise WorkpacketError("envelope_malformed", f"{what} is not an object of exactly {', '.join(keys)}")
+        raise WorkpacketError("envelope_malformed", f"{what} is not an object with exactly the keys {', '.join(keys)}")
     return value
 
 

@@ -87,7 +87,7 @@ class Fields:
 
     def end(self) -> None:
         for key in self._left:
-            self.fault(key, "is not known here")
+            self.fault(key, "is unknown")
 
     def _take(self, key: str) -> object:
         if key not in self._left:
@@ -109,7 +109,7 @@ _LONGEST_NUMBER = 16
 def load_json(data: bytes) -> object:
     """The value of a JSON text; raises `WorkpacketError`."""
     if len(data) > LARGEST_BYTES:
-        raise WorkpacketError("approval_not_json", f"{len(data)} bytes are more than the {LARGEST_BYTES} that are read")
+        raise WorkpacketError("approval_not_json", f"{len(data)} bytes exceed the limit of {LARGEST_BYTES}")
     try:
         return json.loads(
             data.decode("utf-8"),
@@ -131,7 +131,7 @@ def _without_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
     table: dict[str, object] = {}
     for key, value in pairs:
         if key in table:
-            raise WorkpacketError("approval_duplicate_key", f"the key {key[:80]!r} stands twice in one object")
+            raise WorkpacketError("approval_duplicate_key", f"the key {key[:80]!r} appears twice in one object")
         table[key] = value
     return table
 

@@ -40,7 +40,7 @@ def read_token(token: str) -> LegacyToken | Problem:
     try:
         written_at = datetime(year, month, day, hour, minute, tzinfo=UTC)
     except ValueError:
-        return Problem("legacy_date_unreal", f"{token[:80]!r} names a day or an hour that does not exist")
+        return Problem("legacy_date_unreal", f"{token[:80]!r} is not a valid date or time")
     return LegacyToken(match.group(1), written_at)
 
 
@@ -52,13 +52,15 @@ def judge_token(use: LegacyUse, history: tuple[LegacyUse, ...], now: datetime) -
     refusals: list[Problem] = []
     lead = use.recorded_at - token.written_at
     if use.recorded_at > now + CLOCK_SKEW or not -_WIDEST_ZONE <= lead <= _WIDEST_ZONE + _LONGEST_LEAD:
-        refusals.append(Problem("legacy_date_off", f"{use.token[:80]!r} was recorded at another time than it names"))
+        refusals.append(
+            Problem("legacy_date_off", f"{use.token[:80]!r} was recorded at a different time from the one it names")
+        )
     others = {(other.packet, other.gate) for other in history if other.token == use.token} - {(use.packet, use.gate)}
     if others:
         packet, gate = min(others)
-        refusals.append(Problem("legacy_reused", f"{use.token[:80]!r} stands also for gate {gate} of {packet}"))
+        refusals.append(Problem("legacy_reused", f"{use.token[:80]!r} was also used at the gate {gate} of {packet}"))
     if use.presented_at is None:
-        refusals.append(Problem("legacy_unpresented", "it is not recorded when the text was presented for review"))
+        refusals.append(Problem("legacy_unpresented", "there is no record of when the text was shown for review"))
     elif use.recorded_at - use.presented_at < REVIEW_PAUSE:
         minutes = REVIEW_PAUSE // timedelta(minutes=1)
         refusals.append(Problem("legacy_hasty", f"the token came less than {minutes} minutes after the text"))

@@ -87,7 +87,7 @@ def policy_from_toml(data: bytes, path: str = "policy.toml") -> Policy | tuple[P
         return (
             Problem(
                 "approvers_unnamed",
-                "the table [approvals] is missing: the policy names nobody who may approve",
+                "the table [approvals] is missing, so no one may approve",
                 Location(path),
             ),
         )
@@ -119,7 +119,7 @@ def _roles(fields: Fields) -> dict[str, frozenset[str]]:
 def _gates(fields: Fields, roles: dict[str, frozenset[str]]) -> dict[str, GatePolicy]:
     gates: dict[str, GatePolicy] = {}
     if not fields.has(POLICY_GATE):
-        fields.fault(POLICY_GATE, "is missing: nobody could approve a change of this policy")
+        fields.fault(POLICY_GATE, "is missing: no one could approve a change of this policy")
     for name in fields.names():
         if not NAME.fullmatch(name):
             fields.fault(name, "is not the name of a gate: lower-case letters, digits, '_' and '-'")
@@ -139,12 +139,12 @@ def _gate(fields: Fields, roles: dict[str, frozenset[str]]) -> GatePolicy:
     fields.end()
     for role in gate.roles:
         if role not in roles:
-            fields.fault("roles", f"names the role {role!r}, which [approvals.roles] does not have")
+            fields.fault("roles", f"names the role {role!r}, which is not in [approvals.roles]")
     eligible = {principal.casefold() for role in gate.roles for principal in roles.get(role, ())}
     if len(eligible) < gate.threshold:
-        fields.fault("threshold", f"is {gate.threshold}, but its roles are held by {len(eligible)} persons")
+        fields.fault("threshold", f"is {gate.threshold}, but only {len(eligible)} people hold its roles")
     if gate.legacy_tokens and gate.threshold > 1:
-        fields.fault("legacy_tokens", "cannot be counted as persons, and the threshold is above 1")
+        fields.fault("legacy_tokens", "cannot be counted as people, but the threshold is above 1")
     return gate
 
 
@@ -183,7 +183,7 @@ def read_policy_files(files: PolicyFiles, revoked_keys_now: bytes | None = None)
         missing = POLICY_PATH if files.policy is None else SIGNERS_PATH
         said = policy_from_toml(files.policy, POLICY_PATH) if files.policy is not None else None
         faults = said if isinstance(said, tuple) else ()
-        return (*faults, Problem("policy_unanchored", f"the base revision holds no {missing}", Location(missing)))
+        return (*faults, Problem("policy_unanchored", f"the base revision has no {missing}", Location(missing)))
     policy = policy_from_toml(files.policy, POLICY_PATH)
     signers = read_allowed_signers(files.allowed_signers, SIGNERS_PATH)
     then = read_revoked_keys(files.revoked_keys or b"", REVOKED_PATH)

@@ -82,7 +82,7 @@ def read_signature(blob: bytes, namespace: str = NAMESPACE) -> SshSignature | Pr
     try:
         return _read(blob, namespace)
     except WireFault as fault:
-        return Problem("sshsig_malformed", f"the signature's bytes have not the form of SSHSIG: {fault}")
+        return Problem("sshsig_malformed", f"the signature is not valid SSHSIG data: {fault}")
     except WorkpacketError as refused:
         return refused.problem
 
@@ -90,10 +90,10 @@ def read_signature(blob: bytes, namespace: str = NAMESPACE) -> SshSignature | Pr
 def check_signature(signature: SshSignature, message: bytes) -> Problem | None:
     """None if the key made this signature over `message`, and a person touched the token if it is one."""
     if signature.fido is not None and not signature.fido.touched:
-        return Problem("touch_missing", "the token signed without being touched, so a program may have done it alone")
+        return Problem("touch_missing", "the token signed without a touch, so a program may have used it")
     if _holds(signature, _signed_bytes(signature, message)):
         return None
-    return Problem("signature_invalid", f"the signature of {signature.key.fingerprint} is not over these bytes")
+    return Problem("signature_invalid", f"the signature of {signature.key.fingerprint} does not match these bytes")
 
 
 def _read(blob: bytes, wanted: str) -> SshSignature:
@@ -102,7 +102,7 @@ def _read(blob: bytes, wanted: str) -> SshSignature:
         raise WireFault("it does not begin with SSHSIG")
     version = fields.u32()
     if version != _VERSION:
-        raise WireFault(f"its version is {version}, known is {_VERSION}")
+        raise WireFault(f"its version is {version}; only {_VERSION} is supported")
     key_blob, namespace, reserved = fields.string(), fields.string(), fields.string()
     hash_name, signature = fields.text(), fields.string()
     fields.end()
@@ -122,7 +122,7 @@ def _read_proof(key: PublicKey, fields: Reader) -> tuple[str, bytes, Fido | None
     algorithm = fields.text()
     accepted = tuple(_RSA_HASHES) if isinstance(key.material, RsaNumbers) else (key.kind,)
     if algorithm not in accepted:
-        raise WorkpacketError("algorithm_forbidden", f"a key of kind {key.kind} may not sign with {algorithm}")
+        raise WorkpacketError("algorithm_forbidden", f"a key of type {key.kind} may not sign with {algorithm}")
     proof = _proof(key, fields.string())
     fido = Fido(fields.byte(), fields.u32()) if key.in_hardware else None
     fields.end()
@@ -138,7 +138,7 @@ def _proof(key: PublicKey, data: bytes) -> bytes:
         return data
     length = 64 if isinstance(key.material, EdwardsPoint) else (key.material.modulus.bit_length() + 7) // 8
     if len(data) != length:
-        raise WireFault(f"a signature of this key has {length} bytes, this one {len(data)}")
+        raise WireFault(f"a signature of this key has {length} bytes, but this one has {len(data)}")
     return data
 
 

@@ -111,7 +111,7 @@ def _read(fields: Fields) -> Statement:
     fields.text("predicateType", _CONSTANT[PREDICATE_TYPE], f"'{PREDICATE_TYPE}'")
     subjects = tuple(_subject(each) for each in fields.tables("subject"))
     if list(subjects) != sorted(set(subjects)):
-        fields.fault("subject", "is not sorted by name, or names something twice")
+        fields.fault("subject", "is not sorted by name, or contains a name twice")
     predicate = fields.inner("predicate")
     fields.end()
     statement = _predicate(predicate, subjects)
@@ -179,7 +179,7 @@ def _instant(fields: Fields, key: str, otherwise: datetime) -> datetime:
     text = fields.text(key, _TEXT, "an instant")
     instant = read_instant(text)
     if instant is None and text:
-        fields.fault(key, "is not an instant of the form 2026-01-31T12:00:00Z")
+        fields.fault(key, "is not a time of the form 2026-01-31T12:00:00Z")
     return instant or otherwise
 
 

@@ -59,12 +59,14 @@ def judge_base(pinned: Pin | None, seen: Pin, *, pinned_is_ancestor: bool) -> Pi
     if pinned is None:
         return seen
     if pinned.root_commit != seen.root_commit:
-        return Problem("trust_file_foreign", f"the trust file belongs to the repository of {pinned.root_commit}")
+        return Problem(
+            "trust_file_foreign", f"the trust file belongs to the repository with the first commit {pinned.root_commit}"
+        )
     if pinned_is_ancestor:
         return seen
     if pinned.policy == seen.policy:
         return pinned
     return Problem(
         "policy_rolled_back",
-        f"the base {seen.base} does not contain {pinned.base}, where the policy was last seen, and has another policy",
+        f"the base {seen.base} does not contain {pinned.base}, where the policy was last seen, and its policy differs",
     )

@@ -111,8 +111,8 @@ def narrowed(state: BatchState, wanted: Sequence[str]) -> tuple[str, ...]:
     """The leave of the batch under way, if these names are asked for: the same or less."""
     wider = [name for name in wanted if not any(covers(given, name) for given in state.allow_deps)]
     if wider:
-        message = f"the batch began without --allow-deps {','.join(wider)}"
-        raise RunBlocked(message, code="scope_widened", hint="leave is given when a batch begins")
+        message = f"the batch was started without --allow-deps {','.join(wider)}"
+        raise RunBlocked(message, code="scope_widened", hint="permission is given when a batch starts")
     return tuple(wanted) or state.allow_deps
 
 
@@ -121,8 +121,9 @@ def _base_of(desk: BatchDesk) -> str:
     named = state.view.last_commit if state.checkpoint_commit is None else state.checkpoint_commit
     if state.checkpoint_commit is None and not named:
         raise RunBlocked(
-            f"{desk.folder}: neither log nor file says at which commit the work began, so nobody can say what it "
-            "changed", code="check_not_run", hint="put the commit into checkpoint.yaml as last_commit, and batch adopt",
+            f"{desk.folder}: the commit at which the work started is not recorded, so its changes are "
+            "unknown", code="check_not_run", hint="write the commit to checkpoint.yaml as last_commit, then: "
+                                                  "workpacket batch adopt",
         )  # fmt: skip
     return base_commit(desk.repository, named, of=f"{desk.folder}: ")
 
@@ -259,7 +260,7 @@ def _begin_batch(desk: BatchDesk, label: str, allow_deps: Sequence[str]) -> None
     if following is None:
         return
     if label in facts.state.labels:
-        raise WorkpacketError("invalid_value", f"the label {label!r} was given to a batch before")
+        raise WorkpacketError("invalid_value", f"the label {label!r} was already used for another batch")
     following = replace(following, label=label or following.label)
     reviewers: list[Json] = list(facts.reviewers)
     batch = BatchUnderWay(following.label, following.tasks).begun("testers", following.tasks, desk.caller.name)
@@ -288,7 +289,7 @@ def _begin_stages(
         holder = at_work(batch.stage(phase, unit).holder, desk.caller)
         if holder and not taken_over:
             message = f"{desk.folder}: {holder} is at work on {phase} {unit}"
-            hint = "Let it finish; if nobody is at work, take it over: --accept holder"
+            hint = "Let it finish; if it has stopped, take it over: --accept holder"
             raise RunBlocked(message, code="run_busy", hint=hint, details={"holder": holder})
     units: list[Json] = list(batch.open_units)
     data: dict[str, Json] = {"batch": batch.label, "phase": phase, "units": units, "holder": desk.caller.name}
@@ -316,10 +317,10 @@ def end_stages(
     if batch.cursor != phase or not wanted or not set(wanted) <= set(begun):
         named = ", ".join(unit for unit in wanted if unit not in begun) or "nothing"
         now = f"the batch is in {batch.cursor}" if batch.cursor else "all phases are done"
-        message = f"{desk.folder}: {phase}: {named} was not begun; {now}, begun: {', '.join(begun) or 'nothing'}"
+        message = f"{desk.folder}: {phase}: {named} was not started; {now}, started: {', '.join(begun) or 'nothing'}"
         raise WorkpacketError("batch_stage_not_begun", message)
     if stray := [task for task in tasks if task not in batch.tasks]:
-        raise WorkpacketError("invalid_value", f"{', '.join(stray)}: no task of batch {batch.label}")
+        raise WorkpacketError("invalid_value", f"{', '.join(stray)}: not in batch {batch.label}")
     view = _view_with(desk.facts, batch.ended(phase, wanted, outcome, tasks))
     data: dict[str, Json] = {"batch": batch.label, "phase": phase, "units": list(wanted), "outcome": outcome}
     desk.record(records.STAGES_ENDED, {**data, "tasks": list(tasks), "note": note, "view": view.as_json()})
@@ -348,7 +349,7 @@ def under_way(facts: BatchFacts) -> BatchUnderWay:
     if batch is None:
         last = facts.state.view.last_batch
         after = f"; batch {last} is complete" if last else ""
-        raise WorkpacketError("batch_not_begun", f"{facts.folder}: no batch is under way{after}")
+        raise WorkpacketError("batch_not_begun", f"{facts.folder}: no batch is in progress{after}")
     return batch
 
 
@@ -388,5 +389,5 @@ def refuse_stale(facts: BatchFacts, accepted: Sequence[str]) -> None:
     named = ",".join(dict.fromkeys(stale.aspect for stale in left))
     rows: list[Json] = [{"aspect": one.aspect, "code": one.code, "message": one.message} for one in left]
     message = f"{facts.folder}: " + "; ".join(f"{one.aspect}: {one.message}" for one in left)
-    hint = f"Restore what changed, or go on all the same: --accept {named}"
+    hint = f"Restore what changed, or continue anyway: --accept {named}"
     raise RunBlocked(message, code=left[0].code, hint=hint, details={"stale": rows})

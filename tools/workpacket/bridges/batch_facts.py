@@ -80,8 +80,8 @@ def staleness(state: BatchState, scope: BatchScope, seen: BatchObservation) -> l
 def _branch(state: BatchState, seen: BatchObservation) -> Iterator[Stale]:
     recorded = state.recorded.branch or state.view.branch
     if recorded and recorded != seen.branch:
-        here = f"this is {seen.branch}" if seen.branch else "here no branch is checked out"
-        yield Stale("branch", "git_diverged", f"the scope is worked on in the branch {recorded}, and {here}")
+        here = f"this is {seen.branch}" if seen.branch else "HEAD is detached here"
+        yield Stale("branch", "git_diverged", f"work on the scope is on the branch {recorded}, but {here}")
 
 
 def _commit(state: BatchState, seen: BatchObservation) -> Iterator[Stale]:
@@ -92,7 +92,7 @@ def _commit(state: BatchState, seen: BatchObservation) -> Iterator[Stale]:
         yield Stale("commit", "git_diverged", f"the commit {recorded[:12]} is not in the history of {seen.head[:12]}")
     elif seen.relation in {"rewritten", "content_equal"}:
         what = "its changes are here under another commit"
-        yield Stale("commit", "git_diverged", f"the commit {recorded[:12]} is gone, but {what}", blocks=False)
+        yield Stale("commit", "git_diverged", f"the commit {recorded[:12]} no longer exists, but {what}", blocks=False)
 
 
 def _tasks(state: BatchState, scope: BatchScope) -> Iterator[Stale]:
@@ -103,15 +103,15 @@ def _tasks(state: BatchState, scope: BatchScope) -> Iterator[Stale]:
     for task in dict.fromkeys((*done, *under_way)):
         said = "was done" if task in state.view.done else "is under way"
         if task not in scope.statuses:
-            yield _changed(f"{task} {said}, and tasks.yaml no longer has it")
+            yield _changed(f"{task} {said}, but it is no longer in tasks.yaml")
         elif task in done and scope.statuses[task] not in SATISFIED:
-            yield _changed(f"{task} was done, and tasks.yaml says it is {scope.statuses[task]}")
+            yield _changed(f"{task} was done, but in tasks.yaml it is {scope.statuses[task]}")
         elif state.recorded.definitions.get(task, scope.definitions[task]) != scope.definitions[task]:
-            yield _changed(f"{task} {said}, and what it demands was changed since")
+            yield _changed(f"{task} {said}, but its requirements have changed since")
     groups = {task: group for group, tasks in state.view.groups.items() for task in tasks}
     for task, status in scope.statuses.items():
         if status in {"done", "completed"} and groups.get(task, "completed") != "completed" and task not in under_way:
-            message = f"{task} is {status} in tasks.yaml, and no batch did it"
+            message = f"{task} is {status} in tasks.yaml, but no batch did it"
             yield Stale("tasks", "definitions_changed", message, blocks=False)
 
 
@@ -140,7 +140,7 @@ def _base(state: BatchState, scope: BatchScope, seen: BatchObservation) -> Itera
 
 def _config(state: BatchState, seen: BatchObservation) -> Iterator[Stale]:
     if state.recorded.config and state.recorded.config != seen.config:
-        message = "who reviews or implements was changed in checkpoint.yaml since the batch began"
+        message = "reviewers or implementers were changed in checkpoint.yaml since the batch started"
         yield Stale("config", "definitions_changed", message)
 
 
@@ -323,8 +323,8 @@ class BatchBridge:
     name = "batch"
     lossy: tuple[str, ...] = (
         "comments",
-        "how values are quoted and laid out",
-        "of a scope moved by `workpacket batch`: keys that were changed by hand since the file was taken into the log",
+        "quoting and layout of values",
+        "of a scope that `workpacket batch` manages: keys changed by hand since the file was imported into the log",
     )
 
     def read(self, path: str, data: bytes) -> tuple[Foreign, ...] | tuple[Problem, ...]:
@@ -333,7 +333,7 @@ class BatchBridge:
         if document.root is None or document.faults:
             return tuple(document.faults)
         if checkpoint is None or not checkpoint.mapping:
-            return (Problem("field_missing", "here is no mapping `checkpoint`", Location.span(0, 0)),)
+            return (Problem("field_missing", "the mapping `checkpoint` is missing", Location.span(0, 0)),)
         faults = tuple(misfits(document.root, document.schema))
         if faults:
             return faults

@@ -94,7 +94,7 @@ class RunStateBridge:
 
     name = "runstate"
     lossy: tuple[str, ...] = (
-        "that a snapshot was a legacy one, without schema_version",
+        "whether a snapshot was a legacy one without schema_version",
         "spacing and the order of keys",
         "blank lines of a timeline",
         "of a run of this store: its steps, effects and cursors",
@@ -125,7 +125,7 @@ class RunStateBridge:
         if "seq" in first:
             return "".join(f"{_line(values)}\n" for values in (first, *more)).encode()
         if more:
-            raise ValueError("a snapshot is one file")
+            raise ValueError("a snapshot must be one file")
         return f"{json.dumps(first, sort_keys=True, indent=2, ensure_ascii=False)}\n".encode()
 
     def from_runs(self, store: Store, key: str) -> tuple[Foreign, ...]:
@@ -154,7 +154,7 @@ class RunStateBridge:
 
         faults = _judged_lines(source, judge)
         if faults or not events:
-            return tuple(faults) or (Problem(_CODE, "no event is in it", Location.span(0, 0)),)
+            return tuple(faults) or (Problem(_CODE, "it contains no events", Location.span(0, 0)),)
         stream = stream_named(self.name, _run_of(events[0], source.path), "timeline")
         return tuple(Foreign(self.name, stream, event) for event in events)
 
@@ -185,7 +185,7 @@ def _line(values: Mapping[str, Json]) -> str:
 
 def _newer(root: Node) -> Problem:
     node = root.get("schema_version") or root
-    message = f"schema_version {node.value!r} is newer than {SNAPSHOT_VERSION}, the newest known here"
+    message = f"schema_version {node.value!r} is newer than {SNAPSHOT_VERSION}, the newest supported"
     return Problem("newer_schema", message, Location.span(*node.span), "update workpacket")
 
 
@@ -193,7 +193,7 @@ def _out_of_order(root: Node, before: Sequence[Mapping[str, Json]]) -> Iterator[
     """An event log that lost or repeats an event is not believed."""
     node = root.get("seq")
     if before and node is not None and node.value != cast(int, before[-1]["seq"]) + 1:
-        yield Problem(_CODE, f"seq: {before[-1]['seq']} stands before it", Location.span(*node.span))
+        yield Problem(_CODE, f"seq: {before[-1]['seq']} comes before it", Location.span(*node.span))
 
 
 def _run_of(event: Mapping[str, Json], path: str) -> str:
@@ -271,7 +271,7 @@ def _artifact_faults(root: Node) -> Iterator[Problem]:
     yield from wrong
     values = cast("Mapping[str, Json]", root.plain())
     if not wrong and _id_of(values) != values.get(_ID):
-        message = f"{_ID}: it is not that of the content: the file was edited or damaged"
+        message = f"{_ID}: it does not match the content: the file was edited or damaged"
         yield Problem(_CODE, message, Location.span(*(root.get(_ID) or root).span))
 
 
@@ -316,7 +316,7 @@ class StepBridge:
 def _event_faults(root: Node) -> Iterator[Problem]:
     """What is wrong with a checkpoint among the events; what other events hold is not judged."""
     if not isinstance(root.value, dict):
-        yield Problem(_CODE, "an event is a JSON object", Location.span(*root.span))
+        yield Problem(_CODE, "an event must be a JSON object", Location.span(*root.span))
         return
     values = cast("Mapping[str, Any]", root.plain())
     if not is_checkpoint(values):

@@ -41,7 +41,7 @@ class CommitBridge:
     """Sidecars of checkpoint commits, `.runr/checkpoints/<sha>.json`, as a foreign form."""
 
     name = "commit"
-    lossy: tuple[str, ...] = ("cursor", "tree of a milestone without changes", "promises of the checkpoint")
+    lossy: tuple[str, ...] = ("cursor", "tree of a milestone without changes", "preconditions of the checkpoint")
 
     def read(self, path: str, data: bytes) -> tuple[Foreign, ...] | tuple[Problem, ...]:
         """The one checkpoint of a sidecar, every key in its place; or why it cannot be trusted."""
@@ -171,12 +171,14 @@ class CommitSelection:
         """In what the sidecar differs from the log it is a view of, or from the message of the commit itself."""
         reached = self._reached(sha)
         if reached is not None and reached.milestone_index != index:
-            return f"says milestone {index}, the log says {reached.milestone_index}"
+            return f"says milestone {index}, but the log says {reached.milestone_index}"
         if self.known.reached and index not in self.known.reached:
-            return f"says milestone {index}, which the log of {self.run} does not know"
+            return f"says milestone {index}, which the log of {self.run} does not have"
         said = read_message(history[sha].message) if sha in history else None
         if said is not None and (said.milestone_index != index or said.run not in {"", self.run}):
-            return f"says milestone {index}, its commit says milestone {said.milestone_index} of {said.run or 'a run'}"
+            return (
+                f"says milestone {index}, but its commit says milestone {said.milestone_index} of {said.run or 'a run'}"
+            )
         return ""
 
     # ---- messages ------------------------------------------------------------------------------------------------

@@ -85,7 +85,7 @@ def state_at(repository: Repository, commit: str) -> State:
     entries = [entry for entry in list_tree(repository, commit) if format_of(entry.path) is not None]
     objects = read_objects(repository, (entry.object_id for entry in entries if entry.is_file))
     said: dict[str, bytes | str] = {
-        entry.path: objects.get(entry.object_id, "is not in this clone") if entry.is_file else "is no regular file"
+        entry.path: objects.get(entry.object_id, "is not in this clone") if entry.is_file else "is not a regular file"
         for entry in entries
     }
     return State(f"commit {commit[:12]}", said)
@@ -104,7 +104,7 @@ def state_here(repository: Repository, before: State) -> State:
             continue
         link = link_on_the_way(root, path.rpartition("/")[0]) if "/" in path else ""
         try:
-            files[path] = f"lies behind the symbolic link {link}" if link else read_bytes(root, path, LOCKFILE.size)
+            files[path] = f"is behind the symbolic link {link}" if link else read_bytes(root, path, LOCKFILE.size)
         except (FileNotFoundError, NotADirectoryError):
             # In a sparse work tree a file that is left out is what the index says.
             if tags.get(path) == "S":
@@ -140,7 +140,7 @@ def changes_of_run(repository: Repository, state: RunState, allow: tuple[str, ..
     base = last.commit if last is not None else state.base_commit
     if base is None:
         raise RunBlocked(
-            f"{state.stream} does not say at which commit it began, so nobody can say what it changed",
+            f"{state.stream} does not record its first commit, so its changes are unknown",
             code="check_not_run", hint="workpacket deps check --base REV, then start a new run",
         )  # fmt: skip
     known = base_commit(repository, base)
@@ -171,6 +171,6 @@ def refusal_of(changes: DependencyChanges) -> RunBlocked | None:
         where = f"{wrong.path}:{wrong.line}:{wrong.column}" if wrong.line else wrong.path
         return RunBlocked(
             f"{where}: {wrong.message}", code="check_not_run",
-            hint="repair or restore the file: what cannot be read cannot be judged", details=changes.as_event(),
+            hint="repair or restore the file: it must be readable to be checked", details=changes.as_event(),
         )  # fmt: skip
     return None

@@ -203,10 +203,10 @@ class CheckpointDesk(ABC, Generic[F]):
         """Take a file without a log into it, and write a file that is late."""
         if self.facts.is_unlogged:
             self.take_over()
-            self.said.append(f"{self.facts.path} was taken into the log")
+            self.said.append(f"{self.facts.path} was imported into the log")
         if self.facts.late:
             self.write()
-            self.said.append(f"{self.facts.path} was late and is written anew")
+            self.said.append(f"{self.facts.path} was outdated and has been rewritten")
 
 
 def view_conflict(command: str, facts: CheckpointFacts) -> RunBlocked:

@@ -183,7 +183,9 @@ def _planned(store: Store, bridge: Bridge, stream: str, found: Sequence[Placed])
         if not (bridge.same(old, new) if isinstance(bridge, OfRuns) else alike(old, new)):
             raise _conflict(stream, found[0].file, f"checkpoint {number}", _differences(old.values, new.values))
     if len(held) > len(found):
-        raise _conflict(stream, found[0].file, f"the stream holds {len(held)} checkpoints, the file {len(found)}", {})
+        raise _conflict(
+            stream, found[0].file, f"the stream holds {len(held)} checkpoints, but the file has {len(found)}", {}
+        )
     return ImportPlan(stream, len(held), tuple(found[len(held) :]))
 
 
@@ -206,7 +208,7 @@ def _differences(old: Mapping[str, Json], new: Mapping[str, Json]) -> dict[str, 
 
 def require_no_secret(checkpoint: Foreign, file: str, redactor: Redactor) -> None:
     if redactor.clean_value(checkpoint.values, stored_text(checkpoint.values))[1]:
-        raise RedactionFailed(f"{file} holds a secret; remove it from the file and import it then")
+        raise RedactionFailed(f"{file} contains a secret; remove it from the file, then import it")
 
 
 def _append(runtime: Runtime, plan: ImportPlan) -> None:
@@ -228,7 +230,7 @@ def _placed(store: Store, event: Event) -> Placed:
     record = record_of(store, event, KINDS)
     data, values, position = record.data, record.payload, record.data.get("position")
     if not isinstance(values, Mapping) or not isinstance(position, int):
-        raise LogDamaged(event.stream, event.version, "it holds no checkpoint")
+        raise LogDamaged(event.stream, event.version, "it contains no checkpoint")
     return Placed(Foreign(str(data.get("format")), event.stream, values), str(data.get("file")), position)
 
 
@@ -257,7 +259,7 @@ def _imported(store: Store, bridge: Bridge, key: str) -> tuple[Foreign, ...]:
     files = sorted({one.file for one in found})
     if len(files) > 1:
         keys = sorted({one.checkpoint.stream.partition("/")[2] for one in found})
-        raise WorkpacketError("checkpoint_missing", f"{key or bridge.name!r} stands for several files: "
+        raise WorkpacketError("checkpoint_missing", f"{key or bridge.name!r} is ambiguous; it matches several files: "
                               f"{', '.join(files)}", hint=f"name one of {', '.join(keys)}")  # fmt: skip
     return tuple(one.checkpoint for one in sorted(found, key=lambda one: one.position))
 

@@ -70,7 +70,7 @@ def _open_role(facts: RoleFacts, caller: Caller) -> UnfinishedRole:
 Kind = Literal["run", "session", "batch", "role", "step", "commit"]
 _OF_PHASE = {
     "testers": "Write the tests that fail until the work is done",
-    "implementers": "Do the work, until its tests pass",
+    "implementers": "Do the work until its tests pass",
     "reviewers": "Review the work; approve it or reject it with a reason",
 }
 
@@ -199,7 +199,7 @@ def of_role(role: UnfinishedRole, changed: tuple[ArtifactChange, ...]) -> Resuma
         "role_zombie": f"workpacket progress close {fields.feature}",
         "view_conflict": f"workpacket progress adopt {names}",
     }
-    messages = {"run_busy": "its writer is not gone", "role_zombie": f"{fields.feature} is complete"}
+    messages = {"run_busy": "its writer is still there", "role_zombie": f"{fields.feature} is complete"}
     stops = [
         Problem(c, messages.get(c, role.path), hint=commands.get(c, f"workpacket explain {c}")) for c in role.blocked_by
     ]
@@ -210,7 +210,7 @@ def of_role(role: UnfinishedRole, changed: tuple[ArtifactChange, ...]) -> Resuma
         stops.append(Problem("check_not_run", fields.last_action, hint=f"workpacket progress review-approved {names}"))
     task = (
         f"You are {fields.agent} of the team {fields.team}, in the feature {fields.feature}, phase {fields.phase}.\n"
-        f"The last thing done: {fields.last_action}. Read {role.path} and go on from there.\n"
+        f"The last thing done: {fields.last_action}. Read {role.path} and continue from there.\n"
         f"At each milestone: workpacket progress MILESTONE {names}"
     )
     where = f"{fields.phase}: {fields.last_action}"
@@ -222,7 +222,7 @@ def of_role(role: UnfinishedRole, changed: tuple[ArtifactChange, ...]) -> Resuma
 
 def of_step(path: str, checkpoint: StepCheckpoint, stops: Iterable[Problem]) -> Resumable:
     id_ = f"step/{checkpoint.mission_id}/{checkpoint.run_id}/{checkpoint.step_id}"
-    why = f"{path}: the step {checkpoint.step_id} has a checkpoint and no end"
+    why = f"{path}: the step {checkpoint.step_id} has a checkpoint but has not ended"
     where = f"{checkpoint.step_id}, {checkpoint.cursor}"
     return Resumable("step", id_, where, why, "start its pipeline again", tuple(stops))
 

@@ -157,7 +157,7 @@ def reach(desk: RoleDesk, milestone: str, *, text: str = "", phase: str = "", ar
     vocabulary = desk.vocabularies.get(team, PHASES)
     phase = phase or facts.fields.phase or vocabulary[0]
     if phase not in vocabulary and phase != facts.fields.phase:
-        message = f"{phase!r} is no phase of {team}: {', '.join(vocabulary)}"
+        message = f"{phase!r} is not a phase of {team}: {', '.join(vocabulary)}"
         raise WorkpacketError("role_phase_foreign", message)
     desk.refuse_contradictions()
     desk.acquire()
@@ -182,7 +182,7 @@ def _naming(desk: RoleDesk, words: str, artifacts: Sequence[str]) -> str:
     """The note: the words, and the files that they do not name."""
     missing = [path for path in artifacts if digest_of(desk.root, path) is None]
     if missing:
-        raise WorkpacketError("invalid_value", f"{missing[0]!r} is no file of this repository", path=missing[0])
+        raise WorkpacketError("invalid_value", f"{missing[0]!r} is not a file in this repository", path=missing[0])
     further = [path for path in dict.fromkeys(artifacts) if path not in named_in([words])]
     return f"{words} ({', '.join(further)})" if further else words
 

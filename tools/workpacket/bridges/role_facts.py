@@ -146,11 +146,13 @@ class RoleKey(Value):
 
     def __post_init__(self) -> None:
         if not self.team.isprintable():
-            raise WorkpacketError("invalid_value", f"{self.team!r} is no name of a team")
+            raise WorkpacketError("invalid_value", f"{self.team!r} is not a valid team name")
         for what in ("feature", "agent"):
             word = getattr(self, what)
             if not _NAME.match(word):
-                message = f"{word!r} is no name of {what}: letters, digits, '-', '_', '.' and '#', at most 100"
+                message = (
+                    f"{word!r} is not a valid name for {what}: use letters, digits, '-', '_', '.' and '#', at most 100"
+                )
                 raise WorkpacketError("invalid_value", message)
 
     @property
@@ -243,12 +245,12 @@ def facts_of(key: RoleKey, runtime: Runtime, notes: Mapping[str, RoleProgress], 
     if document is not None:
         _require_identity(key, document)
     elif twins:
-        message = f"{twins[0]} is the checkpoint of {key.agent} in {key.feature}, and its name says otherwise"
+        message = f"{twins[0]} is the checkpoint of {key.agent} in {key.feature}, but its name says otherwise"
         raise WorkpacketError("role_identity_mismatch", message, path=twins[0], hint=f"rename it to {key.path}")
     stated = document.team.value if document is not None and document.team is not None else ""
     team = key.team or stated or _team_in_log(key, runtime)
     if not team:
-        raise WorkpacketError("missing_argument", f"{key.path} does not exist yet: say which team", hint="--team TEAM")
+        raise WorkpacketError("missing_argument", f"{key.path} does not exist yet: name the team", hint="--team TEAM")
     return _facts(key.path, (key.feature, team, key.agent), document, runtime, notes, lanes, twins)
 
 
@@ -324,7 +326,7 @@ def _require_identity(key: RoleKey, document: RoleProgress) -> None:
         raise refusal_of_file(document.source, illegible, key.path)
     if not document.is_checkpoint:
         fault = document.faults[0].message if document.faults else f"it is a {document.note}"
-        raise WorkpacketError("checkpoint_malformed", f"{key.path} is no checkpoint of a role: {fault}", path=key.path)
+        raise WorkpacketError("checkpoint_malformed", f"{key.path} is not a role checkpoint: {fault}", path=key.path)
     stated = {name: text.value for name in ("feature", "team", "agent") if (text := document.text_at(name)) is not None}
     wanted = {"feature": key.feature, "agent": key.agent, **({"team": key.team} if key.team else {})}
     wrong = [f"{name} {stated.get(name, '')!r}" for name, word in wanted.items() if stated.get(name, "") != word]
@@ -406,9 +408,9 @@ class RoleBridge:
     name = FORM
     lossy: tuple[str, ...] = (
         "the digests of the files that a role named",
-        "comments, quotes and layout of the front matter, and the order of keys behind the seven",
+        "comments, quotes and layout of the front matter, and the order of keys after the seven",
         "a byte order mark",
-        "of a role moved by `workpacket progress`: what was written into the text by hand since it was imported",
+        "of a role that `workpacket progress` manages: text written by hand since it was imported",
     )
 
     def read(self, path: str, data: bytes) -> tuple[Foreign, ...] | tuple[Problem, ...]:
@@ -456,7 +458,11 @@ def _values(front: Mapping[str, Plain], body: str) -> dict[str, Json]:
 def _faults(document: RoleProgress) -> list[Problem]:
     root = document.root
     if root is None or not document.has_front_matter:
-        return [Problem("checkpoint_malformed", "here is no front matter, and so no checkpoint", Location.span(0, 0))]
+        return [
+            Problem(
+                "checkpoint_malformed", "the front matter is missing, so this is not a checkpoint", Location.span(0, 0)
+            )
+        ]
     place = (root.start, root.start)
     missing = [key for key, value in zip(KEYS, fields_of(front_of(document)), strict=True) if not value.strip()]
     if missing:
@@ -464,7 +470,7 @@ def _faults(document: RoleProgress) -> list[Problem]:
     if not document.is_checkpoint:
         return [
             Problem(
-                "checkpoint_malformed", f"this is no checkpoint of a role but a {document.note}", Location.span(*place)
+                "checkpoint_malformed", f"this is not a role checkpoint but a {document.note}", Location.span(*place)
             )
         ]
     return []

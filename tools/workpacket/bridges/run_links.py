@@ -59,7 +59,10 @@ class RunLinks:
 
     def begins(self, store: Store, stream: str, packet: str) -> None:
         if len(stream) > _LONGEST or not stream.isprintable():
-            message = f"{stream[:40]!r}...: the name of a run with a packet is printable, and at most {_LONGEST} long"
+            message = (
+                f"{stream[:40]!r}...: the name of a run with a packet must be printable and at most {_LONGEST} "
+                "characters long"
+            )
             raise WorkpacketError("invalid_value", message)
         try:
             link(self.repository, acting(self.repository), packet, stream, store.identity)
@@ -98,7 +101,7 @@ class RunLinks:
         except (WorkpacketError, OSError) as error:
             left = error if isinstance(error, WorkpacketError) else None
             code, why = (left.code, left.message) if left is not None else ("storage_failed", str(error))
-            message = f"{stream} has ended, and its link in the log of {packet} is still open: {why}"
+            message = f"{stream} has ended, but its link in the log of {packet} is still open: {why}"
             self._tell(WorkpacketError(code, message, hint="workpacket runs settle"))
 
 
@@ -128,19 +131,19 @@ def disagreements(repository: Repository, runtime: Runtime) -> Iterator[Disagree
 
 def _about(store: Store, identity: str, packet: str, run: LinkedRun) -> Iterator[Disagreement]:
     if run.store != identity:
-        message = f"{run.run} works on {packet} by its log, in a store that is not here"
+        message = f"{run.run} is linked to {packet} in its log, but its store is not here"
         yield Disagreement(run.run, packet, "elsewhere", message)
     elif (ending := ending_of(store, run.run)) is not None:
-        message = f"{run.run} is {ending.outcome}, and its link in the log of {packet} is open"
+        message = f"{run.run} is {ending.outcome}, but its link in the log of {packet} is open"
         yield Disagreement(run.run, packet, "late", message)
     elif store.head(run.run) is None:
-        yield Disagreement(run.run, packet, "not_begun", f"{run.run} is linked to {packet} and never began")
+        yield Disagreement(run.run, packet, "not_begun", f"{run.run} is linked to {packet} but never started")
 
 
 def _unlinked(repository: Repository, identity: str, line: RunLine) -> Iterator[Disagreement]:
     state = state_here(repository, line.packet)
     if state.history and not any((run.run, run.store) == (line.id, identity) for run in state.open_runs):
-        message = f"{line.id} is {line.liveness}, and the log of {line.packet} here has no open link of it"
+        message = f"{line.id} is {line.liveness}, but the log of {line.packet} here has no open link to it"
         yield Disagreement(line.id, line.packet, "unlinked", message)
 
 
@@ -171,7 +174,7 @@ def differing_ends(repository: Repository, store: Store) -> Iterator[str]:
         for run in state.runs:
             what = _difference(store, run) if run.store == identity else ""
             if what:
-                yield f"{run.run}: by the log of {state.packet} {what}"
+                yield f"{run.run}: according to the log of {state.packet}, {what}"
 
 
 def _difference(store: Store, run: LinkedRun) -> str:
@@ -182,9 +185,9 @@ def _difference(store: Store, run: LinkedRun) -> str:
     head = store.head(run.run)
     head = head or next((one for one in store.heads(run.run, removed=True) if one.stream == run.run), None)
     if head is None or head.version < count:
-        return f"it ended with {count} events, and the store has {head.version if head is not None else 0}"
+        return f"it ended with {count} events, but the store has {head.version if head is not None else 0}"
     found = head.hash if head.version == count else _hash_at(store, run.run, count)
-    return f"it ended as {digest[:12]}, and the store has {found[:12]}" if found and found != digest else ""
+    return f"it ended as {digest[:12]}, but the store has {found[:12]}" if found and found != digest else ""
 
 
 def _hash_at(store: Store, stream: str, version: int) -> str:

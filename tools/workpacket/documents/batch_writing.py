@@ -126,7 +126,7 @@ def differences(logged: BatchView, stated: BatchView) -> list[str]:
         if name == "groups":
             found += _regrouped(logged, stated)
         elif said[name] != ours:
-            found.append(f"{name} is {_shown(said[name])} in the file and {_shown(ours)} in the log")
+            found.append(f"{name} is {_shown(said[name])} in the file but {_shown(ours)} in the log")
     return found
 
 
@@ -136,7 +136,7 @@ def _regrouped(logged: BatchView, stated: BatchView) -> list[str]:
     ours = {task: group for group, tasks in logged.groups.items() for task in tasks}
     theirs = {task: group for group, tasks in stated.groups.items() for task in tasks}
     return [
-        f"{task} stands under {theirs.get(task, 'nothing')} in the file and {ours.get(task, 'nothing')} in the log"
+        f"{task} is under {theirs.get(task, 'nothing')} in the file but under {ours.get(task, 'nothing')} in the log"
         for task in dict.fromkeys([*ours, *theirs])
         if ours.get(task) != theirs.get(task)
     ]
@@ -180,7 +180,7 @@ def written(document: BatchCheckpoint | None, folder: str, view: BatchView, word
         return canonical(brought_up(None, folder, view, words))
     plain = document.root.plain() if document.root is not None else None
     if not isinstance(plain, dict) or not isinstance(plain.get("checkpoint"), dict):
-        raise CannotEdit(f"{document.path}:1:1: here is no checkpoint")
+        raise CannotEdit(f"{document.path}:1:1: there is no checkpoint here")
     wanted = brought_up(plain, folder, view, words)
     if is_canonical(document.source, plain):
         return canonical(wanted)

@@ -278,12 +278,12 @@ def fill(source: Source, packet: str, token: str) -> Source | str:
         return f"METADATA has no field {', no '.join(missing)} to fill in"
     long = [label for label, value in fields.items() if value and "\n" in source.text[slice(*value[1])]]
     if long:
-        return f"its METADATA field {long[0]} goes over several lines; what stands below its first line would be lost"
+        return f"its METADATA field {long[0]} spans several lines; everything after its first line would be lost"
     edits = [_edit(source, span, wanted[label]) for label, value in fields.items() if value for span in [value[1]]]
     filled = apply_edits(source, edits)
     reread = {label: value[0] if value else None for label, value in _fields(Refinement(filled)).items()}
     if reread != wanted:
-        return "its METADATA is read differently once it is filled in"
+        return "its METADATA would be read differently once filled in"
     return filled
 
 

@@ -202,14 +202,14 @@ def advanced(document: RoleProgress, fields: Mapping[str, str], note: str = "") 
     wanted = {**front_of(document), **fields}
     before, now = ([item.text for item in one.notes()] for one in (document, after))
     if front_of(after) != wanted or after.faults or now != [*before, *([note] if note else [])]:
-        raise CannotEdit(f"{document.path}: this note cannot be added without touching more; make it by hand")
+        raise CannotEdit(f"{document.path}: this note cannot be added without changing other text; add it by hand")
     return after.source.encode()
 
 
 def _front(document: RoleProgress) -> YamlText:
     front = read_front_matter(document.source)
     if not front.present:
-        raise CannotEdit(f"{document.path}:1:1: here is no front matter")
+        raise CannotEdit(f"{document.path}:1:1: there is no front matter")
     return yaml_text(document.source, start=front.start, end=front.end)
 
 

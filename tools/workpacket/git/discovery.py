@@ -66,7 +66,7 @@ def _read_files(folder: str, start: str) -> RepositoryPaths:
     raise WorkpacketError(
         "no_repository",
         "it is not in a git repository",
-        hint="Go to your repository, or make one here: git init",
+        hint="Change to your repository, or create one here: git init",
         path=start,
     )
 
@@ -90,7 +90,7 @@ def _git_dir_at(folder: str) -> str | None:
         if not _is_git_dir(git_dir):
             raise WorkpacketError(
                 "repository_broken",
-                f"{dot_git} points at {git_dir}, which is not a git directory",
+                f"{dot_git} points to {git_dir}, which is not a git directory",
                 hint="Repair the work tree: git worktree repair",
                 path=dot_git,
             )

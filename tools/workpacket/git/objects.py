@@ -41,7 +41,7 @@ def read_objects(repository: Repository, names: Iterable[str]) -> dict[str, byte
     wanted = list(dict.fromkeys(names))
     for name in wanted:
         if "\n" in name:
-            raise WorkpacketError("unknown_revision", f"{name!r} cannot be the name of an object")
+            raise WorkpacketError("unknown_revision", f"{name!r} is not a valid object name")
     if not wanted:
         return {}
     request = "".join(f"{name}\n" for name in wanted).encode("utf-8", "surrogateescape")
@@ -55,7 +55,7 @@ def read_objects(repository: Repository, names: Iterable[str]) -> dict[str, byte
         if header == f"{name} missing":
             continue
         if header == f"{name} ambiguous":
-            raise WorkpacketError("unknown_revision", f"{name!r} could be several objects")
+            raise WorkpacketError("unknown_revision", f"{name!r} is ambiguous: it matches several objects")
         _, kind, size = header.rsplit(" ", 2)
         if kind != "tree":
             found[name] = output[position : position + int(size)]

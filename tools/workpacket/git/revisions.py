@@ -103,8 +103,8 @@ def commit_of(repository: Repository, revision: str) -> str:
     if commit is None:
         raise WorkpacketError(
             "unknown_revision",
-            f"{revision!r} names no commit here",
-            hint="Look at: git log --oneline --all; in a shallow clone fetch more: git fetch --unshallow",
+            f"{revision!r} does not name a commit here",
+            hint="See: git log --oneline --all; in a shallow clone, fetch more: git fetch --unshallow",
         )
     return commit
 

@@ -62,8 +62,8 @@ _OPTIONS: Final = (
 _NOT_FETCHED: Final = "from promisor remote"
 _BY_THE_WAY: Final = ("hint:", "warning: lazy fetching disabled")
 FETCH_ALL: Final = (
-    "in a clone made with --filter, fetch all of it: git config --unset remote.origin.partialclonefilter && "
-    "git fetch --refetch; elsewhere look for damage: git fsck"
+    "in a clone made with --filter, fetch everything: git config --unset remote.origin.partialclonefilter && "
+    "git fetch --refetch; otherwise look for damage: git fsck"
 )
 
 
@@ -99,9 +99,7 @@ def run_git(
     except FileNotFoundError as error:
         if not folder.is_dir():
             raise WorkpacketError("no_repository", f"{folder} is not a folder", path=str(folder)) from error
-        raise WorkpacketError(
-            "tool_missing", "the program git was not found", hint="Install git 2.31 or newer"
-        ) from error
+        raise WorkpacketError("tool_missing", "git was not found", hint="Install git 2.31 or newer") from error
     except subprocess.TimeoutExpired as error:
         raise WorkpacketError("git_timeout", f"git {arguments[0]} gave no answer within {timeout:.0f} s") from error
     answer = Answer(done.returncode, done.stdout, _complaint(done))

@@ -45,14 +45,14 @@ def require_branch_name(repository: Repository, name: str) -> None:
     """WorkpacketError `branch_name_invalid` for what git would not take as the name of a branch."""
     answer = run_git(repository.root, "check-ref-format", "--branch", name, check=False)
     if answer.status != 0 or answer.text.rstrip("\n") != name:
-        raise WorkpacketError("branch_name_invalid", f"{name!r} cannot be the name of a branch")
+        raise WorkpacketError("branch_name_invalid", f"{name!r} is not a valid branch name")
 
 
 def add_branch(repository: Repository, name: str, start: str) -> None:
     """A new branch at the commit `start`; an existing one is an error, never moved."""
     require_branch_name(repository, name)
     if name in branch_names(repository):
-        raise WorkpacketError("branch_exists", f"the branch {name} exists already")
+        raise WorkpacketError("branch_exists", f"the branch {name} already exists")
     run_git(repository.root, "branch", "--no-track", "--end-of-options", name, start)
 
 
@@ -60,7 +60,7 @@ def add_worktree(repository: Repository, path: Path, branch: str) -> None:
     """Check the existing `branch` out in a new work tree at `path`."""
     require_branch_name(repository, branch)
     if path.exists():
-        raise WorkpacketError("worktree_exists", "there is a file or folder of that name", path=str(path))
+        raise WorkpacketError("worktree_exists", "a file or folder of that name already exists", path=str(path))
     for other in list_worktrees(repository):
         if other.branch == branch:
             raise WorkpacketError(

@@ -86,7 +86,7 @@ def checkpoint_findings(logs: Mapping[str, Log], checkpoints: Iterable[Checkpoin
             findings.append(fault(own.fault, path, own.message))
         if not each.by:
             continue
-        named = f"the checkpoint {event.id[:12]} of {event.at} names it, and {each.by} vouches for that"
+        named = f"the checkpoint {event.id[:12]} of {event.at} names it, signed by {each.by}"
         for packet, heads in checkpointed_heads(event):
             log = logs.get(packet)
             missing = [head for head in heads if log is None or head not in log.by_id]
@@ -98,7 +98,7 @@ def signatures_without_event(logs: Mapping[str, Log], paths: Iterable[str]) -> l
     """Signatures of checkpoints that the log does not hold: somebody took the checkpoint away, or misnamed a file."""
     log = logs.get(CHECKPOINT_LOG)
     known = {signature_path(identity) for identity in log.by_id} if log is not None else set()
-    message = "the log holds no checkpoint of this name"
+    message = "the log has no checkpoint of this name"
     return [fault("log_checkpoint_missing", path, message) for path in paths if path not in known]
 
 

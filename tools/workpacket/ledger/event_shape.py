@@ -33,7 +33,7 @@ def event_misfit(value: Any) -> str:
         return f"/packet: events of type checkpoint, and only these, belong to {CHECKPOINT_LOG}"
     for pointer, ids in _ordered_sets(value):
         if len(ids) > 1 and ids != sorted(set(ids)):
-            return f"{pointer}: must be sorted and name nothing twice"
+            return f"{pointer}: must be sorted and without duplicates"
     return ""
 
 

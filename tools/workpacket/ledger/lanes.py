@@ -122,5 +122,5 @@ def _forked(log: Log, latest: Iterable[LogEvent]) -> Problem:
 
 
 def _upon_fork(move: LogEvent) -> Problem:
-    message = f"{move.type} to {move.lane_to} was recorded while the packet was forked, and settles nothing"
+    message = f"{move.type} to {move.lane_to} was recorded while the packet was forked, and does not settle it"
     return fault("log_moved_while_forked", move.path, message)

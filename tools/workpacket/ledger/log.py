@@ -85,7 +85,7 @@ def decode_event(
     """The event in the file `name` of `folder`, the packet's log; `names` are the names of all files there."""
     path = f"{folder}/{name}"
     if len(data) > LARGEST_EVENT:
-        return fault("event_too_large", path, f"{len(data):,} bytes; an event has at most {LARGEST_EVENT:,}")
+        return fault("event_too_large", path, f"{len(data):,} bytes; the limit for an event is {LARGEST_EVENT:,}")
     identity = hashlib.sha256(data).hexdigest()
     if f"{identity}.json" != name:
         return _not_what_was_written(path, data, identity, names)
@@ -97,7 +97,7 @@ def decode_event(
 
 def _event_of_value(folder: str, path: str, value: dict[str, Any], identity: str, form: Format) -> LogEvent | Problem:
     if form.too_new(value):
-        return fault("event_version_unknown", path, f"format version {value['v']}; known here: up to {form.version}")
+        return fault("event_version_unknown", path, f"format version {value['v']}; supported: up to {form.version}")
     misfit = event_misfit(value)
     if misfit:
         return fault("event_malformed", path, misfit)
@@ -121,11 +121,11 @@ def _canonical_value(data: bytes) -> dict[str, Any] | None:
 
 def _not_what_was_written(path: str, data: bytes, identity: str, names: Container[str]) -> Problem:
     if f"{identity}.json" in names:
-        return fault("event_names_swapped", path, f"these are the bytes of {identity}.json")
+        return fault("event_names_swapped", path, f"its content is that of {identity}.json")
     unconverted = hashlib.sha256(data.replace(b"\r\n", b"\n")).hexdigest()
     if path.endswith(f"/{unconverted}.json"):
         return fault("event_line_ends", path, "LF was turned into CRLF; apart from that the event is unchanged")
-    return fault("event_edited", path, f"the bytes have the SHA-256 {identity}, not the one in the file's name")
+    return fault("event_edited", path, f"its SHA-256 is {identity}, not the one in the file name")
 
 
 class Log(Value):
@@ -177,7 +177,7 @@ def read_log(packet: str, files: Mapping[str, bytes]) -> Log:
     findings: list[Problem] = []
     for name, data in files.items():
         if not is_event_name(name):
-            findings.append(fault("log_foreign_file", f"{folder}/{name}", "the name is not that of an event"))
+            findings.append(fault("log_foreign_file", f"{folder}/{name}", "its name is not that of an event"))
             continue
         decoded = decode_event(folder, name, data, names=files)
         if isinstance(decoded, LogEvent):
@@ -217,7 +217,7 @@ def _joint_fault(event: LogEvent, known: Mapping[str, LogEvent]) -> Problem | No
             return fault("log_event_missing", event.path, f"its parent {parent} is not in the log")
         before = max(before, known[parent].clock)
     if event.clock != before + 1:
-        return fault("log_false_clock", event.path, f"the clock says {event.clock}; its parents ask for {before + 1}")
+        return fault("log_false_clock", event.path, f"the clock says {event.clock}; its parents require {before + 1}")
     if not event.parents and event.type not in GENESIS_TYPES:
         return fault("event_malformed", event.path, f"/parents: an event of type {event.type} cannot begin a log")
     if event.parents and event.type in ("created", "adopted"):
@@ -227,10 +227,10 @@ def _joint_fault(event: LogEvent, known: Mapping[str, LogEvent]) -> Problem | No
 
 def _beginning_faults(packet: str, known: Mapping[str, LogEvent], beginnings: list[LogEvent]) -> list[Problem]:
     if not beginnings:
-        missing = fault("log_no_genesis", f"{LOG_FOLDER}/{packet}", "no event in this log is its beginning")
+        missing = fault("log_no_genesis", f"{LOG_FOLDER}/{packet}", "this log has no first event")
         return [missing] if known else []
     first = beginnings[0].id
-    return [fault("log_second_genesis", other.path, f"the log begins with {first} already") for other in beginnings[1:]]
+    return [fault("log_second_genesis", other.path, f"the log already begins with {first}") for other in beginnings[1:]]
 
 
 class EventWriter(Value):

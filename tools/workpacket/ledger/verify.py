@@ -45,7 +45,7 @@ def read_logs(files: Mapping[str, bytes]) -> tuple[dict[str, Log], list[Problem]
         if slash and "/" not in name:
             folders.setdefault(packet, {})[name] = data
         else:
-            stray.append(fault("log_foreign_file", path, "events lie in the folder of their packet and nowhere else"))
+            stray.append(fault("log_foreign_file", path, "events must be in the folder of their packet"))
     return {packet: read_log(packet, folder) for packet, folder in sorted(folders.items())}, stray
 
 
@@ -56,7 +56,7 @@ def verify_append_only(base: Mapping[str, str], head: Mapping[str, str]) -> list
         if not path.startswith(tuple(f"{folder}/" for folder in APPEND_ONLY_FOLDERS)):
             continue
         if path not in head:
-            findings.append(fault("log_file_deleted", path, "the base holds it, and here it is gone"))
+            findings.append(fault("log_file_deleted", path, "it is on the base but missing here"))
         elif head[path] != digest:
-            findings.append(fault("log_file_modified", path, "it is not what the base holds"))
+            findings.append(fault("log_file_modified", path, "it differs from the base"))
     return findings

@@ -136,14 +136,14 @@ class WorkPacketId:
     def scoped(self, mission: str) -> WorkPacketId:
         """This short id as it is written outside its mission."""
         if self.kind != "short":
-            raise InvalidId(f"{self.text} stands on its own; only a short id such as WP07 is scoped by a mission")
+            raise InvalidId(f"{self.text} is complete; only a short id such as WP07 is scoped by a mission")
         return WorkPacketId.parse(f"{mission}--{self.text}")
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
-        raise AttributeError(f"an id does not change: {name}")
+        raise AttributeError(f"an id cannot be changed: {name}")
 
     def __delattr__(self, name: str) -> NoReturn:
-        raise AttributeError(f"an id does not change: {name}")
+        raise AttributeError(f"an id cannot be changed: {name}")
 
     def __eq__(self, other: object) -> bool:
         return self.text == other.text if isinstance(other, WorkPacketId) else NotImplemented
@@ -308,11 +308,11 @@ def _is_device(name: str) -> bool:
 def _complaint(text: str) -> str:
     faults = (
         (not text, "is empty"),
-        (len(text) > MAX_LENGTH, f"has {len(text)} characters; an id has at most {MAX_LENGTH}"),
+        (len(text) > MAX_LENGTH, f"has {len(text)} characters; the limit for an id is {MAX_LENGTH}"),
         (not text.isascii(), "is not ASCII"),
-        (text != text.strip(), "has white space around it"),
-        (text[:2].upper() == "WP" != text[:2], "does not begin with `WP` in capitals"),
-        (_PACKET.match(text) or _PACKAGE.match(text), "holds a name that Windows reserves for a device"),
+        (text != text.strip(), "has leading or trailing white space"),
+        (text[:2].upper() == "WP" != text[:2], "does not begin with `WP` in upper case"),
+        (_PACKET.match(text) or _PACKAGE.match(text), "contains a name that Windows reserves for a device"),
     )
     return next(
         (complaint for wrong, complaint in faults if wrong),

@@ -63,7 +63,7 @@ class Plan(Value):
             seen.add(name)
         for change in self.changes:
             if change.path.startswith(f"{LOG_FOLDER}/"):
-                raise ValueError(f"{change.path}: files of the log come from events alone, and are written once")
+                raise ValueError(f"{change.path}: log files are written once, and only from events")
         for event in self.events:
             if event.tx != self.tx:
                 raise ValueError(f"event {event.type} of {event.packet} belongs to transaction {event.tx}")

@@ -68,9 +68,9 @@ class Reason(Value):
         if not _CODE.match(self.code):
             raise ValueError(f"{self.code!r} is not a reason code: lower-case words joined by '_'")
         if not self.title or self.title.endswith("."):
-            raise ValueError(f"{self.code}: the title is one phrase without a full stop")
+            raise ValueError(f"{self.code}: the title must be one phrase without a full stop")
         if SEVERITIES.index(self.strict_severity) > SEVERITIES.index(self.severity):
-            raise ValueError(f"{self.code}: the strict profile may not be milder than the default")
+            raise ValueError(f"{self.code}: the strict profile may not be weaker than the default")
 
     @property
     def ignorable(self) -> bool:

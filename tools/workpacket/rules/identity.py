@@ -78,7 +78,7 @@ class HintTextLeft(StructuredRule):
         hint = "" if run is not None else "it spans several lines: delete it by hand"
         return self.fault(
             (text.start + end, text.end) if run is not None else text.span,
-            f"behind the value of {name} is followed by {rest!r}",
+            f"the value of {name} is followed by {rest!r}",
             hint=hint,
             edits=[run.part(end).deleted()] if run is not None else [],
             fix_title=f"delete {rest!r}",

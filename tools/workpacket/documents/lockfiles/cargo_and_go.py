@@ -140,7 +140,7 @@ def read_go_sum(source: Source) -> Dependencies:
         key = found["module"], found["version"]
         label = f"alg:{found['kind']}{'-mod' if found['mod'] else ''}"
         if digests.setdefault(key, {}).setdefault(label, found["digest"]) != found["digest"]:
-            raise _wrong(at, line, "gives a second digest for what has one")
+            raise _wrong(at, line, "gives a second digest for the same item")
         places.setdefault(key, at)
     packages = tuple(Package(*key, "", rows, places[key]) for key, rows in digests.items())
     # A digest alone asks for nothing: every version that was ever looked at has one.

@@ -3,9 +3,9 @@
 What was asked for (direct) is named one by one, what came with it (transitive) is counted. Without permission no direct
 dependency may change in any way. What no permission covers, for direct and transitive packages alike:
 
-  source     a package comes from somewhere from where none came before
-  integrity  the same version has another digest than before, or lost it; or a new one has none where all others do
-  removed    a lock file is gone, and what it held fast is free again
+  source     a package comes from somewhere from where none came before integrity  the same version has a different
+  digest than before, or lost it; or a new one has none where all others do removed    a lock file is gone, and what it
+  held fast is free again
 
 Every command that reads a policy imports this module, so it imports the readers of the formats when they are needed.
 """
@@ -147,7 +147,7 @@ class State:
         if len(data) > LOCKFILE.size:
             return self._unreadable(Location(path), LOCKFILE.size_fault(0).message)
         known = format_of(path)
-        assert known is not None, f"{path} is of no known format"
+        assert known is not None, f"{path} has an unknown format"
         try:
             return read_dependencies(self.source(path), known)
         except WorkpacketError as error:
@@ -295,7 +295,7 @@ def _suspicions(
 ) -> Iterator[Suspicion]:
     if known.locks and path in before and path not in after:
         if old.packages:
-            yield Suspicion("", "removed", "the lock file is gone: every version in it is free again", 0)
+            yield Suspicion("", "removed", "the lock file was deleted, so its versions are no longer pinned", 0)
         return
     source = after.source(path)
     if not known.locks:
@@ -304,7 +304,7 @@ def _suspicions(
             if names_a_place(requirement or name, folder) and (old.direct or {}).get(name) != requirement:
                 line = source.line_and_column(new.place(name))[0]
                 shown = without_credentials(requirement or name)
-                yield Suspicion(without_credentials(name), "source", f"asked for by its place: {shown}", line)
+                yield Suspicion(without_credentials(name), "source", f"requested by location: {shown}", line)
         return
     seen: set[Suspicion] = set()
     for package in new.packages:
@@ -328,7 +328,7 @@ def _of_package(package: Package, old: Dependencies) -> Iterator[tuple[Literal["
     if same:
         yield from _integrity(package, same)
     elif not package.integrity and old.all_digested:
-        yield "integrity", f"{package.name} {package.version} has no digest, and every package before had one"
+        yield "integrity", f"{package.name} {package.version} has no digest, although every package had one before"
 
 
 def _integrity(package: Package, same: list[Package]) -> Iterator[tuple[Literal["integrity"], str]]:
@@ -342,10 +342,10 @@ def _integrity(package: Package, same: list[Package]) -> Iterator[tuple[Literal[
             return
         yield "integrity", f"{what} has lost its digest"
     elif digests and not digests.keys() & package.integrity.keys():
-        yield "integrity", f"{what} has other digests than before, and none of them can be compared"
+        yield "integrity", f"{what} has different digests than before, and none of them can be compared"
     for label in sorted(digests.keys() & package.integrity.keys()):
         if package.integrity[label] not in digests[label]:
-            yield "integrity", f"{what} has another digest than before ({label.partition(':')[2]})"
+            yield "integrity", f"{what} has a different digest than before ({label.partition(':')[2]})"
 
 
 # More new packages than this in one file are worth a look, even where what brought them is allowed.

@@ -215,7 +215,7 @@ def _classic(source: Source) -> Iterator[Package]:
         if field is not None and heading:
             fields[field["key"]] = field["quoted"] if field["quoted"] is not None else field["plain"]
         elif not heading or not (_GROUP.match(line) or _MEMBER.match(line)):
-            raise malformed_at(at, at + len(line), "this line is not of yarn's format")
+            raise malformed_at(at, at + len(line), "this line is not in yarn's format")
     if heading:
         yield _classic_package(heading, fields, start)
 
@@ -249,7 +249,7 @@ def _berry(source: Source) -> Dependencies:
             continue
         named = _NAME.match(required_text(node, "resolution"))
         if named is None:
-            raise malformed(node, f"{key}: its resolution names no package")
+            raise malformed(node, f"{key}: its resolution does not name a package")
         protocol, _, reference = named["rest"].partition(":")
         if protocol == "workspace":
             members = mapping(node, "dependencies").items()

@@ -81,8 +81,8 @@ def _unfit(approvals: Approvals, event: LogEvent, gates: tuple[str, ...]) -> Ite
         said = approvals.claims.get(envelope_name(digest))
         other = said is not None and said.gate not in gates and said.gate in STANDARD
         if said is None or said.packet != event.packet or other:
-            about = f"gate {said.gate} of {said.packet}" if said is not None else "nothing that is here"
-            what = f"the event rests on the envelope {digest[:12]}, which is about {about}"
+            about = f"gate {said.gate} of {said.packet}" if said is not None else "nothing that exists here"
+            what = f"the event names the envelope {digest[:12]}, which is about {about}"
             yield Problem("attest_unfit", f"{what}, not about the gate {' or '.join(gates)} of {event.packet}")
 
 
