@@ -1,4 +1,4 @@
-"""Merges that nobody makes: what a tree would be if two commits were merged, without a branch, an index or a work tree.
+"""Merges that are only tried: what a tree would be if two commits were merged, without a branch, an index or a work tree.
 
 The objects of a trial lie in a temporary folder beside those of the repository, so that a check leaves nothing behind
 and may run where the repository cannot be written.
@@ -30,7 +30,7 @@ _NOBODY: Final = "workpacket <> 0 +0000"
 _USAGE: Final = 129
 
 
-class Trial(Value):
+class TriedMerge(Value):
     """The tree that a merge comes to. Where paths conflict, it holds both sides between marks."""
 
     tree: str
@@ -58,8 +58,8 @@ class TrialMerges:
     def _git(self, *arguments: str, stdin: bytes | None = None, check: bool = True) -> Answer:
         return run_git(self._repository.root, *arguments, stdin=stdin, check=check, environment=self._environment)
 
-    def merge(self, ours: str, theirs: str) -> Trial:
-        """`theirs` merged into `ours`, as git does it where nobody intervenes."""
+    def merge(self, ours: str, theirs: str) -> TriedMerge:
+        """`theirs` merged into `ours`, as git does it by itself."""
         answer = self._git(
             *_SETTINGS, "merge-tree", "--write-tree", "-z", "--name-only", "--no-messages",
             "--allow-unrelated-histories", ours, theirs, check=False,
@@ -67,13 +67,14 @@ class TrialMerges:
         if answer.status == _USAGE:
             raise WorkpacketError(
                 "tool_missing",
-                "this git cannot tell what a merge would come to, so nobody can say whether what landed was judged",
+                "this git cannot tell what a merge would come to, so whether what landed was judged is not known",
                 hint="Install git 2.38 or newer",
             )
-        if answer.status not in (0, 1):
+        # A status of 1 means conflicts, but also a commit that is not there: then no tree is printed.
+        if answer.status not in (0, 1) or not answer.output:
             raise git_failure("merge-tree", answer)
         tree, *conflicts = answer.text.split("\0")[:-1]
-        return Trial(tree.strip(), frozenset(filter(None, conflicts)))
+        return TriedMerge(tree.strip(), frozenset(filter(None, conflicts)))
 
     def commit(self, tree: str, *parents: str) -> str:
         """A commit with this tree and history, for further trials."""

@@ -21,7 +21,8 @@ from workpacket.model.lanes import LaneTable
 from workpacket.model.layout import GOVERNANCE_FOLDER
 from workpacket.value import Value
 
-Kind = Literal["work", "verdict", "standing", ""]
+# How a packet covers: held work, judged work, for a time; `ready` ones cover only if they are standing packets.
+Kind = Literal["work", "verdict", "standing", "ready", ""]
 
 
 class Cover(Value):
@@ -99,7 +100,7 @@ def _without_packet(path: str, having: Sequence[Cover]) -> Uncovered:
     if not having:
         return Uncovered("change_uncovered", path, "", "it is in the scope of no packet that is being worked on")
     near = having[0]
-    why = near.why or "its judged commit does not change it"
+    why = "its judged commit does not change it" if near.kind == "verdict" else near.why
     return Uncovered("change_uncovered", path, near.packet, f"it is in the scope of {near.packet}, but {why}")
 
 
@@ -116,23 +117,11 @@ def judging(log: Log) -> tuple[LogEvent, str] | None:
 def kind_of(lane: str, lanes: LaneTable) -> Kind:
     """How a packet in this lane covers its scope, as far as the lane decides it."""
     way = lanes.way
+    if lane == "READY_FOR_DEV":
+        return "ready"
     if lane not in way or way.index(lane) < way.index("IN_PROGRESS"):
         return ""
     return "work" if way.index(lane) <= way.index("IN_REVIEW") else "verdict"
-
-
-_WHY: Final[Mapping[str, str]] = {
-    "STUB": "it is only a stub",
-    "READY_FOR_DEV": "nobody has claimed it",
-    "VALIDATED": "its work was finished before",
-    "FORKED": "its history is forked",
-    "": "it has no log",
-}
-
-
-def why_not(lane: str) -> str:
-    """Why a packet in this lane covers nothing, as the end of a sentence."""
-    return _WHY.get(lane, f"it is {lane}")
 
 
 _STANDING = lazy_pattern(r"Standing until (\d{4}-\d{2}-\d{2})\b")

@@ -147,7 +147,7 @@ CHANGE = _integrity("""
 
     change_uncovered: A change for which no packet answers
         The policy of the base requires that every changed path is in the scope of a packet that somebody works on, or
-        of a standing packet. Nobody was asked for this one.
+        of a standing packet. Nothing asks for this one.
         Remedy: Claim the packet whose scope has the path, or have a packet activated for it: `workpacket new`; else
         take the change back. Small changes that recur are covered by a standing packet.
 
@@ -157,7 +157,7 @@ CHANGE = _integrity("""
 
     landed_otherwise: Judged work that cannot be told to have landed as it was judged
         The judged commit and the base conflict, or the judged commit is not in this clone. How a conflict was settled
-        is work that nobody has judged.
+        is work of its own, and was not judged.
         Remedy: Merge the base into the branch, `workpacket reopen WP`, submit the result, and have it judged; a missing
         commit is fetched with its branch.
     """)

@@ -26,7 +26,6 @@ from workpacket.lifecycle.coverage import (
     kind_of,
     standing_until,
     uncovered,
-    why_not,
 )
 from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.model.layout import LOG_FOLDER, packet_paths
@@ -102,7 +101,7 @@ class _Coverage:
     def uncovered(self) -> list[Uncovered]:
         changed = _outside(self.trials.differences(self.start, self.head))
         kinds = {name: self._kind(log) for name, log in self.logs.items()}
-        covers = list(self._covers(kinds, {"work", "verdict", "waiting"})) if changed else []
+        covers = list(self._covers(kinds, {"work", "verdict", "ready"})) if changed else []
         judged = list(self._judged(kinds, covers, changed))
         missing = [one for one in judged if resolved(self.repository, f"{one.commit}^{{commit}}") is None]
         landing = self._landing(changed, [one for one in judged if one not in missing])
@@ -114,20 +113,14 @@ class _Coverage:
             found = list(uncovered(landing, [*covers, *self._covers(kinds, {""})], exempt))
         return [*(self._unknown(one) for one in missing if one.required), *found]
 
-    def _kind(self, log: Log) -> str:
-        """How the lane lets the packet cover; `waiting` for one that only a standing packet covers from."""
+    def _kind(self, log: Log) -> Kind:
         stand = standing(log)
         kind = kind_of(stand.lane, self.policy.lanes)
-        if kind == "verdict" and (judging(log) is None or self._finished(log)):
-            return ""
-        return "waiting" if stand.lane == "READY_FOR_DEV" else kind
-
-    def _finished(self, log: Log) -> bool:
-        stand = standing(log)
-        return stand.lane == "VALIDATED" and all(move.id in self.known for move in stand.latest)
+        finished = stand.lane == "VALIDATED" and all(move.id in self.known for move in stand.latest)
+        return "" if kind == "verdict" and (judging(log) is None or finished) else kind
 
     def _judged(
-        self, kinds: Mapping[str, str], covers: Sequence[Cover], changed: Mapping[str, Difference]
+        self, kinds: Mapping[str, Kind], covers: Sequence[Cover], changed: Mapping[str, Difference]
     ) -> Iterator[_Judged]:
         touched = {cover.packet for cover in covers if any(cover.has(path) for path in changed)}
         for name in (name for name, kind in kinds.items() if kind == "verdict"):
@@ -197,16 +190,16 @@ class _Coverage:
 
     # --- scopes ---
 
-    def _covers(self, kinds: Mapping[str, str], wanted: set[str]) -> Iterator[Cover]:
+    def _covers(self, kinds: Mapping[str, Kind], wanted: set[Kind]) -> Iterator[Cover]:
         names = [name for name, kind in kinds.items() if kind in wanted]
         now = self._scopes(dict.fromkeys(names, self.head))
         approved = self._scopes({name: commit for name in now if (commit := self._approved_at(name))})
         for name, scope in now.items():
             scopes = (scope, approved[name]) if name in approved else (scope,)
             days = [each.until for each in scopes]
-            kind, why = self._standing(days) if any(days) else (_kind_of(kinds[name]), "")
             lane = standing(self.logs[name]).lane
-            yield Cover(name, kind, tuple(each.entries for each in scopes), "" if kind else why or why_not(lane))
+            kind, why = self._standing(days) if any(days) else (kinds[name], f"it is {lane}")
+            yield Cover(name, kind, tuple(each.entries for each in scopes), why)
 
     def _standing(self, days: Sequence[date | None]) -> tuple[Kind, str]:
         """A standing packet covers for as long as both what was approved and what it says now let it."""
@@ -235,10 +228,6 @@ class _Coverage:
             if place is not None:
                 found[name] = _scope(Source.from_bytes(place.partition(":")[2], files[place]))
         return found
-
-
-def _kind_of(word: str) -> Kind:
-    return "work" if word == "work" else "verdict" if word == "verdict" else ""
 
 
 def _scope(source: Source) -> _Scope:

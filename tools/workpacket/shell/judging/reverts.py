@@ -28,7 +28,7 @@ class Revert(Value):
 
 
 def reverted(repository: Repository, trials: TrialMerges, base: str, head: str) -> Revert | None:
-    """What the change from `base` to `head` undoes of the base's own line; None where it is no revert."""
+    """What the change from `base` to `head` undoes of the base's own line; None where nothing is undone."""
     landings = tuple(_undone(repository, base, head))
     if not landings:
         return None
