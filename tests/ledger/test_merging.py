@@ -100,7 +100,8 @@ def test_merged_branches_never_conflict_and_fold_alike(seed: int, left_steps: in
     here, there = fold(read_log(shared.packet, merged_here)), fold(read_log(shared.packet, merged_there))
     assert here == there
 
-    # Stated anew, apart from the program: both branches moved on their own, and their last moves differ, or what led to them does.
+    # Stated anew, apart from the program: both branches moved on their own, and their last moves differ, or what led
+    # to them does.
     ours_alone = [move for move in left_moves if move not in right_moves]
     theirs_alone = [move for move in right_moves if move not in left_moves]
     ends = [moves[-1] for moves in (ours_alone, theirs_alone) if moves]
