@@ -47,7 +47,7 @@ class NewRoot(Value):
     @property
     def sentence(self) -> str:
         return (
-            f"the root of trust was replaced at {self.at}, and no key of the policy before approved it: {self.reason}; "
+            f"the root of trust was replaced at {self.at}, and no key of the policy before approved it: {self.reason.rstrip('.')}; "
             "approvals from before are judged by the policy of their time"
         )
 
