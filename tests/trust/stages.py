@@ -15,7 +15,6 @@ from git.scratch import make_repository
 from lifecycle.governed import Clock, Quiet
 from lifecycle.signed import ALICE, MALLORY, NAME, OTHER, VICTOR, Signed
 from workpacket.shell import actor
-from workpacket.shell.governing import execution
 
 PEOPLE: Final = {"alice": ALICE, "victor": VICTOR, "mallory": MALLORY}
 # The gate of a repository that does not sign waivers, as in the tutorial, and one that signs all it can.
@@ -122,7 +121,6 @@ def opened(stage: Stage, patch: pytest.MonkeyPatch) -> Signed:
     patch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
     patch.setenv("XDG_CONFIG_HOME", str(stage.folder / "settings"))
     governed = Quiet(root, None, Clock(stage.now, stage.looks))
-    for module in (execution, actor):
-        patch.setattr(module, "moment", governed.clock)
+    patch.setattr(actor, "read_clock", governed.clock)
     patch.chdir(root)
     return Signed(governed, stage.folder / "home")

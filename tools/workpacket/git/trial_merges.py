@@ -1,4 +1,4 @@
-"""Merges that are only tried: what a tree would be if two commits were merged, without a branch, an index or a work tree.
+"""Merges that are only tried: what tree two commits would make, without a branch, an index or a work tree.
 
 The objects of a trial lie in a temporary folder beside those of the repository, so that a check leaves nothing behind
 and may run where the repository cannot be written.

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
-from typing import Final, Literal
+from typing import Literal
 
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.ledger.log import Log

@@ -49,7 +49,7 @@ def work_done(repository: Repository, packet: PacketFacts, target: str, commit: 
 
 
 def _reports(repository: Repository, packet: PacketFacts, head: str) -> Iterator[str]:
-    """The validators' reports on this packet, as far as they are what a verdict names: they are not part of the work."""
+    """The validators' reports on this packet that are what a verdict names: they are not part of the work."""
     for event in packet.state.verdicts:
         report = report_of(event)
         data = read_file_at(repository, head, report.path) if report is not None else None

@@ -141,6 +141,12 @@ CHANGE = _integrity("""
         The event is there, but what its gate asks for is not: anyone can write an event.
         Remedy: Take the event back; `workpacket why WP` says what the gate asks for.
 
+    move_beside_base: A move that does not rest on what the base has
+        The packet was moved on the base meanwhile. The writer of this event did not know it, nor did those who
+        approved it.
+        Remedy: Merge the base, take the log back to it (`git restore --source=BASE --staged --worktree
+        .GOV/log/WP_ID`, `workpacket board sync`, commit), and type the commands again that still apply.
+
     base_lanes_unfit: Base whose policy adds lanes that do not hold
         Which moves the base allows is not known, so none that a change brings is believed.
         Remedy: Mend the policy on the base first; `workpacket policy test` says what is wrong with it.
