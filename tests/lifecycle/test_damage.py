@@ -67,7 +67,7 @@ def test_check_tells_of_a_command_that_died_between_files(governed: Governed, mo
         told = governed.json("check")
         (finding,) = [one for one in told["findings"] if one["code"] == "transaction_unfinished"]
         assert told["exit_code"] == 5
-        assert "abandon was interrupted between files" in finding["message"]
+        assert "abandon was interrupted while writing" in finding["message"]
     governed.done("recover", "--forward")
     assert errors(governed) == {}
     assert governed.state(NAME).lane == "ABANDONED"

@@ -264,7 +264,7 @@ def test_a_proof_that_fails_says_what_it_came_to(governed: Governed) -> None:
     said = [one["message"] for one in answer["data"]["unmet"]]
     assert said[0].endswith(f"the evidence failed: {command} ended with 7, saying '42'")
     answer = governed.json("submit", NAME, "--as", "coder", "--prove", "1=src/greet.py:99")
-    assert answer["data"]["unmet"][0]["message"].endswith("the evidence failed: src/greet.py:99 is not there")
+    assert answer["data"]["unmet"][0]["message"].endswith("the evidence failed: src/greet.py:99 does not exist")
 
 
 def test_a_todo_is_left_for_nobody(governed: Governed) -> None:

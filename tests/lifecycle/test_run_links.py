@@ -100,7 +100,7 @@ def test_ci_judges_it_from_the_log_alone(governed: Governed) -> None:
     })  # fmt: skip
     messages = [f["message"] for f in governed.json("check", "--base", "main")["findings"]
                 if f["code"] == "move_without_gate"]  # fmt: skip
-    assert any(f"the run {RUN} still works on {NAME}" in message for message in messages)
+    assert any(f"the run {RUN} is still working on {NAME}" in message for message in messages)
 
 
 def test_a_verdict_after_the_run_ended_is_a_change_that_holds(governed: Governed) -> None:
@@ -202,7 +202,7 @@ def test_the_end_of_a_packet_closes_the_links_of_its_runs(governed: Governed, co
     governed.stub(NEXT)
     words = ("--reason", "x") if command == "abandon" else ("--by", NEXT)
     said = governed.done(command, NAME, *words)
-    assert f"if it is at work: workpacket cancel {RUN}" in said.out
+    assert f"if it is still running: workpacket cancel {RUN}" in said.out
     assert runs(governed) == [(RUN, "abandoned" if command == "abandon" else "superseded")]
     governed.done("log", "verify")
 
@@ -212,7 +212,7 @@ def test_whoever_passes_a_packet_on_is_told_of_its_runs(governed: Governed, word
     in_progress(governed)
     start(governed)
     said = governed.done(*words, "--as", "coder", "--reason", "ill")
-    assert f"the run {RUN} is unfinished: whoever goes on with the packet resumes it" in said.out
+    assert f"the run {RUN} is unfinished: the next holder can resume it" in said.out
     assert runs(governed) == [(RUN, "")]
 
 

@@ -71,9 +71,7 @@ def _read(name: str, data: bytes) -> Envelope:
     envelope = _closed(load_json(data), "the envelope", ("payload", "payloadType", "signatures"))
     kind = envelope["payloadType"]
     if kind != PAYLOAD_TYPE:
-        raise WorkpacketError(
-            "payload_type_wrong", f"the payload type is {str(kind)[:80]!r}, not {PAYLOAD_TYPE!r}"
-        )
+        raise WorkpacketError("payload_type_wrong", f"the payload type is {str(kind)[:80]!r}, not {PAYLOAD_TYPE!r}")
     payload = _bytes(envelope["payload"], "payload")
     signatures = envelope["signatures"]
     if not isinstance(signatures, list) or not signatures:

@@ -51,7 +51,7 @@ COMMANDS: tuple[tuple[str, str, str], ...] = (
         "registers",
         "merge two versions of board, registry or packet for git, from the log of both sides",
     ),
-    ("policy", "policy", "show the policy in force, test the work tree's policy, or trust a key"),
+    ("policy", "policy", "show or test the rules, say whose key may approve, or replace the root of trust"),
     ("log", "log", "verify the log, or sign a checkpoint of it"),
     ("lint-justfile", "lint_justfile", "find parameters that a justfile inserts into a command line unquoted"),
     ("recover", "recover", "complete or undo an interrupted command"),

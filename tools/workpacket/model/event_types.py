@@ -124,6 +124,7 @@ _EVIDENCE = record(
         "commit": COMMIT,
         "log_sha256": DIGEST,
         "log_length": integer("how many bytes it printed", least=0),
+        "milliseconds": integer("how long it ran", least=0),
         "log_tail": text("only in older events: the last lines of its log", longest=4000, shortest=0),
         "limit": choice(
             "the limit that was reached: the time limit stops it, the output limit truncates it", ("time", "output")
@@ -274,7 +275,7 @@ DATA: Final[Mapping[str, Shape]] = {
         {
             "gate": NAME,
             "decision": choice("the decision", ("approve", "reject", "revoke")),
-            "assurance": choice("only signed counts; legacy is a plain token", ("signed", "legacy")),
+            "assurance": choice("only only signed counts; legacy is a plain token", ("signed", "legacy")),
         },
         {"role": NAME, "principal": NAME, "token": NAME, "subject": _FILE},
     ),

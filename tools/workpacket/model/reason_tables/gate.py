@@ -118,7 +118,7 @@ BEGINNING = (
         Remedy: `workpacket refine WP` writes the scaffold.
 
     refinement_incomplete: The technical refinement is not complete
-        Whoever writes the code would decide what is left open there.
+        The author of the code would decide anything left open there.
         Remedy: Fill in the point that the message names.
 
     refinement_not_presented: The current refinement was not shown to the user

@@ -75,7 +75,9 @@ def draft_decision(approvals: Approvals, wish: Wish, moment: Moment) -> Statemen
     signer = signer_of(trusted, wish.key)
     if wish.gate not in trusted.policy.gates:
         known = ", ".join(sorted(trusted.policy.gates))
-        raise WorkpacketError("gate_without_policy", f"the policy does not define the gate {wish.gate!r}", hint=f"it has: {known}")
+        raise WorkpacketError(
+            "gate_without_policy", f"the policy does not define the gate {wish.gate!r}", hint=f"it has: {known}"
+        )
     role = _role(trusted, signer.principal, trusted.policy.gates[wish.gate].roles, wish.role)
     matter = _matter(approvals, wish)
     before = approvals.facts(wish.packet, wish.gate, terms=wish.terms)

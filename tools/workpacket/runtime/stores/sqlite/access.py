@@ -125,7 +125,9 @@ class Access:
             raise StoreCorrupt(f"{self.path} belongs to another program (application id {mark:#x})")
         (mode,) = self.db.execute("PRAGMA journal_mode = WAL").fetchone()
         if mode != "wal":
-            raise StoreUnavailable(f"{self.path}: write-ahead logging is not available (mode {mode!r})", code="storage_unsuitable")
+            raise StoreUnavailable(
+                f"{self.path}: write-ahead logging is not available (mode {mode!r})", code="storage_unsuitable"
+            )
         for name, value, meant in _PRAGMAS:
             self.db.execute(f"PRAGMA {name} = {value}")
             row = self.db.execute(f"PRAGMA {name}").fetchone()
