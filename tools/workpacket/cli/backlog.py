@@ -35,7 +35,7 @@ def _run_new(arguments: Arguments) -> int:
 def _wanted_id(arguments: Arguments, governed: GovernedFiles) -> WorkPacketId:
     base = arguments.value("next")
     if base and arguments.words:
-        raise usage(arguments.command, "conflicting_options", "give give give either an id or --next")
+        raise usage(arguments.command, "conflicting_options", "give either an id or --next")
     try:
         if base:
             known = [WorkPacketId.parse(name) for name in governed.known]

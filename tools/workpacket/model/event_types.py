@@ -275,7 +275,7 @@ DATA: Final[Mapping[str, Shape]] = {
         {
             "gate": NAME,
             "decision": choice("the decision", ("approve", "reject", "revoke")),
-            "assurance": choice("only only signed counts; legacy is a plain token", ("signed", "legacy")),
+            "assurance": choice("only signed counts; legacy is a plain token", ("signed", "legacy")),
         },
         {"role": NAME, "principal": NAME, "token": NAME, "subject": _FILE},
     ),
