@@ -1,7 +1,6 @@
-"""Whether somebody who may vouch for the log has signed a checkpoint: SSHSIG over the bytes of the event's file.
-
-The namespace is another one than that of approvals, so that neither signature can pass for the other; and the signer
-needs the role `ci` in the policy of the base.
+"""Whether an authorised signer has signed a checkpoint of the log: SSHSIG over the bytes of the event's file. The
+namespace differs from that of approvals, so that neither signature can pass for the other, and the signer must have the
+role `ci` in the policy of the base.
 """
 
 from __future__ import annotations
@@ -26,8 +25,9 @@ _OUT_OF_TIME = "log_checkpoint_out_of_time"
 def judge_signature(
     message: bytes, armored: bytes, trusted: Trusted | tuple[Problem, ...], told: datetime | None, judged: datetime
 ) -> Vouching:
-    """What the signature comes to. `told` is when the checkpoint says it was made, `judged` when it came to the base,
-    or now as long as it is not there."""
+    """Judges the signature. `told` is the checkpoint's own date, `judged` the time when it reached the base, or now if
+    it has not.
+    """
     signature = read_checkpoint_signature(message, armored)
     if isinstance(signature, Problem):
         return Vouching(fault=_INVALID, message=signature.message, broken=True)
@@ -46,7 +46,7 @@ def judge_signature(
 def _objection(
     signature: SshSignature, signer: Signer | None, trusted: Trusted, told: datetime | None, judged: datetime
 ) -> tuple[str, str] | None:
-    """Code and words for why a true signature does not count."""
+    """Code and message for a valid signature that does not count."""
     key = signature.key
     if key.blob in trusted.revoked:
         return "log_checkpoint_revoked", f"the key {key.fingerprint} is revoked"
@@ -62,7 +62,7 @@ def _objection(
 
 
 def read_checkpoint_signature(message: bytes, armored: bytes) -> SshSignature | Problem:
-    """The signature, if it is one over these bytes and for this purpose."""
+    """The signature, if it is valid for these bytes and this purpose."""
     blob = unarmor(armored.decode("ascii", "replace"))
     if isinstance(blob, Problem):
         return blob

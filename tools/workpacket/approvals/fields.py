@@ -1,9 +1,9 @@
-"""Reading a closed table: every key is known, of the right type and form, or it is a fault.
+"""Reads a closed table: every key must be known, with the right type and form.
 
-Faults are collected, so that one reading names all of them; a faulty value is replaced by an empty one, which the
-caller throws away when it finds that there were faults.
+Errors are collected, so that one pass reports all of them; an invalid value is replaced by an empty one, which the
+caller discards if there were errors.
 
-`load_json` is the only way for JSON into this layer. It refuses what readers of JSON disagree about: duplicate keys,
+`load_json` is the only JSON parser of this layer. It refuses whatever JSON parsers disagree about: duplicate keys,
 numbers that are not exact, anything but UTF-8.
 """
 
@@ -40,14 +40,14 @@ class Fields:
         return key in self._left
 
     def is_null(self, key: str) -> bool:
-        """Whether the key is there with the value null; it then counts as taken."""
+        """Whether the key is present with the value null; it then counts as read."""
         if self._left.get(key, _MISSING) is not None:
             return False
         del self._left[key]
         return True
 
     def names(self) -> tuple[str, ...]:
-        """The keys not taken yet."""
+        """The keys that were not read."""
         return tuple(self._left)
 
     def text(self, key: str, form: re.Pattern[str], what: str) -> str:
@@ -65,7 +65,7 @@ class Fields:
         return low
 
     def texts(self, key: str, form: re.Pattern[str], what: str) -> tuple[str, ...]:
-        """A list of different texts, each of the form."""
+        """A list of distinct strings, each of the form."""
         value = self._take(key)
         if isinstance(value, list) and all(isinstance(item, str) and form.fullmatch(item) for item in value):
             if len(set(value)) < len(value):

@@ -1,8 +1,8 @@
-"""Public keys of SSH: which kinds may approve, and what makes one too weak.
+"""SSH public keys: which types may approve, and which are too weak.
 
-Kinds: ed25519, ECDSA on the three NIST curves, RSA of 3072 bits and more, and the two kinds that live in a FIDO token
-(`sk-...`). Certificates are not keys and are refused. A key is known by its blob; two spellings of one key cannot
-exist, because every field is read in its only form.
+Kinds: ed25519, ECDSA on the three NIST curves, RSA of 3072 bits and more, and the two types on FIDO tokens (`sk-...`).
+Certificates are refused. A key is identified by its blob, which is unique because every field has only one accepted
+form.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""The old kind of signature: a name with a date, such as `ana310120261200`, that anyone can type.
-
-Shown for what it is (`assurance: legacy`), and good for a gate only where the policy says so in words. What can be
-checked is checked: the date is real, it fits the record, the token is used once in all of history, and there was time
-to read between presenting the text and recording the token.
+"""The old kind of signature: a name with a date, such as `ana310120261200`, that anyone can type. It is shown as
+`assurance: legacy`, and satisfies a gate only if the policy says so explicitly. What can be checked is checked: the
+date exists and matches the record, the token is used once in the whole history, and there was time to read the text
+before the token was recorded.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ def read_token(token: str) -> LegacyToken | Problem:
 
 
 def judge_token(use: LegacyUse, history: tuple[LegacyUse, ...], now: datetime) -> tuple[Problem, ...]:
-    """Every reason why the token does not count, even where tokens do."""
+    """Every reason why the token does not count, even where tokens are accepted."""
     token = read_token(use.token)
     if isinstance(token, Problem):
         return (token,)

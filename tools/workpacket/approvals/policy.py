@@ -1,4 +1,4 @@
-"""The rules of approval in `policy.toml`: who has which role, and what each gate asks for.
+"""The approval rules in `policy.toml`: who has which role, and what each gate requires.
 
     [approvals]
     repository = "example/project"
@@ -11,9 +11,9 @@
     threshold = 1
     separation = ["author"]
 
-`roles`, `threshold` and `separation` are compulsory for every gate, so that leniency is always written down; `hardware`
-(none, touch or pin), `max_age_days` and `legacy_tokens` may be left out and then mean: none, 30, not accepted. An
-unknown key is a fault, since the rule it was meant to state would not be applied.
+`roles`, `threshold` and `separation` are required for every gate, so that leniency is always explicit; `hardware`
+(none, touch or pin), `max_age_days` and `legacy_tokens` are optional and default to none, 30 and not accepted. An
+unknown key is an error, because the intended rule would not be applied.
 
 `read_policy_files` reads it together with the lists of keys.
 """
@@ -55,7 +55,9 @@ _LEGACY = lazy_pattern(re.escape(LEGACY_WORDS))
 
 
 class GatePolicy(Value):
-    """`threshold` different principals, each holding one of `roles`, none being a party named in `separation`."""
+    """Requires `threshold` different principals, each with one of `roles`, and none of them a party named in
+    `separation`.
+    """
 
     roles: tuple[str, ...]
     threshold: int
@@ -75,7 +77,7 @@ class Policy(Value):
 
 
 def policy_from_toml(data: bytes, path: str = "policy.toml") -> Policy | tuple[Problem, ...]:
-    """The `[approvals]` table of a policy file; its other tables belong to others."""
+    """The `[approvals]` table of a policy file; other modules read its other tables."""
     from workpacket.text.toml_strict import plain_toml
 
     try:
@@ -95,7 +97,7 @@ def policy_from_toml(data: bytes, path: str = "policy.toml") -> Policy | tuple[P
 
 
 def read_policy(table: object, path: str = "policy.toml") -> Policy | tuple[Problem, ...]:
-    """The policy in a loaded `[approvals]` table, or all that is wrong with it."""
+    """The policy in a loaded `[approvals]` table, or everything that is wrong with it."""
     faults: list[str] = []
     fields = Fields(table, "approvals", faults)
     repository = fields.text("repository", REPOSITORY, "the name of a repository")
@@ -166,8 +168,8 @@ def _legacy_tokens(fields: Fields) -> bool:
 class Trusted(Value):
     """The policy in force. `digest` is the SHA-256 of `policy.toml`, which statements name.
 
-    The digest leaves out the lists of keys: a new colleague's key must not void what others have approved, and who may
-    sign is judged by the lists themselves.
+    The digest does not cover the lists of keys: adding a colleague's key must not invalidate existing approvals, and
+    the lists themselves say who may sign.
     """
 
     policy: Policy
@@ -178,7 +180,7 @@ class Trusted(Value):
 
 @lru_cache(maxsize=64)
 def read_policy_files(files: PolicyFiles, revoked_keys_now: bytes | None = None) -> Trusted | tuple[Problem, ...]:
-    """The policy, or every reason why there is none to judge by. A history has few policies and many events."""
+    """The policy, or every reason why it cannot be used. Cached, because a history has few policies and many events."""
     if files.policy is None or files.allowed_signers is None:
         missing = POLICY_PATH if files.policy is None else SIGNERS_PATH
         said = policy_from_toml(files.policy, POLICY_PATH) if files.policy is not None else None

@@ -1,8 +1,8 @@
 """Signatures as `ssh-keygen -Y sign` makes them (OpenSSH, PROTOCOL.sshsig), read strictly and verified.
 
-Never laxer than `ssh-keygen -Y verify`, and stricter in this: only the namespace that is asked for; an empty reserved
-field; RSA only with SHA-2 and in its full length; a FIDO signature only with the touch flag set, which `ssh-keygen`
-leaves to others.
+Never more lenient than `ssh-keygen -Y verify`, and stricter in these points: only the expected namespace; an empty
+reserved field; RSA only with SHA-2 and in its full length; a FIDO signature only with the touch flag set, which
+`ssh-keygen` does not check.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _ARMOR_WIDTH = 70
 
 
 class Fido(Value):
-    """What the token states beside the signature."""
+    """What the token states in addition to the signature."""
 
     flags: int
     counter: int
@@ -49,7 +49,7 @@ class Fido(Value):
 
 
 class SshSignature(Value):
-    """`proof` is what the key's scheme makes; for ECDSA the two numbers, as the wire has them."""
+    """`proof` is the output of the key's scheme; for ECDSA, the two numbers as encoded."""
 
     key: PublicKey
     hash_name: str
@@ -78,7 +78,7 @@ def armor(blob: bytes) -> str:
 
 
 def read_signature(blob: bytes, namespace: str = NAMESPACE) -> SshSignature | Problem:
-    """The signature with these bytes, or the first thing in it that is not as it must be."""
+    """The signature with these bytes, or the first error in it."""
     try:
         return _read(blob, namespace)
     except WireFault as fault:
@@ -143,7 +143,7 @@ def _proof(key: PublicKey, data: bytes) -> bytes:
 
 
 def _signed_bytes(signature: SshSignature, message: bytes) -> bytes:
-    """What the key put its signature on: the message's hash in its SSHSIG wrapping, and again in a token's."""
+    """The signed bytes: the message's hash in its SSHSIG wrapping, wrapped again for a token."""
     wrapped = b"".join(
         (
             _MAGIC,

@@ -54,7 +54,7 @@ def judge_base(pinned: Pin | None, seen: Pin, *, pinned_is_ancestor: bool) -> Pi
     """The pin to remember from now on, or why the base may not be believed.
 
     `pinned_is_ancestor` says whether the pinned base commit is the seen one or an ancestor of it. The first policy seen
-    is believed; a base beside or behind the pinned one is believed as long as its policy is the pinned one.
+    is trusted; a base that does not contain the pinned one is trusted as long as it has the pinned policy.
     """
     if pinned is None:
         return seen

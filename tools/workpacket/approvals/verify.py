@@ -1,15 +1,15 @@
-"""Is this envelope a true statement of a known person about this gate, and is it still in time?
+"""Is this envelope an authentic statement by a known person about this gate, and is it still valid?
 
-Three questions, answered apart because a yes and a no need different answers:
+There are three separate questions, because approvals and rejections need different answers:
 
-- **authentic**: the file, the payload and the signature are sound, and the key is a person's whom the base names;
-- **fitting**: it is about this packet, gate, repository and these very bytes, and the person has a role here;
-- **current**: nothing it rests on has moved (time, log, specification, policy, scope), it was not used before, and the
-  key and the person may say yes here.
+- **authentic**: the file, the payload and the signature are valid, and the key belongs to a person named on the base;
+- **fitting**: it is about this packet, gate, repository and exactly these bytes, and the person has a role here;
+- **current**: nothing it depends on has changed (time, log, specification, policy, scope), it was not used before, and
+  the key and the person may approve here.
 
-An approval needs all three. A rejection needs the first two: that the specification has moved since is no reason to
-overhear a no. A revocation is about another envelope, so it needs only to be authentic and of this repository. All
-reasons are collected, never only the first.
+An approval needs all three. A rejection needs the first two: it counts even if the specification has changed since. A
+revocation is about another envelope, so it only needs to be authentic and from this repository. All reasons are
+collected, not just the first.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from workpacket.value import Value, replace
 
 
 class Opened(Value):
-    """The parts of a readable envelope. Nothing in it is believed yet; `signer` is None for an unknown key."""
+    """The parts of a readable envelope, not trusted yet; `signer` is None for an unknown key."""
 
     envelope: Envelope
     statement: Statement
@@ -37,7 +37,9 @@ class Opened(Value):
 
 
 class Judged(Value):
-    """An envelope with every reason why it does not count as what it says: yes, no or revocation."""
+    """An envelope with every reason why it does not count as the approval, rejection or revocation that it claims to
+    be.
+    """
 
     name: str
     opened: Opened | None
@@ -49,7 +51,7 @@ class Judged(Value):
 
 
 def judge_envelope(file: EnvelopeFile, facts: GateFacts, gate: GatePolicy, trusted: Trusted) -> Judged:
-    """Everything there is to say about one envelope without looking at the others."""
+    """Judges one envelope without looking at the others."""
     parts = file.parts
     if isinstance(parts, Problem):
         return Judged(file.name, None, (parts,))
@@ -189,6 +191,6 @@ def own_work(approver: str, facts: GateFacts, gate: GatePolicy) -> Iterator[Prob
 
 
 def same_person(name: str, principal: str) -> bool:
-    """Whether `name`, bare or as git writes it (`Name <address>`), is the principal, however spelt in case."""
+    """Whether `name`, bare or as git writes it (`Name <address>`), is the principal, ignoring case."""
     folded = name.strip().casefold()
     return principal.casefold() in (folded, folded.rpartition("<")[2].removesuffix(">"))

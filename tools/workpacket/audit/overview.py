@@ -1,13 +1,4 @@
-"""The audit of a repository as one value: what every form of the report renders.
-
-The registry as the log tells it: which packet of a base is in force, its revisions, how well it is proved.
-
-How many packets was in each lane as time went by, by the times that the log gives.
-
-What an audit finds in the traces: suspect links, containment that cannot be, and orphans in both directions.
-
-Why a packet does not go on, in words, and who can do something about it.
-"""
+"""The audit of a repository as one value, which every form of the report renders."""
 
 from __future__ import annotations
 
@@ -44,13 +35,13 @@ class Point(Value):
 
 
 def lane_order(packets: Iterable[PacketFacts], lanes: LaneTable) -> tuple[str, ...]:
-    """The lanes of the policy, then those that the logs name besides, then what is in none."""
+    """The lanes of the policy, then other lanes in the logs, then packets without a lane."""
     told = {event.lane_to or "" for packet in packets for event in packet.state.history if event.moves_lane}
     return (*lanes.tokens, *sorted(told - {"", FORKED, *lanes.tokens}), FORKED)
 
 
 def board_history(packets: Iterable[PacketFacts], order: Sequence[str]) -> list[Point]:
-    """At most some sixty moments between the first move and the last, evenly spaced."""
+    """About sixty times between the first move and the last, evenly spaced."""
     told = [event for packet in packets for event in packet.state.history if event.moves_lane]
     # Of moves at the same time, those of one packet stay in the order of its log.
     moves = [(event.at, event.packet, event.lane_to or "") for event in sorted(told, key=lambda event: event.at)]
@@ -79,7 +70,7 @@ def _moments(first: str, last: str) -> list[str]:
 
 
 class BaseRow(Value):
-    """One base. `active` is '' where nobody can say which revision counts. `lineage` are (later, earlier) pairs."""
+    """One base. `active` is '' if it is unclear which revision counts. `lineage` are (later, earlier) pairs."""
 
     base: str
     active: str
@@ -126,7 +117,7 @@ def _row(
 
 
 def obstacles(facts: AuditFacts, packet: PacketFacts) -> list[str]:
-    """Everything that the log and the documents tell. What a gate would ask besides, `why` says."""
+    """Everything that the log and the documents show. `why` also lists what a gate would require."""
     return list(_obstacles(facts, packet))
 
 
@@ -170,7 +161,7 @@ def _yes(facts: AuditFacts, packet: PacketFacts) -> Iterator[bool]:
 
 
 def who_acts(finding: Problem, family: Family, packet: PacketFacts | None, lanes: LaneTable) -> str:
-    """Who can put a finding right: for what was forged the maintainer, for an approval its approver, else by lane."""
+    """Who can fix a finding: the maintainer for a forgery, the approver for an approval, otherwise by lane."""
     if family == "integrity":
         return "the maintainer"
     if family == "approval":
@@ -190,7 +181,7 @@ _SKEW: Final = timedelta(minutes=5)
 
 
 def submitted_lanes(lanes: LaneTable) -> tuple[str, ...]:
-    """Lanes in which every criterion has been proved, or the work should not have come so far."""
+    """Lanes in which every criterion must already have been proved."""
     return lanes.way[lanes.way.index("IN_PROGRESS") + 1 :]
 
 
@@ -207,7 +198,7 @@ def packet_doubts(packet: PacketFacts, traced: Trace, lanes: LaneTable) -> list[
 
 
 def _changed_requirements(packet: PacketFacts, traced: Trace) -> Iterator[Problem]:
-    """Once the work is validated, it was right for its version: that the specification moved on is another question."""
+    """Validated work was correct for its version; whether that has changed since is a separate question."""
     for anchor in traced.anchors if packet.lane != "VALIDATED" else ():
         if anchor.state == "changed":
             message = f"{anchor.name or 'the passage'} has changed since the refinement: {anchor.why}"
@@ -264,7 +255,7 @@ def _without_requirement(packet: PacketFacts, traced: Trace) -> Iterator[Problem
 
 
 def coverage(facts: AuditFacts, traces: Mapping[str, Trace]) -> tuple[Sequence[Requirement], Sequence[Requirement]]:
-    """All requirements of the specification in force, and those on which no live packet rests."""
+    """All requirements of the specification in force, and those without a live packet."""
     if facts.specification is None:
         return (), ()
     path = facts.specification.path
@@ -277,7 +268,7 @@ def coverage(facts: AuditFacts, traces: Mapping[str, Trace]) -> tuple[Sequence[R
 
 
 def candidates_of(packet: PacketFacts) -> list[str]:
-    """The passages that a stub without anchors yet wants to rest on: the work is planned, if not refined."""
+    """The passages that a stub without anchors is planned for: the work is planned but not refined."""
     stub = packet.stub
     if stub is None or packet.refinement is not None:
         return []
@@ -297,7 +288,7 @@ def uncovered_findings(facts: AuditFacts, left: Sequence[Requirement]) -> list[P
 class AuditFinding(Value):
     """A finding, with the packet that it is about ('' for none), since when, and who has to act.
 
-    `since` is '' where nobody knows; `pending` says that the file was changed since the last commit.
+    `since` is '' if unknown; `pending` means that the file has changed since the last commit.
     """
 
     finding: Problem
@@ -308,7 +299,7 @@ class AuditFinding(Value):
 
 
 class Gap(Value):
-    """How much of something is as it should be."""
+    """How much of something is in order."""
 
     name: str
     done: int
@@ -318,7 +309,7 @@ class Gap(Value):
 class Audit(Value):
     """`lane_order` is that of the counts in `history`.
 
-    `root` is one digest for all heads of all logs: two repositories with the same have the same history.
+    `root` is one digest for all heads of all logs: two repositories with the same root have the same history.
     """
 
     facts: AuditFacts
@@ -364,7 +355,7 @@ def log_root(facts: AuditFacts) -> str:
 
 
 def _matters(facts: AuditFacts, found: Sequence[Problem], reasons: Mapping[str, Reason]) -> list[AuditFinding]:
-    """The gravest first, each once."""
+    """Each once, the most severe first."""
     owner = owner_of(facts)
     ordered = sorted(dict.fromkeys(found), key=lambda one: (SEVERITIES.index(one.severity), one.order))
     return [_matter(facts, finding, owner(finding.path), reasons) for finding in ordered]
@@ -382,7 +373,7 @@ def _matter(facts: AuditFacts, finding: Problem, name: str, reasons: Mapping[str
 
 
 def owner_of(facts: AuditFacts) -> Callable[[str], str]:
-    """Gives the packet that a path belongs to: by its log, its own files, its envelopes or the files it rests on."""
+    """Gives the packet that a path belongs to: by its log, its own files, its envelopes or the files it depends on."""
     known: dict[str, str] = {}
     for name, packet in facts.packets.items():
         for path in (packet.stub_path, packet.packet_path, packet.refinement_path):

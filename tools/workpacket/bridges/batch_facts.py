@@ -1,4 +1,4 @@
-"""What is known of a scope before anything is done: files, log and git, and what has changed since its checkpoint."""
+"""What is known of a scope before an operation: files, log and git, and what has changed since its checkpoint."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ ASPECTS = ("branch", "commit", "tasks", "base", "config", "holder")
 
 
 class BatchObservation(Value):
-    """What git and the files say now. `relation` is how the present history lies to the recorded commit."""
+    """What git and the files say now. `relation` is how the current history relates to the recorded commit."""
 
     branch: str = ""
     head: str = ""
@@ -56,7 +56,7 @@ class BatchObservation(Value):
 
 
 class Stale(Value):
-    """One thing that is not as it was. What does not block is worth knowing and no more."""
+    """One thing that has changed. If it does not block, it is only worth knowing."""
 
     aspect: str
     code: str
@@ -65,7 +65,7 @@ class Stale(Value):
 
 
 def staleness(state: BatchState, scope: BatchScope, seen: BatchObservation) -> list[Stale]:
-    """In a fixed order; nothing for a scope that has not begun."""
+    """In a fixed order; empty for a scope that has not started."""
     if not state.version and not state.view.last_batch and not state.view.groups:
         return []
     return [
@@ -120,7 +120,7 @@ def _changed(message: str) -> Stale:
 
 
 def _base(state: BatchState, scope: BatchScope, seen: BatchObservation) -> Iterator[Stale]:
-    """A base that moves on is daily life; one that changes the files of work still to be done is not."""
+    """It is normal for a base to advance, but not to change the files of pending work."""
     if not state.recorded.base_commit or state.recorded.base_commit == seen.base_commit:
         return
     moved = f"{seen.base or 'the base'} moved from {state.recorded.base_commit[:12]} to {seen.base_commit[:12]}"
@@ -152,7 +152,7 @@ D = TypeVar("D", bound=Document)
 
 
 class BatchFacts(Value):
-    """`contradictions` are what the file says against the log; `late` is true of a file whose writer was killed."""
+    """`contradictions` are the differences between file and log; `late` means that the file's writer was killed."""
 
     folder: str
     checkpoint: BatchCheckpoint | None
@@ -194,7 +194,7 @@ class BatchFacts(Value):
         return self.checkpoint.reviewers if self.checkpoint is not None else ()
 
     def preconditions(self, commit: str = "", tree: str = "") -> Preconditions:
-        """What a resume from now on has to find again."""
+        """What a later resume must find unchanged."""
         seen = self.seen
         return Preconditions(
             seen.branch, commit or seen.head, tree or seen.tree, seen.base_commit, self.scope.definitions, seen.config
@@ -216,7 +216,7 @@ def reader_of(root: str) -> Read:
 
 
 def folder_named(word: str, read: Read) -> str:
-    """The folder of the scope that is meant: a path, or a name below specs/active or scopes/active."""
+    """The folder of the given scope: a path, or a name below specs/active or scopes/active."""
     path = word.strip().removeprefix("./").rstrip("/").removesuffix("/checkpoint.yaml").removesuffix("/tasks.yaml")
     candidates = [path] if "/" in path else [f"{folder}/{path}" for folder in FOLDERS]
     found = [folder for folder in candidates if path and read(f"{folder}/tasks.yaml") is not None]
@@ -259,7 +259,7 @@ def _document(kind: Callable[[Source], D], read: Read, path: str) -> D | None:
 
 
 def require_whole(document: Document) -> None:
-    """WorkpacketError with line and column for a document that is not what its kind demands: none is half read."""
+    """WorkpacketError with line and column for an invalid document: documents are never read in part."""
     root = document.root
     for problem in document.faults[:1] if root is None else misfits(root, document.schema):
         raise refusal_of_file(document.source, problem)
@@ -317,7 +317,7 @@ def _configuration(checkpoint: BatchCheckpoint | None) -> str:
 class BatchBridge:
     """`checkpoint.yaml` of batch scopes, between its file and the log: every key is kept, known or not.
 
-    Of a scope that this store moves itself, what is exported is the checkpoint as it is now.
+    For a scope that this store manages, the current checkpoint is exported.
     """
 
     name = "batch"
@@ -355,7 +355,7 @@ class BatchBridge:
         return (Foreign(self.name, stream, cast("dict[str, Json]", stated)),)
 
     def same(self, held: Foreign, found: Foreign) -> bool:
-        """Whether they say the same of the work; a note, titles and who reviews belong to their writers."""
+        """Whether they agree about the work; notes, titles and reviewers belong to their writers."""
         return not differences(_view(held), _view(found))
 
 

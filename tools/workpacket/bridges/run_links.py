@@ -1,11 +1,10 @@
-"""Runs of the runtime and the packets they work on: what the store does is told to the log of the packet.
+"""Links runs to the packets they work on: the log of a packet is told what happens in the store. The runtime knows
+packets only by name; it has a witness (`runtime.stores.contract.Witness`), which this module implements. The start of
+an attempt is recorded in the log first, its end in the store first. A process killed in between leaves a link open,
+which `disagreements` finds and `settle` fixes; the log has every active run.
 
-The runtime knows nothing of packets but their names; it has a witness (`runtime.stores.contract.Witness`), which this
-is. Of an attempt the log is told first, of its end the store. What is killed in between leaves a link open, which is
-found (`disagreements`) and set right (`settle`); the log knows of every run that is at work.
-
-`run.closed` keeps the hash that the stream had when the run ended. A person who can write to the store can recompute
-all hashes in it; the log in git is outside their reach, and shows that, as it shows a store that was put back.
+`run.closed` keeps the hash that the stream had when the run ended. Someone who can write to the store can recompute all
+its hashes, but not the log in git, which therefore reveals that, or a store that was restored from a backup.
 """
 
 from __future__ import annotations
@@ -40,8 +39,8 @@ Quarrel = Literal["late", "not_begun", "unlinked", "elsewhere"]
 class Disagreement(Value):
     """A run about which store and log disagree.
 
-    late: the store says that it ended, the link is open. not_begun: there is a link and no run. unlinked: the run is
-    unfinished, and no link is open. elsewhere: the link is open, of a run in a store that is not here.
+    late: it has ended in the store, but its link is open. not_begun: there is a link but no run. unlinked: the run is
+    unfinished, but has no open link. elsewhere: the link is open, but the run is in a store that is not here.
     """
 
     run: str
@@ -51,7 +50,7 @@ class Disagreement(Value):
 
 
 class RunLinks:
-    """The witness for one repository. `tell` is given what could not be written, which a command says and passes on."""
+    """The witness for one repository. `tell` receives what could not be written, which the command reports."""
 
     def __init__(self, repository: Repository, tell: Callable[[WorkpacketError], None] | None = None) -> None:
         self.repository = repository
@@ -73,7 +72,7 @@ class RunLinks:
 
     def ended(self, store: Store, stream: str, packet: str) -> None:
         def ending() -> Ending | None:
-            """Nothing while somebody holds the run who did not end it: they are about to begin another attempt."""
+            """Does nothing while another process holds the run: it is about to start another attempt."""
             lease, last = store.lease(stream), store.latest("runs", stream)
             if lease is not None and not is_certainly_dead(lease.holder) and (not last or last.fence != lease.token):
                 return None
@@ -82,7 +81,7 @@ class RunLinks:
         self._close(store, stream, packet, ending)
 
     def never_began(self, store: Store, stream: str, packet: str) -> None:
-        """Close the link of a run that the store has never heard of, unless somebody is just beginning it."""
+        """Close the link of a run that the store does not have, unless it is just being started."""
 
         def ending() -> Ending | None:
             lease = store.lease(stream)
@@ -110,14 +109,14 @@ def _warn(left: WorkpacketError) -> None:
 
 
 def governed_runtime(where: str | Path | None = None, settings: Settings | None = None) -> Runtime:
-    """The runtime for programs that work on packets: as `Runtime.open`, and the log of the packet knows of each run."""
+    """The runtime for programs that work on packets: like `Runtime.open`, but runs are linked in the packet's log."""
     witness = RunLinks(find_repository(Path.cwd()))
     chosen = settings or Settings()
     return Runtime.open(where, dataclasses.replace(chosen, witness=witness))
 
 
 def disagreements(repository: Repository, runtime: Runtime) -> Iterator[Disagreement]:
-    """Everything in which the logs here and the store at hand differ."""
+    """All differences between the local logs and the local store."""
     store = runtime.store
     identity = store.identity
     lines = {line.id: line for line in runtime.runs() if line.packet}
@@ -148,13 +147,13 @@ def _unlinked(repository: Repository, identity: str, line: RunLine) -> Iterator[
 
 
 def packet_stop(repository: Repository, packet: str) -> Problem | None:
-    """Why a run of this packet does not go on, whatever its store says; None if nothing of that kind does."""
+    """Why a run of this packet may not continue, whatever its store says; None if it may."""
     state = state_here(repository, packet)
     return next((unmet for unmet in link_unmet(state)), None) if state.history or state.findings else None
 
 
 def settle(repository: Repository, runtime: Runtime, links: RunLinks) -> tuple[list[Disagreement], list[Disagreement]]:
-    """Write into the logs what the store knows; what was settled, and what is left for a person."""
+    """Record in the logs what the store knows; returns what was settled and what is left for a person."""
     found = list(disagreements(repository, runtime))
     for one in found:
         if one.what == "late":
@@ -168,7 +167,7 @@ def settle(repository: Repository, runtime: Runtime, links: RunLinks) -> tuple[l
 
 
 def differing_ends(repository: Repository, store: Store) -> Iterator[str]:
-    """Every run of this store that did not end here as the log says."""
+    """Every run in this store that did not end as the log says."""
     identity = store.identity
     for state in linked_packets(repository):
         for run in state.runs:
@@ -191,7 +190,7 @@ def _difference(store: Store, run: LinkedRun) -> str:
 
 
 def _hash_at(store: Store, stream: str, version: int) -> str:
-    """'' where it cannot be read: what was removed, and what the check of the store names."""
+    """'' if it cannot be read: it was removed, or the check of the store reports it."""
     try:
         return next((event.hash for event in store.read(stream, version - 1, version)), "")
     except LogDamaged:
