@@ -254,7 +254,7 @@ except RunBlocked as blocked:
 
 def test_a_run_with_an_effect_of_unknown_outcome_is_not_finished_anywhere(place: Place) -> None:
     ended = started(place, UNKNOWN)
-    assert (ended.returncode, "nobody knows whether post: post happened" in ended.stdout) == (74, True)
+    assert (ended.returncode, "it is unknown whether post: post happened" in ended.stdout) == (74, True)
     (row,) = place.json("runs", "list")["data"]["runs"]
     assert (row["state"], row["attention"]) == ("stopped", "effect_outcome_unknown")
     assert place.json("resume")["data"]["unfinished"][0]["blocked_by"][0]["code"] == "effect_outcome_unknown"
@@ -350,7 +350,7 @@ def test_a_value_belongs_to_one_effect_that_is_marked_as_done(place: Place, word
 
 def test_the_result_that_a_finished_run_lacks_is_given_by_a_person(place: Place) -> None:
     assert started(place, RECEIVED, "redacted").stdout == "ghp_" + "A1b2" * 9 + "\n"
-    assert "post happened and is not done again" in started(place, RECEIVED, "redacted").stderr
+    assert "post happened and is not repeated" in started(place, RECEIVED, "redacted").stderr
     assert place("resume", "post", "--mark-done", "post", *GIVEN[1:]).returncode == 0
     assert started(place, RECEIVED, "redacted").stdout == "{'id': 7}\n"
     assert (place.root / "posted").read_text() == "ann"

@@ -231,7 +231,7 @@ def test_one_that_cannot_go_on_after_all_does_not_hold_back_the_others(place: Pl
     place.write(FILE, checkpoint().partition("\n## ")[0] + "\n```\na fence that nobody closed\n")
     assert place("--yes") == 4
     assert f"{BATCH} goes on\n" in place.said
-    assert f"{ROLE} does not go on: " in place.said
+    assert f"{ROLE} cannot continue: " in place.said
     assert "(role_file_unwritable)" in place.said
 
 

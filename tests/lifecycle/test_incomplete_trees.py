@@ -255,7 +255,7 @@ def test_who_only_looks_is_told_every_time_that_not_all_is_here(
         result = tree(*command)
         if "tree_incomplete" not in result.err:
             assert (result.status, result.err.count("incomplete work tree: .GOV/")) == (0, 1), result
-        assert "bring it back: git " in result.err or "help: " in result.err
+        assert "restore it: git " in result.err or "help: " in result.err
 
 
 @pytest.mark.parametrize("kind", HIDDEN)

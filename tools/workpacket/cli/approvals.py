@@ -1,4 +1,4 @@
-"""`workpacket approvals`: which decisions there are, and whether all that rests on them holds."""
+"""`workpacket approvals`: which decisions there are, and whether everything that depends on them is valid."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _SHORT = 12
 
 
 def verify_approvals(arguments: Arguments) -> int:
-    """Exit status 5 if anything was forged or lost, 1 if something lacks its approval."""
+    """Exits with 5 if anything was forged or lost, with 1 if an approval is missing."""
     with open_approvals(find_repository(Path.cwd()), arguments.value("base") or None, moment()) as approvals:
         wanted = [require_id(word) for word in arguments.words[1:]]
         findings = [*check_approvals(approvals, NO_CACHE), *append_only(approvals)]
@@ -91,7 +91,7 @@ def list_approvals(arguments: Arguments) -> int:
 
 
 def _envelopes(approvals: Approvals, packet: str, verdict: Verdict) -> Iterator[tuple[str, Statement, list[str]]]:
-    """Every decision at this gate, with the codes of what speaks against it."""
+    """Every decision at this gate, with the codes of its objections."""
     judged = {each.name: [refusal.code for refusal in each.refusals] for each in verdict.judged}
     used = {digest for event in approvals.log(packet).events for digest in event.attest}
     for name, said in sorted(approvals.claims.items(), key=lambda item: (item[1].issued_at, item[0])):

@@ -1,8 +1,7 @@
-"""`workpacket approve`: a person's yes or no to named bytes, signed with a key that no agent has.
+"""`workpacket approve`: a person's approval or rejection of specific bytes, signed with a key that no agent has.
 
-What `approve` looks at before it asks: whether it was approved already, and what would shut the gate anyway.
-
-No one shall read and sign what the gate then refuses for a reason that was there before.
+Before it asks, `approve` checks whether the text was already approved and whether the gate would refuse it anyway, so
+that no one reads and signs in vain.
 """
 
 from __future__ import annotations
@@ -62,7 +61,7 @@ from workpacket.shell.keys import OwnKey, find_key, find_ssh_keygen, sign
 
 
 def already_given(approvals: Approvals, wish: Wish, principal: str) -> Written | None:
-    """The approval of these very bytes that the person has given and that counts; a no after it undid it."""
+    """The valid approval of exactly these bytes by this person; a later rejection cancels it."""
     if wish.decision != "approve":
         return None
     verdict = approvals.verdict(wish.packet, wish.gate, terms=wish.terms)
@@ -73,7 +72,7 @@ def already_given(approvals: Approvals, wish: Wish, principal: str) -> Written |
 
 
 def unmet_at_the_gate(approvals: Approvals, wish: Wish) -> tuple[Problem, ...]:
-    """The conditions of the activation gate that no signature supplies."""
+    """The conditions of the activation gate that a signature cannot meet."""
     if wish.gate != ACTIVATION_GATE or wish.decision != "approve":
         return ()
     facts = gather(approvals.repository, [wish.packet], NOBODY)
@@ -164,7 +163,7 @@ def _terms(arguments: Arguments, gate: str) -> dict[str, str]:
 
 
 def _digest(approvals: Approvals, word: str) -> str:
-    """The one digest that begins with `word`."""
+    """The only digest that begins with `word`."""
     stem = os.path.basename(word).partition(".")[0].lower()
     found = [digest for name in approvals.claims if (digest := name.partition(".")[0]).startswith(stem)]
     if len(found) != 1 or len(stem) < 4:
@@ -174,7 +173,7 @@ def _digest(approvals: Approvals, word: str) -> str:
 
 
 def _decide(arguments: Arguments, approvals: Approvals, draft: StatementDraft, key: OwnKey) -> int:
-    """By a person at a terminal; or the statement for somebody else's."""
+    """Approve at this terminal, or write a statement to sign elsewhere."""
     out = arguments.value("statement-out")
     screen = sys.stderr if arguments.flag("json") else sys.stdout
     if out:
@@ -219,7 +218,7 @@ def _ask(draft: StatementDraft, screen: TextIO) -> None:
 
 
 def _write_statement(arguments: Arguments, draft: StatementDraft, path: Path) -> int:
-    """A file outside of the governed ones, and never over another."""
+    """Writes a file outside the governed folders, and never overwrites one."""
     try:
         with path.open("xb") as file:
             file.write(draft.message)

@@ -1,4 +1,4 @@
-"""Commands that begin work: `new` writes a stub, `refine` its technical refinement, `adopt` the logs of old packets."""
+"""Commands that start work: `new` writes a stub, `refine` its technical refinement, `adopt` the logs of old packets."""
 
 from __future__ import annotations
 

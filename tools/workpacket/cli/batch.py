@@ -89,12 +89,12 @@ def _end(arguments: Arguments, desk: BatchDesk, accept: Sequence[str]) -> None:
 
 
 def caller_of(arguments: Arguments) -> Caller:
-    """Who the work is begun for."""
+    """The actor for whom the work is started."""
     return caller_with(owner_of(arguments))
 
 
 def _issue(arguments: Arguments, text: str) -> Json:
-    """`SEVERITY: DESCRIPTION @ LOCATION`, where the place may be left out."""
+    """`SEVERITY: DESCRIPTION @ LOCATION`, where the location is optional."""
     severity, colon, rest = text.partition(":")
     severity = severity.strip().casefold()
     if not colon or not rest.strip():
@@ -115,7 +115,7 @@ def _numbers(arguments: Arguments, count: int) -> list[int]:
 
 
 def _progress(facts: BatchFacts) -> str:
-    """How far the scope is, what comes next, where in its phases that is, and what was put off."""
+    """The progress of the scope, its next batch and phase, and what was deferred."""
     state, view = facts.state, facts.state.view
     groups = view.groups or facts.scope.groups()
     done, total = len(groups.get("completed", ())), sum(map(len, groups.values()))
@@ -194,7 +194,7 @@ COMMAND = Command(
 `begin` writes down what comes next before anybody works on it: the next batch with its testers, then the implementers,
 then the reviewers; after a crash, what was left incomplete. `complete --phase` says how stages ended; `complete` alone
 updates tasks.yaml, writes checkpoint.yaml and commits both with what is staged and with the files the tasks name.
-`adopt` takes a checkpoint.yaml that contradicts the log for true, `restore` writes it anew from the log.""",
+`adopt` accepts a checkpoint.yaml that contradicts the log, `restore` rewrites it from the log.""",
     options=(
         Option("phase", "complete: the stages of this phase ended", choices=("testers", "implementers", "reviewers")),
         Option("task", "complete --phase: only this task; on rejection, its subject", value="ID", many=True),

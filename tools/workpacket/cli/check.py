@@ -33,7 +33,7 @@ def run(arguments: Arguments) -> int:
 
 
 def _refuse_contradictions(arguments: Arguments) -> None:
-    """Each of these options decides what is written; of two, one would be passed over in silence."""
+    """Each of these options decides the output; of two, one would be silently ignored."""
     given = [f"--{name}" for name in ("format", "json", "statistics", "diff") if arguments.flag(name)]
     same = (given == ["--format", "--json"] and arguments.value("format") == "json") or (
         given == ["--format", "--statistics"] and arguments.value("format") == "text"
@@ -43,7 +43,7 @@ def _refuse_contradictions(arguments: Arguments) -> None:
 
 
 def check_once(arguments: Arguments, workspace: Workspace, cache: Cache) -> int:
-    """One check; from the cache if nothing that went into its output has changed."""
+    """Runs one check, or takes its output from the cache if nothing has changed."""
     files = chosen_files(arguments, workspace)
 
     def compute() -> Output:

@@ -1,4 +1,4 @@
-"""Commands for who does the work: `prepare` and `claim`."""
+"""Commands that decide who does the work: `prepare` and `claim`."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _uncommitted(arguments: Arguments, packet: PacketFacts, where: str, start: s
 
 
 def _start(repository: Repository, branch: str) -> str:
-    """The commit at which the branch is to begin."""
+    """The commit from which the branch starts."""
     commit = commit_of(repository, branch) if branch in branch_names(repository) else head_commit(repository)
     if commit is None:
         raise WorkpacketError("unknown_revision", "there is no commit to start from yet", hint="git commit first")

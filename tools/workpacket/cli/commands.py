@@ -1,4 +1,4 @@
-"""Which commands there are. Data only: the start of every command reads it, so it imports nothing."""
+"""The list of commands. Data only: every command reads it at start-up, so it imports nothing."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ COMMANDS: tuple[tuple[str, str, str], ...] = (
     (
         "trace",
         "trace",
-        "follow packets from requirement to evidence and commit, and find what no longer holds",
+        "follow packets from requirement to evidence and commit, and find what is no longer valid",
     ),
     ("evidence", "evidence", "write the output of a packet's proofs for a pull request"),
     ("impact", "trace", "list the packets that depend on a file, one of its lines, or an anchor"),
@@ -61,24 +61,24 @@ COMMANDS: tuple[tuple[str, str, str], ...] = (
     ("approve", "approve", "approve or reject a packet at a gate, with a signature"),
     ("revoke", "revoke", "take back an approval or a rejection"),
     ("approvals", "approvals", "list and verify approvals"),
-    ("key", "key", "make, try and list the keys that approve"),
-    ("batch", "batch", "take tasks through tests, implementation and review, batch by batch"),
-    ("progress", "progress_command", "write down, or list, where roles stand in the features they work on"),
+    ("key", "key", "create, test and list approval keys"),
+    ("batch", "batch", "take tasks through tests, implementation and review in batches"),
+    ("progress", "progress_command", "record or list the progress of roles in features"),
     ("run", "run_command", "do work in steps that survive a crash"),
-    ("runs", "runs", "look at runs, move, prune and verify them"),
-    ("queue", "queue_command", "offer runs to workers, and look at what waits"),
-    ("worker", "queue_command", "do the runs that are offered in a queue"),
-    ("store", "store_command", "make or upgrade the tables of runs on a server, and let roles in"),
-    ("deps", "deps", "find dependencies that changed without leave"),
-    ("resume", "resume", "go on with what is unfinished: say where and why, or what stops it"),
-    ("session", "session", "look at sessions with a model, decide about those that are stopped, carry them over"),
+    ("runs", "runs", "show, export, import, prune and verify runs"),
+    ("queue", "queue_command", "offer runs to workers, and show the queue"),
+    ("worker", "queue_command", "execute the runs offered in a queue"),
+    ("store", "store_command", "create or upgrade the tables of runs on a server, and grant access to roles"),
+    ("deps", "deps", "find dependencies that changed without permission"),
+    ("resume", "resume", "list and resume unfinished work, or show what stops it"),
+    ("session", "session", "show sessions with a model, decide about stopped ones, continue imported ones"),
     ("cancel", "runs", "ask a run to end at its next boundary"),
-    ("import", "foreign_forms", "take checkpoints in a foreign form into the log"),
-    ("export", "foreign_forms", "write checkpoints of the log in a foreign form"),
-    ("doctor", "doctor", "examine the store of runs and the place it lies in"),
+    ("import", "foreign_forms", "import checkpoints in a foreign format into the log"),
+    ("export", "foreign_forms", "export checkpoints from the log in a foreign format"),
+    ("doctor", "doctor", "check the store of runs and its location"),
     ("explain", "explain", "explain a reason code"),
-    ("schema", "explain", "print the JSON Schema of a document kind, or of what a command answers"),
-    ("completion", "completion", "print what a shell needs to complete command lines"),
+    ("schema", "explain", "print the JSON Schema of a document kind or of a command's answer"),
+    ("completion", "completion", "print the completion script for a shell"),
 )
 
 

@@ -1,4 +1,4 @@
-"""`workpacket deps`: dependencies that changed, and whether they were allowed to."""
+"""`workpacket deps`: dependencies that changed, and whether that was allowed."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _commit_of_checkpoint(repository: Repository, checkpoint: str) -> str:
 
 
 def _where_the_branch_left(repository: Repository) -> str:
-    """The last commit that this branch has in common with the default one; on the default one, the last commit."""
+    """The last commit that this branch shares with the default branch; on the default branch, the last commit."""
     head, branch = head_commit(repository), default_branch(repository)
     if head is None:
         return ""

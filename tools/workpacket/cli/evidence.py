@@ -1,4 +1,4 @@
-"""`workpacket evidence`: what the proofs of a packet printed, for those who review it."""
+"""`workpacket evidence`: the output of a packet's proofs, for reviewers."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _markdown(name: str, rows: Sequence[Evidence], ends: dict[str, str]) -> Iter
 
 
 def _code(text: str) -> str:
-    """Text that Markdown takes as it is, whatever stands in it."""
+    """Text in a fence that Markdown does not interpret, whatever it contains."""
     line = escape(text)
     fence = "`" * (max((len(run) for run in _CODE.findall(line)), default=0) + 1)
     return f"{fence} {line} {fence}" if len(fence) > 1 else f"`{line}`"

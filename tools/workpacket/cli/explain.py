@@ -1,4 +1,4 @@
-"""What the program says of itself: `explain` for reason codes, `schema` for document kinds and answers."""
+"""The self-documentation of the program: `explain` for reason codes, `schema` for document kinds and answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`workpacket import` and `workpacket export`: checkpoints in a foreign form, into the log and out of it."""
+"""`workpacket import` and `workpacket export`: checkpoints in foreign formats, into the log and out of it."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def take_in(arguments: Arguments) -> int:
 
 
 def _bridge_of(arguments: Arguments) -> Bridge:
-    """The bridge that the first word names; the other words are left."""
+    """The bridge named by the first word; the other words remain."""
     known = ", ".join(sorted(BRIDGES))
     if not arguments.words:
         raise usage(arguments.command, "missing_argument", f"name the form: {known}")
@@ -74,7 +74,9 @@ def _bytes_of(path: str) -> bytes:
 
 
 def _passed_over(bridge: Bridge, files: Mapping[str, bytes]) -> dict[str, str]:
-    """Files of another kind, by what they are: a whole folder may be named. If all are such, each is refused."""
+    """Files of other kinds, with their kind: a whole folder may be given. If there are only such files, each is
+    refused.
+    """
     if not isinstance(bridge, AmongOthers):
         return {}
     found = {path: kind for path, data in files.items() if (kind := bridge.other_kind(path, data))}

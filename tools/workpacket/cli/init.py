@@ -1,8 +1,6 @@
-"""`workpacket init`: begin to govern a repository.
-
-What an agent is told: the section of AGENTS.md and the skills, written from the declarations of the commands.
-
-Every step names when, and the command line; what the command does is said in the words of its own declaration.
+"""`workpacket init`: set up governance for a repository. The section of AGENTS.md and the skills for agents are
+generated from the declarations of the commands. Every step says when to run which command line; the command's
+declaration says what it does.
 """
 
 from __future__ import annotations
@@ -44,7 +42,7 @@ _STATUSES = (
 
 
 class Step(Value):
-    """When, and the command to call then."""
+    """When to run which command."""
 
     when: str
     command: str
@@ -58,7 +56,7 @@ class Step(Value):
 
 
 class Skill(Value):
-    """One skill. `description` is what an agent decides by whether it reads on; `rules` are what a command is not."""
+    """One skill. An agent decides by `description` whether to read on; `rules` cannot be expressed as commands."""
 
     name: str
     title: str
@@ -213,7 +211,7 @@ def skills() -> dict[str, str]:
 
 
 def command_lines() -> Iterator[str]:
-    """Every command line that an agent is told."""
+    """Every command line that agents are told about."""
     for step in (*_SECTION, *(step for skill in SKILLS for step in skill.steps)):
         yield step.command
 
@@ -235,7 +233,7 @@ def _text(skill: Skill) -> str:
 
 
 def _explained(steps: tuple[Step, ...]) -> Iterator[str]:
-    """The first time that a command is named, with what it does."""
+    """The first mention of a command, with its description."""
     known: set[str] = set()
     for step in steps:
         yield step.line() if step.name in known else f"{step.line()} ({_SUMMARIES[step.name]})"
@@ -264,7 +262,7 @@ def run(arguments: Arguments) -> int:
 
 
 def _policy(seen: ExistingFiles) -> LifecyclePolicy:
-    """The policy that lies beside the files; what it becomes on the base, they are written for."""
+    """The policy in the work tree: the files are written for it, because it will be the one on the base."""
     return lifecycle_of(seen.files.get(POLICY_PATH) or b"")
 
 

@@ -26,7 +26,7 @@ from workpacket.shell.keys import default_path, examine, make_key, private_keys,
 
 
 def init(arguments: Arguments) -> int:
-    """A new key, and the line that a change of the policy has to add for it."""
+    """A new key, and the line that a policy change must add for it."""
     if len(arguments.words) > 2:
         raise usage(arguments.command, "unexpected_argument", "name at most one file")
     if not sys.stdin.isatty():
@@ -49,7 +49,7 @@ def init(arguments: Arguments) -> int:
 
 
 def doctor(arguments: Arguments) -> int:
-    """Exit status 1 if a program of this account could approve."""
+    """Exits with 1 if a program running under this account could approve."""
     approving = _approving(arguments)
     folder = Path.home() / ".ssh"
     files = dict.fromkeys([*private_keys(str(folder)), *([str(default_path())] if default_path().exists() else [])])
@@ -81,7 +81,7 @@ def doctor(arguments: Arguments) -> int:
 
 
 def list_keys(arguments: Arguments) -> int:
-    """Whom the policy of the base trusts, for what."""
+    """Whom the policy of the base trusts, and for what."""
     with open_approvals(_repository(), arguments.value("base") or None, moment()) as approvals:
         trusted = trusted_or_error(approvals)
     rows = [
@@ -112,7 +112,7 @@ def _row(trusted: Trusted, blob: bytes) -> dict[str, Json]:
 
 
 def _approving(arguments: Arguments) -> frozenset[bytes] | None:
-    """The keys that the policy of the base lets approve; None where there is none to read, or no repository."""
+    """The keys that may approve by the policy of the base; None without a readable policy or repository."""
     try:
         with open_approvals(_repository(), arguments.value("base") or None, moment()) as approvals:
             trusted = approvals.trusted

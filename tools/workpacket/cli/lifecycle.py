@@ -1,6 +1,5 @@
-"""The commands that are one move of a packet: what each takes, and the plan that decides.
-
-What a move needs is imported when it is carried out, so that one command does not load the plans of the others.
+"""The commands that make one move of a packet: their arguments, and the plans that decide. A plan is imported when it
+is needed, so that a command does not load the plans of the others.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ _DAY = re.compile(r"[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])\Z")
 
 
 class _WordedMove(Value):
-    """What a move takes, by the names that its plan has for them, and what else it may change."""
+    """The arguments of a move, under the names that its plan uses, and what else it may change."""
 
     plan: Callable[..., Answer]
     required: tuple[str, ...] = ()
@@ -31,7 +30,7 @@ class _WordedMove(Value):
 
 
 def _moves() -> Mapping[str, _WordedMove]:
-    """The moves that need nothing but words."""
+    """The moves that need only text arguments."""
     from workpacket.lifecycle.claims import release
     from workpacket.lifecycle.side_moves import abandon, advance, block, reopen, unblock
 
@@ -139,14 +138,14 @@ def _resolve(arguments: Arguments) -> int:
 
 
 def _then_sync_claim(arguments: Arguments, decide: Decide, also: Sequence[str] = ()) -> int:
-    """A move after which the claim that all clones see may no longer be right."""
+    """A move after which the claim shared by all clones may be outdated."""
     from workpacket.cli.team_claims import sync_team_claim
 
     return sync_team_claim(arguments, packet_command(arguments, decide, also=also))
 
 
 def _leave_work(arguments: Arguments, decide: Decide, also: Sequence[str] = ()) -> int:
-    """And one after which nobody should be at work in a role of the packet."""
+    """A move after which no role of the packet should be active."""
     from workpacket.cli.open_roles import noting_roles
 
     return _then_sync_claim(arguments, noting_roles(here(), decide), also)

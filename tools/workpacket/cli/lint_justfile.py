@@ -1,9 +1,7 @@
 """`workpacket lint-justfile`: parameters that a justfile pastes into a command line.
 
-Parameters that a justfile pastes into a command line.
-
-`{{ name }}` is replaced before the shell reads the line, so an argument with a quote or a `$(...)` in it is run.
-Handed on as `"$@"` or `"$1"` (with `positional-arguments`), or through `quote(name)`, it stays what it was.
+`{{ name }}` is replaced before the shell reads the line, so an argument that contains a quote or a `$(...)` is
+executed. Passed as `"$@"` or `"$1"` (with `positional-arguments`), or through `quote(name)`, it stays a plain argument.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`workpacket log`: whether the log is what was written, and checkpoints that vouch for it."""
+"""`workpacket log`: verifies the log, and signs checkpoints of it."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def say(findings: Iterable[Problem]) -> None:
 
 
 def vouched_lines(rows: Sequence[Reach], *, in_full: bool) -> list[str]:
-    """How much of the log is vouched for, by whom; of packets that were asked for, one by one."""
+    """How much of the log is covered by checkpoints, and by whom; for given packets, one by one."""
     if in_full:
         return [
             f"{escape(row.packet)}: {row.vouched} of {row.events} events vouched for"
@@ -122,7 +122,7 @@ def row_json(row: Reach) -> Json:
 
 
 def exit_of(findings: Sequence[Problem]) -> int:
-    """The gravest status of the errors; forks are no damage and no error of the log."""
+    """The most severe status of the errors; forks are neither damage nor errors of the log."""
     errors = [catalogue()[one.code].exit_code for one in findings if one.severity == "error"]
     return max(errors, default=exits.OK)
 

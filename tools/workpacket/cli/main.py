@@ -1,6 +1,6 @@
 """The entry point: finds the command, runs it, turns failures into one clear message and an exit status.
 
-Everything imported here is paid by every call, so next to nothing is.
+Every call pays for the imports here, so there are hardly any.
 """
 
 from __future__ import annotations

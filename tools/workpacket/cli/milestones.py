@@ -1,4 +1,4 @@
-"""Milestones of `run` that are reached by commits, and which of them were reached."""
+"""Milestones of `run` that are reached by commits."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from workpacket.runtime.errors import RunBlocked
 
 
 def reach(arguments: Arguments, session: Session, cursor: Json) -> int:
-    """Commit the work as a milestone, or give the commit by which it was reached before."""
+    """Commit the work as a milestone, or return the commit that already reached it."""
     if arguments.flag("token"):
         raise usage(arguments.command, "conflicting_options", "--token and --commit exclude each other")
     repository = find_repository(Path.cwd())

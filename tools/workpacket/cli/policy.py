@@ -1,4 +1,4 @@
-"""`workpacket policy`: which rules are in force, and where they come from."""
+"""`workpacket policy`: the rules in force, and where they come from."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def _show(arguments: Arguments, policy: BasePolicy) -> int:
 
 
 def _show_lanes(policy: LifecyclePolicy) -> None:
-    """What the policy makes of the way, and why nothing moves on it, if nothing does."""
+    """The order of the lanes by the policy, and why no packet can move, if so."""
     print(f"{'way':<18}{' > '.join(policy.lanes.way)}")
     for lane in policy.lanes.added:
         gates = added_gates(policy, ADVANCED, lane.token)
@@ -169,7 +169,7 @@ def _plain(value: object) -> Json:
 
 
 def _test(arguments: Arguments, root: str) -> int:
-    """Whether the policy in the work tree, which would be the next one, can be read."""
+    """Whether the policy in the work tree, the future one, is valid."""
     findings = load_findings(POLICY_PATH, examine_file(root, POLICY_PATH, "policy").findings)
     if arguments.flag("json"):
         rows: list[Json] = [{"code": one.code, "line": one.line, "message": one.message} for one in findings]

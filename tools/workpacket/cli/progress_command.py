@@ -1,4 +1,4 @@
-"""`workpacket progress`: where a role stands in a feature, in one call and one line."""
+"""`workpacket progress`: the progress of a role in a feature, in one call and one line."""
 
 from __future__ import annotations
 
@@ -71,12 +71,12 @@ def desk_of(
 
 
 def lanes_for(root: str, features: tuple[str, ...]) -> Mapping[str, str]:
-    """The lanes of packets, if one of the features could be the id of one: reading the logs costs."""
+    """The lanes of packets, only if a feature could be a packet id, because reading the logs takes time."""
     return look_at_logs(root).lanes if any(feature.casefold().startswith("wp") for feature in features) else {}
 
 
 def caller_of(arguments: Arguments, agent: str) -> Caller:
-    """Who writes: agent#instance where an instance is named, else processes, which can be seen to be gone."""
+    """The writer: agent#instance if an instance is given, otherwise processes, whose end can be observed."""
     instance = arguments.value("instance") or os.environ.get("WORKPACKET_INSTANCE", "")
     if instance:
         if not _INSTANCE.match(instance):
@@ -86,7 +86,7 @@ def caller_of(arguments: Arguments, agent: str) -> Caller:
 
 
 def _close(arguments: Arguments, feature: str) -> int:
-    """Complete every open checkpoint of the feature that nobody is at work on; name the others."""
+    """Complete every open checkpoint of the feature that is not in use; report the others."""
     repository = here()
     closed: list[str] = []
     left: list[str] = []
@@ -106,7 +106,7 @@ def _close(arguments: Arguments, feature: str) -> int:
 
 
 def roles_here(repository: Repository, runtime: Runtime) -> tuple[list[RoleFacts], list[tuple[str, str]]]:
-    """Every role of the repository, without a lock: for those who only look."""
+    """Every role in the repository, without a lock, for read-only commands."""
     root = str(repository.root)
     notes = notes_here(root)
     features = tuple(note.feature.value for note in notes.values() if note.is_checkpoint and note.feature is not None)

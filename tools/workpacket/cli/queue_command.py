@@ -1,4 +1,4 @@
-"""`workpacket queue` and `workpacket worker`: runs that are offered on a server, and the doing of them."""
+"""`workpacket queue` and `workpacket worker`: offering runs on a server, and executing them."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def work(arguments: Arguments) -> int:
 
 
 def _ender(worker: Worker) -> Any:
-    """The first signal lets the run end at its next boundary, the second does not wait for that."""
+    """The first signal ends the run at its next boundary, the second at once."""
 
     def end(_: int, __: FrameType | None) -> None:
         if worker.stopping:

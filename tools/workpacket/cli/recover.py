@@ -1,4 +1,4 @@
-"""`workpacket recover`: finish what an interrupted command left between several files."""
+"""`workpacket recover`: complete or undo an interrupted change of several files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Board and registry where they are written: drawn from the log, hand edits taken over, versions merged for git."""
+"""Commands that write board and registry: generated from the log, hand edits adopted, versions merged for git."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def sync_board(arguments: Arguments) -> int:
 
 
 def to_go_on(repository: Repository, carried: Carried) -> Carried:
-    """In the middle of a merge, what comes next is its end."""
+    """During a merge, the next step is to finish it."""
     waiting = unmerged(repository)
     if waiting is None or not isinstance(carried.answer, Planned):
         return carried
@@ -45,7 +45,7 @@ def to_go_on(repository: Repository, carried: Carried) -> Carried:
 
 
 def _adopt(arguments: Arguments) -> int:
-    """Each hand edit as the move that it stands for; those that are none are listed, and nothing of them is done."""
+    """Each hand edit as a move; edits that are not moves are listed and not applied."""
     repository = here()
     actor = actor_of(arguments, repository)
     facts = gather(repository, None, actor)

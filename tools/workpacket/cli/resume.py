@@ -1,7 +1,6 @@
-"""`workpacket resume`: what is unfinished here, what can go on and what cannot, and the answers that let it.
-
-Runs, sessions, batches, roles, steps and checkpoint commits are looked at. What cannot be read stops itself and nothing
-else: it is listed with the code that says why.
+"""`workpacket resume`: what is unfinished here, what can be resumed and what cannot, and the answers that allow it.
+Covers runs, sessions, batches, roles, steps and checkpoint commits. Unreadable items do not affect the others: they are
+listed with the code that says why.
 """
 
 from __future__ import annotations
@@ -77,9 +76,8 @@ STEP_LOGS = ".events.jsonl"
 
 
 def scan(runtime: Runtime, team: str, caller: Callable[[str], Caller]) -> list[Resumable]:
-    """What goes on first, then what is stopped. With a team: its roles only, as a team resumes nobody else's work.
-
-    `caller` names who asks, given a role ('' for a batch): what somebody holds who asks for it is not held back.
+    """Resumable items first, then stopped ones. With a team, only its roles. `caller` maps a role ('' for a batch) to
+    the caller, whose own work does not count as busy.
     """
     try:
         repository = find_repository(Path.cwd())
@@ -189,7 +187,7 @@ def _steps(repository: Repository) -> Iterator[Resumable]:
 
 
 def _commits(repository: Repository, runtime: Runtime) -> Iterator[Resumable]:
-    """The run of another program whose sidecar is the newest; a sidecar does not say that its run is done."""
+    """The run of another program with the newest sidecar; a sidecar does not say whether its run is done."""
     newest: tuple[str, str] = ("", "")
     for path, _ in sidecar_files(repository):
         try:
@@ -205,7 +203,7 @@ def _commits(repository: Repository, runtime: Runtime) -> Iterator[Resumable]:
 
 
 def carry_on(arguments: Arguments) -> int:
-    """Everything, or the one that is named; listed, or done where `--yes` or the person says so."""
+    """Everything, or the given item; listed, or resumed if `--yes` or the person says so."""
     with open_runtime() as runtime:
         found = scan(
             runtime,
@@ -242,7 +240,7 @@ def _work_named(found: Sequence[Resumable], word: str) -> Resumable:
 
 
 def _chosen(arguments: Arguments, found: Sequence[Resumable]) -> list[Resumable]:
-    """What is to be done now. Of what is stopped nothing is: its code names what has to come first."""
+    """What to resume now. Stopped items are left out: their codes say what must be done first."""
     ready = [one for one in found if one.goes_on]
     if arguments.words and not ready and arguments.flag("yes"):
         stop = found[0].stops[0]
@@ -281,7 +279,7 @@ def _work_row(one: Resumable) -> WorkRow:
 
 
 def _do(arguments: Arguments, one: Resumable) -> list[str]:
-    """Let it go on: what to say. A program's work is its program's; an agent's is leased and recorded here."""
+    """Resume an item and report it. Programs resume their own work; an agent's work is leased and recorded here."""
     if one.kind not in {"batch", "role"}:
         return []
     repository = here()
@@ -348,7 +346,7 @@ def _one(arguments: Arguments, runtime: Runtime) -> int:
 
 
 def _require_work(runtime: Runtime, run: str) -> None:
-    """A run whose packet is over, or stopped, is not gone on with in silence."""
+    """A run whose packet has ended or is stopped is not resumed silently."""
     packet = run.rpartition("/")[0]
     witness = runtime.settings.witness
     if not packet or not isinstance(witness, CommandLinks) or runtime.summary(run).liveness == "completed":
@@ -365,7 +363,7 @@ def _require_work(runtime: Runtime, run: str) -> None:
 
 
 def _named(arguments: Arguments, run: str, questions: tuple[OpenQuestion, ...]) -> tuple[OpenQuestion, ...]:
-    """The question that is named, or all."""
+    """The given question, or all of them."""
     if len(arguments.words) < 2:
         return questions
     found = tuple(one for one in questions if one.id == arguments.words[1])
@@ -377,7 +375,7 @@ def _named(arguments: Arguments, run: str, questions: tuple[OpenQuestion, ...]) 
 
 
 def _answered(arguments: Arguments, runtime: Runtime, run: str, questions: tuple[OpenQuestion, ...]) -> bool:
-    """Store the answer that is given, on the line or at the terminal; whether there is one."""
+    """Store the answer from the command line or the terminal; returns whether there is one."""
     value = _value_given(arguments)
     given = [name for name in (*YES_OR_NO, *OUTCOMES) if arguments.flag(name)]
     named = [(name, step) for name in OUTCOMES for step in arguments.all_of(name) if step]
@@ -400,7 +398,7 @@ def _answered(arguments: Arguments, runtime: Runtime, run: str, questions: tuple
 
 
 def _value_given(arguments: Arguments) -> Json | NoValue:
-    """The value of --value, which belongs to the one effect that is marked as done."""
+    """The value of --value, for the one effect that is marked as done."""
     if not arguments.all_of("value"):
         return NO_VALUE
     if len(arguments.all_of("mark-done")) != 1 or arguments.flag("retry") or arguments.flag("compensate"):
@@ -428,7 +426,7 @@ def _the_one(arguments: Arguments, run: str, answer: str, questions: tuple[OpenQ
 
 
 def _require_shown(arguments: Arguments, run: str, answer: str, question: OpenQuestion) -> None:
-    """Nobody says yes to what they were not shown: the digest of it is given, or it is shown now."""
+    """A question can only be confirmed by those who saw it: its digest is given, or it is shown now."""
     digest = arguments.value("confirm")
     if digest and digest != question.digest:
         raise RunBlocked(
@@ -466,7 +464,7 @@ def _answered_at_terminal(
 def _settle_steps(
     arguments: Arguments, runtime: Runtime, run: str, named: list[tuple[str, str]], value: Json | NoValue
 ) -> None:
-    """`--mark-done STEP`: any effect of unknown outcome or result, also one that its program could settle itself."""
+    """`--mark-done STEP`: any effect with an unknown outcome or result, even if its program could settle it."""
     state = runtime.state(run)
     open_effects = {record.step: record.effect for record in (*state.unknown_effects, *state.open_receipts)}
     for option, step in named:

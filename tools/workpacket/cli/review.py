@@ -1,4 +1,4 @@
-"""The commands of a review: `submit` proves each criterion and puts the work up for it, `verdict` judges it."""
+"""The commands of a review: `submit` proves each criterion and submits the work, `verdict` judges it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _run_submit(arguments: Arguments) -> int:
 
 
 def _evidence(arguments: Arguments, repository: Repository, facts: Facts, name: str) -> tuple[Proofs, Sequence[str]]:
-    """What is proved here and now, and what is not committed, so that nothing was run."""
+    """Proofs that were run now, and uncommitted files that prevented them."""
     from workpacket.runtime.records.redaction import Redactor
     from workpacket.shell.governing.evidence import Prover, numbered, require_no_secret
 
@@ -112,7 +112,7 @@ def _run_verdict(arguments: Arguments) -> int:
 
 
 def _report(path: str) -> Json:
-    """The validator's report as it is now."""
+    """The validator's current report."""
     if not path:
         return None
     repository = here()

@@ -1,4 +1,4 @@
-"""`workpacket revoke`: takes an approval, or a rejection, back for ever."""
+"""`workpacket revoke`: permanently revokes an approval or a rejection."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`workpacket run`: a run whose steps are commands, for shell scripts and agents of any kind."""
+"""`workpacket run`: runs whose steps are commands, for shell scripts and agents of any kind."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def _start(arguments: Arguments, runtime: Runtime) -> int:
 
 
 def _head() -> str | None:
-    """The commit at which the run begins: what changes later, committed or not, has changed since then."""
+    """The commit at which the run starts: later changes, committed or not, are relative to it."""
     try:
         return head_commit(find_repository(Path.cwd())) or ""
     except WorkpacketError:
@@ -115,7 +115,7 @@ def inputs_of(arguments: Arguments) -> dict[str, Json]:
 
 
 def require_packet(packet: str) -> None:
-    """Work is done from packets. From a stub nobody can start."""
+    """Work requires a packet; it cannot start from a stub."""
     root = open_workspace().root
     folder = os.path.join(root, GOVERNANCE_FOLDER)
     if not os.path.isdir(folder):

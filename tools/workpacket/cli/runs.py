@@ -1,4 +1,4 @@
-"""`workpacket runs` and `workpacket cancel`: look at runs, move, prune and verify them, ask one to end."""
+"""`workpacket runs` and `workpacket cancel`: show, export, import, prune and verify runs, or cancel one."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def _export(arguments: Arguments, runtime: Runtime) -> int:
 
 
 def _raw_lines() -> Iterable[str]:
-    """The file as SQL, read by SQLite alone: our own reader may refuse it, which is when this is needed."""
+    """The file as SQL, read by SQLite itself: this is needed when our own reader refuses the file."""
     import sqlite3
     from contextlib import closing
 
@@ -260,7 +260,7 @@ def _tail(arguments: Arguments, runtime: Runtime) -> int:
 
 
 def _arriving(runtime: Runtime, run: str, lines: int, *, follow: bool) -> Iterator[list[Event]]:
-    """The last events, then those that come, until the run has ended."""
+    """The last events, then new ones, until the run has ended."""
     head = runtime.store.head(run)
     version = max(head.version - lines, 0) if head is not None else 0
     with following(runtime.store, run) as wait:
@@ -286,7 +286,7 @@ def _diff(arguments: Arguments, runtime: Runtime) -> int:
 
 
 def _differences(one: RunState, two: RunState) -> Iterator[tuple[str, str, str]]:
-    """What was asked for, what was done and what came out: by hash, as the log keeps it."""
+    """What was requested, what was done and what resulted: by hash, as in the log."""
     for name in ("status", "packet", "code_version", "scope", "attempt"):
         old, new = str(getattr(one, name)), str(getattr(two, name))
         if old != new:
@@ -345,7 +345,7 @@ def _as_json(one: Disagreement) -> Json:
 
 
 def _unlink(arguments: Arguments, runtime: Runtime) -> int:
-    """A person says that a run will never end by itself, because its store is gone. The log keeps who and why."""
+    """A person declares that a run will never end by itself, because its store is gone. The log records who and why."""
     if len(arguments.words) != 1 or "/" not in arguments.words[0]:
         raise usage(arguments.command, "missing_argument", "name one run of a packet, as in WP-1-Parser-v1/nightly@1")
     run, reason = arguments.words[0], required(arguments, "reason")

@@ -1,4 +1,4 @@
-"""Commands that look at one packet: `show`, `history`, and `why`, which says what keeps it from its next lane."""
+"""Commands that look at one packet: `show`, `history`, and `why`, which shows what keeps it from its next lane."""
 
 from __future__ import annotations
 

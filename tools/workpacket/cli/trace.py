@@ -1,4 +1,4 @@
-"""From the requirement to the commit: `trace`, and `impact` for what rests on a file or passage."""
+"""From requirement to commit: `trace`, and `impact` for what depends on a file or passage."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _run_trace(arguments: Arguments) -> int:
 
 
 def _named(made: Audit, words: Sequence[str]) -> list[str]:
-    """The packets named, of a base all revisions; all of them where none is named."""
+    """The given packets, for a base all revisions; all packets if none is given."""
     packets = made.facts.packets
     for word in words:
         if not any(word in {name, packet.id.base} for name, packet in packets.items()):
@@ -72,7 +72,7 @@ def _as_json(matters: Sequence[AuditFinding]) -> list[Json]:
 
 
 def _logs(made: Audit, names: Sequence[str]) -> dict[str, str]:
-    """The ends of what the proofs of these packets printed, by its digest, as far as this clone keeps them."""
+    """The last output of these packets' proofs by digest, as far as it is in this clone."""
     every = [one for name in names for criterion in made.traces[name].criteria for one in criterion.evidence]
     digests = {one.log_sha256: one.log_tail for one in every if one.log_sha256}
     repository = here()

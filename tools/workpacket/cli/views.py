@@ -1,6 +1,5 @@
-"""Commands whose answer is shown again as long as nothing that it was made from has changed.
-
-What computes an answer is imported only when one is computed.
+"""Commands whose answer is cached until something that it depends on changes. The code that computes an answer is
+imported only when needed.
 """
 
 from __future__ import annotations

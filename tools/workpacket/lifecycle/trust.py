@@ -49,7 +49,7 @@ def plan_trust(
     else:
         then = f"name {principal} in a role of {POLICY_PATH}, then: workpacket approve policy --gate policy"
     plan = Plan("policy trust", moment.tx, changes)
-    return Planned(plan, f"{said}, once the base holds it", then, {"principal": principal, "line": line})
+    return Planned(plan, f"{said}, once it is on the base", then, {"principal": principal, "line": line})
 
 
 def _changes(

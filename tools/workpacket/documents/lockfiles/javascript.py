@@ -54,7 +54,7 @@ def read_npm(source: Source) -> Dependencies:
 
 
 def _got(path: str, name: str, packages: dict[str, Node]) -> Node | None:
-    """What a part of the workspace gets: from its own folder, else from that of the root."""
+    """The version that a workspace member gets: from its own folder, otherwise from the root."""
     folders = (f"{path}/{_INSTALLED}{name}".lstrip("/"), f"{_INSTALLED}{name}")
     return next((packages[folder] for folder in folders if folder in packages), None)
 
@@ -70,7 +70,7 @@ def _npm_resolved(got: dict[tuple[str, str], Node | None]) -> dict[str, frozense
 
 
 def _installed(packages: dict[str, Node]) -> Iterator[Package]:
-    """The packages of a flat list: by the folder that each is installed in."""
+    """The packages of a flat list: by installation folder."""
     for path, node in packages.items():
         link = node.get("link")
         if f"/{_INSTALLED}" not in f"/{path}" or (link is not None and link.value is True):
@@ -81,7 +81,9 @@ def _installed(packages: dict[str, Node]) -> Iterator[Package]:
 
 
 def _tree(root: Node) -> Iterator[Package]:
-    """The packages of version 1, in which those of a package stand inside it. Which are direct it does not say."""
+    """The packages of version 1, where the dependencies of a package are nested inside it. It does not mark direct
+    ones.
+    """
     waiting = [root]
     while waiting:
         for name, node in mapping(waiting.pop(), "dependencies").items():
@@ -157,7 +159,7 @@ def _pnpm_requirements(importer: Node, source: Source) -> Iterator[tuple[str, st
 
 
 def _other_name(version: str) -> str:
-    """The package that is taken, where it is not the one of that name: `wolf@1.0.0`, before `/wolf/1.0.0`."""
+    """The actual package, if it differs from the name: `wolf@1.0.0`, before `/wolf/1.0.0`."""
     plain = version.partition("(")[0]
     found = None if "://" in plain or ":" in plain else _WITH_AT.match(plain) or _WITH_SLASH.match(plain)
     return found["name"] if found is not None else ""
