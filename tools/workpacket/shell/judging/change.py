@@ -25,6 +25,7 @@ from workpacket.problem import Location, Problem
 from workpacket.shell.base import read_base_policy
 from workpacket.shell.governed_files import GovernedFiles, find_governed
 from workpacket.shell.judging.coverage import coverage_problems
+from workpacket.shell.judging.landed_work import landed
 from workpacket.shell.judging.log_verification import digest_here
 from workpacket.shell.log_files import append_only_files, committed_ids
 from workpacket.shell.work_done import containment
@@ -44,16 +45,18 @@ def around(
 ) -> Around:
     packet = governed.packet(WorkPacketId(name))
     return Around(
-        {needed: _was_done(needed, logs, policy) for needed in packet.dependencies()},
+        {needed: _was_done(repository, base, needed, logs, policy) for needed in packet.dependencies()},
         frozenset(_waived(repository, base, packet)),
         lambda event: _is_contained(repository, packet, event),
     )
 
 
-def _was_done(needed: str, logs: Mapping[str, Log], policy: LifecyclePolicy) -> bool:
+def _was_done(repository: Repository, base: str, needed: str, logs: Mapping[str, Log], policy: LifecyclePolicy) -> bool:
     """Whether the packet, or of a base any revision, ever stood in a lane that counts. It may have moved on since."""
-    own = (log for name, log in logs.items() if name == needed or name.startswith(f"{needed}-v"))
-    return any(event.lane_to in policy.satisfied_by for log in own for event in log.events)
+    own = {name: log for name, log in logs.items() if name == needed or name.startswith(f"{needed}-v")}
+    if any(event.lane_to in policy.satisfied_by for log in own.values() for event in log.events):
+        return True
+    return "VALIDATED" in policy.satisfied_by and bool(landed(repository, base, own, policy))
 
 
 def _waived(repository: Repository, base: str, packet: PacketFacts) -> Iterator[str]:

@@ -67,12 +67,25 @@ def coverage_problems(
 
     today = date.fromisoformat(moment().now[:10])
     with trial_merges(repository) as trials:
-        found = list(_Coverage(repository, trials, base, head, logs, policy, today).uncovered())
+        found = uncovered_paths(repository, trials, base, head, logs, policy, today)
     severity: Severity = "error" if policy.coverage.mode == "required" else "warning"
     return [
         Problem(one.code, one.message, Location(one.path), CHANGE_BY_CODE[one.code].remedy, severity=severity)
         for one in found
     ]
+
+
+def uncovered_paths(
+    repository: Repository,
+    trials: TrialMerges,
+    base: str,
+    head: str,
+    logs: Mapping[str, Log],
+    policy: LifecyclePolicy,
+    today: date,
+) -> list[Uncovered]:
+    """Whatever the mode, what no packet covers."""
+    return _Coverage(repository, trials, base, head, logs, policy, today).uncovered()
 
 
 class _Coverage:
