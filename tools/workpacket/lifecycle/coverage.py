@@ -14,10 +14,8 @@ from datetime import date
 from typing import Literal
 
 from workpacket.lazy_pattern import lazy_pattern
-from workpacket.ledger.fold import PacketState
 from workpacket.ledger.log import Log
-from workpacket.lifecycle.gates import added_gates, outside
-from workpacket.lifecycle.policy import LifecyclePolicy
+from workpacket.lifecycle.gates import outside
 from workpacket.model.events import LogEvent
 from workpacket.model.lanes import LaneTable
 from workpacket.model.layout import GOVERNANCE_FOLDER
@@ -124,16 +122,6 @@ def kind_of(lane: str, lanes: LaneTable) -> Kind:
     if lane not in way or way.index(lane) < way.index("IN_PROGRESS"):
         return ""
     return "work" if way.index(lane) <= way.index("IN_REVIEW") else "verdict"
-
-
-def settles_by_landing(state: PacketState, policy: LifecyclePolicy) -> bool:
-    """Whether judged work is done once it has landed as it was judged, without an event that says so.
-
-    Not where a gate lies on `merged`, or a lane of the policy behind it: then the command has to ask.
-    """
-    lanes = policy.lanes
-    asked = added_gates(policy, "merged") or state.open_runs or not state.sound
-    return state.lane == "MERGE_PENDING" and lanes.onward(state.lane) == "VALIDATED" and not asked
 
 
 _STANDING = lazy_pattern(r"Standing until (\d{4}-\d{2}-\d{2})\b")

@@ -15,8 +15,8 @@ from workpacket.documents.spec_pointer import specification_places
 from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository, find_repository
 from workpacket.git.revisions import current_branch, head_commit
-from workpacket.lifecycle.coverage import settles_by_landing
 from workpacket.lifecycle.facts import Facts, PacketFacts
+from workpacket.lifecycle.gates import settles_by_landing
 from workpacket.lifecycle.moves import Answer, Planned
 from workpacket.model.events import Actor
 from workpacket.model.ids import WorkPacketId

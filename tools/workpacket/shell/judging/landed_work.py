@@ -17,7 +17,8 @@ from workpacket.git.revisions import resolved
 from workpacket.git.trial_merges import TrialMerges, trial_merges
 from workpacket.ledger.fold import fold
 from workpacket.ledger.log import Log, join_events
-from workpacket.lifecycle.coverage import judging, settles_by_landing
+from workpacket.lifecycle.coverage import judging
+from workpacket.lifecycle.gates import settles_by_landing
 from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.model.events import LogEvent
 from workpacket.model.layout import LOG_FOLDER
