@@ -294,6 +294,7 @@ def approvals(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys:
     made = typing(story, *zip(("Enter passphrase", "same passphrase again"), phrase, strict=True))
     reached(made, "key", "init", "--principal", "dora@example.org")
     reached(story.run, "key", "init")
+    reached(story.run, "key", "init", str(folder / "event-key"), "--event")
     reached(story.run, "key", "doctor")
     reached(story.run, "key", "list")
 
