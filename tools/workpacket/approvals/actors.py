@@ -60,7 +60,7 @@ class KnownActor(Value):
 class Actors(Value):
     """The actors that a policy names. `present`: whether it has the table at all, and so asks events for signatures.
 
-    With `faults` nobody is known, so that no event passes until the table is mended.
+    With `faults` no actor is known, so that no event passes until the table is mended.
     """
 
     by_name: Mapping[str, KnownActor] = NOTHING
@@ -163,6 +163,6 @@ def _separation(verdict: object, faults: list[str]) -> tuple[str, ...]:
     found = fields.texts("separation", _PARTY, f"parties: {', '.join(SEPARATION)}")
     fields.end()
     if "coder" not in found:
-        fields.fault("separation", "lacks 'coder': nobody judges their own work")
+        fields.fault("separation", "lacks 'coder': no one judges their own work")
         return SEPARATION
     return found

@@ -42,7 +42,7 @@ def init(arguments: Arguments) -> int:
         raise WorkpacketError(
             "approval_needs_terminal", "ssh-keygen asks for a passphrase, and there is no terminal to ask in"
         )
-    principal = arguments.value("principal") or _email()
+    principal = arguments.value("principal") or _of_git("user.email")
     if not PRINCIPAL.fullmatch(principal):
         raise usage(arguments.command, "invalid_value", f"{principal!r} is no literal principal; give --principal NAME")
     path = Path(arguments.words[1]).absolute() if len(arguments.words) == 2 else default_path()
@@ -62,7 +62,7 @@ def _init_event(arguments: Arguments) -> int:
     agent = arguments.value("agent")
     if agent and (arguments.flag("event") or arguments.value("as")):
         raise usage(arguments.command, "invalid_value", "give --event for a person, or --agent NAME, not both")
-    name = agent or arguments.value("as") or os.environ.get("WORKPACKET_ACTOR", "") or _git_name()
+    name = agent or arguments.value("as") or os.environ.get("WORKPACKET_ACTOR", "") or _of_git("user.name")
     if not ACTOR_NAME.fullmatch(name):
         raise usage(arguments.command, "invalid_value", f"{name!r} is not a name on one line; give --as NAME")
     path = Path(arguments.words[1]).absolute() if len(arguments.words) == 2 else None
@@ -163,12 +163,8 @@ def _repository() -> Repository:
     return find_repository(Path.cwd())
 
 
-def _git_name() -> str:
-    return run_git(Path.cwd(), "config", "--get", "user.name", check=False).text.strip()
-
-
-def _email() -> str:
-    return run_git(Path.cwd(), "config", "--get", "user.email", check=False).text.strip()
+def _of_git(setting: str) -> str:
+    return run_git(Path.cwd(), "config", "--get", setting, check=False).text.strip()
 
 
 def _tell(arguments: Arguments, data: dict[str, Json], text: str) -> int:

@@ -39,6 +39,7 @@ from workpacket.problem import Location, Problem
 from workpacket.shell.approvals.envelopes import POLICY_MATTER, logged_packets, read_file
 from workpacket.shell.approvals.event_approvals import spoken_against
 from workpacket.shell.approvals.facts import Approvals
+from workpacket.shell.approvals.new_root import root_of_trust
 from workpacket.shell.approvals.subject import policy_files, refinement_of
 from workpacket.shell.base import tree_at
 from workpacket.shell.cache import MANY, Cache
@@ -117,10 +118,12 @@ def check_approvals(approvals: Approvals, cache: Cache) -> list[Problem]:
     packets = logged_packets(approvals.tree)
     cache.make_room("sound", most=2 * (len(approvals.own_envelopes) + len(packets)) + MANY)
     findings = [_finding(each, "") for each in _unsound(approvals.own_envelopes, cache)]
+    root = root_of_trust(approvals)
+    findings += root.findings
     if _governed(approvals):
         if not isinstance(approvals.trusted, Trusted):
             return [*findings, *(_finding(each, POLICY_PATH) for each in approvals.trusted)]
-        findings += _changed_policy(approvals)
+        findings += () if root.replaced else _changed_policy(approvals)
     activated: dict[str, Mapping[str, Json]] = {}
     logs = (approvals.log(name) for name in packets if PACKET.fullmatch(name) and name != CHECKPOINT_LOG)
     consuming = [event for log in logs for event in log.events if event.moves_lane or event.type in CONSUMING]

@@ -258,7 +258,8 @@ def parties_of(
     if "author" in rules.separation:
         drafting = [event for event in log.events if event.type in _AUTHORING]
         written = actors.principals(event.actor.id for event in drafting)
-        if not (drafting and _proven(drafting, actors)):
+        signatures = EventSignatures(actors)
+        if not drafting or not all(signatures.judge(event).proven for event in drafting):
             written = written.union(*(authors.of(path) for path, _ in matter.files))
         parties["author"] = written
     if "coder" in rules.separation:
@@ -267,11 +268,6 @@ def parties_of(
     if "operator" in rules.separation:
         parties["operator"] = actors.principals(actors.person(name) for name in coders(log.events))
     return parties
-
-
-def _proven(events: Iterable[LogEvent], actors: Actors) -> bool:
-    signatures = EventSignatures(actors)
-    return actors.present and all(signatures.judge(event).proven for event in events)
 
 
 def packet_log(log: Log, heads: tuple[str, ...]) -> PacketLog:

@@ -12,8 +12,7 @@ from workpacket.git.repository import Repository
 from workpacket.git.revisions import commit_of, head_commit
 from workpacket.ledger.log import Log
 from workpacket.ledger.verify import read_logs, verify_append_only
-from workpacket.lifecycle.event_actors import judge_actors
-from workpacket.lifecycle.event_checks import Around, judge_change
+from workpacket.lifecycle.event_checks import Around, judge_actors, judge_change
 from workpacket.lifecycle.facts import PacketFacts
 from workpacket.lifecycle.gates import ended
 from workpacket.lifecycle.policy import LifecyclePolicy
@@ -27,6 +26,7 @@ from workpacket.problem import Location, Problem
 from workpacket.shell.approvals.event_approvals import approving_keys
 from workpacket.shell.base import read_base_policy
 from workpacket.shell.governed_files import GovernedFiles, find_governed
+from workpacket.shell.judging.coverage import coverage_problems
 from workpacket.shell.judging.log_verification import digest_here
 from workpacket.shell.log_files import append_only_files, committed_ids
 from workpacket.shell.work_done import containment
@@ -125,4 +125,4 @@ def judge(repository: Repository, base: str) -> list[Problem]:
                 findings.append(
                     Problem(judged.code, message, Location(judged.event.path), reason.remedy, severity=reason.severity)
                 )
-    return findings
+    return findings + coverage_problems(repository, commit, head_commit(repository) or commit, packets, policy)
