@@ -76,7 +76,8 @@ class Newcomer:
         if "key init" in line:
             answers = [("Enter passphrase", PHRASE), ("same passphrase again", PHRASE)]
         if "workpacket approve" in line:
-            answers = [("type: ", f"APPROVE REFINEMENT {NAME}"), ("Enter passphrase", PHRASE)]
+            what = "VERDICT" if "--gate verdict" in line else "REFINEMENT"
+            answers = [("type: ", f"APPROVE {what} {NAME}"), ("Enter passphrase", PHRASE)]
         status, screen = at_terminal(["sh", "-eu", "-c", line], self.root, answers, self.environment)
         assert status in (0, 3), f"{line}\n{screen}"
         return screen

@@ -11,14 +11,14 @@ from workpacket.approvals.policy import Trusted, read_policy_files
 from workpacket.approvals.reanchor import NewRoot, is_reason
 from workpacket.approvals.statement import PRINCIPAL
 from workpacket.cli.options import Arguments, Command, Option, chosen, usage
-from workpacket.cli.packet_command import conclude
+from workpacket.cli.packet_command import actor_of, conclude
 from workpacket.cli.read_only import open_for_reading, show_json
 from workpacket.errors import WorkpacketError
 from workpacket.git.run import run_git
 from workpacket.lifecycle.gates import ANCHORING, added_gates
 from workpacket.lifecycle.policy import EVIDENCE_KEYS, KEYS, AddedGate, ChecklistItem, LifecyclePolicy
 from workpacket.lifecycle.transitions import ADVANCED
-from workpacket.lifecycle.trust import plan_reanchor, plan_trust
+from workpacket.lifecycle.trust import Trusting, plan_reanchor, plan_trust
 from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.model.lanes import AddedLane, LaneTable
@@ -31,6 +31,7 @@ from workpacket.shell.base import BasePolicy, policy_digest, read_base_policy
 from workpacket.shell.checking.examining import examine_file, load_findings
 from workpacket.shell.governing.execution import Carried, here
 from workpacket.shell.keys import find_key, signers_line
+from workpacket.shell.own_actors import of_this_account, own_actors, person_behind
 from workpacket.shell.transactions.transaction import writing
 from workpacket.text.source import Source
 
@@ -43,20 +44,23 @@ def trust(arguments: Arguments) -> int:
     principal = arguments.value("principal") or _email()
     if not PRINCIPAL.fullmatch(principal):
         raise usage(arguments.command, "invalid_value", f"{principal!r} is no literal principal; give --principal NAME")
+    known = own_actors()
+    person = person_behind(known, actor_of(arguments, repository).id)
     with writing(repository, "policy trust") as transaction, open_approvals(repository, None, now) as approvals:
         policy = read_file(approvals.tree, POLICY_PATH)
         if policy is None:
             raise WorkpacketError("path_not_found", f"there is no {POLICY_PATH}", hint="workpacket init writes it")
         signers = read_file(approvals.tree, SIGNERS_PATH)
-        planned = plan_trust(
-            now,
-            Source.from_bytes(POLICY_PATH, policy),
-            Source.from_bytes(SIGNERS_PATH, signers) if signers is not None else None,
+        whom = Trusting(
             repository=_NO_NAME.sub("", repository.root.name)[:100] or "repository",
             principal=principal,
             line=signers_line(principal, key.public),
+            person=person,
+            actors=of_this_account(known, person),
             first=not isinstance(approvals.trusted, Trusted),
         )
+        before = Source.from_bytes(SIGNERS_PATH, signers) if signers is not None else None
+        planned = plan_trust(now, Source.from_bytes(POLICY_PATH, policy), before, whom)
         changed = transaction.apply(planned.plan)
     return conclude(arguments, Carried(planned, changed, transaction.finished))
 
