@@ -31,7 +31,7 @@ from workpacket.shell.base import BasePolicy, policy_digest, read_base_policy
 from workpacket.shell.checking.examining import examine_file, load_findings
 from workpacket.shell.governing.execution import Carried, here
 from workpacket.shell.keys import find_key, signers_line
-from workpacket.shell.own_actors import of_this_account, own_actors, person_behind
+from workpacket.shell.own_actors import own_actors
 from workpacket.shell.transactions.transaction import writing
 from workpacket.text.source import Source
 
@@ -44,8 +44,7 @@ def trust(arguments: Arguments) -> int:
     principal = arguments.value("principal") or _email()
     if not PRINCIPAL.fullmatch(principal):
         raise usage(arguments.command, "invalid_value", f"{principal!r} is no literal principal; give --principal NAME")
-    known = own_actors()
-    person = person_behind(known, actor_of(arguments, repository).id)
+    person, actors = own_actors(actor_of(arguments, repository).id)
     with writing(repository, "policy trust") as transaction, open_approvals(repository, None, now) as approvals:
         policy = read_file(approvals.tree, POLICY_PATH)
         if policy is None:
@@ -56,7 +55,7 @@ def trust(arguments: Arguments) -> int:
             principal=principal,
             line=signers_line(principal, key.public),
             person=person,
-            actors=of_this_account(known, person),
+            actors=actors,
             first=not isinstance(approvals.trusted, Trusted),
         )
         before = Source.from_bytes(SIGNERS_PATH, signers) if signers is not None else None

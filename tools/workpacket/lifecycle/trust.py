@@ -48,12 +48,10 @@ _GATES: Final = (
     ("resolve", "validator", "coder"),
     ("policy", "operator", ""),
 )
-_ACTORS: Final = (
-    "\n# Who may act as whom: new events must be signed with one of these keys.\n"
-)
+_ACTORS: Final = "\n# Who may act as whom: new events must be signed with one of these keys.\n"
 _JUDGE: Final = """
-# Nobody judges their own work. Add "operator" as soon as a second person can judge: then neither does the person who
-# operates the agent that did it.
+# The judge is another one than the coder. Add "operator" as soon as a second person can judge: then the judge is
+# also another one than the person who operates the agent that did the work.
 [verdict]
 separation = ["coder"]
 """

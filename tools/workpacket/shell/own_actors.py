@@ -13,10 +13,17 @@ from workpacket.shell.keys import find_key
 _COMMENT = lazy_pattern(r"workpacket (?P<kind>event|agent) key of (?P<name>.+)")
 
 
-def own_actors() -> tuple[OwnActor, ...]:
-    """People before agents, each by name. A key without such a comment was not made for this, and is left out."""
+def own_actors(named: str) -> tuple[str, tuple[OwnActor, ...]]:
+    """The person who uses this account, and the actors that have keys here: this person, then the agents by name.
+
+    The person is `named`, unless there is one key of a person, and it has another name. A key without such a comment
+    was not made for this, and is left out.
+    """
     found = [actor for path in sorted((settings_folder() / "event-keys").glob("*.pub")) if (actor := _actor(path))]
-    return tuple(sorted(found, key=lambda actor: (actor.agent, actor.name)))
+    people = [actor.name for actor in found if not actor.agent]
+    person = people[0] if len(people) == 1 else named
+    own = [actor for actor in found if actor.agent or actor.name == person]
+    return person, tuple(sorted(own, key=lambda actor: (actor.agent, actor.name)))
 
 
 def _actor(public: Path) -> OwnActor | None:
@@ -27,14 +34,3 @@ def _actor(public: Path) -> OwnActor | None:
         return None
     said = _COMMENT.fullmatch(line.partition(" ")[2].partition(" ")[2])
     return OwnActor(said["name"], said["kind"] == "agent", fingerprint) if said is not None else None
-
-
-def person_behind(actors: tuple[OwnActor, ...], named: str) -> str:
-    """The person who uses this account: as `named`, unless there is one key of a person, and it has another name."""
-    people = [actor.name for actor in actors if not actor.agent]
-    return people[0] if len(people) == 1 and named not in people else named
-
-
-def of_this_account(actors: tuple[OwnActor, ...], person: str) -> tuple[OwnActor, ...]:
-    """This person and their agents."""
-    return tuple(actor for actor in actors if actor.agent or actor.name == person)
