@@ -80,9 +80,15 @@ class Answer(Value):
 
 
 def run_git(
-    folder: Path, *arguments: str, stdin: bytes | None = None, check: bool = True, timeout: float = TIMEOUT
+    folder: Path,
+    *arguments: str,
+    stdin: bytes | None = None,
+    check: bool = True,
+    timeout: float = TIMEOUT,
+    index: Path | None = None,
 ) -> Answer:
-    """Run git in `folder`. With `check`, a status other than 0 is a WorkpacketError that repeats git's words."""
+    """Run git in `folder`, with its own `index` if one is named. With `check`, a status other than 0 is a
+    WorkpacketError that repeats git's words."""
     import subprocess
 
     command = ["git", *_OPTIONS, *arguments]
@@ -90,7 +96,7 @@ def run_git(
         done = subprocess.run(  # noqa: S603 - a list, and git is looked up in PATH as the user means it
             command,
             cwd=folder,
-            env=_environment(),
+            env=_environment(index),
             input=stdin or b"",
             capture_output=True,
             timeout=timeout,
@@ -124,7 +130,8 @@ def _complaint(done: subprocess.CompletedProcess[bytes]) -> str:
     return said.removeprefix("fatal: ").removeprefix("error: ")
 
 
-def _environment() -> dict[str, str]:
+def _environment(index: Path | None = None) -> dict[str, str]:
     inherited = {name: value for name, value in os.environ.items() if name not in _REMOVED}
     places = {name: str(Path(inherited[name]).absolute()) for name in _PLACES if inherited.get(name)}
-    return {**inherited, **places, **_ENVIRONMENT}
+    own = {"GIT_INDEX_FILE": str(index), "GIT_ATTR_NOSYSTEM": "1"} if index is not None else {}
+    return {**inherited, **places, **_ENVIRONMENT, **own}
