@@ -17,6 +17,7 @@ WRITERS = {
     "cli/registers.py": "the file that git made for it, for what the merge came to",
     "cli/workspace.py": "checkpoints in a foreign form and the page of the board, into the file that was named",
     "cli/runs.py": "exports of runs, into the file that was named",
+    "git/index.py": "an index that holds attributes alone, in a temporary folder",
     "git/run.py": "runs git, which makes branches and work trees",
     "shell/cache.py": "the cache, in the git directory and in the person's own folder",
     "shell/governing/proof_process.py": "the end of what a proof printed, in the git directory",

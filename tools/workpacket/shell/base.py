@@ -16,7 +16,6 @@ from functools import lru_cache
 from pathlib import Path
 
 from workpacket.approvals.facts import PolicyFiles
-from workpacket.approvals.policy import read_policy_files
 from workpacket.approvals.trust import Pin, judge_base, read_pin
 from workpacket.errors import WorkpacketError
 from workpacket.git.history import FIRST_PARENTS, changes_before, line_times
@@ -287,6 +286,8 @@ NOBODY_YET = frozenset({"policy_unanchored", "approvers_unnamed"})
 
 def unreadable(files: PolicyFiles) -> tuple[Problem, ...]:
     """Why these files are no policy; nothing where they are one, or where nobody is named yet."""
+    from workpacket.approvals.policy import read_policy_files  # most commands ask no approvals
+
     trusted = read_policy_files(files)
     if not isinstance(trusted, tuple) or {each.code for each in trusted} <= NOBODY_YET:
         return ()
@@ -452,8 +453,7 @@ def read_base_policy(repository: Repository, base: str = "", ahead: Iterable[str
     branch = default_branch(repository)
     commit = branch.commit if branch is not None else head_commit(repository) or ""
     if base:
-        commit = readable_commit(repository, base)
-        data = read_file_at(repository, commit, POLICY_PATH)
+        commit, data = base, read_file_at(repository, base, POLICY_PATH)
     else:
         data = _with_others(repository, commit, ahead) if commit else None
     anchored = data is not None

@@ -154,6 +154,8 @@ class Approvals:
             return _refused(gate, (self.pin,))
         if self.base.policy.policy is None:
             return _refused(gate, (unanchored(self.base),))
+        if gate != POLICY_GATE and self.base.unreadable and not self.place(consumer).brought_by:
+            return _refused(gate, self.base.unreadable)
         doubts = tuple(each.at(each.path) for each in self.log(packet).findings if each.severity == "error")
         return _refused(gate, doubts) if doubts else decide(self.facts(packet, gate, consumer, terms=terms))
 

@@ -13,7 +13,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
-from workpacket.git.attributes import ATTRIBUTES, attributes_of
+from workpacket.git.index import ATTRIBUTES, attributes_of
 from workpacket.git.objects import TreeEntry, blob_id, list_tree, tree_names
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import commit_of, head_commit
@@ -24,6 +24,7 @@ from workpacket.model.reason_tables.integrity import CHANGE_BY_CODE
 from workpacket.problem import Location, Problem, Severity
 from workpacket.shell.base import committed_file
 from workpacket.shell.held import paths_below
+from workpacket.shell.log_files import is_temporary
 from workpacket.shell.tree import read_bytes
 from workpacket.value import Value, replace
 
@@ -163,7 +164,7 @@ def _uncommitted(tree: MergedTree) -> Iterator[Problem]:
     """One problem for all files that are not here as HEAD holds them."""
     root = str(tree.repository.root)
     files = {path: entry.object_id for path, entry in tree.after.items() if entry.is_file}
-    here = {path for path in paths_below(root, GOVERNANCE_FOLDER) if not _is_temporary(path)}
+    here = {path for path in paths_below(root, GOVERNANCE_FOLDER) if not is_temporary(path)}
     told = dict.fromkeys(sorted(here - files.keys() - tree.after.keys()), "HEAD does not hold it")
     for path, identity in files.items():
         if path not in here:
@@ -174,10 +175,6 @@ def _uncommitted(tree: MergedTree) -> Iterator[Problem]:
         path = min(told)
         others = f"; and {len(told) - 1} more below {GOVERNANCE_FOLDER}" if len(told) > 1 else ""
         yield _problem("not_committed", path, f"{told[path]}, and what HEAD holds is what would be merged{others}")
-
-
-def _is_temporary(path: str) -> bool:
-    return any(part.startswith(TEMPORARY_PREFIX) for part in path.split("/"))
 
 
 def _same(root: str, path: str, identity: str) -> bool:
