@@ -164,8 +164,9 @@ def _uncommitted(tree: MergedTree) -> Iterator[Problem]:
     """One problem for all files that are not here as HEAD holds them."""
     root = str(tree.repository.root)
     files = {path: entry.object_id for path, entry in tree.after.items() if entry.is_file}
-    here = {path for path in paths_below(root, GOVERNANCE_FOLDER) if not is_temporary(path)}
-    told = dict.fromkeys(sorted(here - files.keys() - tree.after.keys()), "HEAD does not hold it")
+    here = set(paths_below(root, GOVERNANCE_FOLDER))
+    unknown = (path for path in here - tree.after.keys() if not is_temporary(path))
+    told = dict.fromkeys(unknown, "HEAD does not hold it")
     for path, identity in files.items():
         if path not in here:
             told[path] = "HEAD holds it, and it is not here"
