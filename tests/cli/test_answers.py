@@ -267,6 +267,8 @@ def approvals(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys:
         signed.approve(gate, rule=rule, until="2026-03-10T23:59:59Z", reason="elsewhere")
         reached(governed, command, NAME, rule, *lasting)
     assert reached(governed, "trace", NAME)["data"]["packets"][0]["decisions"]
+    governed.replace(".GOV/policy/policy.toml", "[approvals]", "# of other people\n[approvals]")
+    assert reached(governed, "policy", "re-anchor", "--reason", "lost")["ok"]
     reached(governed, "policy", "trust", "--key", str(folder / "people" / VICTOR.partition("@")[0]))
     governed.commit("lifted")
     reached(governed, "log", "checkpoint", "--key", str(folder / "people" / "nobody"))

@@ -25,7 +25,6 @@ from workpacket.model.canonical import Json
 from workpacket.model.events import Actor
 from workpacket.model.plan import Moment
 from workpacket.shell import actor
-from workpacket.shell.governing import execution
 
 SPECIFICATION = """# Specification
 
@@ -341,6 +340,5 @@ def govern(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capture: pytest.Capt
         config.write("[user]\n\tname = ann\n\temail = ann@example.org\n")
     monkeypatch.chdir(tmp_path)
     governed = Governed(tmp_path, capture)
-    for module in (execution, actor):
-        monkeypatch.setattr(module, "moment", governed.clock)
+    monkeypatch.setattr(actor, "read_clock", governed.clock)
     return governed

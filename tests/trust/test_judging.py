@@ -37,11 +37,6 @@ MORE = [
          (*BROKEN, "sign p victor policy policy", "commit", "land x merge"), "accepted"),
     Case("unsigned-repair", "the same without an approval", "activated",
          (*BROKEN, "commit", "land x merge"), "refused", codes=("policy_malformed",)),
-    Case("line-ends", "attributes as many repositories have them", "activated",
-         ("branch x", "write .gitattributes '* text=auto\\n'", "commit", "land x merge"), "accepted"),
-    Case("lfs", "a filter for files that lie elsewhere", "activated",
-         ("branch x", "write .gitattributes '*.png filter=lfs diff=lfs merge=lfs -text\\n'", "commit", "land x merge"),
-         "accepted"),
 ]  # fmt: skip
 
 
@@ -61,6 +56,12 @@ def test_a_change_is_refused_with_its_code(name: str, table: Table) -> None:
 def test_a_case_ends_as_expected(case: Case, table: Table) -> None:
     outcome = table.play(case, case.how[0])
     assert outcome.fits(case), outcome
+
+
+@pytest.mark.parametrize("line", ["* text=auto", "*.png filter=lfs diff=lfs merge=lfs -text", "*.bat eol=crlf"])
+def test_attributes_that_many_repositories_have_convert_nothing_that_is_governed(line: str, table: Table) -> None:
+    steps = ("branch x", f"write .gitattributes '{line}\\n'", "commit", "land x merge")
+    assert table.play(Case("usual", line, "activated", steps, "refused"), "merge").codes == {"change_uncovered"}
 
 
 @pytest.mark.parametrize("name", [".gov", ".Gov", ".GOV.", ".GOV ", "GOV~1", ".G\u200cOV", ".gov::$INDEX_ALLOCATION"])

@@ -63,7 +63,7 @@ def verify_approvals(arguments: Arguments) -> int:
     if findings:
         sys.stdout.write(render(arguments, outcome, status, catalogue(), style_of(arguments)))
         sys.stdout.write("Next: workpacket explain CODE says what to do about each\n")
-    else:
+    if all(finding.severity == "info" for finding in findings):
         count = counted(len(approvals.own_envelopes), "envelope")
         sys.stdout.write(f"{count} verified {against}; nothing rests on a missing approval\n")
     if not data["policy_anchored"]:

@@ -51,7 +51,7 @@ COMMANDS: tuple[tuple[str, str, str], ...] = (
         "registers",
         "merge two versions of board, registry or packet for git, from the log of both sides",
     ),
-    ("policy", "policy", "show the rules in force, test those of the work tree, or say whose key may approve"),
+    ("policy", "policy", "show or test the rules, say whose key may approve, or replace the root of trust"),
     ("log", "log", "verify that the log is what was written, or vouch for it"),
     ("lint-justfile", "lint_justfile", "find parameters that a justfile pastes into a command line"),
     ("recover", "recover", "finish what an interrupted command left between several files"),

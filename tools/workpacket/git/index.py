@@ -136,13 +136,13 @@ def attributes_of(
     import tempfile
 
     with tempfile.TemporaryDirectory() as folder:
-        index = Path(folder, "index")
         listed = rows.encode("utf-8", "surrogateescape")
-        run_git(repository.root, "update-index", "-z", "--index-info", stdin=listed, index=index)
+        own = {"GIT_INDEX_FILE": str(Path(folder, "index")), "GIT_ATTR_NOSYSTEM": "1"}
+        run_git(repository.root, "update-index", "-z", "--index-info", stdin=listed, environment=own)
         asked = "".join(f"{path}\0" for path in paths).encode("utf-8", "surrogateescape")
         answer = run_git(
             repository.root, "-c", f"core.attributesFile={os.devnull}", "check-attr", "--cached", "-z", "--stdin",
-            *names, stdin=asked, index=index,
+            *names, stdin=asked, environment=own,
         )  # fmt: skip
     fields = answer.text.split("\0")[:-1]
     found: dict[str, dict[str, str]] = {}

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from workpacket.errors import WorkpacketError
-from workpacket.value import Value
+from workpacket.value import NOTHING, Value
 
 if TYPE_CHECKING:
     import subprocess
@@ -85,10 +85,12 @@ def run_git(
     stdin: bytes | None = None,
     check: bool = True,
     timeout: float = TIMEOUT,
-    index: Path | None = None,
+    environment: Mapping[str, str] = NOTHING,
 ) -> Answer:
-    """Run git in `folder`, with its own `index` if one is named. With `check`, a status other than 0 is a
-    WorkpacketError that repeats git's words."""
+    """Run git in `folder`. With `check`, a status other than 0 is a WorkpacketError that repeats git's words.
+
+    `environment` is given to git besides what it always gets.
+    """
     import subprocess
 
     command = ["git", *_OPTIONS, *arguments]
@@ -96,7 +98,7 @@ def run_git(
         done = subprocess.run(  # noqa: S603 - a list, and git is looked up in PATH as the user means it
             command,
             cwd=folder,
-            env=_environment(index),
+            env={**_environment(), **environment},
             input=stdin or b"",
             capture_output=True,
             timeout=timeout,
@@ -130,8 +132,7 @@ def _complaint(done: subprocess.CompletedProcess[bytes]) -> str:
     return said.removeprefix("fatal: ").removeprefix("error: ")
 
 
-def _environment(index: Path | None = None) -> dict[str, str]:
+def _environment() -> dict[str, str]:
     inherited = {name: value for name, value in os.environ.items() if name not in _REMOVED}
     places = {name: str(Path(inherited[name]).absolute()) for name in _PLACES if inherited.get(name)}
-    own = {"GIT_INDEX_FILE": str(index), "GIT_ATTR_NOSYSTEM": "1"} if index is not None else {}
-    return {**inherited, **places, **_ENVIRONMENT, **own}
+    return {**inherited, **places, **_ENVIRONMENT}

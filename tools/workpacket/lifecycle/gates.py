@@ -87,10 +87,11 @@ CONSUMING: Mapping[str, str] = {
     "verdict.given": "verdict",
     "overridden": "override",
     "waived": "waiver",
+    "fork.resolved": "resolve",
 }
 
 # The gates that are human only where the policy says so. A waiver that nobody signed is a note, which lifts nothing.
-OPTIONAL_GATES = frozenset({"verdict", "override", "waiver"})
+OPTIONAL_GATES = frozenset({"verdict", "override", "waiver", "resolve"})
 HUMAN_GATES = frozenset(CONSUMING.values()) - OPTIONAL_GATES
 
 # For each gate that has terms: how a term is called in the statement, and under which key the event holds it.
@@ -99,6 +100,7 @@ TERMS: Mapping[str, Mapping[str, str]] = {
     "verdict": {"verdict": "verdict"},
     "override": _LIFTING,
     "waiver": _LIFTING,
+    "resolve": {"lane": "lane_to"},
 }
 # Without it the rule is lifted for whatever it is about.
 OPTIONAL = frozenset({"target"})
@@ -123,6 +125,7 @@ def terms_in(gate: str, scope: tuple[str, ...]) -> tuple[str, ...]:
 
 ACTIVATION_GATE: Final = "activation"
 VERDICT_GATE: Final = "verdict"
+RESOLVE_GATE: Final = "resolve"
 ANCHORING: Final = "git add .GOV/policy && git commit -m 'Anchor the policy'"
 
 _APPROVING: Final = "workpacket approve {packet} --gate {gate}"

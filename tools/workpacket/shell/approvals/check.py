@@ -48,6 +48,7 @@ from workpacket.problem import Location, Problem
 from workpacket.shell.approvals.envelopes import POLICY_MATTER, logged_packets, read_file
 from workpacket.shell.approvals.event_approvals import spoken_against
 from workpacket.shell.approvals.facts import Approvals
+from workpacket.shell.approvals.new_root import root_of_trust
 from workpacket.shell.approvals.subject import policy_files, refinement_of
 from workpacket.shell.base import tree_at, unreadable
 from workpacket.shell.cache import MANY, Cache
@@ -126,10 +127,12 @@ def check_approvals(approvals: Approvals, cache: Cache) -> list[Problem]:
     packets = logged_packets(approvals.tree)
     cache.make_room("sound", most=2 * (len(approvals.own_envelopes) + len(packets)) + MANY)
     findings = [_finding(each, "") for each in _unsound(approvals.own_envelopes, cache)]
+    root = root_of_trust(approvals)
+    findings += root.findings
     if _governed(approvals):
         if not isinstance(approvals.trusted, Trusted):
             return [*findings, *(_finding(each, POLICY_PATH) for each in approvals.trusted)]
-        unapproved = list(_changed_policy(approvals))
+        unapproved = [] if root.replaced else list(_changed_policy(approvals))
         findings += unapproved
         if unapproved or not _repaired(approvals):
             findings += (_finding(each, POLICY_PATH) for each in approvals.base.unreadable)

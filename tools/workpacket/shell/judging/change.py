@@ -26,6 +26,7 @@ from workpacket.problem import Location, Problem
 from workpacket.shell import actor
 from workpacket.shell.base import read_base_policy
 from workpacket.shell.governed_files import GovernedFiles, find_governed
+from workpacket.shell.judging.coverage import coverage_problems
 from workpacket.shell.judging.log_verification import digest_here
 from workpacket.shell.judging.merged_tree import HeadDigests, judge_merged
 from workpacket.shell.log_files import append_only_files, committed_ids
@@ -138,4 +139,4 @@ def judge(repository: Repository, base: str, *, worktree: bool = False) -> list[
                 findings.append(
                     Problem(judged.code, message, Location(judged.event.path), reason.remedy, severity=reason.severity)
                 )
-    return findings
+    return findings + coverage_problems(repository, commit, head_commit(repository) or commit, packets, policy)
