@@ -280,12 +280,12 @@ def policy_at(repository: Repository, commit: str) -> PolicyFiles:
     return PolicyFiles(files.get(POLICY_PATH), files.get(SIGNERS_PATH), files.get(REVOKED_PATH))
 
 
-# What a policy lacks that names nobody yet; it can be read all the same.
+# What a policy lacks that names no approvers yet. It can still be read.
 NOBODY_YET = frozenset({"policy_unanchored", "approvers_unnamed"})
 
 
 def unreadable(files: PolicyFiles) -> tuple[Problem, ...]:
-    """Why these files are no policy; nothing where they are one, or where nobody is named yet."""
+    """Why these files cannot be read as a policy. Naming no approvers yet is not a reason."""
     from workpacket.approvals.policy import read_policy_files  # most commands ask no approvals
 
     trusted = read_policy_files(files)
