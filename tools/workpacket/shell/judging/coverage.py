@@ -31,7 +31,7 @@ from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.model.layout import LOG_FOLDER, packet_paths
 from workpacket.model.reason_tables.integrity import CHANGE_BY_CODE
 from workpacket.problem import Location, Problem, Severity
-from workpacket.shell.base import first_seen, tree_at
+from workpacket.shell.base import held_since, tree_at
 from workpacket.shell.judging.reverts import reverted
 from workpacket.text.source import Source
 from workpacket.value import Value
@@ -233,7 +233,7 @@ class _Coverage:
             return self.base if any(event.id in self.known for event in self.logs[name].events) else ""
         if events[-1].id not in self.known:
             return ""
-        return first_seen(self.repository, self.base, LOG_FOLDER).get(events[-1].path, (self.base, 0))[0]
+        return held_since(self.repository, self.base, LOG_FOLDER).get(events[-1].path, (self.base, 0))[0]
 
     def _scopes(self, commits: Mapping[str, str]) -> dict[str, _Scope]:
         """The scopes of packets, each as a commit holds it; none of a packet that is not there."""
