@@ -15,7 +15,7 @@ from workpacket.git.run import run_git
 from workpacket.git.worktrees import branch_names
 from workpacket.ledger.verify import APPEND_ONLY_FOLDERS
 from workpacket.lifecycle.facts import PacketFacts
-from workpacket.lifecycle.review import Containment, Work, recorded, submitted_commit
+from workpacket.lifecycle.review import Containment, Work, recorded, reports_of, submitted_commit
 from workpacket.model.layout import AUDIT_PATH, BOARD_PATH, PACKETS, REFINEMENTS, REGISTRY_PATH
 
 # What the lifecycle itself writes is no part of the work that it governs.
@@ -39,10 +39,25 @@ def work_done(repository: Repository, packet: PacketFacts, target: str, commit: 
         base = merge_base(repository, head, _target_commit(repository, target) or head) or ""
     changed = None
     if base:
-        changed = [change.path for change in changed_paths(repository, base, head) if not is_own(change.path)]
+        beside = _of_validators(repository, packet, base, head)
+        paths = (change.path for change in changed_paths(repository, base, head))
+        changed = [path for path in paths if not is_own(path) and path not in beside]
     uncommitted = [] if commit else [entry.path for entry in status(repository) if not is_own(entry.path)]
     branch = None if commit else branch_here(repository)
     return Work(head, base, changed, uncommitted, branch, frozenset(_alike(repository, packet, head)))
+
+
+def _of_validators(repository: Repository, packet: PacketFacts, base: str, head: str) -> set[str]:
+    """What came in the commits of earlier verdicts and was left alone since: reports are none of the coder's work."""
+    found = {report.path for report in reports_of([packet.log])}
+    for verdict in packet.state.verdicts:
+        listed = run_git(
+            repository.root, "rev-list", "--no-merges", "--end-of-options", head, f"^{base}", "--", verdict.path
+        )
+        for commit in listed.text.split():
+            brought = {change.path for change in changed_paths(repository, f"{commit}^", commit)}
+            found |= brought - {change.path for change in changed_paths(repository, commit, head)}
+    return found
 
 
 def _alike(repository: Repository, packet: PacketFacts, head: str) -> Iterator[str]:
