@@ -10,12 +10,11 @@ from workpacket.git.repository import Repository
 from workpacket.git.revisions import is_ancestor, merge_base, resolved
 from workpacket.lifecycle.facts import PacketFacts
 from workpacket.lifecycle.gates import outside
-from workpacket.lifecycle.review import reports_of
 from workpacket.lifecycle.submission_checks import SubmittedWork, evidence_rows
 from workpacket.model.events import LogEvent
 from workpacket.model.ids import WorkPacketId
 from workpacket.shell.governed_files import GovernedFiles
-from workpacket.shell.work_done import is_own, same_work
+from workpacket.shell.work_done import is_own, reports_at, same_work
 
 
 def submitted_work(
@@ -50,7 +49,7 @@ def _changed(
     """The paths that the work changes. Work that was prepared upon that of another packet begins where that ended, as
     far as this is what lies in the scope of the other one. What a verdict names as its report is the validator's."""
     fork, commit = between
-    reports = {report.path for report in reports_of([packet.log])}
+    reports = set(reports_at(repository, packet, commit))
     paths = (change.path for change in changed_paths(repository, fork, commit))
     changed = [path for path in paths if not is_own(path) and path not in reports]
     begun, other = packet.state.assignment.base_commit, packet.state.assignment.base_packet
