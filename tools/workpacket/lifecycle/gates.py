@@ -187,7 +187,7 @@ def still_unmet(
     left: list[Problem] = []
     waivers = list(standing_waivers(state, now, approved))
     for one in unmet:
-        event = next((event for event in waivers if _covers(event, one)), None)
+        event = next((event for event in waivers if covers(event, one)), None)
         if event is None:
             left.append(one)
         else:
@@ -195,7 +195,8 @@ def still_unmet(
     return tuple(left), tuple(used.values())
 
 
-def _covers(event: LogEvent, one: Problem) -> bool:
+def covers(event: LogEvent, one: Problem) -> bool:
+    """Whether a waiver is about this condition."""
     target = event.text("target") or ""
     return event.text("rule") == one.code and (not target or target in one.message)
 
