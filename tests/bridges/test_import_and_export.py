@@ -94,7 +94,7 @@ def test_what_lies_beside_the_checkpoints_of_roles_is_passed_over_by_name(place:
     data = json.loads(said)["data"]
     assert (status, [row["outcome"] for row in data["streams"]]) == (0, ["genesis"])
     assert [row["path"] for row in data["passed_over"]] == [str(other)]
-    assert f"{name}  passed over, it is a " in place("import", "role", file, str(other))[1]
+    assert f"{name}  skipped, it is a " in place("import", "role", file, str(other))[1]
 
 
 def test_a_broken_checkpoint_among_them_still_keeps_everything_out(place: Place) -> None:
@@ -267,7 +267,7 @@ def test_nothing_is_written_over(place: Place) -> None:
     place("import", "step", file)
     status, said = place("export", "step", "--out", file)
     assert status == 6
-    assert "nothing is written over it" in said
+    assert "was not overwritten" in said
 
 
 def test_of_several_files_one_has_to_be_named(place: Place) -> None:

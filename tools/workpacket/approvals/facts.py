@@ -61,7 +61,8 @@ class GateFacts(Value):
     (`author`, `coder`). `consumptions` maps a nonce to the events that used it; `consumer` is the event to be judged,
     None if it is only planned; `on_base_since` the time of the first base commit with it, or None; once the consumer is
     settled, only rivals that were on the base before it count. `revoked_keys_now` is the file as it is on the base
-    today.
+    today. `first_landed`: when the base held the consumer first, if it was taken back since. `other_policies` are bases
+    that statements name, with other files.
     """
 
     now: datetime
@@ -81,6 +82,8 @@ class GateFacts(Value):
     on_base_since: datetime | None = None
     revoked_keys_now: bytes | None = None
     legacy_uses: tuple[LegacyUse, ...] = ()
+    first_landed: datetime | None = None
+    other_policies: frozenset[str] = frozenset()
 
     @property
     def settled(self) -> bool:

@@ -93,6 +93,8 @@ def chosen_files(arguments: Arguments, workspace: Workspace) -> list[Found]:
     return [chosen[path] for path in sorted(chosen)]
 
 
+WORKTREE_OPTION = Option("worktree", "with --base: judge files below .GOV as they lie here, which CI does not do")
+
 COMMAND = Command(
     "check",
     run,
@@ -116,6 +118,7 @@ ignores are read from it, and nothing that it holds of log and attestations may 
         Option("statistics", "count the findings of each code instead of listing them"),
         Option("watch", "check again whenever a file changes, until interrupted"),
         Option("base", "also check the changes since this revision, by its policy and settings", value="REV"),
+        WORKTREE_OPTION,
         Option("kind", "the kind of the given files: the name of a schema", value="KIND"),
         Option("no-cache", "do not use the cache"),
     ),
