@@ -146,7 +146,7 @@ def _arguments_among(before: Sequence[str], options: dict[str, Option]) -> list[
 
 
 def _arguments(declared: str, given: Sequence[str], words_for: Words) -> list[Completion]:
-    """`declared` is what the help shows: `WP_ID PASS|FAIL`, or `show | sync [WP_ID...]` if the words are subcommands."""
+    """`declared` as in the help: `WP_ID PASS|FAIL`, or `show | sync [WP_ID...]` if the words are subcommands."""
     forms = [form.split() for form in declared.split("|")]
     if declared[:1].islower():
         if not given:
