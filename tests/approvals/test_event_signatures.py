@@ -231,14 +231,14 @@ def test_a_table_is_read() -> None:
         ('operator = "ann"', 'operator = "coder 1"', "which is not a person of this table"),
         ('["coder"]', '["king"]', "roles is not a list of roles: author, coder, validator"),
         ("SHA256:", "MD5:", "keys is not a list of fingerprints"),
-        ('"person"\n', '"person"\noperator = "ann"\n', "actors.ann.operator is unknown to this version"),
+        ('"person"\n', '"person"\noperator = "ann"\n', "actors.ann.operator is unknown"),
         ('"coder 1"', '"coder\\n1"', "is not a name on one line"),
         ("[actors.ann]", '[verdict]\nseparation = ["operator"]\n[actors.ann]', "lacks 'coder'"),
         ("[actors.ann]", '[verdict]\nseparation = ["author"]\n[actors.ann]', "is not a list of parties"),
         (
             "[actors.ann]",
             '[verdict]\nseparation = ["coder"]\nx = 1\n[actors.ann]',
-            "verdict.x is unknown to this version",
+            "verdict.x is unknown",
         ),
     ],
 )

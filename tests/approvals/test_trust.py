@@ -26,7 +26,7 @@ def test_the_file_is_one_line_of_json() -> None:
     ("change", "complaint"),
     [
         (('"v":1', '"v":2'), "v is not a whole number from 1 to 1"),
-        (('"v":1', '"v":1,"x":0'), "x is unknown to this version"),
+        (('"v":1', '"v":1,"x":0'), "x is unknown"),
         (('"base":"a', '"base":"A'), "base is not a commit"),
         (('"policy":"5', '"policy":"'), "policy is not a SHA-256 digest"),
         (('"rootCommit":"', '"rootCommit":"x'), "rootCommit is not a commit"),

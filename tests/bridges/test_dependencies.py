@@ -275,7 +275,7 @@ def test_a_run_that_does_not_say_where_it_began_is_not_guessed_about(place: Plac
     """A program that asks for no base, or a run of an older version."""
     repository = find_repository(place.root)
     with World().runtime.run("work") as run:
-        with pytest.raises(RunBlocked, match="does not say at which commit it began") as refused:
+        with pytest.raises(RunBlocked, match="does not record its first commit") as refused:
             DependencyGuard(run._session, repository)()
         assert refused.value.code == "check_not_run"
 

@@ -283,7 +283,7 @@ def test_closing_a_feature_closes_what_can_be_closed_and_names_the_rest(roles: R
     roles.write(checkpoint("auth", "two of us"), "docs/progress/auth-two.md")
     roles.write(checkpoint("auth", "three"), "docs/progress/renamed.md")
     roles.done("close", "auth")
-    assert roles.said.startswith("auth: 1 closed; docs/progress/auth-two.md: 'two of us' is no name of agent")
+    assert roles.said.startswith("auth: 1 closed; docs/progress/auth-two.md: 'two of us' is not a valid name for agent")
     assert "docs/progress/renamed.md is the checkpoint of three in auth" in roles.said
 
 

@@ -151,7 +151,7 @@ def _gate(fields: Fields, roles: dict[str, frozenset[str]]) -> GatePolicy:
             fields.fault("roles", f"names the role {role!r}, which is not in [approvals.roles]")
     eligible = {principal.casefold() for role in gate.roles for principal in roles.get(role, ())}
     if len(eligible) < gate.threshold:
-        fields.fault("threshold", f"is {gate.threshold}, but only {len(eligible)} people hold its roles")
+        fields.fault("threshold", f"is {gate.threshold}, but the number of people with its roles is {len(eligible)}")
     if gate.legacy_tokens and gate.threshold > 1:
         fields.fault("legacy_tokens", "cannot be counted as people, but the threshold is above 1")
     return gate

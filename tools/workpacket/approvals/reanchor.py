@@ -87,7 +87,7 @@ def _entry(fields: Fields, faults: list[str]) -> NewRoot:
     )
     fields.end()
     if root.at and read_instant(root.at) is None:
-        faults.append(f"{root.at} is not an instant")
+        faults.append(f"{root.at} is not a valid time")
     return root
 
 

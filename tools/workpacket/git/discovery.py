@@ -1,12 +1,7 @@
 """Where the repository is, by git's own rules, read from files: starting git costs more than a whole check of one file.
 
-What is unusual (a variable such as GIT_DIR in the environment, `core.worktree`, an included configuration) is left to
-git itself. This module imports nothing large, because a check whose answer is remembered begins with it.
-
-Finding the repository by reading files, because starting git costs more than a whole check of one file.
-
-What is unusual (a GIT_DIR or the like in the environment, `core.worktree`, per-worktree configuration) is left to git
-itself, which knows the rules.
+Unusual cases (a variable such as GIT_DIR in the environment, `core.worktree`, an included configuration) are left to
+git itself. This module imports nothing large, because a check with a cached answer starts with it.
 """
 
 from __future__ import annotations

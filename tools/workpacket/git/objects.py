@@ -12,7 +12,7 @@ from workpacket.value import Value
 
 
 class TreeEntry(Value):
-    """A file of a committed tree. The mode tells links (120000) and submodules (160000) from files."""
+    """A file of a committed tree. The mode distinguishes links (120000) and submodules (160000) from files."""
 
     path: str
     mode: str
@@ -70,7 +70,7 @@ def read_objects(repository: Repository, names: Iterable[str]) -> dict[str, byte
 
 
 def object_names(repository: Repository, names: Iterable[str]) -> dict[str, str]:
-    """The ids of objects by name (`<id>:<path>`), asked of one process. What is not there is left out."""
+    """The ids of objects by name (`<id>:<path>`), read by one process. Missing ones are left out."""
     wanted = [name for name in dict.fromkeys(names) if "\n" not in name]
     if not wanted:
         return {}
@@ -81,13 +81,13 @@ def object_names(repository: Repository, names: Iterable[str]) -> dict[str, str]
 
 
 def read_file_at(repository: Repository, commit: str, path: str) -> bytes | None:
-    """The bytes of a file as committed; None if it is not there."""
+    """The committed bytes of a file; None if it does not exist."""
     name = f"{commit}:{path}"
     return read_objects(repository, [name]).get(name)
 
 
 def read_blobs(repository: Repository, identities: Iterable[str]) -> dict[str, bytes]:
-    """The contents of files that a tree names: one that is not in this clone is an error, and never no file."""
+    """The contents of files in a tree: an object that is missing from this clone is an error, not a missing file."""
     wanted = list(dict.fromkeys(identities))
     found = read_objects(repository, wanted)
     for identity in wanted:
@@ -105,7 +105,7 @@ def missing_object(identity: str, name: str = "") -> WorkpacketError:
 
 
 def blob_id(data: bytes, like: str) -> str:
-    """The id that git gives to these bytes as a file, by the kind of digest that the id `like` is."""
+    """The id that git gives to these bytes as a file, with the same hash algorithm as the id `like`."""
     header = b"blob %d\0" % len(data)
     if len(like) == 64:
         return hashlib.sha256(header + data).hexdigest()

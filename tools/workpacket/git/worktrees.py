@@ -1,6 +1,6 @@
 """Branches and linked work trees.
 
-What git ignores, asked of git itself: its rules are in several files and in the user's own settings.
+Git itself is asked what it ignores: the rules are in several files and in the user's settings.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from workpacket.value import Value
 
 
 def is_ignored(repository: Repository, path: str) -> bool:
-    """Whether git leaves `path` out. It need not exist; one that is committed already is not ignored."""
+    """Whether git ignores `path`. It need not exist; a committed one is not ignored."""
     # check-ignore refuses to work where paths are taken literally, as `run_git` has them taken.
     answer = run_git(
         repository.root, "--no-literal-pathspecs", "check-ignore", "--quiet", "--", f"./{path}", check=False
@@ -42,7 +42,7 @@ def branch_names(repository: Repository) -> dict[str, str]:
 
 
 def require_branch_name(repository: Repository, name: str) -> None:
-    """WorkpacketError `branch_name_invalid` for what git would not take as the name of a branch."""
+    """Raises WorkpacketError `branch_name_invalid` if git would not accept the name."""
     answer = run_git(repository.root, "check-ref-format", "--branch", name, check=False)
     if answer.status != 0 or answer.text.rstrip("\n") != name:
         raise WorkpacketError("branch_name_invalid", f"{name!r} is not a valid branch name")

@@ -1,10 +1,8 @@
-"""Activation: a stub becomes a packet, if its gate lets it. Evidence decides, never a ticked box.
-
-The seven items of a stub's checklist. Preconditions: 1 the requirement is in the main body of the specification, and
-not only in a roadmap, which lists what somebody wants one day; 2 the technical refinement is complete and was
-presented; 3 the user's signature; 4 the refinement is approved. Postconditions, looked for in the files that the
-activation would write and later in those that are there: 5 the packet; 6 scope and acceptance of the stub in it;
-7 the entry on the board.
+"""Activation turns a stub into a packet, if its gate allows it. Evidence decides, never a ticked box. The seven items
+of a stub's checklist are, as preconditions: 1 the requirement is in the main body of the specification, and not only in
+a roadmap; 2 the technical refinement is complete and was shown; 3 the user's signature; 4 the refinement is approved.
+Postconditions, checked in the files that the activation would write, and later in the existing ones: 5 the packet; 6
+scope and acceptance of the stub in it; 7 the entry on the board.
 """
 
 from __future__ import annotations
@@ -43,7 +41,7 @@ _HEADING = lazy_pattern(r" {0,3}(#{1,6})[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*\Z")
 
 
 def headings_above(specification: Source, line: int) -> tuple[str, ...]:
-    """The headings whose sections hold `line`, outermost first."""
+    """The headings whose sections contain `line`, outermost first."""
     from workpacket.documents.register_table import visible_lines
 
     open_headings: list[tuple[int, str]] = []
@@ -60,7 +58,7 @@ def headings_above(specification: Source, line: int) -> tuple[str, ...]:
 
 
 def roadmap_section(specification: Source, line: int, roadmap_headings: Sequence[str]) -> str:
-    """The heading of the roadmap section that holds `line`; '' where it stands in the main body."""
+    """The heading of the roadmap section that contains `line`; '' if it is in the main body."""
     for title in headings_above(specification, line):
         if any(word in title.casefold() for word in roadmap_headings):
             return title
@@ -80,10 +78,8 @@ _EMPTY_SIGNATURES: Final = ("", "PENDING", "<pending>", "TODO")
 
 
 class ActivationEvidence(Value):
-    """What the gate looks at. `faults` are the errors that a check of the refinement finds, anchors included.
-
-    Whether it is approved is not among it: that is a verdict of the approvals layer (`lifecycle.gates`), which no
-    waiver can lift.
+    """What the gate looks at. `faults` are the errors that a check of the refinement finds, including anchors. Approval
+    is not included: it is judged by the approvals layer (`lifecycle.gates`), which no waiver can lift.
     """
 
     packet: str
@@ -109,7 +105,7 @@ def preconditions(evidence: ActivationEvidence) -> tuple[Problem, ...]:
 
 
 def _without_refinement(evidence: ActivationEvidence) -> Iterator[Problem]:
-    """Items 1 to 4 rest on the refinement; each is named, because each is still to be done."""
+    """Items 1 to 4 depend on the refinement; each is listed, because none of them is done."""
     name, path = evidence.packet, evidence.refinement_path
     refine = f"workpacket refine {name}"
     missing = "no technical refinement: write one that anchors the work in the main body of the specification"
@@ -169,7 +165,7 @@ def _presented(evidence: ActivationEvidence, refinement: Refinement) -> Iterator
 
 
 def _added_items(evidence: ActivationEvidence, refinement: Refinement) -> Iterator[Problem]:
-    """The items that the policy adds: each wants a section of the refinement."""
+    """The items that the policy adds: each requires a section of the refinement."""
     sections = {heading_key(section.title): section for section in refinement.outline.walk()}
     for item in evidence.policy.checklist:
         section = sections.get(heading_key(item.section))
@@ -241,7 +237,7 @@ _SIGNATURE = frozenset({"user_signature_missing", "refinement_not_approved"})
 
 
 def activation_unmet(facts: Facts, packet: PacketFacts) -> tuple[tuple[Problem, ...], tuple[LogEvent, ...]]:
-    """Everything that stands between the stub and its packet, and the waivers that lifted other conditions."""
+    """Everything that prevents activation, and the waivers that lifted other conditions."""
     unmet = _not_a_stub(facts, packet)
     if unmet:
         return unmet, ()
@@ -250,7 +246,7 @@ def activation_unmet(facts: Facts, packet: PacketFacts) -> tuple[tuple[Problem, 
 
 
 def unmet_besides_signature(facts: Facts, packet: PacketFacts) -> tuple[Problem, ...]:
-    """What would keep the gate of a stub shut although the user signed now."""
+    """What would keep the gate of a stub closed even if the user signed now."""
     if packet.lane not in transition("activate").origins:
         return ()
     unmet = _not_a_stub(facts, packet) or _preconditions(facts, packet)[0]
@@ -289,7 +285,7 @@ def _evidence(facts: Facts, packet: PacketFacts) -> ActivationEvidence:
 
 
 def activate(facts: Facts, packet: PacketFacts) -> Answer:
-    """The packet, the moved entry, the row, the event, and earlier revisions superseded: all of it or nothing."""
+    """The packet, the moved entry, the row, the event, and superseded earlier revisions: all or nothing."""
     name = packet.id.text
     unmet, waived = activation_unmet(facts, packet)
     stub, refinement = packet.stub, packet.refinement
@@ -334,7 +330,7 @@ def activate(facts: Facts, packet: PacketFacts) -> Answer:
 
 
 def _after(draft: Draft, stub: Stub, source: Source, name: str) -> tuple[Problem, ...]:
-    """The postconditions, looked for in the files as the plan would leave them."""
+    """The postconditions, checked in the files as the plan would leave them."""
     from workpacket.documents.packet import Packet
     from workpacket.documents.task_board import TaskBoard
 
@@ -345,7 +341,7 @@ def _after(draft: Draft, stub: Stub, source: Source, name: str) -> tuple[Problem
 
 
 def _earlier(facts: Facts, packet: PacketFacts) -> Iterator[PacketFacts]:
-    """The earlier revisions whose place the packet takes."""
+    """The earlier revisions that the packet replaces."""
     for other in facts.revisions(packet.id):
         before = (other.id.revision or 1) < (packet.id.revision or 1)
         lane = facts.policy.lanes.lane(other.lane)

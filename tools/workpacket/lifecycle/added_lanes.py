@@ -4,12 +4,10 @@
 after = "IN_REVIEW"
 before = "MERGE_PENDING"
 
-Such a lane lies on the way between two lanes that followed one another. The command that led from the one to the other
-leads to the added lane now, behind the same gate, and `advance` leads on from there. So a lane makes the way longer and
-takes no gate from it. Before IN_PROGRESS there is no room for one: activation and claim make a packet what the next
-lane says it is, and nothing may come between.
-
-A table with a fault is not in force, and as long as it has one no packet moves: a slip of the pen opens nothing.
+Such a lane is inserted between two adjacent lanes. The command that used to lead from one to the other now leads to the
+added lane, through the same gate, and `advance` leads on from there. An added lane never removes a gate. It cannot come
+before IN_PROGRESS, because activation and claim each lead directly to their lane. A table with an error is not in
+force, and until it is fixed no packet can move, so that a typo opens nothing.
 """
 
 from __future__ import annotations
@@ -35,7 +33,7 @@ _SHORT: Final = 3
 
 
 class LaneFault(Value):
-    """What is wrong with a lane that is declared; `key` is the setting that says so, '' for the lane itself."""
+    """What is wrong with a declared lane; `key` is the setting, '' for the lane itself."""
 
     code: str
     token: str
@@ -45,12 +43,12 @@ class LaneFault(Value):
 
 
 def title_of(token: str) -> str:
-    """What a lane is called that has no title: `SECURITY_REVIEW` is `Security Review`, `QA` stays `QA`."""
+    """The title of a lane without one: `SECURITY_REVIEW` is `Security Review`, `QA` stays `QA`."""
     return " ".join(word if len(word) <= _SHORT else word.capitalize() for word in token.split("_"))
 
 
 def added_lanes(declared: Sequence[AddedLane]) -> tuple[LaneTable, tuple[LaneFault, ...]]:
-    """The table of the lanes that hold, and everything that is wrong with the others."""
+    """The table of the valid lanes, and everything that is wrong with the others."""
     faults = tuple(lane_faults(declared))
     broken = {fault.token for fault in faults}
     by_after = {lane.after: lane for lane in declared if lane.token not in broken}
@@ -114,7 +112,7 @@ def _section_faults(lane: AddedLane, headings: dict[str, str]) -> Iterator[LaneF
 
 
 def _taken(lane: AddedLane, key: str, name: str, taken: dict[str, str]) -> Iterator[LaneFault]:
-    """Whether somebody who writes the name means another lane. Letter case and marks do not count."""
+    """Whether the name already means another lane, ignoring case and markup."""
     words = words_of(name)
     others = [other.token for other in BUILT_IN.names.get(words, ())]
     if words == words_of(ACTIVE_TOKEN):
@@ -150,7 +148,7 @@ def _meant(name: str, token: str, by_token: Mapping[str, AddedLane]) -> str:
 
 
 def _named_within(name: str) -> Iterator[str]:
-    """The lanes of the way that some of the words name, the most words first: READY_FOR_REVIEW holds `for review`."""
+    """The lanes in order that some of the words name, most words first: READY_FOR_REVIEW holds `for review`."""
     words = words_of(name).split()
     for count in range(len(words), 0, -1):
         for start in range(len(words) - count + 1):
@@ -187,7 +185,7 @@ def _place_faults(
 
 
 def _ends(lane: AddedLane, by_token: Mapping[str, AddedLane]) -> tuple[str, str]:
-    """Between which lanes the chain lies to which the lane belongs; an added one where it comes back to itself."""
+    """The lanes around the chain that contains the lane; an added lane if the chain is a cycle."""
     start, end = lane.after, lane.before
     for _ in by_token:
         start = by_token[start].after if start in by_token else start
@@ -196,7 +194,7 @@ def _ends(lane: AddedLane, by_token: Mapping[str, AddedLane]) -> tuple[str, str]
 
 
 def _one_sided(lane: AddedLane, by_token: Mapping[str, AddedLane]) -> Iterator[LaneFault]:
-    """Neighbours have to name one another, or work would come to a lane that it does not leave, or never come."""
+    """Neighbours must name each other, or work could enter a lane that it cannot leave, or never reach it."""
     for key, name, back in (("after", lane.after, "before"), ("before", lane.before, "after")):
         other = by_token.get(name)
         said = getattr(other, back) if other is not None else lane.token

@@ -25,7 +25,7 @@ _OPEN = "TODO"
 
 
 class NewStub(Value):
-    """What the new stub is to say. `source` is what it was made from: (kind, name)."""
+    """The content of the new stub. `source` is what it was made from: (kind, name)."""
 
     id: WorkPacketId
     what: str = ""
@@ -78,7 +78,7 @@ def standing_stub(wp_id: WorkPacketId, kind: str, until: str) -> NewStub:
 
 
 def new(facts: Facts, intent: NewStub) -> Answer:
-    """Write a stub, its board entry, its row and the beginning of its log."""
+    """Write a stub, its board entry, its row and the first event of its log."""
     name = intent.id.text
     taken = {known.casefold(): known for known in facts.known}
     if intent.id.key in taken:
@@ -116,7 +116,7 @@ def _with(facts: Facts, packet: PacketFacts) -> Facts:
 
 
 def refine(facts: Facts, packet: PacketFacts) -> Answer:
-    """Write the scaffold of the refinement; where there is one, pin the specification as it is now."""
+    """Write the scaffold of the refinement; if one exists, pin the current specification."""
     name = packet.id.text
     unmet = move_unmet(packet.state, transition("activate"), facts.policy.lanes)
     if unmet:
@@ -173,7 +173,7 @@ def specification_missing(facts: Facts) -> Problem:
 
 
 def present(facts: Facts, packet: PacketFacts) -> Answer:
-    """Value that the technical refinement block was shown, by its digest; the command prints it."""
+    """Record that the technical refinement block was shown, by its digest; the command prints it."""
     name = packet.id.text
     unmet = list(move_unmet(packet.state, transition("activate"), facts.policy.lanes))
     refinement = packet.refinement

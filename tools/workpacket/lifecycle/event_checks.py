@@ -1,8 +1,7 @@
-"""Judging a change: whether every move between base and head is a legal one, and its gate was passed.
-
-An event is a file that anyone can write. So what the gates ask for is looked for again, in the events themselves and in
-the files that they name: a submission has proof, a verdict is another's, an activation rests on the refinement that is
-there. Whether people approved it is judged where all approvals are (`shell.approvals.check`).
+"""Judges a change: whether every move between base and head is legal and passed its gate. Anyone can write an event
+file, so the conditions of the gates are checked again, in the events and in the files that they name: a submission has
+proof, a verdict is someone else's, an activation has its refinement. Approvals are judged elsewhere
+(`shell.approvals.check`).
 """
 
 from __future__ import annotations
@@ -41,11 +40,9 @@ class EventObjection(Value):
 
 
 class Around(Value):
-    """What the gates look at outside of the log that is judged.
-
-    `dependencies` are the packets that the claimed one waits for, with whether they were ever in a lane that counts as
-    done; `waivers` are those that were approved; `contained` says whether a commit is part of head, and `submitted`
-    what packet and git say of a submission.
+    """What the gates look at outside the judged log. `dependencies` are the packets that the claimed one waits for,
+    with whether they were ever done; `waivers` are those that were approved; `contained` says whether a commit is part
+    of head, and `submitted` what packet and git say of a submission.
     """
 
     dependencies: Mapping[str, bool]
@@ -67,7 +64,7 @@ def judge_change(
     reports: Sequence[Report],
     lanes: LaneTable = BUILT_IN,
 ) -> Iterator[EventObjection]:
-    """Objections to the events of a log that the base does not have; `known` are the ids of those it has.
+    """Objections to the events of a log that are not on the base; `known` are the ids of those that are.
 
     `governed`: whether the base has a log at all. `reports` are those of the verdicts in all logs. `lanes` are those of
     its policy.
@@ -92,12 +89,12 @@ def judge_change(
 
 
 def _is_judged(event: LogEvent) -> bool:
-    """Moves, and whatever uses an approval: one that was given before the packet moved on is about another state."""
+    """Moves, and anything that uses an approval: one given before the packet moved is about another state."""
     return event.moves_lane or bool(event.attest) or event.type in CONSUMING
 
 
 def _past_runs(log: Log, event: LogEvent, around: Callable[[], Around]) -> Iterator[EventObjection]:
-    """A verdict, or a merge, while a run was at work of which its writer could know."""
+    """A verdict or a merge while a run was active that its writer could see."""
     if event.type not in {"verdict.given", "merged"} or not any(each.type == "run.linked" for each in log.events):
         return
     for unmet in unfinished_runs(fold(log.as_of(event.parents))):
@@ -114,7 +111,7 @@ def _illegal(replay: LaneReplay, event: LogEvent, lanes: LaneTable) -> Iterator[
 
 
 def _between(event: LogEvent, lanes: LaneTable) -> str:
-    """What a move goes around, or names, that the policy of the base has, or has not."""
+    """A lane that a move bypasses although the base's policy adds it, or names although it does not."""
     unknown = [token for token in (event.lane_from, event.lane_to) if token and lanes.lane(token) is None]
     if unknown:
         return f": the base's policy does not define the lane {unknown[0]}"

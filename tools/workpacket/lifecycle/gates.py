@@ -1,16 +1,16 @@
-"""What the gates ask for: each returns every condition that is not met, with the command that supplies it.
+"""The requirements of the gates: each returns every unmet condition, with the command that supplies it.
 
 - Scope: which files a packet may change, by the patterns of IN_SCOPE_PATHS. A pattern is a path; a path of a folder,
   which includes everything below it; or a path with `*` (within one folder) and `**` (any folders). An entry with a
-  blank in it is prose and allows nothing.
-- Terms: what an approval is given for beside the bytes, such as the verdict, or the rule that is waived and until when.
-  The bytes of the packet alone would let a yes to one verdict pass for another. Terms are in the statement's `scope`
-  beside the paths, so they are shown, signed and compared like these.
+  space in it is prose and allows nothing.
+- Terms: what an approval is for besides the bytes, such as the verdict, or the waived rule and its end. With the bytes
+  of the packet alone, approving one verdict could pass for approving another. Terms are in the statement's `scope` with
+  the paths, so they are shown, signed and compared in the same way.
 - Approvals: whether a gate is approved is decided in one place, `approvals.decide`, for signatures and plain tokens
   alike. Here its verdict becomes conditions of the gate.
-- Waivers: which conditions somebody entitled has lifted, and for how long.
-- Runs: all of it is judged from the log alone, so that CI, which has no store of runs, comes to the same answer.
-- Work: claim, renew, release, submit, verdict, merged. Activation has a module of its own.
+- Waivers: which conditions an entitled person has lifted, and for how long.
+- Runs: judged from the log alone, so that CI, which has no store of runs, gets the same answer.
+- Work: claim, renew, release, submit, verdict, merged. Activation has its own module.
 - Added gates, `[lifecycle.gates.NAME]` of the policy. Such a gate asks for an approval of its own name before the move
   and in addition to everything that the move asks for anyway: a policy can make a move harder and never easier. It is
   tied to one move, so that a yes to one cannot pass for a yes to another; `on = "advance QA"` is the move out of the
@@ -45,7 +45,7 @@ from workpacket.value import NOTHING, Value
 
 
 def pattern_of(entry: str) -> str:
-    """The pattern that an entry of the list states, '' if it is prose."""
+    """The pattern in an entry of the list; '' if it is prose."""
     text = entry.strip()
     if text[:1] == "`" and "`" in text[1:]:
         return text[1 : text.index("`", 1)].removeprefix("./")
@@ -147,7 +147,7 @@ _COMMANDS: Final[Mapping[str, str]] = {
 
 
 def approval_unmet(verdict: Verdict, packet: str, terms: Mapping[str, str] | None = None) -> Iterator[Problem]:
-    """Everything that stands between the approvals and the gate; nothing if it is approved."""
+    """Everything that the approvals lack for the gate; empty if it is approved."""
     approve = " ".join([_APPROVING, *(f"--{name} {shlex.quote(text)}" for name, text in (terms or {}).items() if text)])
     for refusal in verdict.unmet:
         command = _COMMANDS.get(refusal.code, approve)
@@ -182,7 +182,9 @@ def ended(waiver: LogEvent, now: str) -> bool:
 def still_unmet(
     unmet: tuple[Problem, ...], state: PacketState, now: str, approved: Set[str]
 ) -> tuple[tuple[Problem, ...], tuple[LogEvent, ...]]:
-    """What is left after the waivers, and the waivers that were used. A waiver may name one target of its rule."""
+    """The conditions that remain after the waivers, and the waivers that were used. A waiver may name one target of its
+    rule.
+    """
     used: dict[str, LogEvent] = {}
     left: list[Problem] = []
     waivers = list(standing_waivers(state, now, approved))
@@ -202,7 +204,7 @@ def covers(event: LogEvent, one: Problem) -> bool:
 
 
 def link_unmet(state: PacketState) -> tuple[Problem, ...]:
-    """Why no run may begin, or go on, for this packet; `()` if one may."""
+    """Why no run may start or continue for this packet; `()` if one may."""
     packet, lane = state.packet, state.lane
     if state.forked or not state.sound or not state.history:
         return move_unmet(state, transition("claim"), BUILT_IN)
@@ -219,14 +221,14 @@ def link_unmet(state: PacketState) -> tuple[Problem, ...]:
 
 
 def unfinished_runs(state: PacketState) -> Iterator[Problem]:
-    """Every run of the packet that nobody closed."""
+    """Every open run of the packet."""
     for run in state.open_runs:
         message = f"the run {run.run} is still working on {state.packet}"
         yield Problem("run_unfinished", message, hint=f"workpacket cancel {run.run}")
 
 
 def reminders(state: PacketState, what: str) -> tuple[str, ...]:
-    """Notes for a command that an unfinished run does not stop; `what` is the end of the sentence."""
+    """Notes for a command that an unfinished run does not block; `what` is the end of the sentence."""
     return tuple(f"the run {run.run} is unfinished: {what}" for run in state.open_runs)
 
 
@@ -234,7 +236,7 @@ Proof = Literal["commit", "patch_id", "tree", ""]
 
 
 def lease_held(state: PacketState, now: str) -> str:
-    """Who holds the packet now; '' if nobody does, or the lease has ended. A lease without an end lasts."""
+    """Who holds the packet now; '' if it is free or the lease has ended. A lease without an end does not expire."""
     lease = state.lease
     if lease is None or not lease.holder:
         return ""
@@ -242,7 +244,7 @@ def lease_held(state: PacketState, now: str) -> str:
 
 
 class Claim(Value):
-    """What somebody who claims brings. `branch` is where the work goes, '' if nobody said."""
+    """The details of a claim. `branch` is where the work goes, '' if unknown."""
 
     actor: str
     branch: str
@@ -257,7 +259,7 @@ def claim_unmet(
     policy: LifecyclePolicy,
     now: str,
 ) -> tuple[Problem, ...]:
-    """`lanes` holds the lane of each dependency, '' where no log tells it."""
+    """`lanes` has the lane of each dependency, '' if it has no log."""
     return (
         *_held_by_other(state, claim.actor, now),
         *_dependencies_unmet(dependencies, lanes, policy),
@@ -306,7 +308,7 @@ def _assignee_unmet(state: PacketState, claim: Claim) -> Iterator[Problem]:
 
 
 def holder_unmet(state: PacketState, actor: str, now: str) -> tuple[Problem, ...]:
-    """Only the holder gives a packet back or hands it in, unless the lease has ended."""
+    """Only the holder may release or submit a packet, unless the lease has ended."""
     holder = lease_held(state, now)
     if holder and holder != actor:
         message = f"{holder} holds {state.packet}, not {actor}"
@@ -323,9 +325,9 @@ def holder_unmet(state: PacketState, actor: str, now: str) -> tuple[Problem, ...
 class Submission(Value):
     """`proved`: results by criterion (`met`, `not_met`, `not_applicable`). `changed` is None where git cannot say.
 
-    `whose` is the packet to which the branch belongs that is checked out, '' if it is nobody's.
-    `came_to` is what the proof of a criterion came to, as the end of a sentence; `elsewhere` is the commit at which a
-    criterion was proved, where it is not that of the work.
+    `whose` is the packet of the checked-out branch, '' if there is none. `came_to` is the result of a criterion's
+    proof, as the end of a sentence; `elsewhere` is the commit at which a criterion was proved, if it is not that of the
+    work.
     """
 
     actor: str
@@ -353,7 +355,7 @@ def submit_unmet(state: PacketState, submission: Submission, now: str) -> tuple[
 
 
 def _elsewhere(state: PacketState, submission: Submission) -> Iterator[Problem]:
-    """The work of another packet, or of none, would be handed in as that of this one."""
+    """The work of another packet, or of none, would be submitted for this one."""
     prepared, here = state.assignment, submission.branch
     if here is None or not prepared.branch or here == prepared.branch:
         return
@@ -456,7 +458,7 @@ STANDARD: Final = frozenset({*CONSUMING.values(), "policy"})
 
 
 def moves_under(on: str, lanes: LaneTable) -> tuple[Transition, ...]:
-    """The moves on which a gate lies. One that names no move lies on all: a slip of the pen opens nothing."""
+    """The moves that have a gate. A gate without a valid move applies to all, so that a typo opens nothing."""
     rows = bearing(transitions(lanes))
     return tuple(row for row in rows if row.typed == on) or rows
 
@@ -481,12 +483,12 @@ def settles_by_landing(state: PacketState, policy: LifecyclePolicy) -> bool:
 
 
 def choice_of(event: str, lane_from: str, verdict: str) -> str:
-    """What tells the moves apart that are events of one type: the verdict, or the added lane that is left."""
+    """What distinguishes moves with the same event type: the verdict, or the added lane that is left."""
     return lane_from if event == ADVANCED else verdict
 
 
 def gates_of(event: LogEvent, policy: LifecyclePolicy) -> tuple[str, ...]:
-    """All gates whose approval an event rests upon."""
+    """All gates whose approval an event depends on."""
     own = CONSUMING.get(event.type)
     choice = choice_of(event.type, event.lane_from or "", event.text("verdict") or "")
     return (*((own,) if own is not None else ()), *added_gates(policy, event.type, choice))

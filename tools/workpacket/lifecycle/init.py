@@ -53,7 +53,7 @@ class MarkedBlock(Value):
 
 
 def find_blocks(text: str) -> tuple[MarkedBlock, ...] | None:
-    """The block, `()` without one; None where the marks are not one pair, so that nobody can say what is ours."""
+    """The block, `()` without one; None if the markers are not a single pair."""
     marks = list(_MARK.finditer(text))
     if not marks:
         return ()
@@ -67,7 +67,7 @@ def marked(section: str) -> str:
 
 
 def with_block(text: str, blocks: tuple[MarkedBlock, ...], section: str) -> str:
-    """The text with the present section in the place of the old one, or behind everything."""
+    """The text with the current section in place of the old one, or at the end."""
     line_end = "\r\n" if "\r\n" in text else "\n"
     new = marked(section).replace("\n", line_end)
     if blocks:
@@ -112,14 +112,14 @@ _BOM = b"\xef\xbb\xbf"
 
 
 class ExistingFiles(Value):
-    """What there is: the bytes by path, None for what is no regular file; and whether there are missions."""
+    """What there is: the bytes by path, None for anything but a regular file; and whether there are missions."""
 
     files: Mapping[str, bytes | None]
     missions: bool = False
 
 
 class InitFile(Value):
-    """One file as it stands. `after` is what it is to hold, where that is something else."""
+    """The state of one file. `after` is its new content, if different."""
 
     path: str
     standing: Standing
@@ -142,7 +142,7 @@ def compare(
     dialect: Dialect | None = None,
     policy: LifecyclePolicy = _NO_POLICY,
 ) -> list[InitFile]:
-    """How each file stands. Of a group that is not wanted, only files that are there count.
+    """The state of each file. For groups that were not requested, only existing files count.
 
     `policy` is the one beside the files: it has a say in what the protocols tell of moves.
     """
@@ -213,7 +213,7 @@ def known_digest(text: str) -> str:
 
 
 def _then(written: Collection[str], changed: Collection[str], *, has_key: bool) -> str:
-    """The first time, all that has to be done before work can begin; later, to keep what changed."""
+    """The first time, everything that must be done before work can start; later, how to keep the changes."""
     if not changed:
         return "workpacket status"
     tops = dict.fromkeys(path.partition("/")[0] for path in changed)

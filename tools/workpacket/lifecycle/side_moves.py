@@ -1,4 +1,4 @@
-"""Turns that the work can take: advance, reopen, block, unblock, supersede, abandon, override, waive, resolve."""
+"""Less common moves: advance, reopen, block, unblock, supersede, abandon, override, waive, resolve."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from workpacket.problem import Problem
 
 
 def advance(facts: Facts, packet: PacketFacts, *, to: str = "", reason: str = "") -> Answer:
-    """Out of a lane that the policy adds, to the next one. `to` is where the writer expects that to be."""
+    """Move from a lane that the policy adds to the next one. `to` is the expected next lane."""
     name, lanes = packet.id.text, facts.policy.lanes
     row = advancing(packet.lane, lanes)
     unmet = move_unmet(packet.state, row, lanes)
@@ -91,7 +91,7 @@ def waive(
     target: str = "",
     override: bool = False,
 ) -> Answer:
-    """Record that somebody entitled has lifted a rule for a time, resting on their signature."""
+    """Record that an entitled person has lifted a rule for a time, with their signature."""
     name = packet.id.text
     if not packet.state.history:
         return Refused(name, (Problem("log_absent", f"{name} has no log", hint="workpacket adopt"),))
@@ -113,7 +113,7 @@ def waive(
 
 
 def resolve(facts: Facts, packet: PacketFacts, *, lane: str, reason: str) -> Answer:
-    """Settle a fork: of moves that contradict one another, say where the packet is."""
+    """Settle a fork: choose the lane from the contradicting moves."""
     name, state, lanes = packet.id.text, packet.state, facts.policy.lanes
     if not state.forked:
         message = f"{name} is not forked; it is {state.lane or 'without a log'}"

@@ -1,17 +1,16 @@
-"""The dialects of `init`: how much is written beside what the tool itself needs, and in whose words.
+"""The dialects of `init`: which files are written besides those that the tool itself needs, and in which conventions.
 
 handshake    recipes for just under the names that people know from there, and templates
 spec-kitty   missions below `kitty-specs/`; the words of its lanes, and a template of a work package
 plain        nothing but what the tool needs
 
-What tells an editor which schema a file has: the schemas themselves, and on request settings for VS Code.
-
-The protocols of the roles, written from the table of transitions and the gates, so that they cannot disagree.
+Editors get the schemas, and optionally settings for VS Code. The protocols of the roles are generated from the table of
+transitions and the gates, so that they cannot disagree.
 
 Where the policy adds lanes or gates, the table of moves is the one that this repository has, between two marks. What
 is before the marks is the `stem`, by which a page that no one edited is known whatever the policy was.
 
-The files with which a repository begins to be governed, as `init` writes them now.
+These are the files that the current `init` writes.
 """
 
 from __future__ import annotations
@@ -93,7 +92,7 @@ def dialect_here(present: Collection[str], own: Mapping[Dialect, Collection[str]
 
 
 def without_just(text: str, recipes: str) -> str:
-    """The text with the command in the place of each recipe of `recipes`, for people who have none."""
+    """The text with commands in place of the `recipes`, for people without just."""
     commands = dict(_RECIPE.findall(recipes))
     return _CALL.sub(lambda call: f"`workpacket {commands[call[1]]}", text)
 

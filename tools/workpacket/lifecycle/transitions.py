@@ -1,9 +1,9 @@
-"""Every way in which a packet gets from one lane to another: the one table that commands, gates, checks and pages read.
+"""Every transition between lanes: the one table that commands, gates, checks and pages read.
 
-What a lane is called, and in which section of the board it is, is the table of `model.lanes`; this one says what leads
-from one to another: by which command, behind which gate, as which event of the log. `TRANSITIONS` is what every
-repository has; `transitions` gives the table with the lanes in it that a policy adds. `move_unmet` says whether a
-packet may leave its lane at all, before any gate is asked.
+The names and board sections of lanes are in `model.lanes`; this table says what leads from one to another: by which
+command, through which gate, as which event in the log. `TRANSITIONS` is what every repository has; `transitions` gives
+the table with the lanes in it that a policy adds. `move_unmet` says whether a packet may leave its lane at all, before
+any gate is asked.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Transition(Value):
 
     @property
     def typed(self) -> str:
-        """The command as it is typed, without the id."""
+        """The command as typed, without the id."""
         return f"{self.command} {self.choice}".strip()
 
 
@@ -101,7 +101,7 @@ _FROM_WORK: Final = frozenset({"block", "supersede", "abandon", "reopen"})
 
 @cache
 def transitions(lanes: LaneTable) -> tuple[Transition, ...]:
-    """The table of a repository: its added lanes lie on the way, and each is left by `advance`."""
+    """The table of a repository with its added lanes, each of which is left by `advance`."""
     if not lanes.added:
         return TRANSITIONS
     added = tuple(lane.token for lane in lanes.added)
@@ -124,7 +124,7 @@ def _with_added(row: Transition, lanes: LaneTable, added: tuple[str, ...]) -> Tr
 
 
 def transition(command: str, choice: str = "", lanes: LaneTable = BUILT_IN) -> Transition:
-    """The row of a command. One that is not there is a mistake in the program."""
+    """The row of a command. A missing one is a bug in the program."""
     return next(row for row in transitions(lanes) if row.command == command and row.choice == choice)
 
 
@@ -158,7 +158,7 @@ def is_legal(
 
 
 def table_faults(rows: Iterable[Transition], lanes: LaneTable = BUILT_IN) -> Iterator[str]:
-    """What is wrong with a table of transitions: checked by a test, so that nothing needs to be checked at run time."""
+    """Errors in a table of transitions: checked by a test, so that nothing needs to be checked at run time."""
     seen: set[tuple[str, str]] = set()
     reached: set[str] = set()
     for row in rows:
@@ -177,7 +177,7 @@ def table_faults(rows: Iterable[Transition], lanes: LaneTable = BUILT_IN) -> Ite
 
 
 def move_unmet(state: PacketState, row: Transition, lanes: LaneTable = BUILT_IN) -> tuple[Problem, ...]:
-    """Why this transition cannot begin; `()` if it can."""
+    """Why this transition cannot start; `()` if it can."""
     packet = state.packet
     if state.forked:
         message = f"{packet} was moved independently on two branches"
@@ -197,7 +197,7 @@ def move_unmet(state: PacketState, row: Transition, lanes: LaneTable = BUILT_IN)
 
 
 def lane_retired(packet: str, token: str) -> Problem:
-    """That a packet stands in, or would come to, a lane that the policy no longer has."""
+    """The problem that a packet is in, or would move to, a lane that the policy no longer defines."""
     message = f"{packet} is in {token}, or would return to it, but the policy in force does not define that lane"
     command = f"edit {POLICY_PATH}: put [lifecycle.lanes.{token}] back until no packet is in that lane"
     return Problem("lane_not_in_policy", message, Location(POLICY_PATH), command)
@@ -237,7 +237,7 @@ _FORWARD = {
 
 
 def forward_command(packet: str, lane: str, lanes: LaneTable = BUILT_IN) -> str:
-    """The command that brings a packet of this lane on; `why` where nothing does."""
+    """The command that moves a packet on from this lane; `why` if there is none."""
     other = "workpacket advance {id}" if lanes.is_added(lane) else "workpacket history {id}"
     return _FORWARD.get(lane, other).replace("{id}", packet)
 

@@ -1,7 +1,7 @@
 """Canonical JSON: one value, one sequence of bytes.
 
-The profile of the event log and the approvals: keys are ASCII, numbers are integers below 2**53, strings hold no lone
-surrogates. Inside it, sorted keys and minimal separators are already RFC 8785, which the tests prove against the
+The profile of the event log and the approvals: keys are ASCII, numbers are integers below 2**53, strings contain no
+lone surrogates. Inside it, sorted keys and minimal separators are already RFC 8785, which the tests prove against the
 `rfc8785` package. The profile is checked, never assumed: what lies outside raises `NotCanonical` naming the place.
 """
 

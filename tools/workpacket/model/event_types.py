@@ -1,8 +1,8 @@
 """Every type of event there is, with the closed shape of its data.
 
-Each row is one thing that can happen to a work packet. A row with `lane_from` and `lane_to` moves the packet; which
-moves are legal, and behind which gate, is the business of the lifecycle layer: here stands only what an event must
-say. Lanes are words and not a closed list, because a policy can add lanes.
+Each row is one thing that can happen to a work packet. A row with `lane_from` and `lane_to` moves the packet; the
+lifecycle layer decides which moves are legal and which gates they have: this module only says what an event must
+contain. Lanes are not a closed list, because a policy can add lanes.
 
 The shape of a whole event is the envelope that all share, and the data of its type. Both are JSON Schema, put together
 here so that a pattern or a limit is written once; `ledger.event_shape` checks each event with them, and `event_schema`
@@ -30,7 +30,7 @@ def text(description: str, *, pattern: str = "", longest: int = 2000, shortest: 
 
 
 def timestamp(description: str) -> Shape:
-    """RFC 3339 in UTC to the second, and a day that the calendar has."""
+    """RFC 3339 in UTC to the second, with a valid date."""
     return {
         "type": "string",
         "description": description,
@@ -53,8 +53,9 @@ def nullable(shape: Shape) -> Shape:
 
 
 def array(description: str, item: Shape, *, most: int, least: int = 0, ordered_set: bool = False) -> Shape:
-    """A list. An `ordered_set` of strings is sorted and without repetition, so that one set has one form; that it is
-    sorted JSON Schema cannot say, and `ledger.event_shape` asks it."""
+    """A list. An `ordered_set` of strings is sorted and without repetition, so that one set has one form; JSON Schema
+    cannot express sorting, so `ledger.event_shape` checks it.
+    """
     schema: Shape = {
         "type": "array",
         "description": description,
@@ -387,7 +388,7 @@ _EXAMPLE: Final[Mapping[str, Json]] = {
 
 
 def event_schema() -> dict[str, Json]:
-    """The same as JSON Schema 2020-12; `$defs` holds the data of each type, `_` standing for the dot in its name."""
+    """The same as JSON Schema 2020-12; `$defs` has the data of each type, with `_` for the dot in its name."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": "https://workpacket.dev/schemas/event.schema.json",

@@ -1,7 +1,6 @@
-"""What a person reads before signing: the whole of every file, escaped, and what the signature will say.
-
-Each line of a file is shown behind a bar, so that a file cannot pass its own words off as ours; the words of its digest
-come after it, from us. Nothing is ever cut short.
+"""What a person reads before signing: every file in full, escaped, and what the signature will say. Each line of a file
+is shown after a bar, so that a file cannot imitate our text; the words of its digest follow it. Nothing is ever
+truncated.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ def render_file(path: str, data: bytes, style: Style = PLAIN) -> str:
 
 
 def render_changes(path: str, before: bytes, after: bytes, since: str, style: Style = PLAIN) -> str:
-    """What is different since the version `before`; `since` says which one that is."""
+    """The differences from the version `before`, which `since` describes."""
     if before == after:
         return f"--- {escape(path)}: unchanged since {since}\n"
     changed = difflib.unified_diff(_lines(before), _lines(after), "before", "now", lineterm="", n=3)
@@ -37,7 +36,7 @@ def render_changes(path: str, before: bytes, after: bytes, since: str, style: St
 
 
 def render_statement(statement: Statement, style: Style = PLAIN) -> str:
-    """What will be signed, in words; the digest of each file as six of them."""
+    """What will be signed, in words; the digest of each file as six words."""
     rows = [("decision", f"{statement.decision} {statement.packet} at the gate {statement.gate}")]
     rows += [("as", f"{statement.approver} ({statement.role}) of {statement.repository.name}")]
     rows += [("specification", statement.spec.anchor)] if statement.spec is not None else []
@@ -70,7 +69,7 @@ def _shown(lines: list[str]) -> Iterator[str]:
 
 
 def render_refusals(refusals: Iterable[tuple[str, str, str]], style: Style = PLAIN) -> str:
-    """Reasons by code, message and path, one a line."""
+    """Reasons with code, message and path, one per line."""
     rows = (f"  {style.paint(code, 'code')}  {escape(message)}" + _where(path) for code, message, path in refusals)
     return "".join(f"{row}\n" for row in rows)
 
