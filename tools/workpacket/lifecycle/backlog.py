@@ -37,6 +37,7 @@ class NewStub(Value):
     risks: Sequence[str] = ()
     anchors: Sequence[str] = ()
     source: tuple[str, str] = ("template", "stub")
+    risk_tier: str = ""
 
 
 def new(facts: Facts, intent: NewStub) -> Answer:
@@ -59,6 +60,7 @@ def new(facts: Facts, intent: NewStub) -> Answer:
             acceptance_criteria=intent.acceptance or (_OPEN,),
             dependencies=intent.dependencies,
             risks=intent.risks,
+            risk_tier=intent.risk_tier,
         )
     )
     packet = PacketFacts(intent.id, join_events(name, ()))

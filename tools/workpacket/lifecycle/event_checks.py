@@ -159,6 +159,8 @@ def _activation(move: _Move) -> list[str]:
     assert isinstance(refinement, Mapping)
     if move.digest_of(str(refinement["path"])) != refinement["sha256"]:
         return [f"{refinement['path']} is not the refinement that was approved"]
+    if not move.event.text("contract"):
+        return ["the activation names no contract"]
     return []
 
 

@@ -87,6 +87,7 @@ CONSUMING: Mapping[str, str] = {
     "verdict.given": "verdict",
     "overridden": "override",
     "waived": "waiver",
+    "amended": "amendment",
 }
 
 # The gates that are human only where the policy says so. A waiver that nobody signed is a note, which lifts nothing.
@@ -123,6 +124,7 @@ def terms_in(gate: str, scope: tuple[str, ...]) -> tuple[str, ...]:
 
 ACTIVATION_GATE: Final = "activation"
 VERDICT_GATE: Final = "verdict"
+AMENDMENT_GATE: Final = "amendment"
 ANCHORING: Final = "git add .GOV/policy && git commit -m 'Anchor the policy'"
 
 _APPROVING: Final = "workpacket approve {packet} --gate {gate}"

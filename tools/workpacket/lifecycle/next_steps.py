@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 from workpacket.lifecycle.activation import activation_unmet
 from workpacket.lifecycle.claims import claim_refusal
+from workpacket.lifecycle.contract_drift import contract_unmet
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.gates import lease_held
 from workpacket.lifecycle.moves import added_unmet
@@ -49,9 +50,10 @@ def _unmet(facts: Facts, packet: PacketFacts, work: Work, branch: str) -> tuple[
     if lanes.lane(packet.lane) is None:
         return (lane_retired(packet.id.text, packet.lane),)
     if row is None:
-        return ()
+        return contract_unmet(packet)
     gate = gates.get(row.command)
-    return gate() if gate is not None else tuple(added_unmet(facts, packet, row))
+    found = gate() if gate is not None else tuple(added_unmet(facts, packet, row))
+    return tuple(dict.fromkeys((*contract_unmet(packet), *found)))
 
 
 class Ready(Value):

@@ -28,6 +28,7 @@ from workpacket.model.events import LogEvent
 from workpacket.model.layout import LOG_FOLDER
 from workpacket.model.plan import Moment
 from workpacket.problem import Problem
+from workpacket.shell.approvals.contracts import contract_asked
 from workpacket.shell.approvals.envelopes import (
     others_than,
     read_attestations,
@@ -186,6 +187,10 @@ class Approvals:
         rules = gate_policy(policy, gate)
         tokens = rules is not None and rules.legacy_tokens
         self.by_clock |= tokens or place.on_base_since is None
+        said = (selection.claims.get(file.name) for file in envelopes)
+        # Statements of version 1 name no contract, and to find out which one held takes the packet apart.
+        asks = any(each is not None and each.version > 1 for each in said)
+        contract, fault = contract_asked(read, log, packet, gate, consumer) if asks else (None, "")
         return GateFacts(
             now=self.now,
             packet=packet,
@@ -204,6 +209,8 @@ class Approvals:
             on_base_since=place.on_base_since,
             revoked_keys_now=self.base.policy.revoked_keys,
             legacy_uses=self._tokens(matter, packet, gate, consumer, rules) if not envelopes or tokens else (),
+            contract=contract,
+            contract_fault=fault,
         )
 
     def _tokens(
@@ -292,7 +299,7 @@ def require_id(packet: str) -> str:
 def gate_policy(files: PolicyFiles, gate: str) -> GatePolicy | None:
     """What the policy asks for at the gate; None without a readable policy."""
     trusted = read_policy_files(files)
-    return trusted.policy.gates.get(gate) if isinstance(trusted, Trusted) else None
+    return trusted.policy.rules_of(gate) if isinstance(trusted, Trusted) else None
 
 
 def _refused(gate: str, refusals: tuple[Problem, ...]) -> Verdict:
