@@ -18,6 +18,7 @@ WRITERS = {
     "cli/workspace.py": "checkpoints in a foreign form and the page of the board, into the file that was named",
     "cli/runs.py": "exports of runs, into the file that was named",
     "git/run.py": "runs git, which makes branches and work trees",
+    "git/trial_merges.py": "the objects of merges that are only tried, in a temporary folder",
     "shell/cache.py": "the cache, in the git directory and in the person's own folder",
     "shell/governing/proof_process.py": "the end of what a proof printed, in the git directory",
     "shell/keys.py": "the person's own key, in their own folder; keys that it tries to sign with, in a temporary one",

@@ -216,3 +216,23 @@ def test_a_merge_that_never_was_is_seen(governed: Governed) -> None:
     governed.git("checkout", f"wp/{NAME}", "--", "src")
     governed.commit("squashed")
     assert codes(governed, "--base", "main~1") == set()
+
+
+def test_a_move_that_does_not_know_what_the_base_has_does_not_land(governed: Governed) -> None:
+    """The same packet claimed on two branches: the first one lands, and no settlement makes the other one land."""
+    activated(governed)
+    for branch in ("one", "two"):
+        governed.git("switch", "--quiet", "--create", branch, "main")
+        governed.done("claim", NAME, "--as", branch)
+        governed.commit(branch)
+    governed.git("switch", "--quiet", "main")
+    governed.git("merge", "--quiet", "--no-ff", "--message", "first", "one")
+    governed.git("switch", "--quiet", "two")
+    governed.git("merge", "--quiet", "--message", "second", "main")
+    governed.done("resolve", NAME, "--lane", "IN_PROGRESS", "--reason", "because")
+    assert "move_beside_base" in codes(governed, "--base", "main")
+    governed.commit("settled")
+    governed.git("restore", "--source=main", "--staged", "--worktree", ".GOV")
+    governed.commit("taken back")
+    governed.done("block", NAME, "--reason", "x", "--until", "y")
+    assert not {code for code in codes(governed, "--base", "main") if code.startswith("move_")}

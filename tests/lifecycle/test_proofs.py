@@ -80,8 +80,13 @@ def allow(governed: Governed, table: str) -> None:
 
 def test_the_log_holds_no_output_and_says_at_which_commit_something_was_proved(at_work: Governed) -> None:
     row = row_of(at_work, "echo well done")
-    assert set(row) == {"criterion", "result", "command", "commit", "exit_code", "log_length", "log_sha256"}
+    measured = {"exit_code", "log_length", "log_sha256", "milliseconds"}
+    assert set(row) == {"criterion", "result", "command", "commit", *measured}
     assert row["commit"] == at_work.git("rev-parse", "HEAD").strip()
+
+
+def test_the_log_says_how_long_a_proof_ran(at_work: Governed) -> None:
+    assert row_of(at_work, "sleep 0.3")["milliseconds"] >= 300
 
 
 def test_the_end_of_the_output_is_kept_outside_of_the_history_for_its_owner_alone(at_work: Governed) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from lifecycle.governed import SPECIFICATION, forge
-from lifecycle.signed import ALICE, MALLORY, NAME, OTHER, PACKET, REFINEMENT, VICTOR, Signed, codes_of
+from lifecycle.signed import ALICE, GATES, MALLORY, NAME, OTHER, PACKET, REFINEMENT, VICTOR, Signed, codes_of
 from workpacket.model.canonical import Json
 
 pytestmark = pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="ssh-keygen signs")
@@ -227,3 +228,43 @@ def test_a_replayed_activation_is_seen(signed: Signed) -> None:
     event = next(event for event in governed.state(NAME).history if event.type == "activated")
     forge(governed, NAME, "activated", event.data, event.attest)
     assert "nonce_used" in codes_of(governed, "--base", "main")
+
+
+def contradicting_verdicts(signed: Signed) -> None:
+    """A signed PASS and a signed FAIL on two branches that were merged."""
+    governed = signed.governed
+    configured = f"{sys.executable} -m workpacket merge-driver %O %A %B %P %L"
+    governed.git("config", "merge.workpacket.driver", configured)
+    reviewed(signed)
+    for verdict in ("PASS", "FAIL"):
+        governed.git("switch", "--quiet", "--create", verdict, f"wp/{NAME}")
+        signed.approve("verdict", VICTOR, verdict=verdict)
+        governed.done("verdict", NAME, verdict, "--report", "report.md", "--as", "victor")
+        governed.commit(verdict)
+    governed.git("merge", "--quiet", "-X", "ours", "--message", "both", "PASS")
+    assert governed.state(NAME).forked
+
+
+def test_no_settlement_drops_a_signed_verdict_where_the_policy_has_no_gate_for_that(signed: Signed) -> None:
+    contradicting_verdicts(signed)
+    governed = signed.governed
+    assert governed.refused("resolve", NAME, "--lane", "FAIL", "--reason", "x") == ["approval_missing"]
+    moves: list[Json] = [*sorted(move.id for move in governed.state(NAME).latest_moves)]
+    forge(governed, NAME, "fork.resolved", {"lane_from": "FORKED", "lane_to": "FAIL", "moves": moves, "reason": "x"})
+    assert "move_without_gate" in codes_of(governed, "--base", "main")
+
+
+def test_a_signature_at_the_gate_resolve_settles_a_fork_in_its_lane_and_no_other(
+    signed: Signed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(GATES, "resolve", "approver")
+    contradicting_verdicts(signed)
+    governed = signed.governed
+    settle = ("resolve", NAME, "--reason", "the report was of another commit", "--lane")
+    assert governed.refused(*settle, "FAIL") == ["approval_missing"]
+    envelope = signed.approve("resolve", ALICE, lane="FAIL")
+    assert "scope_moved" in governed.refused(*settle, "MERGE_PENDING")
+    governed.done(*settle, "FAIL")
+    (settled,) = [event for event in governed.state(NAME).history if event.type == "fork.resolved"]
+    assert (settled.attest, governed.state(NAME).lane) == ((envelope,), "FAIL")
+    assert codes_of(governed, "--base", "main") == set()

@@ -19,6 +19,7 @@ from workpacket.shell import actor
 PEOPLE: Final = {"alice": ALICE, "victor": VICTOR, "mallory": MALLORY}
 # The gate of a repository that does not sign waivers, as in the tutorial, and one that signs all it can.
 GATES: Final = {"activation": "approver", "verdict": "validator", "waiver": "approver", "policy": "operator"}
+COVERAGE: Final = '\n[coverage]\nmode = "required"\n'
 NO_WAIVER: Final = {gate: role for gate, role in GATES.items() if gate != "waiver"}
 STAGES: Final = ("anchored", "activated", "claimed", "submitted", "judged", "landed")
 BEFORE_THE_TOOL: Final = {
@@ -73,7 +74,7 @@ class Stages:
     def _anchored(self, signed: Signed) -> None:
         for path, text in BEFORE_THE_TOOL.items():
             signed.governed.write(path, text)
-        signed.begin(gates=self._gates)
+        signed.begin(gates=self._gates, more=COVERAGE)
 
     def _activated(self, signed: Signed) -> None:
         governed = signed.governed

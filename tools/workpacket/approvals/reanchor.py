@@ -46,8 +46,9 @@ class NewRoot(Value):
 
     @property
     def sentence(self) -> str:
+        why = self.reason.rstrip(".")
         return (
-            f"the root of trust was replaced at {self.at}, and no key of the policy before approved it: {self.reason}; "
+            f"the root of trust was replaced at {self.at}, and no key of the policy before approved it: {why}; "
             "approvals from before are judged by the policy of their time"
         )
 

@@ -149,7 +149,7 @@ def _wish(arguments: Arguments, key: OwnKey) -> Wish:
 def _terms(arguments: Arguments, gate: str) -> dict[str, str]:
     """All terms of the gate, and no others."""
     wanted = TERMS.get(gate, {})
-    for name in ("verdict", "rule", "until", "reason", "target"):
+    for name in ("verdict", "lane", "rule", "until", "reason", "target"):
         if name in OPTIONAL and name in wanted:
             continue
         if bool(arguments.value(name)) != (name in wanted):
@@ -356,6 +356,7 @@ made.""",
         KEY_OPTION,
         Option("role", "the role to speak in, where the gate asks for one of several", value="ROLE"),
         Option("verdict", "at the gate verdict: which one", choices=VERDICTS),
+        Option("lane", "at the gate resolve: in which lane the fork is settled", value="LANE"),
         Option("rule", "at the gates waiver and override: the code of the rule", value="CODE"),
         Option("until", "and when that ends: 2026-01-31T12:00:00Z", value="INSTANT"),
         Option("reason", "and why, in the words that the event will hold", value="TEXT"),

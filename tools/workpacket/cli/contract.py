@@ -92,7 +92,7 @@ _ALL: Final = (
         description="""
 What and why, criteria, scope, risk, dependencies, the evidence demanded, refinement and specification: what a person
 approves, as packet or stub says it now, and what is different from the contract that was approved.""",
-        options=(Option("canonical", "print the bytes of which the digest is the SHA-256"),),
+        options=(Option("canonical", "print exactly the bytes that the digest is taken over"),),
         examples=("workpacket contract WP-1-Parser-v1", "workpacket contract WP-1-Parser-v1 --canonical | sha256sum"),
     ),
     Command(

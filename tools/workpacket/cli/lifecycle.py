@@ -33,7 +33,7 @@ class _WordedMove(Value):
 def _moves() -> Mapping[str, _WordedMove]:
     """The moves that need nothing but words."""
     from workpacket.lifecycle.claims import release
-    from workpacket.lifecycle.side_moves import abandon, advance, block, reopen, resolve, unblock
+    from workpacket.lifecycle.side_moves import abandon, advance, block, reopen, unblock
 
     return {
         "release": _WordedMove(release, ("reason",), leaves_work=True),
@@ -43,7 +43,6 @@ def _moves() -> Mapping[str, _WordedMove]:
         "block": _WordedMove(block, ("reason", "until"), syncs_claim=True),
         "unblock": _WordedMove(unblock, (), ("reason",), syncs_claim=True),
         "abandon": _WordedMove(abandon, ("reason",), leaves_work=True),
-        "resolve": _WordedMove(resolve, ("lane", "reason")),
     }
 
 
@@ -122,6 +121,20 @@ def _waive(arguments: Arguments) -> int:
         ),
         words=2,
         questions=(Question(CONSUMING[kind], terms),),
+    )
+
+
+def _resolve(arguments: Arguments) -> int:
+    from workpacket.lifecycle.gates import RESOLVE_GATE
+    from workpacket.lifecycle.side_moves import resolve
+    from workpacket.model.event_types import FORKED
+    from workpacket.shell.approvals.gate_queries import Question
+
+    lane, reason = required(arguments, "lane"), required(arguments, "reason")
+    return packet_command(
+        arguments,
+        lambda facts, packet: resolve(facts, packet, lane=lane, reason=reason),
+        questions=(Question(RESOLVE_GATE, {"lane": lane}, (FORKED,), optional=True),),
     )
 
 
@@ -249,7 +262,7 @@ of `[lifecycle.lanes]` is left by this one, behind the gates that `[lifecycle.ga
     _waiver("override"),
     Command(
         "resolve",
-        _move,
+        _resolve,
         arguments="WP_ID",
         options=(
             Option("lane", "where the packet is", value="LANE"),

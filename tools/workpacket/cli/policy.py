@@ -16,7 +16,7 @@ from workpacket.cli.read_only import open_for_reading, show_json
 from workpacket.errors import WorkpacketError
 from workpacket.git.run import run_git
 from workpacket.lifecycle.gates import ANCHORING, added_gates
-from workpacket.lifecycle.policy import EVIDENCE_KEYS, KEYS, AddedGate, ChecklistItem, LifecyclePolicy
+from workpacket.lifecycle.policy import COVERAGE_KEYS, EVIDENCE_KEYS, KEYS, AddedGate, ChecklistItem, LifecyclePolicy
 from workpacket.lifecycle.transitions import ADVANCED
 from workpacket.lifecycle.trust import plan_reanchor, plan_trust
 from workpacket.model import exits
@@ -114,11 +114,16 @@ def _show(arguments: Arguments, policy: BasePolicy) -> int:
         said: dict[str, Json] = {"read_from": policy.where, "anchored": policy.anchored}
         said |= {"way": way, "lane_faults": faults}
         evidence: dict[str, Json] = {key: _plain(getattr(proofs, key)) for key in EVIDENCE_KEYS}
-        return show_json(arguments, {**said, "values": {**values, "evidence": evidence}, "origins": origins})
+        covered: dict[str, Json] = {key: _plain(getattr(policy.lifecycle.coverage, key)) for key in COVERAGE_KEYS}
+        values |= {"evidence": evidence, "coverage": covered}
+        return show_json(arguments, {**said, "values": values, "origins": origins})
     print(f"read from {policy.where}")
     for key, value in values.items():
         print(f"{key:<18}{escape(str(value))}  ({policy.lifecycle.origin(key)})")
     _show_lanes(policy.lifecycle)
+    coverage = policy.lifecycle.coverage
+    exempt = f"; exempt: {', '.join(coverage.exempt)}" if coverage.exempt else ""
+    print(f"{'coverage':<18}{coverage.mode}{escape(exempt)}")
     given = ", ".join(proofs.env) or "nothing more"
     print(
         f"{'proofs':<18}stopped after {proofs.timeout_seconds} s; {proofs.output_bytes} bytes of output are searched; "

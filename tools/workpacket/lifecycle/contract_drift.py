@@ -123,7 +123,7 @@ def _judged_beside(log: Log, setting: Sequence[LogEvent]) -> Iterator[Problem]:
     for move in standing(log).latest if amended else ():
         known = log.ancestry((move.id,))
         if move.type in _JUDGED and any(event.id not in known for event in amended):
-            message = f"{move.type} rests on the contract before the amendment, of which its writer did not know"
+            message = f"{move.type} rests on the contract before the amendment, which its writer had not seen"
             yield Problem("contract_changed", message, Location(move.path), f"workpacket reopen {log.packet}")
 
 

@@ -11,8 +11,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from workpacket.ledger.fold import fold
+from workpacket.ledger.lanes import LaneReplay
 from workpacket.ledger.log import Log
-from workpacket.lifecycle.gates import unfinished_runs
+from workpacket.lifecycle.fork_checks import dropped_verdicts, settlement_faults, unseen_moves
+from workpacket.lifecycle.gates import CONSUMING, RESOLVE_GATE, unfinished_runs
 from workpacket.lifecycle.review import Report, is_vouched_for, report_of
 from workpacket.lifecycle.transitions import TRANSITIONS, Transition, is_legal, transitions
 from workpacket.model.events import LogEvent
@@ -60,14 +62,28 @@ def judge_change(
     `governed`: whether the base has a log at all. `reports` are those of the verdicts in all logs. `lanes` are those of
     its policy.
     """
+    brought = [event for event in log.events if event.id not in known]
+    if not any(_is_judged(event) for event in brought):
+        return
+    replay = LaneReplay(log)
+    on_base = [event.id for event in log.events if event.id in known and event.moves_lane]
     holders: set[str] = set()
     for event in log.events:
         holders |= {event.text("holder") or ""}
-        if event.id not in known and event.moves_lane:
-            yield from _illegal(log, event, lanes)
-            yield from _placed_by_hand(log, event, governed=governed)
+        if event.id in known or not _is_judged(event):
+            continue
+        for message in unseen_moves(log, replay, event, on_base):
+            yield EventObjection("move_beside_base", event, f"{event.type}: {message}")
+        if event.moves_lane:
+            yield from _illegal(replay, event, lanes)
+            yield from _placed_by_hand(log, replay, event, governed=governed)
             yield from _ungated(_Move(event, holders, digest_of, around, reports))
             yield from _past_runs(log, event, around)
+
+
+def _is_judged(event: LogEvent) -> bool:
+    """Moves, and whatever uses an approval: one that was given before the packet moved on is about another state."""
+    return event.moves_lane or bool(event.attest) or event.type in CONSUMING
 
 
 def _past_runs(log: Log, event: LogEvent, around: Callable[[], Around]) -> Iterator[EventObjection]:
@@ -79,8 +95,8 @@ def _past_runs(log: Log, event: LogEvent, around: Callable[[], Around]) -> Itera
             yield EventObjection("move_without_gate", event, f"{unmet.message} when {event.type} was written")
 
 
-def _illegal(log: Log, event: LogEvent, lanes: LaneTable) -> Iterator[EventObjection]:
-    came_from = _blocked_in(log, event) if event.type == "unblocked" else None
+def _illegal(replay: LaneReplay, event: LogEvent, lanes: LaneTable) -> Iterator[EventObjection]:
+    came_from = replay.blocked_in(replay.join(event.parents)) if event.type == "unblocked" else None
     if not is_legal(event.type, event.lane_from, event.lane_to, came_from=came_from, lanes=lanes):
         what = f"{event.type} leads from {event.lane_from} to {event.lane_to}"
         message = f"{what}, which is no transition{_between(event, lanes)}"
@@ -102,22 +118,19 @@ def _between(event: LogEvent, lanes: LaneTable) -> str:
     return f": it leaves out {', '.join(left_out)}" if left_out else ""
 
 
-def _placed_by_hand(log: Log, event: LogEvent, *, governed: bool) -> Iterator[EventObjection]:
+def _placed_by_hand(log: Log, replay: LaneReplay, event: LogEvent, *, governed: bool) -> Iterator[EventObjection]:
     """What a person placed: at the beginning of all logs, or by settling a fork among the lanes that it is about."""
     if event.type == "adopted" and governed and event.lane_to not in MAY_BE_STUB:
         message = f"it was adopted as {event.lane_to}; where packets have logs already, work begins as a stub"
         yield EventObjection("move_illegal", event, message)
     if event.type == "fork.resolved":
-        lanes = {log.by_id[move].lane_to for move in event.texts("moves") if move in log.by_id}
-        if event.lane_to not in lanes:
-            yield EventObjection("move_illegal", event, f"none of the moves that it settles leads to {event.lane_to}")
-
-
-def _blocked_in(log: Log, event: LogEvent) -> str | None:
-    """The lane in which the packet was when it was blocked last before this event."""
-    before = log.ancestry(event.parents)
-    blocks = [other for other in log.events if other.id in before and other.lane_to == "BLOCKED"]
-    return (blocks[-1].text("came_from") or blocks[-1].lane_from) if blocks else None
+        for message in settlement_faults(log, replay, event):
+            yield EventObjection("move_illegal", event, f"fork.resolved: {message}")
+        dropped = [] if event.attest else dropped_verdicts(replay, event.parents, event.lane_to)
+        for verdict in dropped:
+            said = f"{verdict.text('verdict')} by {verdict.actor.id} ({verdict.id[:12]})"
+            message = f"fork.resolved drops the signed verdict {said} without the gate {RESOLVE_GATE}"
+            yield EventObjection("move_without_gate", event, message)
 
 
 class _Move(Value):

@@ -88,10 +88,11 @@ CONSUMING: Mapping[str, str] = {
     "overridden": "override",
     "waived": "waiver",
     "amended": "amendment",
+    "fork.resolved": "resolve",
 }
 
 # The gates that are human only where the policy says so. A waiver that nobody signed is a note, which lifts nothing.
-OPTIONAL_GATES = frozenset({"verdict", "override", "waiver"})
+OPTIONAL_GATES = frozenset({"verdict", "override", "waiver", "resolve"})
 HUMAN_GATES = frozenset(CONSUMING.values()) - OPTIONAL_GATES
 
 # For each gate that has terms: how a term is called in the statement, and under which key the event holds it.
@@ -100,6 +101,7 @@ TERMS: Mapping[str, Mapping[str, str]] = {
     "verdict": {"verdict": "verdict"},
     "override": _LIFTING,
     "waiver": _LIFTING,
+    "resolve": {"lane": "lane_to"},
 }
 # Without it the rule is lifted for whatever it is about.
 OPTIONAL = frozenset({"target"})
@@ -125,6 +127,7 @@ def terms_in(gate: str, scope: tuple[str, ...]) -> tuple[str, ...]:
 ACTIVATION_GATE: Final = "activation"
 VERDICT_GATE: Final = "verdict"
 AMENDMENT_GATE: Final = "amendment"
+RESOLVE_GATE: Final = "resolve"
 ANCHORING: Final = "git add .GOV/policy && git commit -m 'Anchor the policy'"
 
 _APPROVING: Final = "workpacket approve {packet} --gate {gate}"

@@ -22,12 +22,16 @@ before = "MERGE_PENDING"
 env = ["JAVA_HOME"]
 timeout_seconds = 600
 output_bytes = 10485760
+
+[coverage]
+mode = "required"
+exempt = ["translations/*.po"]
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from workpacket.model.lanes import BUILT_IN, SATISFYING, AddedLane, LaneTable
 from workpacket.text.node import Node
@@ -84,6 +88,32 @@ def _number(node: Node | None, most: int, default: int) -> int:
     return node.value if node is not None and type(node.value) is int and 1 <= node.value <= most else default
 
 
+Mode = Literal["required", "warn", "off"]
+_MODES: Final[Mapping[str, Mode]] = {"required": "required", "warn": "warn", "off": "off"}
+
+
+class CoveragePolicy(Value):
+    """`exempt` are patterns of paths that need no packet, as in IN_SCOPE_PATHS. None is exempt unless it is said."""
+
+    mode: Mode = "off"
+    exempt: tuple[str, ...] = ()
+
+
+COVERAGE_KEYS: Final = CoveragePolicy.__match_args__
+
+
+def coverage_policy(root: Node | None) -> CoveragePolicy:
+    """What a loaded `policy.toml` says in `[coverage]`. A policy or a mode that cannot be read asks for everything."""
+    if root is None:
+        return CoveragePolicy("required")
+    table = root.get("coverage")
+    if table is None:
+        return CoveragePolicy()
+    mode, exempt = table.get("mode"), table.get("exempt")
+    patterns = tuple(item.text for item in exempt.items if item.text) if exempt is not None else ()
+    return CoveragePolicy(_MODES.get((mode.text or "") if mode is not None else "", "required"), patterns)
+
+
 DEFAULT: Final = "default"
 
 
@@ -104,7 +134,7 @@ class AddedGate(Value):
 class LifecyclePolicy(Value):
     """The rules in force. `origins` says of each where it comes from: `default`, or a line of the policy.
 
-    `evidence` is the table `[evidence]`, which lies beside this one.
+    `evidence` and `coverage` are the tables of these names, which lie beside this one.
 
     `lane_faults` are what is wrong with the lanes that it adds: as long as there is any, no packet moves.
     """
@@ -120,6 +150,7 @@ class LifecyclePolicy(Value):
     lanes: LaneTable = BUILT_IN
     lane_faults: tuple[LaneFault, ...] = ()
     evidence: EvidencePolicy = EvidencePolicy()
+    coverage: CoveragePolicy = CoveragePolicy()
     origins: Mapping[str, str] = NOTHING
 
     def origin(self, key: str) -> str:
@@ -129,7 +160,7 @@ class LifecyclePolicy(Value):
         return self.branch_pattern.replace("{id}", packet)
 
 
-_NO_KEYS: Final = frozenset({"origins", "lane_faults", "evidence"})
+_NO_KEYS: Final = frozenset({"origins", "lane_faults", "evidence", "coverage"})
 KEYS: Final = tuple(name for name in LifecyclePolicy.__match_args__ if name not in _NO_KEYS)
 
 
@@ -141,12 +172,12 @@ def lifecycle_policy(root: Node | None, source: Source) -> LifecyclePolicy:
         # Whatever lanes and gates it adds: it cannot be told, so nothing moves.
         what = f"{source.path} cannot be read, so nobody can say which lanes and gates it adds"
         unread = LaneFault("lanes_unfit", "", "", what, "workpacket policy test")
-        return LifecyclePolicy(lane_faults=(unread,))
-    table, evidence = root.get("lifecycle"), evidence_policy(root)
+        return LifecyclePolicy(lane_faults=(unread,), coverage=coverage_policy(None))
+    table, evidence, coverage = root.get("lifecycle"), evidence_policy(root), coverage_policy(root)
     if table is None:
-        return LifecyclePolicy(evidence=evidence)
+        return LifecyclePolicy(evidence=evidence, coverage=coverage)
     lanes, lane_faults = _lanes(table.get("lanes"))
-    said: dict[str, Any] = {"lanes": lanes, "lane_faults": lane_faults, "evidence": evidence}
+    said: dict[str, Any] = {"lanes": lanes, "lane_faults": lane_faults, "evidence": evidence, "coverage": coverage}
     origins: dict[str, str] = {}
     for key, node in table.mapping.items():
         value = lanes if key == "lanes" else _value(key, node, lanes)

@@ -124,6 +124,7 @@ _EVIDENCE = record(
         "commit": COMMIT,
         "log_sha256": DIGEST,
         "log_length": integer("how many bytes it printed", least=0),
+        "milliseconds": integer("how long it ran", least=0),
         "log_tail": text("only in older events: the last lines of its log", longest=4000, shortest=0),
         "limit": choice(
             "the limit that it reached: stopped at that of time, cut at that of output", ("time", "output")

@@ -45,7 +45,7 @@ FIT = _refused(f"""
         Remedy: Restore the approved contract, or have the new one approved; `workpacket contract WP` shows it.
 
     contract_unreadable: Packet without a contract that could be approved
-        A part of the contract is missing, appears twice, or has more than one meaning, so nobody can say what was
+        A part of the contract is missing, appears twice, or has more than one meaning, so it cannot be told what was
         approved.
         Remedy: Mend the place named in the message; docs/approvals/contract.md says where each part is written.
 

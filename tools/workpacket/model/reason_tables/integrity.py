@@ -141,9 +141,31 @@ CHANGE = _integrity("""
         The event is there, but what its gate asks for is not: anyone can write an event.
         Remedy: Take the event back; `workpacket why WP` says what the gate asks for.
 
+    move_beside_base: A move that does not rest on what the base has
+        The packet was moved on the base meanwhile. The writer of this event did not know it, nor did those who
+        approved it.
+        Remedy: Merge the base, take the log back to it (`git restore --source=BASE --staged --worktree
+        .GOV/log/WP_ID`, `workpacket board sync`, commit), and type the commands again that still apply.
+
     base_lanes_unfit: Base whose policy adds lanes that do not hold
         Which moves the base allows is not known, so none that a change brings is believed.
         Remedy: Mend the policy on the base first; `workpacket policy test` says what is wrong with it.
+
+    change_uncovered: A change for which no packet answers
+        The policy of the base requires that every changed path is in the scope of a packet that somebody works on, or
+        of a standing packet. Nothing asks for this one.
+        Remedy: Claim the packet whose scope has the path, or have a packet activated for it: `workpacket new`; else
+        take the change back. Small changes that recur are covered by a standing packet.
+
+    changed_after_verdict: A path that is not what was judged
+        The verdict is on one commit. What lands has to be what git makes of that commit and the base, at every path.
+        Remedy: Take back what was changed since; or `workpacket reopen WP`, submit the new commit, and have it judged.
+
+    landed_otherwise: Judged work that cannot be told to have landed as it was judged
+        The judged commit and the base conflict, or the judged commit is not in this clone. How a conflict was settled
+        is work of its own, and was not judged.
+        Remedy: Merge the base into the branch, `workpacket reopen WP`, submit the result, and have it judged; a missing
+        commit is fetched with its branch.
     """)
 
 AUDIT = (

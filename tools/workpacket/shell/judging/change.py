@@ -24,6 +24,7 @@ from workpacket.model.reason_tables.integrity import CHANGE_BY_CODE
 from workpacket.problem import Location, Problem
 from workpacket.shell.base import read_base_policy
 from workpacket.shell.governed_files import GovernedFiles, find_governed
+from workpacket.shell.judging.coverage import coverage_problems
 from workpacket.shell.judging.log_verification import digest_here
 from workpacket.shell.log_files import append_only_files, committed_ids
 from workpacket.shell.work_done import containment
@@ -119,4 +120,4 @@ def judge(repository: Repository, base: str) -> list[Problem]:
                 findings.append(
                     Problem(judged.code, message, Location(judged.event.path), reason.remedy, severity=reason.severity)
                 )
-    return findings
+    return findings + coverage_problems(repository, commit, head_commit(repository) or commit, packets, policy)
