@@ -11,8 +11,9 @@ from workpacket.cli.packet_command import ACTING, REASON, packet_command, requir
 from workpacket.cli.read_only import packet_facts, show_json
 from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository
+from workpacket.ledger.fold import in_force
 from workpacket.lifecycle.contract import Contract, stated
-from workpacket.lifecycle.contract_drift import covered, difference, in_force, parts
+from workpacket.lifecycle.contract_drift import covered, difference, parts
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.gates import AMENDMENT_GATE
 from workpacket.lifecycle.moves import Answer

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from workpacket.ledger.fold import in_force
 from workpacket.lifecycle.activation import terms_in_event
 from workpacket.lifecycle.contract import Contract, stated
-from workpacket.lifecycle.contract_drift import AMENDABLE, in_force
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.gates import AMENDMENT_GATE, approval_unmet, satisfying
 from workpacket.lifecycle.moves import Answer, Draft, Planned, Refused
-from workpacket.lifecycle.transitions import Transition, forward_command, move_unmet
+from workpacket.lifecycle.transitions import AMENDABLE, Transition, forward_command, move_unmet
 from workpacket.model.canonical import Json
 from workpacket.problem import Location, Problem
 

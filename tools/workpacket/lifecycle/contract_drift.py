@@ -7,11 +7,13 @@ log of a packet that was activated before there were contracts names none, and n
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
+from workpacket.ledger.fold import SETS_CONTRACT, in_force, setting_events
 from workpacket.ledger.lanes import standing
 from workpacket.ledger.log import Log
+from workpacket.lifecycle.transitions import AMENDABLE
 from workpacket.model.events import LogEvent
 from workpacket.problem import Location, Problem
 
@@ -24,35 +26,13 @@ if TYPE_CHECKING:
     from workpacket.lifecycle.contract import Contract
     from workpacket.lifecycle.facts import PacketFacts
 
-# The lanes in which another contract may take the place of the one that was approved: nothing is being judged there.
-AMENDABLE: Final = ("READY_FOR_DEV", "IN_PROGRESS", "BLOCKED", "FAIL")
 _JUDGED: Final = frozenset({"submitted", "verdict.given", "merged"})
-_SETTING: Final = frozenset({"activated", "amended"})
 _SHORT: Final = 12
-
-
-def setting_events(log: Log, heads: Iterable[str] | None = None) -> tuple[LogEvent, ...]:
-    """The events that say which contract holds now, or for who knows these heads: more than one after a fork."""
-    setting = [event for event in log.events if event.type in _SETTING and event.text("contract")]
-    if heads is not None and setting:
-        known = log.ancestry(heads)
-        setting = [event for event in setting if event.id in known]
-    if len(setting) < 2:
-        return tuple(setting)
-    replaced: set[str] = set()
-    for event in setting:
-        replaced |= log.ancestry(event.parents)
-    return tuple(event for event in setting if event.id not in replaced)
-
-
-def in_force(log: Log, heads: Iterable[str] | None = None) -> frozenset[str]:
-    """The digests of the contracts that hold: one, none before there were contracts, several after a fork."""
-    return frozenset(event.text("contract") or "" for event in setting_events(log, heads))
 
 
 def contract_before(log: Log) -> str:
     """What held in a log that names no contract before its first amendment; '' where it was never amended."""
-    first = next((event for event in log.events if event.type in _SETTING and event.text("contract")), None)
+    first = next((event for event in log.events if event.type in SETS_CONTRACT and event.text("contract")), None)
     return (first.text("previous") or "") if first is not None else ""
 
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 
 from workpacket.lifecycle.activation import activation_unmet
 from workpacket.lifecycle.claims import claim_refusal
-from workpacket.lifecycle.contract_drift import contract_unmet
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.gates import lease_held
 from workpacket.lifecycle.moves import added_unmet
@@ -37,6 +36,8 @@ def why(facts: Facts, packet: PacketFacts, work: Work, branch: str = "") -> Pack
 
 
 def _unmet(facts: Facts, packet: PacketFacts, work: Work, branch: str) -> tuple[Problem, ...]:
+    from workpacket.lifecycle.contract_drift import contract_unmet
+
     lanes = facts.policy.lanes
     row = forward_transition(packet.lane, lanes)
     if not packet.lane or packet.state.forked or not packet.state.sound:

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from workpacket.errors import WorkpacketError
 from workpacket.lazy_pattern import lazy_pattern
+from workpacket.ledger.fold import in_force
 from workpacket.ledger.log import Log
-from workpacket.lifecycle.contract_drift import contract_unmet, in_force
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.gates import (
     VERDICT_GATE,
@@ -124,7 +124,14 @@ def submit_refusal(facts: Facts, packet: PacketFacts, work: Work, evidence: Proo
     )
     found = submit_unmet(packet.state, submission, facts.moment.now)
     left = still_unmet(found, packet.state, facts.moment.now, facts.approved)[0]
-    return (*contract_unmet(packet), *left, *added_unmet(facts, packet, transition("submit")))
+    return (*_other_contract(packet), *left, *added_unmet(facts, packet, transition("submit")))
+
+
+def _other_contract(packet: PacketFacts) -> tuple[Problem, ...]:
+    """Nobody hands in, or judges, work for another contract than the one that was approved."""
+    from workpacket.lifecycle.contract_drift import contract_unmet
+
+    return contract_unmet(packet)
 
 
 def _came_to(row: Mapping[str, Json]) -> str:
@@ -214,7 +221,7 @@ def verdict_refusal(
     left = still_unmet(found, packet.state, facts.moment.now, facts.approved)[0]
     given = facts.approvals.get(VERDICT_GATE)
     asked = approval_unmet(given, packet.id.text, {"verdict": choice}) if given is not None else ()
-    return (*contract_unmet(packet), *left, *asked, *added_unmet(facts, packet, row))
+    return (*_other_contract(packet), *left, *asked, *added_unmet(facts, packet, row))
 
 
 def verdict(

@@ -36,7 +36,6 @@ from workpacket.model.events import LogEvent
 from workpacket.model.layout import ATTESTATIONS_FOLDER, ENVELOPE_SUFFIX, PACKETS, POLICY_PATH, REFINEMENTS
 from workpacket.model.plan import digest
 from workpacket.problem import Location, Problem
-from workpacket.shell.approvals.contracts import drift
 from workpacket.shell.approvals.envelopes import POLICY_MATTER, logged_packets, read_file
 from workpacket.shell.approvals.event_approvals import spoken_against
 from workpacket.shell.approvals.facts import Approvals
@@ -142,6 +141,8 @@ def check_approvals(approvals: Approvals, cache: Cache) -> list[Problem]:
 
 def contracts_changed(approvals: Approvals) -> list[Problem]:
     """Packets whose files no longer say the contract that their log names; `check` finds them by its own way."""
+    from workpacket.shell.approvals.contracts import drift
+
     names = (name for name in logged_packets(approvals.tree) if PACKET.fullmatch(name) and name != CHECKPOINT_LOG)
     read = partial(read_file, approvals.tree)
     return [found for name in names for found in drift(read, approvals.log(name))]

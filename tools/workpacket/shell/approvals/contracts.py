@@ -7,7 +7,7 @@ before there were contracts, and there the packet itself says it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 
 from workpacket.approvals.policy import POLICY_GATE
@@ -19,19 +19,19 @@ from workpacket.git.objects import read_objects
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import head_commit
 from workpacket.git.run import run_git
+from workpacket.ledger.fold import in_force
 from workpacket.ledger.log import Log
 from workpacket.lifecycle.contract import Contract, stated
-from workpacket.lifecycle.contract_drift import contract_before, contract_findings, in_force
+from workpacket.lifecycle.contract_drift import contract_before, contract_findings
 from workpacket.lifecycle.gates import ACTIVATION_GATE, AMENDMENT_GATE
 from workpacket.model.events import LogEvent
 from workpacket.model.layout import packet_paths, refinement_paths, stub_path
 from workpacket.problem import Problem
+from workpacket.shell.approvals.subject import Reader
 from workpacket.text.limits import MARKDOWN
 from workpacket.text.source import Source
 from workpacket.value import Value
 
-# Gives the bytes of a file, of the work tree or of a commit.
-Reader = Callable[[str], "bytes | None"]
 # Commits that are looked at for an earlier version of a contract, the newest first.
 _MOST = 500
 

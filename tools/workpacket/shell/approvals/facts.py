@@ -28,7 +28,6 @@ from workpacket.model.events import LogEvent
 from workpacket.model.layout import LOG_FOLDER
 from workpacket.model.plan import Moment
 from workpacket.problem import Problem
-from workpacket.shell.approvals.contracts import contract_asked
 from workpacket.shell.approvals.envelopes import (
     others_than,
     read_attestations,
@@ -37,7 +36,7 @@ from workpacket.shell.approvals.envelopes import (
     with_those_of_base,
     work_tree,
 )
-from workpacket.shell.approvals.subject import ApprovalSubject, matter_of, spec_in_force
+from workpacket.shell.approvals.subject import ApprovalSubject, Reader, matter_of, spec_in_force
 from workpacket.shell.approvals.uses import (
     FirstAuthors,
     TokenHistory,
@@ -190,7 +189,7 @@ class Approvals:
         said = (selection.claims.get(file.name) for file in envelopes)
         # Statements of version 1 name no contract, and to find out which one held takes the packet apart.
         asks = any(each is not None and each.version > 1 for each in said)
-        contract, fault = contract_asked(read, log, packet, gate, consumer) if asks else (None, "")
+        contract, fault = _contract_asked(read, log, packet, gate, consumer) if asks else (None, "")
         return GateFacts(
             now=self.now,
             packet=packet,
@@ -294,6 +293,15 @@ def require_id(packet: str) -> str:
     if not PACKET.fullmatch(packet):
         raise WorkpacketError("invalid_value", f"{packet!r} is not the id of a packet", hint="workpacket list")
     return packet
+
+
+def _contract_asked(
+    read: Reader, log: Log, packet: str, gate: str, consumer: LogEvent | None
+) -> tuple[str | None, str]:
+    """Only a gate that was signed for loads what takes a contract out of documents."""
+    from workpacket.shell.approvals.contracts import contract_asked
+
+    return contract_asked(read, log, packet, gate, consumer)
 
 
 def gate_policy(files: PolicyFiles, gate: str) -> GatePolicy | None:

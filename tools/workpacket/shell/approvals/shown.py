@@ -15,8 +15,8 @@ from workpacket.git.objects import read_objects
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import head_commit
 from workpacket.git.run import run_git
+from workpacket.ledger.fold import in_force
 from workpacket.lifecycle.contract import Contract
-from workpacket.lifecycle.contract_drift import in_force
 from workpacket.lifecycle.gates import AMENDMENT_GATE, VERDICT_GATE
 from workpacket.model.canonical import Json
 from workpacket.model.events import LogEvent

@@ -16,7 +16,6 @@ from workpacket.model.reason_tables.gate import REASONS
 from workpacket.problem import Location, Problem
 from workpacket.rules.engine import across
 from workpacket.rules.repository import RepositorySummaries
-from workpacket.shell.approvals.contracts import drift
 from workpacket.shell.cache import Cache, RestsOn
 from workpacket.shell.checking.examining import dump_findings, load_findings
 from workpacket.shell.checking.repository import Checked, Result, keep_results, recall_results, result_key
@@ -81,8 +80,12 @@ def not_carried_over(root: str, paths: Iterable[tuple[str, str, str]], cache: Ca
     return [found for key, text in texts.items() for found in load_findings(pairs[key].packet.path, text)]
 
 
-def contracts_changed(root: str, logs: Iterable[Log], cache: Cache) -> list[Problem]:
+def contracts_changed(root: str, logs: Sequence[Log], cache: Cache) -> list[Problem]:
     """Where the files of a packet no longer say the contract that its log names; kept by the digest of both."""
+    if not logs:
+        return []
+    from workpacket.shell.approvals.contracts import drift
+
     governed = find_governed(root)
     by_key = {_contract_key(governed, log): log for log in logs}
     known = recall_results(cache, list(by_key))

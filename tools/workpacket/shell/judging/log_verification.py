@@ -12,10 +12,10 @@ from workpacket.git.objects import blob_id
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import commit_of
 from workpacket.ledger.checkpoints import Checkpoint, checkpoint_findings, signatures_without_event
+from workpacket.ledger.fold import in_force
 from workpacket.ledger.lanes import standing
 from workpacket.ledger.log import Log
 from workpacket.ledger.verify import read_logs, verify_append_only, verify_logs
-from workpacket.lifecycle.contract_drift import in_force
 from workpacket.lifecycle.gates import CONSUMING, HUMAN_GATES
 from workpacket.lifecycle.review import reports_of
 from workpacket.model.event_types import CHECKPOINT_LOG, FORKED
