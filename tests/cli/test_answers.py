@@ -250,6 +250,15 @@ def interrupted(*_: object) -> None:
     raise KeyboardInterrupt
 
 
+def amended(reached: Reached, signed: Signed) -> None:
+    governed = signed.governed
+    reached(governed, "contract", NAME)
+    for path in (STUB, PACKET):
+        governed.replace(path, "The name is printed.", "The name is printed, in full.")
+    signed.approve("amendment")
+    reached(governed, "amend", NAME, "--reason", "it was cut short")
+
+
 def approvals(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """Keys, decisions signed elsewhere and taken back, conditions lifted."""
     (folder / "governed").mkdir()
@@ -262,11 +271,7 @@ def approvals(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys:
     governed.done("refine", NAME, "--present")
     signed.approve()
     governed.done("activate", NAME)
-    reached(governed, "contract", NAME)
-    for path in (STUB, PACKET):
-        governed.replace(path, "The name is printed.", "The name is printed, in full.")
-    signed.approve("amendment")
-    reached(governed, "amend", NAME, "--reason", "it was cut short")
+    amended(reached, signed)
     rule, lasting = "dependency_unknown_lane", ("--until", "2026-03-10", "--reason", "elsewhere")
     for gate, command in (("waiver", "waive"), ("override", "override")):
         signed.approve(gate, rule=rule, until="2026-03-10T23:59:59Z", reason="elsewhere")
@@ -277,6 +282,7 @@ def approvals(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys:
     reached(governed, "policy", "trust", "--key", str(folder / "people" / VICTOR.partition("@")[0]))
     governed.commit("lifted")
     reached(governed, "log", "checkpoint", "--key", str(folder / "people" / "nobody"))
+    reached(governed, "key", "init", str(folder / "people" / "event"), "--event")
     governed.write(f".GOV/checkpoints/{'0' * 64}.sshsig", "of nothing\n")
     reached(governed, "log", "checkpoint")
     patch.undo()

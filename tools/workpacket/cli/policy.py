@@ -11,14 +11,14 @@ from workpacket.approvals.policy import Trusted, read_policy_files
 from workpacket.approvals.reanchor import NewRoot, is_reason
 from workpacket.approvals.statement import PRINCIPAL
 from workpacket.cli.options import Arguments, Command, Option, chosen, usage
-from workpacket.cli.packet_command import conclude
+from workpacket.cli.packet_command import actor_of, conclude
 from workpacket.cli.read_only import open_for_reading, show_json
 from workpacket.errors import WorkpacketError
 from workpacket.git.run import run_git
 from workpacket.lifecycle.gates import ANCHORING, added_gates
 from workpacket.lifecycle.policy import COVERAGE_KEYS, EVIDENCE_KEYS, KEYS, AddedGate, ChecklistItem, LifecyclePolicy
 from workpacket.lifecycle.transitions import ADVANCED
-from workpacket.lifecycle.trust import plan_reanchor, plan_trust
+from workpacket.lifecycle.trust import OwnActor, Trusting, plan_reanchor, plan_trust
 from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.model.lanes import AddedLane, LaneTable
@@ -27,38 +27,66 @@ from workpacket.report.escape import escape
 from workpacket.shell.actor import moment
 from workpacket.shell.approvals.envelopes import read_file
 from workpacket.shell.approvals.facts import open_approvals
-from workpacket.shell.base import BasePolicy, policy_digest, read_base_policy
+from workpacket.shell.base import BasePolicy, policy_digest, read_base_policy, settings_folder
 from workpacket.shell.checking.examining import examine_file, load_findings
 from workpacket.shell.governing.execution import Carried, here
 from workpacket.shell.keys import find_key, signers_line
 from workpacket.shell.transactions.transaction import writing
 from workpacket.text.source import Source
 
+_KEY_COMMENT = re.compile(r"workpacket (?P<kind>event|agent) key of (?P<name>.+)")
 _NO_NAME = re.compile(r"[^A-Za-z0-9._/-]+|^[^A-Za-z0-9]+")
 
 
 def trust(arguments: Arguments) -> int:
     repository, now = here(), moment()
     key = find_key(arguments.value("key"))
-    principal = arguments.value("principal") or _email()
+    principal = (
+        arguments.value("principal") or run_git(Path.cwd(), "config", "--get", "user.email", check=False).text.strip()
+    )
     if not PRINCIPAL.fullmatch(principal):
         raise usage(arguments.command, "invalid_value", f"{principal!r} is no literal principal; give --principal NAME")
+    person, actors = _own_actors(actor_of(arguments, repository).id)
     with writing(repository, "policy trust") as transaction, open_approvals(repository, None, now) as approvals:
         policy = read_file(approvals.tree, POLICY_PATH)
         if policy is None:
             raise WorkpacketError("path_not_found", f"there is no {POLICY_PATH}", hint="workpacket init writes it")
         signers = read_file(approvals.tree, SIGNERS_PATH)
-        planned = plan_trust(
-            now,
-            Source.from_bytes(POLICY_PATH, policy),
-            Source.from_bytes(SIGNERS_PATH, signers) if signers is not None else None,
+        whom = Trusting(
             repository=_NO_NAME.sub("", repository.root.name)[:100] or "repository",
             principal=principal,
             line=signers_line(principal, key.public),
+            person=person,
+            actors=actors,
             first=not isinstance(approvals.trusted, Trusted),
         )
+        before = Source.from_bytes(SIGNERS_PATH, signers) if signers is not None else None
+        planned = plan_trust(now, Source.from_bytes(POLICY_PATH, policy), before, whom)
         changed = transaction.apply(planned.plan)
     return conclude(arguments, Carried(planned, changed, transaction.finished))
+
+
+def _own_actors(named: str) -> tuple[str, tuple[OwnActor, ...]]:
+    """The person who uses this account, and the actors that have keys here: this person, then the agents by name.
+
+    The person is `named`, unless there is one key of a person, and it has another name. A key without such a comment
+    was not made for this, and is left out.
+    """
+    found = [actor for path in sorted((settings_folder() / "event-keys").glob("*.pub")) if (actor := _own_actor(path))]
+    people = [actor.name for actor in found if not actor.agent]
+    person = people[0] if len(people) == 1 else named
+    own = [actor for actor in found if actor.agent or actor.name == person]
+    return person, tuple(sorted(own, key=lambda actor: (actor.agent, actor.name)))
+
+
+def _own_actor(public: Path) -> OwnActor | None:
+    try:
+        line = public.read_text("utf-8", "replace").strip()
+        fingerprint = find_key(str(public)).public.fingerprint
+    except (OSError, WorkpacketError):
+        return None
+    said = _KEY_COMMENT.fullmatch(line.partition(" ")[2].partition(" ")[2])
+    return OwnActor(said["name"], said["kind"] == "agent", fingerprint) if said is not None else None
 
 
 def re_anchor(arguments: Arguments) -> int:
@@ -84,10 +112,6 @@ def re_anchor(arguments: Arguments) -> int:
         planned = plan_reanchor(now, before, read(REANCHORED_PATH), root)
         changed = transaction.apply(planned.plan)
     return conclude(arguments, Carried(planned, changed, transaction.finished))
-
-
-def _email() -> str:
-    return run_git(Path.cwd(), "config", "--get", "user.email", check=False).text.strip()
 
 
 def run(arguments: Arguments) -> int:

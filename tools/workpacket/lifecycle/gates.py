@@ -189,7 +189,7 @@ def still_unmet(
     left: list[Problem] = []
     waivers = list(standing_waivers(state, now, approved))
     for one in unmet:
-        event = next((event for event in waivers if _covers(event, one)), None)
+        event = next((event for event in waivers if covers(event, one)), None)
         if event is None:
             left.append(one)
         else:
@@ -197,7 +197,8 @@ def still_unmet(
     return tuple(left), tuple(used.values())
 
 
-def _covers(event: LogEvent, one: Problem) -> bool:
+def covers(event: LogEvent, one: Problem) -> bool:
+    """Whether a waiver is about this condition."""
     target = event.text("target") or ""
     return event.text("rule") == one.code and (not target or target in one.message)
 
@@ -311,7 +312,13 @@ def holder_unmet(state: PacketState, actor: str, now: str) -> tuple[Problem, ...
     holder = lease_held(state, now)
     if holder and holder != actor:
         message = f"{holder} holds {state.packet}, not {actor}"
-        return (Problem("not_the_holder", message, hint=f"type it as the holder: --as {holder}"),)
+        return (
+            Problem(
+                "not_the_holder",
+                message,
+                hint=f"{holder} types: workpacket release {state.packet} --reason TEXT",
+            ),
+        )
     return ()
 
 
@@ -414,7 +421,7 @@ def _verdict_unmet(state: PacketState, actor: str, verdict: str, *, report: bool
     packet = state.packet
     if actor in state.holders:
         message = f"{actor} worked on {packet}; somebody else has to judge it"
-        yield Problem("verdict_by_coder", message, hint=f"workpacket verdict {packet} {verdict} --as VALIDATOR")
+        yield Problem("verdict_by_coder", message, hint=f"another person types: workpacket verdict {packet} {verdict}")
     if verdict == "CHANGES" and not reference and not report:
         message = "what is to be changed is said nowhere"
         yield Problem(

@@ -76,6 +76,6 @@ def ask(repository: Repository, packet: PacketFacts, questions: Sequence[Questio
 
 
 def _accepted(approvals: Approvals, waivers: Sequence[LogEvent]) -> Iterator[str]:
-    from workpacket.shell.approvals.event_approvals import rested_upon
+    from workpacket.shell.approvals.event_approvals import lifts
 
-    return (event.id for event in waivers if not list(rested_upon(approvals, event)))
+    return (event.id for event in waivers if lifts(approvals, event))
