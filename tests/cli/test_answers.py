@@ -272,6 +272,7 @@ def approvals(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys:
     reached(governed, "policy", "trust", "--key", str(folder / "people" / VICTOR.partition("@")[0]))
     governed.commit("lifted")
     reached(governed, "log", "checkpoint", "--key", str(folder / "people" / "nobody"))
+    reached(governed, "key", "init", str(folder / "people" / "event"), "--event")
     governed.write(f".GOV/checkpoints/{'0' * 64}.sshsig", "of nothing\n")
     reached(governed, "log", "checkpoint")
     patch.undo()

@@ -37,7 +37,7 @@ def shown_policy() -> str:
 
 
 def test_the_policies_on_the_page_have_no_fault() -> None:
-    assert [examine_bytes(PATH, "policy", text.encode()).findings for text in shown_policies()] == ["[]"] * 4
+    assert [examine_bytes(PATH, "policy", text.encode()).findings for text in shown_policies()] == ["[]"] * 5
 
 
 def test_the_page_shows_every_setting_of_the_lifecycle_with_its_default() -> None:
@@ -52,6 +52,12 @@ def test_the_page_shows_every_setting_of_the_lifecycle_with_its_default() -> Non
         "gates",
         "lanes",
     }
+
+
+def test_the_actors_on_the_page_are_understood() -> None:
+    source = Source(PATH, shown_policies()[4])
+    actors = lifecycle_policy(PolicyDocument(source).root, source).actors
+    assert (actors.faults, actors.person("coder-1"), actors.separation) == ((), "ann", ("coder", "operator"))
 
 
 def test_the_page_shows_every_setting_of_proofs_with_its_default() -> None:

@@ -79,6 +79,8 @@ def _not_authentic(opened: Opened, broken: Problem | None, trusted: Trusted) -> 
         yield broken
     if key.blob in trusted.revoked:
         yield Problem("key_revoked", f"the key {key.fingerprint} is revoked")
+    if key.fingerprint in trusted.policy.actors.names_by_key:
+        yield Problem("event_key_at_gate", f"the key {key.fingerprint} signs events, so it opens no gate")
     if opened.signer is None:
         yield Problem("signer_unknown", f"no line of allowed_signers at the base holds the key {key.fingerprint}")
         return

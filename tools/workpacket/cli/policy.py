@@ -41,7 +41,9 @@ _NO_NAME = re.compile(r"[^A-Za-z0-9._/-]+|^[^A-Za-z0-9]+")
 def trust(arguments: Arguments) -> int:
     repository, now = here(), moment()
     key = find_key(arguments.value("key"))
-    principal = arguments.value("principal") or _email()
+    principal = (
+        arguments.value("principal") or run_git(Path.cwd(), "config", "--get", "user.email", check=False).text.strip()
+    )
     if not PRINCIPAL.fullmatch(principal):
         raise usage(arguments.command, "invalid_value", f"{principal!r} is no literal principal; give --principal NAME")
     person, actors = _own_actors(actor_of(arguments, repository).id)
@@ -110,10 +112,6 @@ def re_anchor(arguments: Arguments) -> int:
         planned = plan_reanchor(now, before, read(REANCHORED_PATH), root)
         changed = transaction.apply(planned.plan)
     return conclude(arguments, Carried(planned, changed, transaction.finished))
-
-
-def _email() -> str:
-    return run_git(Path.cwd(), "config", "--get", "user.email", check=False).text.strip()
 
 
 def run(arguments: Arguments) -> int:

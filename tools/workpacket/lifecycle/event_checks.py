@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, TypeAlias
 
+from workpacket.approvals.event_signatures import EventSignatures
 from workpacket.ledger.fold import fold
 from workpacket.ledger.lanes import LaneReplay
 from workpacket.ledger.log import Log
 from workpacket.lifecycle.fork_checks import dropped_verdicts, settlement_faults, unseen_moves
 from workpacket.lifecycle.gates import CONSUMING, RESOLVE_GATE, unfinished_runs
 from workpacket.lifecycle.review import Report, is_vouched_for, report_of
+from workpacket.lifecycle.separation import not_apart
 from workpacket.lifecycle.transitions import TRANSITIONS, Transition, is_legal, transitions
 from workpacket.model.events import LogEvent
 from workpacket.model.lanes import BUILT_IN, MAY_BE_STUB, LaneTable
@@ -234,3 +236,20 @@ _NOT_ASKED_AGAIN: Final[Mapping[str, str]] = {
 }
 # Made here, so that a transition whose gate has no judge stops the import and not a reviewer.
 _JUDGE_OF_EVENT: Final = judges_of(TRANSITIONS)
+
+
+def judge_actors(log: Log, known: frozenset[str], signatures: EventSignatures) -> Iterator[EventObjection]:
+    """Objections to who wrote the events of a log that the base does not have; `known` are the ids of those it has."""
+    actors = signatures.actors
+    if not actors.present:
+        return
+    for event in log.events:
+        if event.id in known:
+            continue
+        signed = signatures.judge(event)
+        if not signed.proven:
+            yield EventObjection(signed.code, event, signed.message)
+        if event.type == "verdict.given":
+            before = log.ancestry(event.parents)
+            for reason in not_apart(event.actor.id, (log.by_id[each] for each in before), actors):
+                yield EventObjection("move_without_gate", event, f"the verdict is not another's: {reason}")

@@ -309,7 +309,13 @@ def holder_unmet(state: PacketState, actor: str, now: str) -> tuple[Problem, ...
     holder = lease_held(state, now)
     if holder and holder != actor:
         message = f"{holder} holds {state.packet}, not {actor}"
-        return (Problem("not_the_holder", message, hint=f"type it as the holder: --as {holder}"),)
+        return (
+            Problem(
+                "not_the_holder",
+                message,
+                hint=f"{holder} types: workpacket release {state.packet} --reason TEXT",
+            ),
+        )
     return ()
 
 
@@ -412,7 +418,7 @@ def _verdict_unmet(state: PacketState, actor: str, verdict: str, *, report: bool
     packet = state.packet
     if actor in state.holders:
         message = f"{actor} worked on {packet}; somebody else has to judge it"
-        yield Problem("verdict_by_coder", message, hint=f"workpacket verdict {packet} {verdict} --as VALIDATOR")
+        yield Problem("verdict_by_coder", message, hint=f"another person types: workpacket verdict {packet} {verdict}")
     if verdict == "CHANGES" and not reference and not report:
         message = "what is to be changed is said nowhere"
         yield Problem(

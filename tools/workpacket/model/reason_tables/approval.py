@@ -225,6 +225,11 @@ SIGNER = _refused("""
         The line of the key in allowed_signers says from when and until when it may sign.
         Remedy: Approve with a valid key, or have valid-before extended by an approved change of the policy.
 
+    event_key_at_gate: Approval signed by an event key
+        An event key has no passphrase, so any program of its account can sign with it. It says who typed, and never
+        opens a gate.
+        Remedy: Approve with a key of your own that [actors] does not list; `workpacket key init` makes one.
+
     role_not_accepted: Role that this gate does not ask for
         Each gate names the roles whose yes counts.
         Remedy: Let a person with one of the gate's roles approve; `workpacket policy show` lists them.
@@ -428,6 +433,23 @@ SIGNING = _environment("""
         Signing is done by OpenSSH, so that this package never touches a private key. Verifying works without it.
         Remedy: Install OpenSSH 8.2 or later (Debian, Ubuntu: `apt install openssh-client`; macOS and Windows 10 bring
         it).
+
+    ssh_keygen_doubtful: The ssh-keygen in PATH may not be that of OpenSSH
+        It is in the work tree, or where others can write. The program gets the passphrase, and can sign what it likes.
+        Remedy: Put the folder of OpenSSH, such as `/usr/bin`, before others in PATH.
+
+    event_key_missing: No event key here may act under this name
+        The policy of the base names the actors, and each event has to be signed by a key that it lists for its actor.
+        Remedy: `workpacket key init --event` or `key init --agent NAME` makes a key; an approved change of the policy
+        adds its fingerprint to [actors.NAME].
+
+    event_key_unfit: Event key that cannot be used
+        It is missing, or others than its owner can read it.
+        Remedy: `chmod 600 FILE`; or name another one in WORKPACKET_EVENT_KEY.
+
+    event_key_in_repository: Event key in the work tree
+        What is in the work tree is read by everybody who works there, and is committed sooner or later.
+        Remedy: Keep the key elsewhere; `workpacket key init --event` puts it among your settings.
 
     signing_failed: The program ssh-keygen did not sign
         The passphrase was wrong, the token was not touched, or the agent does not hold the key.

@@ -151,6 +151,27 @@ CHANGE = _integrity("""
         Which moves the base allows is not known, so none that a change brings is believed.
         Remedy: Mend the policy on the base first; `workpacket policy test` says what is wrong with it.
 
+    event_unsigned: An event without a signature where the policy names actors
+        The policy of the base says which keys act as whom, so a name alone is not believed.
+        Remedy: Make a key with `workpacket key init --event`, have [actors] list it, and record the event again.
+
+    event_signature_invalid: An event whose signature does not hold
+        The signature is not one of an event key over these bytes, so somebody else may have written the event.
+        Remedy: Take the event back, and record it by its command.
+
+    actor_key_unknown: An event signed by a key that the policy does not list
+        Anyone can make a key. It proves an actor only where [actors] in the policy of the base lists its fingerprint.
+        Remedy: Have the key added to [actors.NAME] by an approved change of the policy, then record the event again.
+
+    actor_not_allowed: An event whose key may not act as its actor
+        Each key acts under the names, of the kind and in the roles that [actors] gives to it.
+        Remedy: Record the event under a name that the key may use; `workpacket policy show` lists them.
+
+    approval_key_in_event: An event signed by a key that may approve
+        An event key has no passphrase. A key that is used like one must open no gate, and one that opens gates must not
+        be used like one.
+        Remedy: Make a key for events with `workpacket key init --event`, and record the event again.
+
     change_uncovered: A change for which no packet answers
         The policy of the base requires that every changed path is in the scope of a packet that somebody works on, or
         of a standing packet. Nothing asks for this one.

@@ -13,14 +13,24 @@ from functools import partial
 from workpacket.approvals.decide import Verdict
 from workpacket.approvals.facts import PolicyFiles
 from workpacket.approvals.policy import POLICY_GATE, GatePolicy, Trusted, read_policy_files
+from workpacket.git.repository import Repository
 from workpacket.lifecycle.gates import OPTIONAL_GATES, STANDARD
 from workpacket.model.events import LogEvent
 from workpacket.model.layout import PACKETS, REFINEMENTS, envelope_name, packet_paths, refinement_paths, stub_path
 from workpacket.problem import Problem
 from workpacket.shell.approvals.facts import Approvals, gate_policy
 from workpacket.shell.approvals.subject import spec_places
-from workpacket.shell.base import OF_EVERY_JUDGEMENT, BaseLine, base_line, committed, read_ahead
+from workpacket.shell.base import OF_EVERY_JUDGEMENT, BaseLine, base_line, committed, policy_at, read_ahead
 from workpacket.shell.cache import Cache
+
+
+def approving_keys(repository: Repository, commit: str) -> frozenset[bytes]:
+    """The keys that may approve by the policy of the commit: those sign no events."""
+    trusted = read_policy_files(policy_at(repository, commit))
+    if not isinstance(trusted, Trusted):
+        return frozenset()
+    return frozenset(blob for blob, signer in trusted.signers.by_key.items() if signer.may_approve)
+
 
 _NOBODY_YET = frozenset({"policy_unanchored", "approvers_unnamed"})
 

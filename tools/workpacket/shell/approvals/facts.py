@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from functools import cached_property, partial
 
+from workpacket.approvals.actors import Actors
 from workpacket.approvals.decide import Verdict, decide
 from workpacket.approvals.encodings import read_instant
 from workpacket.approvals.envelope import EnvelopeFile, Selection
@@ -195,7 +196,7 @@ class Approvals:
             base_history=bases,
             spec=spec_in_force(read_base, matter) if gate != POLICY_GATE else None,
             scope=tuple(sorted((*matter.scope, *written(terms or {})))),
-            parties=parties_of(self.first_authors, log, matter, rules) if rules is not None else {},
+            parties=parties_of(self.first_authors, log, matter, rules, actors_at(policy)) if rules is not None else {},
             log=packet_log(log, heads),
             policy=policy,
             envelopes=envelopes,
@@ -293,6 +294,12 @@ def gate_policy(files: PolicyFiles, gate: str) -> GatePolicy | None:
     """What the policy asks for at the gate; None without a readable policy."""
     trusted = read_policy_files(files)
     return trusted.policy.gates.get(gate) if isinstance(trusted, Trusted) else None
+
+
+def actors_at(files: PolicyFiles) -> Actors:
+    """The actors that a readable policy names."""
+    trusted = read_policy_files(files)
+    return trusted.policy.actors if isinstance(trusted, Trusted) else Actors()
 
 
 def _refused(gate: str, refusals: tuple[Problem, ...]) -> Verdict:

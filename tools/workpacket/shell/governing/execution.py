@@ -50,7 +50,7 @@ def gather(
     said = ask(repository, asked[0], (*questions, *added_questions(policy.lifecycle)), now) if asked else Said()
     return Facts(
         moment=now,
-        actor=actor,
+        actor=actor if policy.lifecycle.actor_tables is None else policy.lifecycle.actors.acting(actor),
         tool=f"workpacket {__version__}",
         policy=policy.lifecycle,
         packets=packets,
@@ -174,7 +174,9 @@ def carry_out(
         answer = decide(facts)
         if not isinstance(answer, Planned) or dry_run:
             return Carried(answer, (), transaction.finished)
-        changed = transaction.apply(answer.plan)
+        from workpacket.shell.event_keys import signed  # a command that is refused signs nothing
+
+        changed = transaction.apply(signed(answer.plan, facts.policy.actors))
         deleted = held.deleted() if names is not None else ""
         if deleted:
             answer = replace(answer, notes=(*answer.notes, deleted))

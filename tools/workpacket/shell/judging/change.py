@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 
+from workpacket.approvals.event_signatures import EventSignatures
 from workpacket.errors import WorkpacketError
 from workpacket.git.objects import blob_id
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import commit_of, head_commit
 from workpacket.ledger.log import Log
 from workpacket.ledger.verify import read_logs, verify_append_only
-from workpacket.lifecycle.event_checks import Around, judge_change
+from workpacket.lifecycle.event_checks import Around, judge_actors, judge_change
 from workpacket.lifecycle.facts import PacketFacts
 from workpacket.lifecycle.gates import ended
 from workpacket.lifecycle.policy import LifecyclePolicy
@@ -22,6 +23,7 @@ from workpacket.model.ids import WorkPacketId
 from workpacket.model.layout import LOG_FOLDER, POLICY_PATH
 from workpacket.model.reason_tables.integrity import CHANGE_BY_CODE
 from workpacket.problem import Location, Problem
+from workpacket.shell.approvals.event_approvals import approving_keys
 from workpacket.shell.base import read_base_policy
 from workpacket.shell.governed_files import GovernedFiles, find_governed
 from workpacket.shell.judging.coverage import coverage_problems
@@ -106,15 +108,18 @@ def judge(repository: Repository, base: str) -> list[Problem]:
     governed = find_governed(root)
     policy = read_base_policy(repository, commit).lifecycle
     findings += [_unfit(fault) for fault in policy.lane_faults[:1] if _brings_moves(logs.values(), known)]
+    approving = approving_keys(repository, commit) if policy.actors.present else frozenset()
+    signatures = EventSignatures(policy.actors, approving)
     packets = {name: log for name, log in logs.items() if name in governed.known}
     reports = reports_of(logs.values())
     for name, log in logs.items():
         if name != CHECKPOINT_LOG:
             digest_of = partial(digest_here, root)
             beside = partial(around, repository, commit, governed, packets, name, policy)
-            for judged in judge_change(
+            moves = judge_change(
                 log, known, digest_of, beside, governed=bool(known), reports=reports, lanes=policy.lanes
-            ):
+            )
+            for judged in (*moves, *judge_actors(log, known, signatures)):
                 reason = CHANGE_BY_CODE[judged.code]
                 message = f"{name}: {judged.message}"
                 findings.append(
