@@ -25,7 +25,9 @@ def play(stage: Stage) -> None:
 
 
 def begin(stage: Stage) -> None:
-    stage.scene("Begin", "A repository, and keys: one that only Ann can use to approve, and one each for what Ann and her agent write.")
+    stage.scene(
+        "Begin", "A repository, a key with which only Ann approves, and one each for what she and her agent write."
+    )
     stage.quietly("git init --quiet --initial-branch=main")
     stage.quietly("git config user.name ann && git config user.email ann@example.org")
     stage.type("workpacket init")
