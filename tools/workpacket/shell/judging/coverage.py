@@ -31,7 +31,7 @@ from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.model.layout import LOG_FOLDER, packet_paths
 from workpacket.model.reason_tables.integrity import CHANGE_BY_CODE
 from workpacket.problem import Location, Problem, Severity
-from workpacket.shell.base import first_seen, tree_at
+from workpacket.shell.base import held_since, tree_at
 from workpacket.shell.judging.reverts import reverted
 from workpacket.text.source import Source
 from workpacket.value import Value
@@ -216,7 +216,7 @@ class _Coverage:
         if events[-1].id not in self.known:
             return ""
         folder = f"{LOG_FOLDER}/{name}"
-        return first_seen(self.repository, self.base, LOG_FOLDER).get(f"{folder}/{events[-1].id}.json", ("", 0))[0]
+        return held_since(self.repository, self.base, LOG_FOLDER).get(f"{folder}/{events[-1].id}.json", ("", 0))[0]
 
     def _scopes(self, commits: Mapping[str, str]) -> dict[str, _Scope]:
         """The scopes of packets, each as a commit holds it; none of a packet that is not there."""
