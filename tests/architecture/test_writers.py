@@ -17,6 +17,7 @@ WRITERS = {
     "cli/registers.py": "the file that git made for it, for what the merge came to",
     "cli/workspace.py": "checkpoints in a foreign form and the page of the board, into the file that was named",
     "cli/runs.py": "exports of runs, into the file that was named",
+    "git/index.py": "an index that holds attributes alone, in a temporary folder",
     "git/run.py": "runs git, which makes branches and work trees",
     "git/trial_merges.py": "the objects of merges that are only tried, in a temporary folder",
     "shell/cache.py": "the cache, in the git directory and in the person's own folder",

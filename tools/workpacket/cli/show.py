@@ -64,7 +64,8 @@ def log_at(arguments: Arguments, repository: Repository, log: Log, at: str) -> L
 
 
 def _as_rows(packet: PacketFacts, state: PacketState, proven: frozenset[str]) -> list[tuple[str, str]]:
-    rows = [("id", packet.id.text), ("lane", state.lane or "without a log")]
+    lane = packet.lane if state is packet.state else state.lane
+    rows = [("id", packet.id.text), ("lane", lane or "without a log")]
     if packet.packet_source is not None or packet.stub_source is not None:
         rows.append(("file", packet.packet_path if packet.packet_source is not None else packet.stub_path))
     if packet.refinement_source is not None:
@@ -91,7 +92,8 @@ def _as_json(packet: PacketFacts, state: PacketState, proven: frozenset[str]) ->
     rows: dict[str, Json] = dict(_as_rows(packet, state, proven))
     depends: list[Json] = [*packet.dependencies()]
     heads: list[Json] = [*state.heads]
-    return {**rows, "lane": state.lane, "depends on": depends, "heads": heads, **_counts(state, proven)}
+    lane = packet.lane if state is packet.state else state.lane
+    return {**rows, "lane": lane, "depends on": depends, "heads": heads, **_counts(state, proven)}
 
 
 def _counts(state: PacketState, proven: frozenset[str]) -> dict[str, Json]:
@@ -152,7 +154,9 @@ def _run_why(arguments: Arguments) -> int:
     listed: list[Json] = [run.as_json() for run in runs]
     moved = _moved_by(facts, packet)
     if arguments.flag("gate") and standing.unmet:
-        return refuse(arguments, standing.id, standing.unmet, {"lane": standing.lane, "runs": listed})
+        return refuse(
+            arguments, standing.id, standing.unmet, {"lane": standing.lane, "runs": listed, "moved_by": moved}
+        )
     if arguments.flag("json"):
         unmet: list[Json] = [unmet_json(one) for one in standing.unmet]
         data = {"id": standing.id, "lane": standing.lane, "next": standing.command, "unmet": unmet}

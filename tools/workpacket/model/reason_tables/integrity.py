@@ -141,6 +141,28 @@ CHANGE = _integrity("""
         The event is there, but what its gate asks for is not: anyone can write an event.
         Remedy: Take the event back; `workpacket why WP` says what the gate asks for.
 
+    not_committed: A file below .GOV that HEAD does not hold as it lies here
+        What HEAD holds is merged, and what lies here would be judged. Attributes, filters and files that were never
+        committed make them differ.
+        Remedy: Commit what belongs to the change, or move the rest away. Before the commit, `--worktree` judges what
+        lies here; CI does not.
+
+    attribute_converts: A change of attributes that convert files below .GOV
+        A checkout would show other bytes than are merged, so a person or a check would read another text.
+        Remedy: Take the line out of .gitattributes. Below .GOV those that `workpacket init` writes are enough.
+
+    path_twin: A name that is the same as another where case does not count
+        On macOS and Windows one of the two files takes the place of the other.
+        Remedy: Rename it, or remove it.
+
+    tree_entry_foreign: An entry below .GOV that is not a file of its own
+        A submodule or a link shows what another place holds, and a temporary name is read by no command.
+        Remedy: Remove it from the commit: `git rm --cached -- PATH`.
+
+    event_ahead: An event of the change is from a clock that is ahead
+        It says that it was written more than 300 seconds from now. No later event could follow it before that time.
+        Remedy: Set the clock, take the event back and run its command again.
+
     move_beside_base: A move that does not rest on what the base has
         The packet was moved on the base meanwhile. The writer of this event did not know it, nor did those who
         approved it.

@@ -45,6 +45,7 @@ from workpacket.shell.approvals.uses import (
     consumptions,
     gates_asked,
     legacy_uses,
+    other_policies,
     packet_log,
     parties_of,
     policy_changes,
@@ -56,7 +57,7 @@ from workpacket.shell.base import (
     committed,
     committed_file,
     find_base,
-    first_seen,
+    held_since,
     judge_pin,
     known_to,
     remember,
@@ -154,6 +155,8 @@ class Approvals:
             return _refused(gate, (self.pin,))
         if self.base.policy.policy is None:
             return _refused(gate, (unanchored(self.base),))
+        if gate != POLICY_GATE and self.base.unreadable and not self.place(consumer).brought_by:
+            return _refused(gate, self.base.unreadable)
         doubts = tuple(each.at(each.path) for each in self.log(packet).findings if each.severity == "error")
         return _refused(gate, doubts) if doubts else decide(self.facts(packet, gate, consumer, terms=terms))
 
@@ -203,6 +206,8 @@ class Approvals:
             consumptions=policy_changes(self) if gate == POLICY_GATE else consumptions(self, log, consumer),
             consumer=consumer.id if consumer is not None else None,
             on_base_since=place.on_base_since,
+            first_landed=place.first_landed,
+            other_policies=other_policies(self) if gate == POLICY_GATE else frozenset(),
             revoked_keys_now=self.base.policy.revoked_keys,
             legacy_uses=self._tokens(matter, packet, gate, consumer, rules) if not envelopes or tokens else (),
         )
@@ -238,7 +243,7 @@ class Approvals:
 
     def arrivals(self, packet: str) -> Mapping[str, tuple[str, int]]:
         """When events came onto the base: at least those of the packet."""
-        return first_seen(self.repository, self.base.commit, self._log_folder(packet))
+        return held_since(self.repository, self.base.commit, self._log_folder(packet))
 
     def _log_folder(self, packet: str) -> str:
         """For questions about one packet its part of the history is enough."""

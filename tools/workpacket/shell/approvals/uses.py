@@ -48,8 +48,8 @@ def policy_states(repository: Repository, commit: str) -> dict[tuple[Subject, ..
     if not commit:
         return {}
     answer = run_git(
-        repository.root, "log", "--first-parent", "--diff-merges=first-parent", "--format=%H", "--end-of-options",
-        commit, "--", POLICY_FOLDER,
+        repository.root, "log", "--first-parent", "--diff-merges=first-parent", "--no-patch", "--format=%H",
+        "--end-of-options", commit, "--", POLICY_FOLDER,
     )  # fmt: skip
     states: dict[tuple[Subject, ...], tuple[str, ...]] = {}
     for each in answer.text.split():
@@ -74,6 +74,16 @@ def policy_changes(approvals: Approvals) -> Mapping[str, frozenset[str]]:
             commits = frozenset(states[said.subjects])
             used[said.nonce] = commits - known_to(approvals.repository, said.base, commits)
     return used
+
+
+def other_policies(approvals: Approvals) -> frozenset[str]:
+    """The bases that approvals of a policy saw whose policy files are not those of the base.
+
+    Such an approval is one of a whole state, given by somebody who knew nothing of the keys revoked since.
+    """
+    present = tree_at(approvals.repository, approvals.base.commit, POLICY_FOLDER)
+    seen = {said.base for said in approvals.claims.values() if said.gate == POLICY_GATE} & approvals.known_bases
+    return frozenset(each for each in seen if tree_at(approvals.repository, each, POLICY_FOLDER) != present)
 
 
 def consumptions(approvals: Approvals, log: Log, consumer: LogEvent | None) -> Mapping[str, frozenset[str]]:
