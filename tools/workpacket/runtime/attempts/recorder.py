@@ -14,8 +14,9 @@ from typing import NamedTuple
 from workpacket.runtime.clock import Clock
 from workpacket.runtime.errors import HandedOver, RunBlocked, RunCancelled
 from workpacket.runtime.records.events import Event, NewEvent
+from workpacket.runtime.records.jcs import jcs_text
 from workpacket.runtime.records.kinds import KINDS, Data, RecordKind
-from workpacket.runtime.records.redaction import Redactor, clean_record
+from workpacket.runtime.records.redaction import Redactor, clean_data
 from workpacket.runtime.records.state import RunState
 from workpacket.runtime.stores.contract import Append, Appended, Lease, Store, lost_events
 
@@ -24,16 +25,13 @@ class RecordDraft(NamedTuple):
     """A record before redaction. The payload was redacted by whoever made it.
 
     A type of its own beside `NewEvent`, so that nothing which was not searched for secrets can be given to a store.
+    `own`: the data hold no float and nothing that others can change, so that reading them back would give the same.
     """
 
     type: str
     data: Data
     payload: bytes | None = None
-
-
-def cleaned(draft: RecordDraft, kinds: Mapping[str, RecordKind], redactor: Redactor) -> NewEvent:
-    kind = kinds[draft.type]
-    return NewEvent(draft.type, clean_record(kind, draft.data, redactor), kind.schema_version, draft.payload)
+    own: bool = False
 
 
 @dataclass(slots=True)
@@ -59,19 +57,30 @@ class Recorder:
         append: Callable[[Append], Appended] | None = None,
     ) -> tuple[Event, ...]:
         """Append the records as one; when this returns they are durable. `append` does it in the place of the store."""
-        news = tuple([cleaned(draft, self.kinds, self.redactor) for draft in drafts])
+        news: list[NewEvent] = []
+        known: list[Data | None] = []
+        for kind_name, values, payload, own in drafts:
+            kind = self.kinds[kind_name]
+            data = clean_data(kind, values, self.redactor)
+            news.append(NewEvent(kind_name, jcs_text(data), kind.schema_version, payload))
+            known.append(data if own else None)
         with self._lock:
             now = self.clock.now()
             fence = self.lease.token if self.lease else None
             request = Append(
-                self.stream, news, self.writer, self.seq + 1, self.actor, now, now, key, fence, expected_version
+                self.stream, tuple(news), self.writer, self.seq + 1, self.actor, now, now, key, fence, expected_version
             )
             appended = (append or self.store.append)(request)
             self.last_contact = self.clock.ticks()
-            if appended.events[0].writer == self.writer:
-                self.seq = max(self.seq, appended.events[-1].writer_seq)
-            self._follow(appended.events)
-            return appended.events
+            events = appended.events
+            if events[0].writer == self.writer:
+                self.seq = max(self.seq, events[-1].writer_seq)
+            if appended.duplicate or events[0].version != self.state.version + 1:
+                self._follow(events)
+            else:
+                for event, own_data in zip(events, known, strict=True):
+                    self.state.apply(event, self.kinds, own_data)
+            return events
 
     def begin(self, *drafts: RecordDraft) -> None:
         """The first records of a stream. If one of this name was lost, the new one is told: it may have acted."""
