@@ -34,6 +34,14 @@ class RecordDraft(NamedTuple):
     own: bool = False
 
 
+def cleaned(draft: RecordDraft, kinds: Mapping[str, RecordKind], redactor: Redactor) -> tuple[NewEvent, Data | None]:
+    """What is to be stored; and, of a draft whose data are its own, those as reading them back would give them."""
+    type_, said, payload, own = draft
+    kind = kinds[type_]
+    data = clean_data(kind, said, redactor)
+    return NewEvent(type_, jcs_text(data), kind.schema_version, payload), data if own else None
+
+
 @dataclass(slots=True)
 class Recorder:
     store: Store
@@ -57,18 +65,13 @@ class Recorder:
         append: Callable[[Append], Appended] | None = None,
     ) -> tuple[Event, ...]:
         """Append the records as one; when this returns they are durable. `append` does it in the place of the store."""
-        news: list[NewEvent] = []
-        known: list[Data | None] = []
-        for kind_name, values, payload, own in drafts:
-            kind = self.kinds[kind_name]
-            data = clean_data(kind, values, self.redactor)
-            news.append(NewEvent(kind_name, jcs_text(data), kind.schema_version, payload))
-            known.append(data if own else None)
+        made = [cleaned(draft, self.kinds, self.redactor) for draft in drafts]
+        news = tuple([new for new, _ in made])
         with self._lock:
             now = self.clock.now()
             fence = self.lease.token if self.lease else None
             request = Append(
-                self.stream, tuple(news), self.writer, self.seq + 1, self.actor, now, now, key, fence, expected_version
+                self.stream, news, self.writer, self.seq + 1, self.actor, now, now, key, fence, expected_version
             )
             appended = (append or self.store.append)(request)
             self.last_contact = self.clock.ticks()
@@ -78,8 +81,8 @@ class Recorder:
             if appended.duplicate or events[0].version != self.state.version + 1:
                 self._follow(events)
             else:
-                for event, own_data in zip(events, known, strict=True):
-                    self.state.apply(event, self.kinds, own_data)
+                for event, (_, data) in zip(events, made, strict=True):
+                    self.state.apply(event, self.kinds, data)
             return events
 
     def begin(self, *drafts: RecordDraft) -> None:
