@@ -231,6 +231,7 @@ def hand_edits(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys
     reached(governed, "board", "sync", "--adopt")
     governed.done("board", "sync")
     governed.done("unblock", NAME)
+    reached(governed, "note", NAME, "blocked by hand once")
     governed.commit("a packet")
     for branch in ("one", "two"):
         governed.git("switch", "--quiet", "--create", branch, "main")
@@ -267,9 +268,12 @@ def approvals(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys:
         signed.approve(gate, rule=rule, until="2026-03-10T23:59:59Z", reason="elsewhere")
         reached(governed, command, NAME, rule, *lasting)
     assert reached(governed, "trace", NAME)["data"]["packets"][0]["decisions"]
+    governed.replace(".GOV/policy/policy.toml", "[approvals]", "# of other people\n[approvals]")
+    assert reached(governed, "policy", "re-anchor", "--reason", "lost")["ok"]
     reached(governed, "policy", "trust", "--key", str(folder / "people" / VICTOR.partition("@")[0]))
     governed.commit("lifted")
     reached(governed, "log", "checkpoint", "--key", str(folder / "people" / "nobody"))
+    reached(governed, "key", "init", str(folder / "people" / "event"), "--event")
     governed.write(f".GOV/checkpoints/{'0' * 64}.sshsig", "of nothing\n")
     reached(governed, "log", "checkpoint")
     patch.undo()

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -41,8 +42,17 @@ def test_every_requirement_of_the_main_body_has_a_packet(audit: Mapping[str, Any
     assert requirements["uncovered"] == []
 
 
-def test_the_audit_finds_nothing(audit: Mapping[str, Any]) -> None:
-    assert audit["findings"] == []
+def test_the_audit_finds_nothing_but_the_new_root_of_trust(audit: Mapping[str, Any]) -> None:
+    assert [(each["code"], each["severity"]) for each in audit["findings"]] == [("policy_reanchored", "info")]
+
+
+def test_the_new_root_of_trust_was_named_on_main_before_it_came() -> None:
+    """`check --base` asks this of the change; main itself has no base to compare it with."""
+    record = ".GOV/policy/reanchored.toml"
+    line = ["log", "--first-parent", "--diff-merges=first-parent", "--reverse", "--format=%H"]
+    brought = git("-C", str(ROOT), *line, "--diff-filter=A", "HEAD", "--", record).split()[0]
+    policy = tomllib.loads(git("-C", str(ROOT), "show", f"{brought}:{record}"))["reanchor"][0]["policy"]
+    assert f"WORKPACKET_REANCHOR={policy}" in git("-C", str(ROOT), "show", f"{brought}^1:.ci/run")
 
 
 def test_every_packet_of_ours_went_through_every_lane() -> None:

@@ -10,10 +10,13 @@ from architecture.source_tree import ROOT
 from workpacket.documents.policy import PolicyDocument
 from workpacket.lifecycle.gates import BEARING
 from workpacket.lifecycle.policy import (
+    COVERAGE_KEYS,
     EVIDENCE_KEYS,
     KEYS,
+    CoveragePolicy,
     EvidencePolicy,
     LifecyclePolicy,
+    coverage_policy,
     evidence_policy,
     lifecycle_policy,
 )
@@ -34,7 +37,7 @@ def shown_policy() -> str:
 
 
 def test_the_policies_on_the_page_have_no_fault() -> None:
-    assert [examine_bytes(PATH, "policy", text.encode()).findings for text in shown_policies()] == ["[]"] * 3
+    assert [examine_bytes(PATH, "policy", text.encode()).findings for text in shown_policies()] == ["[]"] * 5
 
 
 def test_the_page_shows_every_setting_of_the_lifecycle_with_its_default() -> None:
@@ -51,6 +54,12 @@ def test_the_page_shows_every_setting_of_the_lifecycle_with_its_default() -> Non
     }
 
 
+def test_the_actors_on_the_page_are_understood() -> None:
+    source = Source(PATH, shown_policies()[4])
+    actors = lifecycle_policy(PolicyDocument(source).root, source).actors
+    assert (actors.faults, actors.person("coder-1"), actors.separation) == ((), "ann", ("coder", "operator"))
+
+
 def test_the_page_shows_every_setting_of_proofs_with_its_default() -> None:
     source = Source(PATH, shown_policies()[2])
     root = PolicyDocument(source).root
@@ -58,6 +67,13 @@ def test_the_page_shows_every_setting_of_proofs_with_its_default() -> None:
     assert root is not None
     assert tuple(root.mapping["evidence"].mapping) == EVIDENCE_KEYS
     assert shown == EvidencePolicy(env=("JAVA_HOME",))
+
+
+def test_the_page_shows_every_setting_of_coverage() -> None:
+    root = PolicyDocument(Source(PATH, shown_policies()[3])).root
+    assert root is not None
+    assert tuple(root.mapping["coverage"].mapping) == COVERAGE_KEYS
+    assert coverage_policy(root) == CoveragePolicy("required", ("translations/*.po",))
 
 
 @pytest.mark.parametrize("line", ["timeout_seconds = 0", 'timeout_seconds = "x"', "output_bytes = -1", "env = 3"])

@@ -17,6 +17,7 @@ BLOCK = re.compile(r"^```(sh|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PHRASE = "correct horse"
 ANSWERS = {
     "workpacket key init": [("Enter passphrase", PHRASE), ("same passphrase again", PHRASE)],
+    "--gate verdict": [("type: ", "APPROVE VERDICT WP-1-Greeting-v1"), ("Enter passphrase", PHRASE)],
     "workpacket approve ": [("type: ", "APPROVE REFINEMENT WP-1-Greeting-v1"), ("Enter passphrase", PHRASE)],
 }
 

@@ -40,9 +40,17 @@ _LANES: Final[Mapping[str, tuple[str | None, str]]] = {
 }
 _EVIDENCE: Final[Mapping[str, Json]] = {"criterion": "it boils", "result": "met", "command": "boil", "exit_code": 0}
 _SAYS: Final[Mapping[str, Mapping[str, Json]]] = {
-    "created": {"base": "WP-1-Kettle"},
+    "created": {"base": "WP-1-Kettle", "title": "Boil water", "dependencies": ["WP-1-Tap-v1"], "risk": "LOW"},
     "adopted": {"base": "WP-1-Kettle", "found": [{"kind": "board", "path": "b.md", "line": 3, "says": "ACTIVE"}]},
-    "activated": {"refinement": {"path": "r.md", "sha256": A}, "checklist": [{"item": "spec", "result": "met"}]},
+    "activated": {
+        "refinement": {"path": "r.md", "sha256": A},
+        "checklist": [{"item": "spec", "result": "met"}],
+        "contract": A,
+        "dependencies": [],
+    },
+    "amended": {"previous": A, "contract": B, "reason": "more water", "dependencies": ["WP-1-Tap-v1"]},
+    "reapproved": {"gate": "activation", "event": A, "replaces": [B], "reason": "stolen"},
+    "noted": {"text": "the kettle is red"},
     "prepared": {"assignee": "bob", "branch": "work", "base_commit": COMMIT},
     "claimed": {"holder": "bob", "lease": "lease-1", "expires_at": LATER},
     "lease.renewed": {"holder": "bob", "lease": "lease-1", "expires_at": LATER},

@@ -144,6 +144,9 @@ def test_an_event_too_large_is_not_even_parsed() -> None:
     [
         ({"v": 0}, "/v: `v` must be at least 1, not 0"),
         ({"v": True}, "/v: `v` must be a whole number, not true"),
+        ({"v": 1, "sig": "U1NI"}, "/sig: an event of version 1 has no signature"),
+        ({"sig": ""}, "/sig: `sig` is empty; it needs at least 1 character"),
+        ({"sig": "a b"}, "/sig: `sig` is not a valid SSHSIG signature"),
         ({"extra": 1}, "/extra: `extra` is not a known field"),
         ({"type": "exploded"}, "/type: `type` must be one of created, adopted"),
         ({"clock": 0}, "/clock: `clock` must be at least 1, not 0"),
@@ -232,8 +235,23 @@ def test_an_event_in_another_packets_log_is_refused() -> None:
 
 
 def test_an_event_of_a_newer_version_is_named_as_such() -> None:
-    _, data = rewritten(event(), v=2, novelty="x")
-    assert reading(data) == ("event_version_unknown", "format version 2; known here: up to 1")
+    _, data = rewritten(event(), v=3, novelty="x")
+    assert reading(data) == ("event_version_unknown", "format version 3; known here: up to 2")
+
+
+def test_an_event_of_version_1_is_read_as_it_is_and_keeps_its_bytes() -> None:
+    name, data = rewritten(event(), v=1)
+    found = decode_event(FOLDER, name, data)
+    assert isinstance(found, LogEvent)
+    assert (found.v, found.sig, found.encode(), f"{found.id}.json") == (1, "", data, name)
+
+
+def test_the_signature_is_part_of_the_file_and_not_of_what_is_signed() -> None:
+    name, data = rewritten(event(), sig="U1NIU0lH")
+    found = decode_event(FOLDER, name, data)
+    assert isinstance(found, LogEvent)
+    assert (found.sig, found.encode(), found.signed_bytes()) == ("U1NIU0lH", data, event().encode())
+    assert found.id != event().id
 
 
 def test_older_versions_are_brought_up_to_date_and_keep_their_id() -> None:

@@ -216,11 +216,29 @@ def test_the_same_move_on_two_branches_is_agreement() -> None:
     story = Story()
     story.tell("created", "activated")
     activated = story.events[-1]
+    story.add("blocked", after=(activated,), lane_from="READY_FOR_DEV")
+    story.add("blocked", after=(activated,), lane_from="READY_FOR_DEV", until="the other branch")
+    found = fold(story.read())
+    assert (found.lane, len(found.heads), found.findings) == ("BLOCKED", 2, ())
+    assert (len(found.latest_moves), found.came_from) == (2, "READY_FOR_DEV")
+
+
+def test_the_same_move_contradicts_itself_where_something_was_named_on_the_way() -> None:
+    """A holder, a commit or a verdict on one branch: what comes after it is about another piece of work."""
+    story = Story()
+    story.tell("created", "activated")
+    activated = story.events[-1]
     story.add("claimed", after=(activated,))
     story.add("claimed", after=(activated,), lease="lease-2")
-    found = fold(story.read())
-    assert (found.lane, len(found.heads), found.findings) == ("IN_PROGRESS", 2, ())
-    assert len(found.latest_moves) == 2
+    assert fold(story.read()).forked
+    story = Story()
+    story.tell(*TO_PROGRESS)
+    claimed = story.events[-1]
+    story.add("blocked", after=(claimed,), lane_from="IN_PROGRESS")
+    released = story.add("released", after=(claimed,))
+    again = story.add("claimed", after=(released,))
+    story.add("blocked", after=(again,), lane_from="IN_PROGRESS")
+    assert fold(story.read()).forked
 
 
 def test_two_claims_by_different_holders_contradict_each_other() -> None:
@@ -253,12 +271,29 @@ def test_a_resolution_that_names_the_moves_ends_the_fork() -> None:
     assert fold(story.read()).findings == ()
 
 
-def test_a_resolution_can_say_who_holds_the_packet_and_where_a_blocked_one_came_from() -> None:
+def test_a_resolution_can_say_who_holds_the_packet() -> None:
     story = forked_story()
     moves = sorted(event.id for event in story.events[-2:])
-    story.add("fork.resolved", moves=moves, lane_to="BLOCKED", came_from="IN_REVIEW", holder="cem")
-    found = fold(story.read())
-    assert (found.came_from, found.lease) == ("IN_REVIEW", PacketLease("cem", "", ""))
+    story.add("fork.resolved", moves=moves, lane_to="FAIL", holder="cem")
+    assert fold(story.read()).lease == PacketLease("cem", "", "")
+
+
+def test_where_a_packet_was_blocked_is_what_the_block_says_and_no_settlement() -> None:
+    story = Story()
+    story.tell(*TO_PROGRESS)
+    claimed = story.events[-1]
+    blocked = story.add("blocked", after=(claimed,), lane_from="IN_PROGRESS")
+    released = story.add("released", after=(claimed,))
+    moves = sorted((blocked.id, released.id))
+    story.add("fork.resolved", moves=moves, lane_to="BLOCKED", came_from="VALIDATED")
+    assert fold(story.read()).came_from == "IN_PROGRESS"
+
+
+def test_a_settlement_of_no_block_leads_nowhere_back() -> None:
+    story = forked_story()
+    moves = sorted(event.id for event in story.events[-2:])
+    story.add("fork.resolved", moves=moves, lane_to="BLOCKED", came_from="IN_REVIEW")
+    assert (fold(story.read()).lane, fold(story.read()).came_from) == ("BLOCKED", None)
 
 
 @pytest.mark.parametrize("moves", [[A, B], None])

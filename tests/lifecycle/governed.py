@@ -25,7 +25,6 @@ from workpacket.model.canonical import Json
 from workpacket.model.events import Actor
 from workpacket.model.plan import Moment
 from workpacket.shell import actor
-from workpacket.shell.governing import execution
 
 SPECIFICATION = """# Specification
 
@@ -250,7 +249,9 @@ class Governed:
     def begin_by_commands(self, policy: str = TOKENS_COUNT) -> None:
         self.done("init")
         self.write(".GOV/spec/SPEC_v1.md", SPECIFICATION)
-        self.write(".GOV/policy/policy.toml", self.read(".GOV/policy/policy.toml") + policy)
+        written = self.read(".GOV/policy/policy.toml")
+        kept = written.partition("[coverage]")[0] if "[coverage]" in policy else written
+        self.write(".GOV/policy/policy.toml", kept + policy)
         self.write(".GOV/policy/allowed_signers", shared_key("ssh-ed25519").line("ada@example.org") + "\n")
         self.commit("Governance")
 
@@ -341,6 +342,5 @@ def govern(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capture: pytest.Capt
         config.write("[user]\n\tname = ann\n\temail = ann@example.org\n")
     monkeypatch.chdir(tmp_path)
     governed = Governed(tmp_path, capture)
-    for module in (execution, actor):
-        monkeypatch.setattr(module, "moment", governed.clock)
+    monkeypatch.setattr(actor, "read_clock", governed.clock)
     return governed

@@ -20,7 +20,6 @@ from workpacket.git.index import read_index
 from workpacket.git.repository import find_repository
 from workpacket.model.reason_tables import integrity
 from workpacket.shell import actor
-from workpacket.shell.governing import execution
 
 CASES = Path(__file__).with_name("incomplete_trees.txt")
 DONE = "done"
@@ -56,8 +55,7 @@ def settle(monkeypatch: pytest.MonkeyPatch, home: Path, clock: Clock) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(home))
     for name in ("CI", "WORKPACKET_ACTOR", "WORKPACKET_ACTOR_KIND"):
         monkeypatch.delenv(name, raising=False)
-    for module in (execution, actor):
-        monkeypatch.setattr(module, "moment", clock)
+    monkeypatch.setattr(actor, "read_clock", clock)
 
 
 @pytest.fixture(scope="module")

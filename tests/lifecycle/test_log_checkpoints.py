@@ -14,7 +14,6 @@ from lifecycle.governed import Governed, Quiet, govern
 from shell.agents import make_key_file
 from softkeys import SoftKey, make_key
 from workpacket.approvals.sshsig import CHECKPOINT_NAMESPACE, NAMESPACE, armor
-from workpacket.shell.judging import log_verification
 
 pytestmark = pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="ssh-keygen signs")
 
@@ -106,7 +105,6 @@ def vouched(
     repository, now, key, soft = made
     governed = govern(shutil.copytree(repository, tmp_path / "repository"), monkeypatch, capsys)
     governed.clock.now = now
-    monkeypatch.setattr(log_verification, "moment", governed.clock)
     return Vouched(governed, key, soft)
 
 

@@ -80,8 +80,13 @@ def allow(governed: Governed, table: str) -> None:
 
 def test_the_log_holds_no_output_and_says_at_which_commit_something_was_proved(at_work: Governed) -> None:
     row = row_of(at_work, "echo well done")
-    assert set(row) == {"criterion", "result", "command", "commit", "exit_code", "log_length", "log_sha256"}
+    measured = {"exit_code", "log_length", "log_sha256", "milliseconds"}
+    assert set(row) == {"criterion", "result", "command", "commit", *measured}
     assert row["commit"] == at_work.git("rev-parse", "HEAD").strip()
+
+
+def test_the_log_says_how_long_a_proof_ran(at_work: Governed) -> None:
+    assert row_of(at_work, "sleep 0.3")["milliseconds"] >= 300
 
 
 def test_the_end_of_the_output_is_kept_outside_of_the_history_for_its_owner_alone(at_work: Governed) -> None:
@@ -434,14 +439,16 @@ def test_it_is_stopped_together_with_the_command_that_runs_it(
 
 @pytest.mark.parametrize(
     ("fields", "status"),
-    [({"exit_code": 0}, 0), ({"exit_code": 1}, 1), ({"exit_code": 0, "limit": "time"}, 1), ({}, 0)],
+    [({"exit_code": 0}, 0), ({"exit_code": 1}, 1), ({"exit_code": 0, "limit": "time"}, 1), ({}, 1)],
     ids=str,
 )
 def test_a_submission_that_calls_a_failed_command_met_is_refused_with_the_change(
     at_work: Governed, fields: dict[str, Any], status: int
 ) -> None:
     rows: list[Any] = [{"criterion": "The name is printed.", "result": "met", "command": "x", **fields}]
-    data = {"lane_from": "IN_PROGRESS", "lane_to": "IN_REVIEW", "commit": "a" * 40, "evidence": rows}
+    rows += [{"criterion": "It ends with a line feed.", "result": "met", "command": "x", "exit_code": 0}]
+    commit = at_work.git("rev-parse", "HEAD")
+    data = {"lane_from": "IN_PROGRESS", "lane_to": "IN_REVIEW", "commit": commit, "evidence": rows}
     forge(at_work, NAME, "submitted", data)
     at_work.done("board", "sync")
     at_work.commit("forged")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from lifecycle.governed import SPECIFICATION, forge
-from lifecycle.signed import ALICE, MALLORY, NAME, OTHER, PACKET, REFINEMENT, VICTOR, Signed, codes_of
+from lifecycle.signed import ALICE, GATES, MALLORY, NAME, OTHER, PACKET, REFINEMENT, VICTOR, Signed, codes_of
 from workpacket.model.canonical import Json
 
 pytestmark = pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="ssh-keygen signs")
@@ -33,7 +34,7 @@ def test_signatures_open_activation_and_verdict_and_stand_in_the_events(signed: 
     events = {event.type: event for event in governed.state(NAME).history}
     assert events["verdict.given"].attest == (envelope,)
     assert len(events["activated"].attest) == 1
-    assert codes_of(governed, "--base", "main") == set()
+    assert codes_of(governed, "--base", "main", "--worktree") == set()
     governed.commit("judged")
     governed.git("switch", "--quiet", "main")
     governed.git("merge", "--quiet", "--no-ff", f"wp/{NAME}")
@@ -73,7 +74,8 @@ def test_a_signed_waiver_lifts_what_it_names_until_its_last_day(signed: Signed) 
     signed.wait(days=-8)
     governed.done("claim", NAME)
     # The claim has changed the packet; what was waived was said of the text before.
-    assert codes_of(governed, "--base", "main") & {"subject_mismatch", "threshold_unmet", "move_without_gate"} == set()
+    said = codes_of(governed, "--base", "main", "--worktree")
+    assert said & {"subject_mismatch", "threshold_unmet", "move_without_gate"} == set()
 
 
 def test_a_signed_waiver_lets_a_verdict_pass_an_unfinished_run_and_no_other(signed: Signed) -> None:
@@ -93,7 +95,7 @@ def test_a_signed_waiver_lets_a_verdict_pass_an_unfinished_run_and_no_other(sign
     governed.done("run", "stop", two)
     governed.done(*judged)
     assert [run.run for run in governed.state(NAME).open_runs] == [target]
-    assert codes_of(governed, "--base", "main") == set()
+    assert codes_of(governed, "--base", "main", "--worktree") == set()
 
 
 def forged(signed: Signed) -> None:
@@ -185,20 +187,20 @@ def activated(signed: Signed) -> Path:
     signed.governed.done("activate", NAME)
     signed.governed.replace(PACKET, "RISK_TIER: TODO", "RISK_TIER: LOW")
     signed.governed.replace(PACKET, "TERMS: TODO", "TERMS: x")
-    assert codes_of(signed.governed, "--base", "main") == set()
+    assert codes_of(signed.governed, "--base", "main", "--worktree") == set()
     return signed.governed.root / f".GOV/attestations/{envelope}.dsse.json"
 
 
 def test_an_envelope_that_was_removed_is_missed(signed: Signed) -> None:
     activated(signed).unlink()
     assert {"approval_missing"} <= codes_of(signed.governed)
-    assert {"approval_missing"} <= codes_of(signed.governed, "--base", "main")
+    assert {"approval_missing"} <= codes_of(signed.governed, "--base", "main", "--worktree")
 
 
 def test_an_envelope_that_was_edited_is_seen(signed: Signed) -> None:
     path = activated(signed)
     path.write_bytes(path.read_bytes().replace(b'"payload":"e', b'"payload":"f'))
-    assert "envelope_renamed" in codes_of(signed.governed, "--base", "main")
+    assert "envelope_renamed" in codes_of(signed.governed, "--base", "main", "--worktree")
 
 
 def test_an_event_that_rests_on_an_envelope_of_another_gate_is_seen(signed: Signed) -> None:
@@ -208,7 +210,7 @@ def test_an_event_that_rests_on_an_envelope_of_another_gate_is_seen(signed: Sign
     report: Json = {"path": "report.md", "sha256": "a" * 64}
     lanes: dict[str, Json] = {"lane_from": "IN_REVIEW", "lane_to": "MERGE_PENDING"}
     forge(governed, NAME, "verdict.given", {**lanes, "verdict": "PASS", "report": report}, activation)
-    assert "approval_missing" in codes_of(governed, "--base", "main")
+    assert "approval_missing" in codes_of(governed, "--base", "main", "--worktree")
     assert "approval_missing" in codes_of(governed)
 
 
@@ -227,4 +229,44 @@ def test_a_replayed_activation_is_seen(signed: Signed) -> None:
     activated(signed)
     event = next(event for event in governed.state(NAME).history if event.type == "activated")
     forge(governed, NAME, "activated", event.data, event.attest)
-    assert "nonce_used" in codes_of(governed, "--base", "main")
+    assert "nonce_used" in codes_of(governed, "--base", "main", "--worktree")
+
+
+def contradicting_verdicts(signed: Signed) -> None:
+    """A signed PASS and a signed FAIL on two branches that were merged."""
+    governed = signed.governed
+    configured = f"{sys.executable} -m workpacket merge-driver %O %A %B %P %L"
+    governed.git("config", "merge.workpacket.driver", configured)
+    reviewed(signed)
+    for verdict in ("PASS", "FAIL"):
+        governed.git("switch", "--quiet", "--create", verdict, f"wp/{NAME}")
+        signed.approve("verdict", VICTOR, verdict=verdict)
+        governed.done("verdict", NAME, verdict, "--report", "report.md", "--as", "victor")
+        governed.commit(verdict)
+    governed.git("merge", "--quiet", "-X", "ours", "--message", "both", "PASS")
+    assert governed.state(NAME).forked
+
+
+def test_no_settlement_drops_a_signed_verdict_where_the_policy_has_no_gate_for_that(signed: Signed) -> None:
+    contradicting_verdicts(signed)
+    governed = signed.governed
+    assert governed.refused("resolve", NAME, "--lane", "FAIL", "--reason", "x") == ["approval_missing"]
+    moves: list[Json] = [*sorted(move.id for move in governed.state(NAME).latest_moves)]
+    forge(governed, NAME, "fork.resolved", {"lane_from": "FORKED", "lane_to": "FAIL", "moves": moves, "reason": "x"})
+    assert "move_without_gate" in codes_of(governed, "--base", "main", "--worktree")
+
+
+def test_a_signature_at_the_gate_resolve_settles_a_fork_in_its_lane_and_no_other(
+    signed: Signed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(GATES, "resolve", "approver")
+    contradicting_verdicts(signed)
+    governed = signed.governed
+    settle = ("resolve", NAME, "--reason", "the report was of another commit", "--lane")
+    assert governed.refused(*settle, "FAIL") == ["approval_missing"]
+    envelope = signed.approve("resolve", ALICE, lane="FAIL")
+    assert "scope_moved" in governed.refused(*settle, "MERGE_PENDING")
+    governed.done(*settle, "FAIL")
+    (settled,) = [event for event in governed.state(NAME).history if event.type == "fork.resolved"]
+    assert (settled.attest, governed.state(NAME).lane) == ((envelope,), "FAIL")
+    assert codes_of(governed, "--base", "main", "--worktree") == set()

@@ -15,6 +15,7 @@ from trust.move_model import FORKED, History, Move, objections
 from workpacket.ledger.fold import fold
 from workpacket.ledger.log import EventWriter, NewLogEvent, next_event, read_log
 from workpacket.lifecycle.event_checks import Around, judge_change
+from workpacket.lifecycle.submission_checks import SubmittedWork
 from workpacket.model.canonical import Json
 from workpacket.model.events import Actor, LogEvent
 
@@ -123,7 +124,7 @@ def product_objections(moves: tuple[Move, ...], base: frozenset[int]) -> list[st
         )
     log = read_log(PACKET, {f"{event.id}.json": event.encode() for event in events})
     known = frozenset(events[at].id for at in base)
-    around = Around({}, frozenset(), lambda _: True)
+    around = Around({}, (), lambda _: True, lambda _: SubmittedWork(("It works.",), (), ()))
     judged = judge_change(log, known, lambda _: DIGEST, lambda: around, governed=True, reports=())
     said = [f"{one.code} {one.message}" for one in judged]
     return said + [f"{one.code} {one.message}" for one in fold(log).findings if one.severity == "error"]
@@ -154,6 +155,18 @@ def _data(move: Move, events: list[LogEvent]) -> dict[str, Json]:
     return {**lanes, **found, **({"came_from": move.came_from} if move.came_from else {})}
 
 
+def differences(every: int = 1, beginning: int = 0) -> Iterator[tuple[str, tuple[Move, ...], frozenset[int]]]:
+    """For each Nth history what differs, and the history; '' where product and model answer alike."""
+    for moves, base in itertools.islice(histories(), beginning, None, every):
+        model, product = objections(moves, base), product_objections(moves, base)
+        if bool(model) == bool(product):
+            yield "", moves, base
+        elif model:
+            yield f"the product accepts: {model[0].partition(': ')[2]}", moves, base
+        else:
+            yield f"the product refuses: {product[0][:60]}", moves, base
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--every", type=int, default=1)
@@ -161,16 +174,10 @@ def main() -> int:
     parser.add_argument("--show", type=int, default=3, help="so many differences of each kind")
     options = parser.parse_args()
     asked, kinds = 0, Counter[str]()
-    for moves, base in itertools.islice(histories(), options.beginning, None, options.every):
+    for kind, moves, base in differences(options.every, options.beginning):
         asked += 1
-        model, product = objections(moves, base), product_objections(moves, base)
-        if bool(model) == bool(product):
+        if not kind:
             continue
-        kind = (
-            f"the product accepts: {model[0].partition(': ')[2]}"
-            if model
-            else f"the product refuses: {product[0][:60]}"
-        )
         kinds[kind] += 1
         if kinds[kind] <= options.show:
             print(kind, *(f"  {at}{' (base)' if at in base else ''} {move}" for at, move in enumerate(moves)), sep="\n")

@@ -15,11 +15,11 @@ from git.scratch import make_repository
 from lifecycle.governed import Clock, Quiet
 from lifecycle.signed import ALICE, MALLORY, NAME, OTHER, VICTOR, Signed
 from workpacket.shell import actor
-from workpacket.shell.governing import execution
 
 PEOPLE: Final = {"alice": ALICE, "victor": VICTOR, "mallory": MALLORY}
 # The gate of a repository that does not sign waivers, as in the tutorial, and one that signs all it can.
 GATES: Final = {"activation": "approver", "verdict": "validator", "waiver": "approver", "policy": "operator"}
+COVERAGE: Final = '\n[coverage]\nmode = "required"\n'
 NO_WAIVER: Final = {gate: role for gate, role in GATES.items() if gate != "waiver"}
 STAGES: Final = ("anchored", "activated", "claimed", "submitted", "judged", "landed")
 BEFORE_THE_TOOL: Final = {
@@ -74,7 +74,7 @@ class Stages:
     def _anchored(self, signed: Signed) -> None:
         for path, text in BEFORE_THE_TOOL.items():
             signed.governed.write(path, text)
-        signed.begin(gates=self._gates)
+        signed.begin(gates=self._gates, more=COVERAGE)
 
     def _activated(self, signed: Signed) -> None:
         governed = signed.governed
@@ -121,7 +121,6 @@ def opened(stage: Stage, patch: pytest.MonkeyPatch) -> Signed:
     patch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
     patch.setenv("XDG_CONFIG_HOME", str(stage.folder / "settings"))
     governed = Quiet(root, None, Clock(stage.now, stage.looks))
-    for module in (execution, actor):
-        patch.setattr(module, "moment", governed.clock)
+    patch.setattr(actor, "read_clock", governed.clock)
     patch.chdir(root)
     return Signed(governed, stage.folder / "home")

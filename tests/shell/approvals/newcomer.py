@@ -70,14 +70,17 @@ class Newcomer:
 
     def _type(self, line: str) -> str:
         self.typed.append(line)
+        environment = self.environment
         if "workpacket verdict" in line:
             self.write("report.md", "Good.\n")
+            environment = environment | {"WORKPACKET_ACTOR": "eve"}  # it says that another person types it
         answers = []
         if "key init" in line:
             answers = [("Enter passphrase", PHRASE), ("same passphrase again", PHRASE)]
         if "workpacket approve" in line:
-            answers = [("type: ", f"APPROVE REFINEMENT {NAME}"), ("Enter passphrase", PHRASE)]
-        status, screen = at_terminal(["sh", "-eu", "-c", line], self.root, answers, self.environment)
+            what = "VERDICT" if "--gate verdict" in line else "REFINEMENT"
+            answers = [("type: ", f"APPROVE {what} {NAME}"), ("Enter passphrase", PHRASE)]
+        status, screen = at_terminal(["sh", "-eu", "-c", line], self.root, answers, environment)
         assert status in (0, 3), f"{line}\n{screen}"
         return screen
 

@@ -34,8 +34,8 @@ class Meddler:
         self.later = timedelta()
         self._random = random.Random(seed)
         monkeypatch.setattr(cache, "RACY_NS", self._random.choice((AT_REST, RESTLESS)))
-        genuine = clock.moment
-        monkeypatch.setattr(clock, "moment", lambda: _moved(genuine(), self.later))
+        genuine = clock.read_clock
+        monkeypatch.setattr(clock, "read_clock", lambda: _moved(genuine(), self.later))
 
     def begin(self, *, settled: bool) -> None:
         self.story.write(_POLICY, SEPARATED)

@@ -27,6 +27,7 @@ from datetime import timedelta
 from functools import lru_cache
 from typing import Literal, get_args
 
+from workpacket.approvals.actors import Actors, read_actors
 from workpacket.approvals.allowed_signers import Signers, read_allowed_signers, read_revoked_keys
 from workpacket.approvals.facts import PolicyFiles
 from workpacket.approvals.fields import Fields
@@ -34,13 +35,13 @@ from workpacket.approvals.statement import LONGEST_VALIDITY, NAME, PRINCIPAL, RE
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.layout import POLICY_PATH, REVOKED_PATH, SIGNERS_PATH
 from workpacket.problem import Location, Problem
-from workpacket.value import Value
+from workpacket.value import Value, replace
 
 Hardware = Literal["none", "touch", "pin"]
 HARDWARE: tuple[Hardware, ...] = get_args(Hardware)
 
 # The parties to a packet from whom an approver can be required to differ.
-PARTIES = ("author", "coder")
+PARTIES = ("author", "coder", "operator")
 
 # A gate that accepts a name and a date as a signature must say so in these words.
 LEGACY_WORDS = "accepted although anyone can type them"
@@ -69,13 +70,14 @@ class Policy(Value):
     repository: str
     roles: Mapping[str, frozenset[str]]
     gates: Mapping[str, GatePolicy]
+    actors: Actors = Actors()
 
     def holds(self, principal: str, role: str) -> bool:
         return principal in self.roles.get(role, frozenset())
 
 
 def policy_from_toml(data: bytes, path: str = "policy.toml") -> Policy | tuple[Problem, ...]:
-    """The `[approvals]` table of a policy file; its other tables belong to others."""
+    """The tables `[approvals]`, `[actors]` and `[verdict]` of a policy file; its other tables belong to others."""
     from workpacket.text.toml_strict import plain_toml
 
     try:
@@ -91,7 +93,12 @@ def policy_from_toml(data: bytes, path: str = "policy.toml") -> Policy | tuple[P
                 Location(path),
             ),
         )
-    return read_policy(document["approvals"], path)
+    policy = read_policy(document["approvals"], path)
+    actors = read_actors(document.get("actors"), document.get("verdict"))
+    faults = tuple(Problem("policy_malformed", fault, Location(path)) for fault in actors.faults)
+    if isinstance(policy, Policy) and not faults:
+        return replace(policy, actors=actors)
+    return (*(policy if isinstance(policy, tuple) else ()), *faults)
 
 
 def read_policy(table: object, path: str = "policy.toml") -> Policy | tuple[Problem, ...]:

@@ -19,6 +19,7 @@ from workpacket.value import Value
 
 NAMESPACE = "workpacket-approval@v1"
 CHECKPOINT_NAMESPACE = "workpacket-checkpoint@v1"
+EVENT_NAMESPACE = "workpacket-event@v1"
 
 _MAGIC = b"SSHSIG"
 _VERSION = 1

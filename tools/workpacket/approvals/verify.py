@@ -79,6 +79,8 @@ def _not_authentic(opened: Opened, broken: Problem | None, trusted: Trusted) -> 
         yield broken
     if key.blob in trusted.revoked:
         yield Problem("key_revoked", f"the key {key.fingerprint} is revoked")
+    if key.fingerprint in trusted.policy.actors.names_by_key:
+        yield Problem("event_key_at_gate", f"the key {key.fingerprint} signs events, so it opens no gate")
     if opened.signer is None:
         yield Problem("signer_unknown", f"no line of allowed_signers at the base holds the key {key.fingerprint}")
         return
@@ -135,7 +137,7 @@ def _not_current(opened: Opened, facts: GateFacts, gate: GatePolicy, trusted: Tr
 
 
 def _out_of_time(statement: Statement, facts: GateFacts, gate: GatePolicy) -> Iterator[Problem]:
-    at = facts.judged_at
+    at = facts.first_landed or facts.judged_at
     if statement.issued_at > at + CLOCK_SKEW:
         yield Problem("issued_in_future", f"it says it was issued at {write_instant(statement.issued_at)}")
     if statement.expires_at <= at:
@@ -156,6 +158,8 @@ def _moved(statement: Statement, facts: GateFacts, trusted: Trusted) -> Iterator
         yield Problem("approved_spec_moved", "the specification, or the place in it, is not the one that was read")
     if statement.policy != trusted.digest:
         yield Problem("policy_moved", "policy.toml at the base is another than the one the approval was given under")
+    elif statement.base in facts.other_policies:
+        yield Problem("policy_moved", "the files of the policy have changed on the base since the approval was given")
     if statement.scope != tuple(sorted(facts.scope)):
         yield Problem("scope_moved", "the paths in scope are others than those that were approved")
     if statement.base not in facts.base_history:

@@ -10,6 +10,7 @@ from workpacket.approvals.decide import Verdict
 from workpacket.approvals.encodings import write_instant
 from workpacket.approvals.statement import Statement
 from workpacket.cli.approve import BASE_OPTION
+from workpacket.cli.check import WORKTREE_OPTION
 from workpacket.cli.checking import render, style_of
 from workpacket.cli.options import Arguments, Command, chosen
 from workpacket.git.repository import find_repository
@@ -28,6 +29,7 @@ from workpacket.shell.approvals.check import append_only, check_approvals
 from workpacket.shell.approvals.facts import Approvals, open_approvals, remember_base, require_id
 from workpacket.shell.cache import NO_CACHE
 from workpacket.shell.held import judged_in_part
+from workpacket.shell.judging.merged_tree import judge_merged
 
 _SHORT = 12
 
@@ -37,6 +39,9 @@ def verify_approvals(arguments: Arguments) -> int:
     with open_approvals(find_repository(Path.cwd()), arguments.value("base") or None, moment()) as approvals:
         wanted = [require_id(word) for word in arguments.words[1:]]
         findings = [*check_approvals(approvals, NO_CACHE), *append_only(approvals)]
+        if arguments.value("base"):
+            commit, worktree = approvals.base.commit, arguments.flag("worktree")
+            findings += judge_merged(approvals.repository, commit, worktree=worktree)
         if wanted:
             findings = [each for each in findings if _is_about(approvals, each, wanted)]
         findings = judged_in_part(str(approvals.repository.root), findings)
@@ -58,7 +63,7 @@ def verify_approvals(arguments: Arguments) -> int:
     if findings:
         sys.stdout.write(render(arguments, outcome, status, catalogue(), style_of(arguments)))
         sys.stdout.write("Next: workpacket explain CODE says what to do about each\n")
-    else:
+    if all(finding.severity == "info" for finding in findings):
         count = counted(len(approvals.own_envelopes), "envelope")
         sys.stdout.write(f"{count} verified {against}; nothing rests on a missing approval\n")
     if not data["policy_anchored"]:
@@ -160,7 +165,7 @@ COMMAND = Command(
 `list` shows every decision, and for each gate whether it would open now or what is missing. `verify` is for CI: every
 envelope is sound, everything that rests on an approval has one under the policy of the base, and nothing that the base
 holds of log and attestations was changed or deleted. Reading needs no ssh-keygen.""",
-    options=(BASE_OPTION,),
+    options=(BASE_OPTION, WORKTREE_OPTION),
     examples=(
         "workpacket approvals list",
         "workpacket approvals list WP-1-Parser-v1 --json",

@@ -27,7 +27,7 @@ from workpacket.cli.read_only import NOBODY
 from workpacket.errors import WorkpacketError
 from workpacket.git.repository import find_repository
 from workpacket.lifecycle.activation import unmet_besides_signature
-from workpacket.lifecycle.gates import ACTIVATION_GATE, OPTIONAL, TERMS
+from workpacket.lifecycle.gates import ACTIVATION_GATE, OPTIONAL, TERMS, VERDICT_GATE, terms_in
 from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.model.event_types import VERDICTS
@@ -144,7 +144,7 @@ def _wish(arguments: Arguments, key: OwnKey) -> Wish:
 def _terms(arguments: Arguments, gate: str) -> dict[str, str]:
     """All terms of the gate, and no others."""
     wanted = TERMS.get(gate, {})
-    for name in ("verdict", "rule", "until", "reason", "target"):
+    for name in ("verdict", "lane", "rule", "until", "reason", "target"):
         if name in OPTIONAL and name in wanted:
             continue
         if bool(arguments.value(name)) != (name in wanted):
@@ -250,7 +250,7 @@ def _finish(arguments: Arguments, approvals: Approvals, draft: StatementDraft, b
     written = write_decision(approvals, draft, blob)
     remember_base(approvals)
     said = draft.statement
-    following = _next(written, said.decision, said.packet, said.gate)
+    following = _next(said, written)
     data = _decided(said, written, following)
     done = {"approve": "approved", "reject": "rejected", "revoke": "revoked an approval of"}[said.decision]
     text = f"{said.approver} {done} {said.packet} at the gate {said.gate}: {written.envelope}\n"
@@ -282,13 +282,23 @@ def _decided(said: Statement, written: Written, following: str) -> dict[str, Jso
     }
 
 
-def _next(written: Written, decision: str, packet: str, gate: str) -> str:
+def _next(said: Statement, written: Written) -> str:
     commit = f"commit {' and '.join(written.changed)} together"
-    if decision != "approve":
+    if said.decision != "approve":
         return commit
     if written.verdict.met:
-        return f"{commit}, then: workpacket activate {packet}" if gate == ACTIVATION_GATE else commit
-    return f"{commit}; the gate {gate} still waits: workpacket approvals list {packet}"
+        return ", then: ".join(filter(None, (commit, _now_open(said))))
+    return f"{commit}; the gate {said.gate} still waits: workpacket approvals list {said.packet}"
+
+
+def _now_open(said: Statement) -> str:
+    """The command for which the gate is open now, where one command alone asks for it."""
+    if said.gate == ACTIVATION_GATE:
+        return f"workpacket activate {said.packet}"
+    if said.gate == VERDICT_GATE:
+        (choice,) = (line.partition(": ")[2] for line in terms_in(said.gate, said.scope))
+        return f"workpacket verdict {said.packet} {choice} --report FILE"
+    return ""
 
 
 def _tell(arguments: Arguments, data: dict[str, Json], text: str) -> int:
@@ -325,6 +335,7 @@ made.""",
         KEY_OPTION,
         Option("role", "the role to speak in, where the gate asks for one of several", value="ROLE"),
         Option("verdict", "at the gate verdict: which one", choices=VERDICTS),
+        Option("lane", "at the gate resolve: in which lane the fork is settled", value="LANE"),
         Option("rule", "at the gates waiver and override: the code of the rule", value="CODE"),
         Option("until", "and when that ends: 2026-01-31T12:00:00Z", value="INSTANT"),
         Option("reason", "and why, in the words that the event will hold", value="TEXT"),

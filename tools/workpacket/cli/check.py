@@ -91,6 +91,8 @@ def chosen_files(arguments: Arguments, workspace: Workspace) -> list[Found]:
     return [chosen[path] for path in sorted(chosen)]
 
 
+WORKTREE_OPTION = Option("worktree", "with --base: judge files below .GOV as they lie here, which CI does not do")
+
 COMMAND = Command(
     "check",
     run,
@@ -114,6 +116,7 @@ ignores are read from it, and nothing that it holds of log and attestations may 
         Option("statistics", "how often each code was found, instead of where"),
         Option("watch", "check again whenever a file changes, until interrupted"),
         Option("base", "judge also the change since this revision, by its policy and settings", value="REV"),
+        WORKTREE_OPTION,
         Option("kind", "the kind of the files named: a name of a schema", value="KIND"),
         Option("no-cache", "neither use nor fill the cache"),
     ),

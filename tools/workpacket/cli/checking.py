@@ -58,7 +58,7 @@ def check_and_render(arguments: Arguments, workspace: Workspace, files: Files, c
     checked.findings += _left_between_files(workspace)
     base = arguments.value("base")
     if base:
-        checked.findings += _of_the_change(base)
+        checked.findings += _of_the_change(base, worktree=arguments.flag("worktree"))
         if arguments.words:  # of the whole repository this was looked at with everything else
             checked.findings += grade(_left_behind(workspace, kinds, cache), reasons, settings)[0]
     told = approval_findings(arguments, workspace, cache, claimed=checked.by_people)
@@ -215,17 +215,20 @@ def _settings(arguments: Arguments, workspace: Workspace) -> CheckSettings:
 
 
 def _settings_at(base: str) -> CheckSettings:
+    from workpacket.git.revisions import commit_of
+    from workpacket.shell.base import readable_commit
     from workpacket.shell.configuration import read_settings_at
     from workpacket.shell.governing.execution import here
 
-    return read_settings_at(here(), base)
+    repository = here()
+    return read_settings_at(repository, readable_commit(repository, commit_of(repository, base)))
 
 
-def _of_the_change(base: str) -> list[Problem]:
+def _of_the_change(base: str, *, worktree: bool) -> list[Problem]:
     from workpacket.shell.governing.execution import here
     from workpacket.shell.judging.change import judge
 
-    return judge(here(), base)
+    return judge(here(), base, worktree=worktree)
 
 
 def _left_behind(workspace: Workspace, kinds: Mapping[str, str], cache: Cache) -> list[Problem]:

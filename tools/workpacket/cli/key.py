@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import os
 import sys
 from pathlib import Path
 
+from workpacket.approvals.actors import ACTOR_NAME
 from workpacket.approvals.encodings import write_instant
 from workpacket.approvals.policy import Trusted
 from workpacket.approvals.statement import PRINCIPAL
@@ -13,6 +16,7 @@ from workpacket.cli.options import Arguments, Command, Option, chosen, usage
 from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository, find_repository
 from workpacket.git.run import run_git
+from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.problem import Problem
@@ -22,18 +26,23 @@ from workpacket.report.json_report import render_envelope
 from workpacket.shell.actor import moment
 from workpacket.shell.approvals.decisions import trusted_or_error
 from workpacket.shell.approvals.facts import open_approvals
+from workpacket.shell.event_keys import make_event_key
 from workpacket.shell.keys import default_path, examine, make_key, private_keys, signers_line
+
+_BARE = lazy_pattern(r"[A-Za-z0-9_-]+")
 
 
 def init(arguments: Arguments) -> int:
     """A new key, and the line that a change of the policy has to add for it."""
     if len(arguments.words) > 2:
         raise usage(arguments.command, "unexpected_argument", "name at most one file")
+    if arguments.flag("event") or arguments.value("agent"):
+        return _init_event(arguments)
     if not sys.stdin.isatty():
         raise WorkpacketError(
             "approval_needs_terminal", "ssh-keygen asks for a passphrase, and there is no terminal to ask in"
         )
-    principal = arguments.value("principal") or _email()
+    principal = arguments.value("principal") or _of_git("user.email")
     if not PRINCIPAL.fullmatch(principal):
         raise usage(arguments.command, "invalid_value", f"{principal!r} is no literal principal; give --principal NAME")
     path = Path(arguments.words[1]).absolute() if len(arguments.words) == 2 else default_path()
@@ -46,6 +55,33 @@ def init(arguments: Arguments) -> int:
         f"next: workpacket policy trust{place}, which adds this line to .GOV/policy/allowed_signers\n"
     )
     return _tell(arguments, data, text)
+
+
+def _init_event(arguments: Arguments) -> int:
+    """A new event key, and what a change of the policy has to add for it."""
+    agent = arguments.value("agent")
+    if agent and (arguments.flag("event") or arguments.value("as")):
+        raise usage(arguments.command, "invalid_value", "give --event for a person, or --agent NAME, not both")
+    name = agent or arguments.value("as") or os.environ.get("WORKPACKET_ACTOR", "") or _of_git("user.name")
+    if not ACTOR_NAME.fullmatch(name):
+        raise usage(arguments.command, "invalid_value", f"{name!r} is not a name on one line; give --as NAME")
+    path = Path(arguments.words[1]).absolute() if len(arguments.words) == 2 else None
+    key = make_event_key(name, "agent" if agent else "event", path)
+    lines = _actor_lines(name, key.public.fingerprint, agent=bool(agent))
+    data: dict[str, Json] = {"path": key.path, "fingerprint": key.public.fingerprint, "actor": name, "lines": lines}
+    text = (
+        f"made {escape(key.path)} ({key.public.fingerprint}), without a passphrase: it signs events and opens no gate\n"
+        + "".join(f"{escape(str(line))}\n" for line in lines)
+        + "next: workpacket policy trust, which adds these lines to .GOV/policy/policy.toml\n"
+    )
+    return _tell(arguments, data, text)
+
+
+def _actor_lines(name: str, fingerprint: str, *, agent: bool) -> list[Json]:
+    """The table of the actor, for policy.toml."""
+    quoted = name if _BARE.fullmatch(name) else json.dumps(name, ensure_ascii=False)
+    kind = ['kind = "agent"', 'operator = "NAME OF A PERSON"'] if agent else ['kind = "person"']
+    return [f"[actors.{quoted}]", *kind, f'keys = ["{fingerprint}"]']
 
 
 def doctor(arguments: Arguments) -> int:
@@ -127,8 +163,8 @@ def _repository() -> Repository:
     return find_repository(Path.cwd())
 
 
-def _email() -> str:
-    return run_git(Path.cwd(), "config", "--get", "user.email", check=False).text.strip()
+def _of_git(setting: str) -> str:
+    return run_git(Path.cwd(), "config", "--get", setting, check=False).text.strip()
 
 
 def _tell(arguments: Arguments, data: dict[str, Json], text: str) -> int:
@@ -149,14 +185,21 @@ COMMAND = Command(
     run,
     arguments="init [PATH]|doctor|list",
     description="""
-`init` makes a key for approvals only, with a passphrase, that is never added to an agent. `doctor` tries to sign as a
+`init` makes a key for approvals only, with a passphrase, that is never added to an agent. `init --event` and `init
+--agent NAME` make a key that signs events and opens no gate: it has no passphrase, and commands use it by themselves.
+`doctor` tries to sign as a
 rogue program would and says whether one could approve. `list` shows whom the policy of the base trusts.""",
     options=(
+        Option("event", "init: a key without a passphrase, with which you sign events"),
+        Option("agent", "init: the same for an agent of this name", value="NAME"),
+        Option("as", "init --event: whose key; else WORKPACKET_ACTOR, else git's user.name", value="NAME"),
         Option("principal", "init: the name in allowed_signers; git's user.email unless told", value="NAME"),
         BASE_OPTION,
     ),
     examples=(
         "workpacket key init",
+        "workpacket key init --event",
+        "workpacket key init --agent coder-1",
         "workpacket key init ~/.ssh/approvals --principal ann@example.org",
         "workpacket key doctor",
         "workpacket key list --json",

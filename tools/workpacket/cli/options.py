@@ -173,6 +173,9 @@ def _take(given: Arguments, option: Option, value: str | None, waiting: list[str
         value = waiting.pop()
     if option.choices and value not in option.choices:
         raise usage(given.command, "invalid_value", f"--{option.name} takes {', '.join(option.choices)}; not {value!r}")
+    if option.value == "REV" and not value:
+        # A variable that is not set would otherwise judge no change at all, and pass.
+        raise usage(given.command, "invalid_value", f"--{option.name} names no revision")
     if not option.many and given.flag(option.name):
         raise usage(given.command, "conflicting_options", f"--{option.name} was given twice")
     given.add(option, value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -20,6 +21,7 @@ from workpacket.lifecycle.next_steps import Ready, ready
 from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.model.event_types import FORKED
+from workpacket.model.layout import REANCHORED_PATH
 from workpacket.model.wording import counted
 from workpacket.report.board import Card, Column, columns, render_board, render_page
 from workpacket.report.escape import escape
@@ -75,7 +77,8 @@ def cards_of(
         state = fold(log_at(arguments, repository, facts.packets[name].log, at)) if at else now
         if state.lane:
             last = max((event.at for event in state.history), default="")
-            yield Card(name, state.lane, _note(state), runs=runs.get(name, ())), last
+            lane = state.lane if at else facts.packets[name].lane
+            yield Card(name, lane, _note(state), runs=runs.get(name, ())), last
 
 
 def _note(state: PacketState) -> str:
@@ -160,12 +163,14 @@ def _show_status(arguments: Arguments) -> Output:
     runs = runs_of({name: packet.state for name, packet in facts.packets.items()})
     steady, also = cache_dependencies(runs)
     lasts = steady and not held
+    roots = _new_roots(str(repository.root))
     if arguments.flag("json"):
         lanes: dict[str, Json] = dict(counts)
         listed: list[Json] = [*edits]
         names: list[Json] = [row.id for row in rows]
         holding: dict[str, Json] = dict(held)
         data: dict[str, Json] = {"lanes": lanes, "held": holding, "hand_edits": listed, "ready": names}
+        data["reanchored"] = [*roots]
         data["runs"] = {name: [run.as_json() for run in its] for name, its in runs.items()}
         return output(repository, render_envelope("status", exits.OK, [], data), lasts=lasts, also=also)
     known = facts.policy.lanes.tokens
@@ -174,8 +179,18 @@ def _show_status(arguments: Arguments) -> Output:
     lines += [f"held: {name} by {escape(holder)}" for name, holder in held.items()]
     lines += [f"run: {escape(run.sentence)}" for its in runs.values() for run in its]
     lines += [f"hand edit: {escape(edit)}" for edit in edits]
+    lines += [f"note: {escape(sentence)}" for sentence in roots]
     lines.append(f"next: {_next(facts, counts, bool(edits), [row.command for row in rows])}")
     return output(repository, "\n".join(lines) + "\n", lasts=lasts, also=also)
+
+
+def _new_roots(root: str) -> list[str]:
+    """Most repositories have none, and are not asked to import what reads the record."""
+    if not os.path.lexists(os.path.join(root, REANCHORED_PATH)):
+        return []
+    from workpacket.shell.approvals.new_root import roots_here
+
+    return roots_here(root)
 
 
 def _held(facts: Facts) -> dict[str, str]:

@@ -3,69 +3,124 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from pathlib import Path
 
-from workpacket.approvals.policy import Trusted
+from workpacket.approvals.facts import PolicyFiles
+from workpacket.approvals.policy import Trusted, read_policy_files
+from workpacket.approvals.reanchor import NewRoot, is_reason
 from workpacket.approvals.statement import PRINCIPAL
 from workpacket.cli.options import Arguments, Command, Option, chosen, usage
-from workpacket.cli.packet_command import conclude
+from workpacket.cli.packet_command import actor_of, conclude
 from workpacket.cli.read_only import open_for_reading, show_json
 from workpacket.errors import WorkpacketError
 from workpacket.git.run import run_git
 from workpacket.lifecycle.gates import ANCHORING, added_gates
-from workpacket.lifecycle.init import plan_trust
-from workpacket.lifecycle.policy import EVIDENCE_KEYS, KEYS, AddedGate, ChecklistItem, LifecyclePolicy
+from workpacket.lifecycle.policy import COVERAGE_KEYS, EVIDENCE_KEYS, KEYS, AddedGate, ChecklistItem, LifecyclePolicy
 from workpacket.lifecycle.transitions import ADVANCED
+from workpacket.lifecycle.trust import OwnActor, Trusting, plan_reanchor, plan_trust
 from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.model.lanes import AddedLane, LaneTable
-from workpacket.model.layout import POLICY_PATH, SIGNERS_PATH
+from workpacket.model.layout import POLICY_PATH, REANCHORED_PATH, REVOKED_PATH, SIGNERS_PATH
 from workpacket.report.escape import escape
 from workpacket.shell.actor import moment
 from workpacket.shell.approvals.envelopes import read_file
 from workpacket.shell.approvals.facts import open_approvals
-from workpacket.shell.base import BasePolicy, read_base_policy
+from workpacket.shell.base import BasePolicy, policy_digest, read_base_policy
 from workpacket.shell.checking.examining import examine_file, load_findings
+from workpacket.shell.event_keys import keys_folder
 from workpacket.shell.governing.execution import Carried, here
 from workpacket.shell.keys import find_key, signers_line
 from workpacket.shell.transactions.transaction import writing
 from workpacket.text.source import Source
 
+_KEY_COMMENT = re.compile(r"workpacket (?P<kind>event|agent) key of (?P<name>.+)")
 _NO_NAME = re.compile(r"[^A-Za-z0-9._/-]+|^[^A-Za-z0-9]+")
 
 
 def trust(arguments: Arguments) -> int:
     repository, now = here(), moment()
     key = find_key(arguments.value("key"))
-    principal = arguments.value("principal") or _email()
+    principal = (
+        arguments.value("principal") or run_git(Path.cwd(), "config", "--get", "user.email", check=False).text.strip()
+    )
     if not PRINCIPAL.fullmatch(principal):
         raise usage(arguments.command, "invalid_value", f"{principal!r} is no literal principal; give --principal NAME")
+    person, actors = _own_actors(actor_of(arguments, repository).id)
     with writing(repository, "policy trust") as transaction, open_approvals(repository, None, now) as approvals:
         policy = read_file(approvals.tree, POLICY_PATH)
         if policy is None:
             raise WorkpacketError("path_not_found", f"there is no {POLICY_PATH}", hint="workpacket init writes it")
         signers = read_file(approvals.tree, SIGNERS_PATH)
-        planned = plan_trust(
-            now,
-            Source.from_bytes(POLICY_PATH, policy),
-            Source.from_bytes(SIGNERS_PATH, signers) if signers is not None else None,
+        whom = Trusting(
             repository=_NO_NAME.sub("", repository.root.name)[:100] or "repository",
             principal=principal,
             line=signers_line(principal, key.public),
+            person=person,
+            actors=actors,
             first=not isinstance(approvals.trusted, Trusted),
         )
+        before = Source.from_bytes(SIGNERS_PATH, signers) if signers is not None else None
+        planned = plan_trust(now, Source.from_bytes(POLICY_PATH, policy), before, whom)
         changed = transaction.apply(planned.plan)
     return conclude(arguments, Carried(planned, changed, transaction.finished))
 
 
-def _email() -> str:
-    return run_git(Path.cwd(), "config", "--get", "user.email", check=False).text.strip()
+def _own_actors(named: str) -> tuple[str, tuple[OwnActor, ...]]:
+    """The person who uses this account, and the actors that have keys here: this person, then the agents by name.
+
+    The person is `named`, unless there is one key of a person, and it has another name. A key without such a comment
+    was not made for this, and is left out.
+    """
+    found = [actor for path in sorted(keys_folder().glob("*.pub")) if (actor := _own_actor(path))]
+    people = [actor.name for actor in found if not actor.agent]
+    person = people[0] if len(people) == 1 else named
+    own = [actor for actor in found if actor.agent or actor.name == person]
+    return person, tuple(sorted(own, key=lambda actor: (actor.agent, actor.name)))
+
+
+def _own_actor(public: Path) -> OwnActor | None:
+    try:
+        line = public.read_text("utf-8", "replace").strip()
+        fingerprint = find_key(str(public)).public.fingerprint
+    except (OSError, WorkpacketError):
+        return None
+    said = _KEY_COMMENT.fullmatch(line.partition(" ")[2].partition(" ")[2])
+    return OwnActor(said["name"], said["kind"] == "agent", fingerprint) if said is not None else None
+
+
+def re_anchor(arguments: Arguments) -> int:
+    """Record that the policy of the work tree is the new root of trust."""
+    repository, now = here(), moment()
+    reason = arguments.value("reason")
+    if not is_reason(reason):
+        what = "give --reason TEXT: one line of at most 240 characters, without quotes and backslashes"
+        raise usage(arguments.command, "invalid_value" if reason else "missing_argument", what)
+    with writing(repository, "policy re-anchor") as transaction, open_approvals(repository, None, now) as approvals:
+        if approvals.base.policy.policy is None:
+            raise WorkpacketError("policy_unanchored", "the base holds no policy to replace", hint=ANCHORING)
+        read = partial(read_file, approvals.tree)
+        files = PolicyFiles(read(POLICY_PATH), read(SIGNERS_PATH), read(REVOKED_PATH))
+        trusted = read_policy_files(files)
+        if isinstance(trusted, tuple):
+            raise WorkpacketError.of(trusted[0])
+        root = NewRoot(now.now, reason, policy_digest(approvals.base.policy), policy_digest(files))
+        if root.policy == root.replaced:
+            what = "the policy of the work tree is the one of the base; change it first"
+            raise WorkpacketError("invalid_value", what, hint="workpacket policy trust")
+        before = approvals.base.policy_files.get(REANCHORED_PATH)
+        planned = plan_reanchor(now, before, read(REANCHORED_PATH), root)
+        changed = transaction.apply(planned.plan)
+    return conclude(arguments, Carried(planned, changed, transaction.finished))
 
 
 def run(arguments: Arguments) -> int:
-    action = chosen(arguments, ("show", "test", "trust"))
+    action = chosen(arguments, ("show", "test", "trust", "re-anchor"))
     if action == "trust":
         return trust(arguments)
+    if action == "re-anchor":
+        return re_anchor(arguments)
     repository = open_for_reading()
     policy = read_base_policy(repository, arguments.value("base"))
     if action == "test":
@@ -84,11 +139,16 @@ def _show(arguments: Arguments, policy: BasePolicy) -> int:
         said: dict[str, Json] = {"read_from": policy.where, "anchored": policy.anchored}
         said |= {"way": way, "lane_faults": faults}
         evidence: dict[str, Json] = {key: _plain(getattr(proofs, key)) for key in EVIDENCE_KEYS}
-        return show_json(arguments, {**said, "values": {**values, "evidence": evidence}, "origins": origins})
+        covered: dict[str, Json] = {key: _plain(getattr(policy.lifecycle.coverage, key)) for key in COVERAGE_KEYS}
+        values |= {"evidence": evidence, "coverage": covered}
+        return show_json(arguments, {**said, "values": values, "origins": origins})
     print(f"read from {policy.where}")
     for key, value in values.items():
         print(f"{key:<18}{escape(str(value))}  ({policy.lifecycle.origin(key)})")
     _show_lanes(policy.lifecycle)
+    coverage = policy.lifecycle.coverage
+    exempt = f"; exempt: {', '.join(coverage.exempt)}" if coverage.exempt else ""
+    print(f"{'coverage':<18}{coverage.mode}{escape(exempt)}")
     given = ", ".join(proofs.env) or "nothing more"
     print(
         f"{'proofs':<18}stopped after {proofs.timeout_seconds} s; {proofs.output_bytes} bytes of output are searched; "
@@ -150,14 +210,24 @@ def _test(arguments: Arguments, root: str) -> int:
 COMMAND = Command(
     "policy",
     run,
-    arguments="show|test|trust",
+    arguments="show|test|trust|re-anchor",
     description="""
 In force is the policy of the base revision, never the one that lies in the work tree. `trust` writes your key into that
-of the work tree, and the table [approvals] where it has none; it counts once the base holds it.""",
+of the work tree, and the table [approvals] where it has none; it counts once the base holds it.
+
+`re-anchor` is for people who lost the keys: it records that the policy of the work tree replaces that of the base
+although no key is left that could approve it. `check --base` accepts it only if the CI configuration on the base names
+its digest.""",
     options=(
         Option("base", "the revision to read it from", value="REV"),
         Option("key", "trust: the key, instead of the one that `key init` makes", value="PATH"),
         Option("principal", "trust: the name in allowed_signers; git's user.email unless told", value="NAME"),
+        Option("reason", "re-anchor: why no key can approve the change", value="TEXT"),
     ),
-    examples=("workpacket policy show", "workpacket policy test", "workpacket policy trust --key ~/.ssh/approvals"),
+    examples=(
+        "workpacket policy show",
+        "workpacket policy test",
+        "workpacket policy trust --key ~/.ssh/approvals",
+        "workpacket policy re-anchor --reason TEXT",
+    ),
 )

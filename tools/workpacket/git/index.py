@@ -9,11 +9,13 @@ further flags such as skip-worktree, are left to `git ls-files -v`.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Final, Literal
 
 from workpacket.errors import WorkpacketError
 from workpacket.git.index_flags import ASSUME_UNCHANGED, BEFORE_PATH, PLAIN
+from workpacket.git.objects import TreeEntry
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import commit_at
 from workpacket.git.run import run_git
@@ -119,3 +121,31 @@ def only_in_head(repository: Repository, *paths: str) -> frozenset[str]:
         *paths,
     )  # fmt: skip
     return frozenset(answer.text.split("\0")[:-1])
+
+
+ATTRIBUTES: Final = ".gitattributes"
+
+
+def attributes_of(
+    repository: Repository, files: Iterable[TreeEntry], paths: Sequence[str], names: Sequence[str]
+) -> dict[str, Mapping[str, str]]:
+    """For each path the value of each attribute, as these attribute files say; git reads them from an index."""
+    rows = "".join(f"{file.mode} {file.object_id}\t{file.path}\0" for file in files)
+    if not rows or not paths:
+        return {}
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        listed = rows.encode("utf-8", "surrogateescape")
+        own = {"GIT_INDEX_FILE": str(Path(folder, "index")), "GIT_ATTR_NOSYSTEM": "1"}
+        run_git(repository.root, "update-index", "-z", "--index-info", stdin=listed, environment=own)
+        asked = "".join(f"{path}\0" for path in paths).encode("utf-8", "surrogateescape")
+        answer = run_git(
+            repository.root, "-c", f"core.attributesFile={os.devnull}", "check-attr", "--cached", "-z", "--stdin",
+            *names, stdin=asked, environment=own,
+        )  # fmt: skip
+    fields = answer.text.split("\0")[:-1]
+    found: dict[str, dict[str, str]] = {}
+    for path, name, value in zip(fields[::3], fields[1::3], fields[2::3], strict=True):
+        found.setdefault(path, {})[name] = value
+    return dict(found)

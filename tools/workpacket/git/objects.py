@@ -35,6 +35,12 @@ def list_tree(repository: Repository, commit: str, *folders: str) -> list[TreeEn
     return entries
 
 
+def tree_names(repository: Repository, commit: str) -> list[str]:
+    """The names at the top of the tree of `commit`, of files and folders."""
+    answer = run_git(repository.root, "ls-tree", "-z", "--name-only", "--full-tree", "--end-of-options", commit)
+    return answer.text.split("\0")[:-1]
+
+
 def read_objects(repository: Repository, names: Iterable[str]) -> dict[str, bytes]:
     """The contents of objects by name (`<id>` or `<commit>:<path>`), read by one process. Missing ones and folders are
     left out."""

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from workpacket.errors import WorkpacketError
-from workpacket.value import Value
+from workpacket.value import NOTHING, Value
 
 if TYPE_CHECKING:
     import subprocess
@@ -80,9 +80,17 @@ class Answer(Value):
 
 
 def run_git(
-    folder: Path, *arguments: str, stdin: bytes | None = None, check: bool = True, timeout: float = TIMEOUT
+    folder: Path,
+    *arguments: str,
+    stdin: bytes | None = None,
+    check: bool = True,
+    timeout: float = TIMEOUT,
+    environment: Mapping[str, str] = NOTHING,
 ) -> Answer:
-    """Run git in `folder`. With `check`, a status other than 0 is a WorkpacketError that repeats git's words."""
+    """Run git in `folder`. With `check`, a status other than 0 is a WorkpacketError that repeats git's words.
+
+    `environment` is given to git besides what it always gets.
+    """
     import subprocess
 
     command = ["git", *_OPTIONS, *arguments]
@@ -90,7 +98,7 @@ def run_git(
         done = subprocess.run(  # noqa: S603 - a list, and git is looked up in PATH as the user means it
             command,
             cwd=folder,
-            env=_environment(),
+            env={**_environment(), **environment},
             input=stdin or b"",
             capture_output=True,
             timeout=timeout,

@@ -1,4 +1,4 @@
-"""Whether a JSON value is an event of the current version, and if not, what is wrong with it.
+"""Whether a JSON value is an event of a version that is known, and if not, what is wrong with it.
 
 The schemas of `model.event_types`, compiled by the acceptor that judges documents as well. Each type is compiled when
 its first event is met: a log has few of them, and ten thousand events are to be decoded within a second.
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
 
-from workpacket.model.event_types import CHECKPOINT_LOG, DATA, ENVELOPE, Shape
+from workpacket.model.event_types import CHECKPOINT_LOG, DATA, ENVELOPE, OLDEST_VERSION, Shape
 from workpacket.text.acceptor import compile_acceptor
 from workpacket.text.node import Plain
 from workpacket.text.schema_loading import Schema
@@ -24,6 +24,8 @@ def event_misfit(value: Any) -> str:
     """The first place where `value` is not an event, as a JSON pointer, and what is wrong there; "" if it is one."""
     if not _accepts("")(value):
         return _explained(value, _ready(ENVELOPE))
+    if value["v"] == OLDEST_VERSION and "sig" in value:
+        return f"/sig: an event of version {OLDEST_VERSION} has no signature"
     kind = value["type"]
     if not _accepts(kind)(value["data"]):
         return _explained(value, _ready({"properties": {"data": DATA[kind]}}))
@@ -68,7 +70,11 @@ def _ordered_sets(event: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
     yield "/parents", event["parents"]
     yield "/attest", event["attest"]
     data = event["data"]
-    if event["type"] == "fork.resolved":
+    if "dependencies" in data:
+        yield "/data/dependencies", data["dependencies"]
+    if event["type"] == "reapproved":
+        yield "/data/replaces", data["replaces"]
+    elif event["type"] == "fork.resolved":
         yield "/data/moves", data["moves"]
     elif event["type"] == "checkpoint":
         for index, log in enumerate(data["logs"]):

@@ -5,13 +5,18 @@ rests on. If there is one, or if all of them say the same, the packet is in that
 the packet is forked, and stays so until a `fork.resolved` event names them all: any other move made upon a fork joins
 the contradiction instead of hiding it.
 
-Whether a move is legal is not judged here; the lanes are taken from the events.
+Moves that say the same still contradict each other if a holder, a commit or a verdict was named on the way to one of
+them: the same packet, done and judged on two branches, would otherwise be one packet with two pieces of work.
+
+Whether a move is legal is not judged here; the lanes are taken from the events (docs/approvals/moves.md).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import TypeAlias
+from collections.abc import Iterable, Iterator, Sequence
+from functools import reduce
+from operator import and_
+from typing import Final, TypeAlias
 
 from workpacket.ledger.log import Log, fault
 from workpacket.model.event_types import FORKED
@@ -22,55 +27,62 @@ from workpacket.value import Value
 
 Latest: TypeAlias = "tuple[str, ...]"
 
+# Moves that name a holder, a commit or a verdict. A settlement stands for all that it settled.
+_NAMING: Final = frozenset(
+    {"claimed", "released", "handed_over", "submitted", "merged", "verdict.given", "fork.resolved"}
+)
+
 
 class LaneState(Value):
-    """The lane that the history leads to, the latest moves (several when forked), and what is wrong on the way."""
+    """The lane that the history leads to, the latest moves (several when forked), and what is wrong on the way.
+
+    `came_from` is the lane in which a blocked packet was blocked.
+    """
 
     lane: str
     latest: tuple[LogEvent, ...]
     findings: tuple[Problem, ...]
-
-    @property
-    def came_from(self) -> str | None:
-        """For a blocked packet, the lane in which it was blocked."""
-        if self.lane == FORKED or not self.latest:
-            return None
-        move = self.latest[-1]
-        return move.lane_from if move.type == "blocked" else move.text("came_from")
+    came_from: str | None = None
 
 
 def standing(log: Log) -> LaneState:
-    """Replay the lane moves of a log."""
-    replay = _Replay(log.by_id)
-    for event in log.by_id.values():
-        replay.take(event)
-    latest = tuple(log.by_id[identity] for identity in replay.join(log.heads))
-    lane = _lane_of(latest)
+    """LaneReplay the lane moves of a log."""
+    replay = LaneReplay(log)
+    ends = replay.join(log.heads)
+    latest = tuple(log.by_id[identity] for identity in ends)
+    lane = replay.lane(ends)
     findings = replay.gaps
     if lane == FORKED:
         findings += [_forked(log, latest), *(_upon_fork(move) for move in latest if move.id in replay.upon_fork)]
-    return LaneState(lane, latest, tuple(findings))
+    return LaneState(lane, latest, tuple(findings), replay.blocked_in(ends) if lane == "BLOCKED" else None)
 
 
-class _Replay:
-    """For every event so far: the latest moves in its view, and (as bits) all moves that it rests on."""
+class LaneReplay:
+    """For every event of a log: the latest moves in its view, and (as bits) all moves that it rests on."""
 
-    def __init__(self, by_id: Mapping[str, LogEvent]) -> None:
+    def __init__(self, log: Log) -> None:
         self.gaps: list[Problem] = []
         self.upon_fork: set[str] = set()
-        self._by_id = by_id
+        self._by_id = log.by_id
         self._latest: dict[str, Latest] = {}
         self._rests_on: dict[str, int] = {}
         self._bit: dict[str, int] = {}
+        self._naming = 0
+        self._blocked_in: dict[str, str | None] = {}
+        for event in log.by_id.values():
+            self._take(event)
 
-    def take(self, event: LogEvent) -> None:
+    def _take(self, event: LogEvent) -> None:
         seen = self.join(event.parents)
         rests_on = 0
         for parent in event.parents:
             rests_on |= self._rests_on[parent]
         if event.moves_lane:
-            self._bit[event.id] = 1 << len(self._bit)
-            rests_on |= self._bit[event.id]
+            bit = self._bit[event.id] = 1 << len(self._bit)
+            rests_on |= bit
+            self._naming |= bit if event.type in _NAMING else 0
+            if event.lane_to == "BLOCKED":
+                self._blocked_in[event.id] = self._block_origin(event)
             seen = self._after_move(event, seen)
         self._latest[event.id] = seen
         self._rests_on[event.id] = rests_on
@@ -83,12 +95,50 @@ class _Replay:
         moves = dict.fromkeys(move for view in views for move in view)
         return tuple(move for move in moves if not any(self._covers(other, move) for other in moves))
 
+    def lane(self, latest: Latest) -> str:
+        """The lane that these moves agree on; FORKED if they do not; '' if there are none."""
+        if len(latest) > 1 and self._contradict(latest):
+            return FORKED
+        return next((self._by_id[identity].lane_to or "" for identity in latest), "")
+
+    def blocked_in(self, latest: Iterable[str]) -> str | None:
+        """The lane in which a packet was blocked, if those of the latest moves that block it agree on one."""
+        origins = {self._blocked_in[identity] for identity in latest if identity in self._blocked_in}
+        return next(iter(origins)) if len(origins) == 1 else None
+
+    def has_seen(self, event: LogEvent, moves: Iterable[str]) -> bool:
+        """Whether the event rests on all these moves."""
+        return all(self._rests_on[event.id] & self._bit[move] for move in moves)
+
+    def since_fork(self, latest: Latest) -> Iterator[tuple[LogEvent, Sequence[LogEvent]]]:
+        """For each of these moves, those on its branch since the last move that all of them rest on."""
+        shared = self._shared(latest)
+        for identity in latest:
+            own = self._rests_on[identity] & ~shared
+            yield self._by_id[identity], [self._by_id[move] for move, bit in self._bit.items() if own & bit]
+
+    def _shared(self, latest: Latest) -> int:
+        return reduce(and_, (self._rests_on[identity] for identity in latest))
+
+    def _contradict(self, latest: Latest) -> bool:
+        moves = [self._by_id[identity] for identity in latest]
+        if len({(m.type, m.lane_from, m.lane_to, m.text("by"), m.text("contract")) for m in moves}) > 1:
+            return True
+        shared = self._shared(latest)
+        return any(self._rests_on[identity] & ~shared & self._naming for identity in latest)
+
+    def _block_origin(self, event: LogEvent) -> str | None:
+        """What the block itself says. A settlement is believed about what it settled, not about where that was."""
+        if event.type == "fork.resolved":
+            return self.blocked_in(event.texts("moves"))
+        return event.lane_from if event.type == "blocked" else event.text("came_from")
+
     def _covers(self, later: str, earlier: str) -> bool:
         # A move made upon a fork does not end the contradicting moves: they stand beside it.
         return earlier not in self._latest[later] and bool(self._rests_on[later] & self._bit[earlier])
 
     def _after_move(self, event: LogEvent, seen: Latest) -> Latest:
-        before = _lane_of([self._by_id[identity] for identity in seen])
+        before = self.lane(seen)
         if before == FORKED and not (event.type == "fork.resolved" and set(seen) <= set(event.texts("moves"))):
             kept = (identity for identity in seen if identity not in self.upon_fork)
             self.upon_fork.add(event.id)
@@ -97,20 +147,6 @@ class _Replay:
             message = f"{event.type} leaves {event.lane_from}, but the packet was in {before or 'no lane'}"
             self.gaps.append(fault("log_lane_gap", event.path, message))
         return (event.id,)
-
-
-def _lane_of(latest: Iterable[LogEvent]) -> str:
-    """The lane that these moves agree on; FORKED if they do not; '' if there are none."""
-    words = {_what_it_says(move) for move in latest}
-    if len(words) > 1:
-        return FORKED
-    return next((lane for lane, *_ in words), "")
-
-
-def _what_it_says(move: LogEvent) -> tuple[str, ...]:
-    """Two moves made independently agree if they say the same: two claims by different holders do not."""
-    parties = (move.text(key) or "" for key in ("holder", "to", "by", "verdict"))
-    return (move.lane_to or "", move.type, *parties)
 
 
 def _forked(log: Log, latest: Iterable[LogEvent]) -> Problem:

@@ -15,8 +15,8 @@ Findings of this layer: the severity comes from the reason, the place is a whole
 
 Old versions of the event format, brought up to date while reading; the files themselves are never rewritten.
 
-When the format changes, `event_types.VERSION` goes up by one and a function is added here that turns an event of the
-version before into one of the next. Version 1 is the first, so there is none yet.
+When a change of the format needs it, a function is added here that turns an event of the version before into one of
+the next. Version 2 needs none: its events may carry a signature, and apart from that they are those of version 1.
 """
 
 from __future__ import annotations

@@ -87,10 +87,11 @@ CONSUMING: Mapping[str, str] = {
     "verdict.given": "verdict",
     "overridden": "override",
     "waived": "waiver",
+    "fork.resolved": "resolve",
 }
 
 # The gates that are human only where the policy says so. A waiver that nobody signed is a note, which lifts nothing.
-OPTIONAL_GATES = frozenset({"verdict", "override", "waiver"})
+OPTIONAL_GATES = frozenset({"verdict", "override", "waiver", "resolve"})
 HUMAN_GATES = frozenset(CONSUMING.values()) - OPTIONAL_GATES
 
 # For each gate that has terms: how a term is called in the statement, and under which key the event holds it.
@@ -99,6 +100,7 @@ TERMS: Mapping[str, Mapping[str, str]] = {
     "verdict": {"verdict": "verdict"},
     "override": _LIFTING,
     "waiver": _LIFTING,
+    "resolve": {"lane": "lane_to"},
 }
 # Without it the rule is lifted for whatever it is about.
 OPTIONAL = frozenset({"target"})
@@ -123,6 +125,7 @@ def terms_in(gate: str, scope: tuple[str, ...]) -> tuple[str, ...]:
 
 ACTIVATION_GATE: Final = "activation"
 VERDICT_GATE: Final = "verdict"
+RESOLVE_GATE: Final = "resolve"
 ANCHORING: Final = "git add .GOV/policy && git commit -m 'Anchor the policy'"
 
 _APPROVING: Final = "workpacket approve {packet} --gate {gate}"
@@ -184,7 +187,7 @@ def still_unmet(
     left: list[Problem] = []
     waivers = list(standing_waivers(state, now, approved))
     for one in unmet:
-        event = next((event for event in waivers if _covers(event, one)), None)
+        event = next((event for event in waivers if covers(event, one)), None)
         if event is None:
             left.append(one)
         else:
@@ -192,7 +195,8 @@ def still_unmet(
     return tuple(left), tuple(used.values())
 
 
-def _covers(event: LogEvent, one: Problem) -> bool:
+def covers(event: LogEvent, one: Problem) -> bool:
+    """Whether a waiver is about this condition."""
     target = event.text("target") or ""
     return event.text("rule") == one.code and (not target or target in one.message)
 
@@ -306,7 +310,13 @@ def holder_unmet(state: PacketState, actor: str, now: str) -> tuple[Problem, ...
     holder = lease_held(state, now)
     if holder and holder != actor:
         message = f"{holder} holds {state.packet}, not {actor}"
-        return (Problem("not_the_holder", message, hint=f"type it as the holder: --as {holder}"),)
+        return (
+            Problem(
+                "not_the_holder",
+                message,
+                hint=f"{holder} types: workpacket release {state.packet} --reason TEXT",
+            ),
+        )
     return ()
 
 
@@ -409,7 +419,7 @@ def _verdict_unmet(state: PacketState, actor: str, verdict: str, *, report: bool
     packet = state.packet
     if actor in state.holders:
         message = f"{actor} worked on {packet}; somebody else has to judge it"
-        yield Problem("verdict_by_coder", message, hint=f"workpacket verdict {packet} {verdict} --as VALIDATOR")
+        yield Problem("verdict_by_coder", message, hint=f"another person types: workpacket verdict {packet} {verdict}")
     if verdict == "CHANGES" and not reference and not report:
         message = "what is to be changed is said nowhere"
         yield Problem(
@@ -461,6 +471,16 @@ def added_gates(policy: LifecyclePolicy, event: str, choice: str = "") -> tuple[
         for added in policy.gates
         if any(row.event == event and row.choice == choice for row in moves_under(added.on, policy.lanes))
     )
+
+
+def settles_by_landing(state: PacketState, policy: LifecyclePolicy) -> bool:
+    """Whether judged work is done once it has landed as it was judged, without an event that says so.
+
+    Not where a gate lies on `merged`, or a lane of the policy behind it: then the command has to ask.
+    """
+    lanes = policy.lanes
+    asked = added_gates(policy, "merged") or state.open_runs or not state.sound
+    return state.lane == "MERGE_PENDING" and lanes.onward(state.lane) == "VALIDATED" and not asked
 
 
 def choice_of(event: str, lane_from: str, verdict: str) -> str:

@@ -4,9 +4,6 @@ A file of ours counts as unedited if its digest is that of some text that `init`
 byte order mark do not count, because git and editors change them on their own. In AGENTS.md one section is ours,
 between two marks; every other byte of that file is its owner's. In .gitignore it is the folders in which runs keep
 their views and, outside of git, their store.
-
-`policy trust` adds the first person who may approve, or the key of one more, to the policy of the work tree. It counts
-once the base holds it; people who may approve already have to approve that, and at the very first there are none.
 """
 
 from __future__ import annotations
@@ -17,7 +14,6 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Final, Literal
 
 from workpacket.lazy_pattern import lazy_pattern
-from workpacket.lifecycle.gates import ANCHORING
 from workpacket.lifecycle.moves import Planned
 from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.lifecycle.starter_documents import (
@@ -37,11 +33,10 @@ from workpacket.lifecycle.starter_documents import (
     stem_of,
 )
 from workpacket.model.canonical import Json
-from workpacket.model.layout import BOARD_PATH, POLICY_PATH, SIGNERS_PATH, SPEC_POINTER
+from workpacket.model.layout import BOARD_PATH, POLICY_PATH, SPEC_POINTER
 from workpacket.model.plan import FileChange, Moment, Plan, digest
 from workpacket.model.wording import counted
 from workpacket.problem import Location, Problem
-from workpacket.text.source import Source
 from workpacket.value import Value, replace
 
 AGENTS = "AGENTS.md"
@@ -285,58 +280,3 @@ def _as_before(text: str, before: bytes) -> bytes:
     if b"\r\n" in before:
         data = data.replace(b"\n", b"\r\n")
     return _BOM + data if before.startswith(_BOM) else data
-
-
-_TABLE: Final = """
-# Who may approve what. One person may do it all; with a second one, `separation = ["author"]` asks for both of them.
-[approvals]
-repository = "{repository}"
-
-[approvals.roles]
-approver = ["{principal}"]
-operator = ["{principal}"]
-"""
-_GATE: Final = """
-[approvals.gates.{gate}]
-roles = ["{role}"]
-threshold = 1
-separation = []
-"""
-_GATES: Final = {"activation": "approver", "waiver": "approver", "override": "operator", "policy": "operator"}
-
-
-def plan_trust(
-    moment: Moment, policy: Source, signers: Source | None, *, repository: str, principal: str, line: str, first: bool
-) -> Planned:
-    """`first`: whether the policy of the base names nobody yet. `line` is the one of allowed_signers for the key."""
-    changes = tuple(_changes(policy, signers, repository, principal, line))
-    named = any(change.path == POLICY_PATH for change in changes)
-    said = f"{principal} may approve with this key" if changes else f"{principal} is trusted with this key already"
-    if first:
-        then = f"{ANCHORING}, on the main branch"
-    elif named or not changes:
-        then = "workpacket key list"
-    else:
-        then = f"name {principal} in a role of {POLICY_PATH}, then: workpacket approve policy --gate policy"
-    plan = Plan("policy trust", moment.tx, changes)
-    return Planned(plan, f"{said}, once the base holds it", then, {"principal": principal, "line": line})
-
-
-def _changes(
-    policy: Source, signers: Source | None, repository: str, principal: str, line: str
-) -> Iterator[FileChange]:
-    from workpacket.documents.policy import PolicyDocument
-
-    root = PolicyDocument(policy).root
-    if root is not None and root.get("approvals") is None:
-        gates = "".join(_GATE.format(gate=gate, role=role) for gate, role in _GATES.items())
-        text = _ended(policy.text) + _TABLE.format(repository=repository, principal=principal) + gates
-        yield FileChange(POLICY_PATH, policy.digest, Source(POLICY_PATH, text, bom=policy.bom).encode())
-    there = signers.text if signers is not None else ""
-    if line not in there.splitlines():
-        old = signers.digest if signers is not None else None
-        yield FileChange(SIGNERS_PATH, old, f"{_ended(there)}{line}\n".encode())
-
-
-def _ended(text: str) -> str:
-    return text if not text or text.endswith("\n") else f"{text}\n"

@@ -22,12 +22,17 @@ before = "MERGE_PENDING"
 env = ["JAVA_HOME"]
 timeout_seconds = 600
 output_bytes = 10485760
+
+[coverage]
+mode = "required"
+exempt = ["translations/*.po"]
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from functools import cached_property
+from typing import Any, Final, Literal
 
 from workpacket.model.lanes import BUILT_IN, SATISFYING, AddedLane, LaneTable
 from workpacket.text.node import Node
@@ -36,7 +41,9 @@ from workpacket.value import NOTHING, Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from workpacket.approvals.actors import Actors
     from workpacket.lifecycle.added_lanes import LaneFault
+    from workpacket.text.node import Plain
 
 
 # What a program needs to be found, to find its files and to write in the person's language; none of it is a secret.
@@ -84,6 +91,32 @@ def _number(node: Node | None, most: int, default: int) -> int:
     return node.value if node is not None and type(node.value) is int and 1 <= node.value <= most else default
 
 
+Mode = Literal["required", "warn", "off"]
+_MODES: Final[Mapping[str, Mode]] = {"required": "required", "warn": "warn", "off": "off"}
+
+
+class CoveragePolicy(Value):
+    """`exempt` are patterns of paths that need no packet, as in IN_SCOPE_PATHS. None is exempt unless it is said."""
+
+    mode: Mode = "off"
+    exempt: tuple[str, ...] = ()
+
+
+COVERAGE_KEYS: Final = CoveragePolicy.__match_args__
+
+
+def coverage_policy(root: Node | None) -> CoveragePolicy:
+    """What a loaded `policy.toml` says in `[coverage]`. A policy or a mode that cannot be read asks for everything."""
+    if root is None:
+        return CoveragePolicy("required")
+    table = root.get("coverage")
+    if table is None:
+        return CoveragePolicy()
+    mode, exempt = table.get("mode"), table.get("exempt")
+    patterns = tuple(item.text for item in exempt.items if item.text) if exempt is not None else ()
+    return CoveragePolicy(_MODES.get((mode.text or "") if mode is not None else "", "required"), patterns)
+
+
 DEFAULT: Final = "default"
 
 
@@ -104,7 +137,7 @@ class AddedGate(Value):
 class LifecyclePolicy(Value):
     """The rules in force. `origins` says of each where it comes from: `default`, or a line of the policy.
 
-    `evidence` is the table `[evidence]`, which lies beside this one.
+    `evidence` and `coverage` are the tables of these names beside this one, as are `[actors]` and `[verdict]`.
 
     `lane_faults` are what is wrong with the lanes that it adds: as long as there is any, no packet moves.
     """
@@ -120,7 +153,16 @@ class LifecyclePolicy(Value):
     lanes: LaneTable = BUILT_IN
     lane_faults: tuple[LaneFault, ...] = ()
     evidence: EvidencePolicy = EvidencePolicy()
+    coverage: CoveragePolicy = CoveragePolicy()
+    actor_tables: tuple[Plain, Plain] | None = None
     origins: Mapping[str, str] = NOTHING
+
+    @cached_property
+    def actors(self) -> Actors:
+        """The tables `[actors]` and `[verdict]`, which most policies do not have."""
+        from workpacket.approvals.actors import Actors, read_actors
+
+        return Actors() if self.actor_tables is None else read_actors(*self.actor_tables)
 
     def origin(self, key: str) -> str:
         return self.origins.get(key, DEFAULT)
@@ -129,7 +171,7 @@ class LifecyclePolicy(Value):
         return self.branch_pattern.replace("{id}", packet)
 
 
-_NO_KEYS: Final = frozenset({"origins", "lane_faults", "evidence"})
+_NO_KEYS: Final = frozenset({"origins", "lane_faults", "evidence", "coverage", "actor_tables"})
 KEYS: Final = tuple(name for name in LifecyclePolicy.__match_args__ if name not in _NO_KEYS)
 
 
@@ -141,12 +183,17 @@ def lifecycle_policy(root: Node | None, source: Source) -> LifecyclePolicy:
         # Whatever lanes and gates it adds: it cannot be told, so nothing moves.
         what = f"{source.path} cannot be read, so nobody can say which lanes and gates it adds"
         unread = LaneFault("lanes_unfit", "", "", what, "workpacket policy test")
-        return LifecyclePolicy(lane_faults=(unread,))
-    table, evidence = root.get("lifecycle"), evidence_policy(root)
+        return LifecyclePolicy(lane_faults=(unread,), coverage=coverage_policy(None), actor_tables=_UNREADABLE)
+    table = root.get("lifecycle")
+    beside: dict[str, Any] = {
+        "evidence": evidence_policy(root),
+        "coverage": coverage_policy(root),
+        "actor_tables": _actor_tables(root),
+    }
     if table is None:
-        return LifecyclePolicy(evidence=evidence)
+        return LifecyclePolicy(**beside)
     lanes, lane_faults = _lanes(table.get("lanes"))
-    said: dict[str, Any] = {"lanes": lanes, "lane_faults": lane_faults, "evidence": evidence}
+    said: dict[str, Any] = {"lanes": lanes, "lane_faults": lane_faults, **beside}
     origins: dict[str, str] = {}
     for key, node in table.mapping.items():
         value = lanes if key == "lanes" else _value(key, node, lanes)
@@ -154,6 +201,17 @@ def lifecycle_policy(root: Node | None, source: Source) -> LifecyclePolicy:
             said[key] = value
             origins[key] = f"{source.path}:{source.line_and_column(node.start)[0]}"
     return LifecyclePolicy(**said, origins=origins)
+
+
+# A table that cannot be read lists no actor, so that no event passes.
+_UNREADABLE: Final = ("", None)
+
+
+def _actor_tables(root: Node) -> tuple[Plain, Plain] | None:
+    named, verdict = root.get("actors"), root.get("verdict")
+    if named is None and verdict is None:
+        return None
+    return named.plain() if named is not None else None, verdict.plain() if verdict is not None else None
 
 
 def _lanes(node: Node | None) -> tuple[LaneTable, tuple[LaneFault, ...]]:

@@ -8,7 +8,7 @@ The end of the work: submit, verdict, merged.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from workpacket.errors import WorkpacketError
 from workpacket.lazy_pattern import lazy_pattern
@@ -209,8 +209,31 @@ def verdict_refusal(
     found = verdict_unmet(packet.state, facts.actor.id, choice, report=report, reference=reference)
     left = still_unmet(found, packet.state, facts.moment.now, facts.approved)[0]
     given = facts.approvals.get(VERDICT_GATE)
+    apart = tuple(_not_apart(facts, packet, choice)) if facts.actor.id not in packet.state.holders else ()
     asked = approval_unmet(given, packet.id.text, {"verdict": choice}) if given is not None else ()
-    return (*left, *asked, *added_unmet(facts, packet, row))
+    return (*left, *apart, *asked, *added_unmet(facts, packet, row))
+
+
+def _not_apart(facts: Facts, packet: PacketFacts, choice: str) -> Iterator[Problem]:
+    """Why another name is not another person; only a policy that names actors can tell."""
+    if facts.policy.actor_tables is None:
+        return
+    from workpacket.lifecycle.separation import not_apart
+
+    for reason in not_apart(facts.actor.id, packet.log.events, facts.policy.actors):
+        yield Problem(
+            "verdict_by_coder", reason, hint=f"another person types: workpacket verdict {packet.id.text} {choice}"
+        )
+
+
+def _commissioned(facts: Facts, packet: PacketFacts) -> tuple[str, ...]:
+    """What is said where a person judges the work of their own agent."""
+    if facts.policy.actor_tables is None:
+        return ()
+    from workpacket.lifecycle.separation import coders
+
+    own = facts.policy.actors.commissioned(facts.actor.id, coders(packet.log.events))
+    return ("judged by the person who commissioned it",) if own else ()
 
 
 def verdict(
@@ -239,7 +262,9 @@ def verdict(
         "FAIL": f"workpacket claim {name}",
         "OUTDATED_ONLY": f"workpacket new --next {packet.id.base}",
     }
-    return Planned(draft.plan(), f"{name}: {choice}, now {row.target}", after[choice], {"id": name, "lane": row.target})
+    done = {"id": name, "lane": row.target}
+    said = f"{name}: {choice}, now {row.target}"
+    return Planned(draft.plan(), said, after[choice], done, notes=_commissioned(facts, packet))
 
 
 class Containment(Value):

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from workpacket.ledger.lanes import LaneReplay
 from workpacket.lifecycle.claims import close_all
 from workpacket.lifecycle.facts import Facts, PacketFacts
-from workpacket.lifecycle.gates import CONSUMING, approval_unmet, reminders, satisfying
+from workpacket.lifecycle.fork_checks import dropped_verdicts
+from workpacket.lifecycle.gates import CONSUMING, RESOLVE_GATE, approval_unmet, reminders, satisfying
 from workpacket.lifecycle.moves import Answer, Draft, Planned, Refused, added_unmet, move
 from workpacket.lifecycle.projections import project
 from workpacket.lifecycle.transitions import advancing, forward_command, lane_retired, move_unmet, target_of, transition
@@ -108,6 +112,16 @@ def waive(
     return Planned(draft.plan(), said, f"workpacket why {name}", {"id": name, **data})
 
 
+def note(facts: Facts, packet: PacketFacts, text: str) -> Answer:
+    """Say something about a packet, of whatever lane, that its log should hold: a correction, for one."""
+    name = packet.id.text
+    if not packet.state.history:
+        return Refused(name, (Problem("log_absent", f"{name} has no log", hint="workpacket adopt"),))
+    draft = Draft("note", facts)
+    draft.happened(packet, "noted", {"text": text})
+    return Planned(draft.plan(), f"noted for {name}", f"workpacket history {name}", {"id": name, "text": text})
+
+
 def resolve(facts: Facts, packet: PacketFacts, *, lane: str, reason: str) -> Answer:
     """Settle a fork: of moves that contradict one another, say where the packet is."""
     name, state, lanes = packet.id.text, packet.state, facts.policy.lanes
@@ -120,13 +134,37 @@ def resolve(facts: Facts, packet: PacketFacts, *, lane: str, reason: str) -> Ans
     if lane not in claimed:
         message = f"the moves that contradict one another lead to {', '.join(sorted(claimed))}, not to {lane}"
         return Refused(name, (Problem("fork_lane_unknown", message, hint=f"workpacket history {name}"),))
+    replay = LaneReplay(packet.log)
+    origin = replay.blocked_in(move.id for move in state.latest_moves)
+    unmet = tuple(_resolve_unmet(facts, packet, replay, lane, origin))
+    if unmet:
+        return Refused(name, unmet)
     draft = Draft("resolve", facts)
     moves: list[Json] = [*sorted(move.id for move in state.latest_moves)]
     data: dict[str, Json] = {"moves": moves, "reason": reason}
     chosen = [move for move in state.latest_moves if move.lane_to == lane]
     data |= {key: value for key in ("holder", "lease", "expires_at") if (value := chosen[-1].text(key))}
     if lane == "BLOCKED":
-        data["came_from"] = chosen[-1].lane_from or "READY_FOR_DEV"
-    move(draft, packet, "fork.resolved", lane, data)
+        data["came_from"] = origin
+    given = facts.approvals.get(RESOLVE_GATE)
+    move(draft, packet, "fork.resolved", lane, data, satisfying(given) if given is not None else ())
     project(draft, {name: lane})
     return Planned(draft.plan(), f"{name} is {lane}", forward_command(name, lane, lanes), {"id": name, "lane": lane})
+
+
+def _resolve_unmet(
+    facts: Facts, packet: PacketFacts, replay: LaneReplay, lane: str, origin: str | None
+) -> Iterator[Problem]:
+    name = packet.id.text
+    if lane == "BLOCKED" and origin is None:
+        message = f"{name} was blocked in several lanes, and no single one is where it comes back to"
+        yield Problem("fork_lane_unknown", message, hint=f"workpacket history {name}")
+    given = facts.approvals.get(RESOLVE_GATE)
+    if given is not None:
+        yield from approval_unmet(given, name, {"lane": lane})
+        return
+    for verdict in dropped_verdicts(replay, packet.state.heads, lane):
+        said = f"{verdict.text('verdict')} by {verdict.actor.id}"
+        message = f"{lane} drops the signed verdict {said}, and the policy has no gate {RESOLVE_GATE} for that"
+        hint = f"resolve {name} in the lane of the verdict, or add [approvals.gates.{RESOLVE_GATE}] to the policy"
+        yield Problem("approval_missing", message, hint=hint)

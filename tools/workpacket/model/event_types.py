@@ -100,6 +100,15 @@ NAME: Final = text("a name on one line", pattern=r"[^\x00-\x1f\x7f]+", longest=2
 REASON: Final = text("why, in words", longest=2000)
 COMMIT: Final = text("a commit id in full", pattern="[0-9a-f]{40}|[0-9a-f]{64}", longest=64)
 EXPIRY: Final = timestamp("when it ends")
+NOTE: Final = text("what is noted, in words", longest=4000)
+
+# What answers about a packet need, so that they need not read its documents; `contract` is the digest of the contract.
+_TERMS: Final[Mapping[str, Shape]] = {
+    "title": text("one line that names the work", longest=2000, shortest=0),
+    "dependencies": array("the packets it waits for", PACKET_ID, most=500, ordered_set=True),
+    "risk": text("the risk tier as written", longest=200, shortest=0),
+    "contract": DIGEST,
+}
 
 _FILE = record("a file as it was", {"path": PATH, "sha256": DIGEST})
 _ORIGIN = record("the hand edit that this event adopts", {"path": PATH, "line": integer("its line", least=1)})
@@ -115,6 +124,7 @@ _EVIDENCE = record(
         "commit": COMMIT,
         "log_sha256": DIGEST,
         "log_length": integer("how many bytes it printed", least=0),
+        "milliseconds": integer("how long it ran", least=0),
         "log_tail": text("only in older events: the last lines of its log", longest=4000, shortest=0),
         "limit": choice(
             "the limit that it reached: stopped at that of time, cut at that of output", ("time", "output")
@@ -163,7 +173,8 @@ DATA: Final[Mapping[str, Shape]] = {
             "source": record(
                 "what it was made from",
                 {"kind": choice("what kind of thing", ("template", "issue", "stub", "packet")), "name": NAME},
-            )
+            ),
+            **_TERMS,
         },
     ),
     "adopted": _genesis(
@@ -195,8 +206,23 @@ DATA: Final[Mapping[str, Shape]] = {
     "activated": _move(
         "the stub became a packet",
         {"refinement": _FILE, "checklist": _CHECKLIST},
-        {"spec": _FILE, "supersedes": array("earlier revisions", PACKET_ID, most=50)},
+        {"spec": _FILE, "supersedes": array("earlier revisions", PACKET_ID, most=50), **_TERMS},
     ),
+    "amended": record(
+        "another contract replaces the one that was approved",
+        {"previous": nullable(DIGEST), "contract": DIGEST, "reason": REASON},
+        {"refinement": _FILE, "spec": _FILE, **{key: _TERMS[key] for key in ("title", "dependencies", "risk")}},
+    ),
+    "reapproved": record(
+        "new approvals take the place of ones whose key is revoked or lost",
+        {
+            "gate": NAME,
+            "event": DIGEST,
+            "replaces": array("the envelopes whose place is taken", DIGEST, most=50, least=1, ordered_set=True),
+            "reason": REASON,
+        },
+    ),
+    "noted": record("somebody noted something", {"text": NOTE}),
     "prepared": record(
         "branch, work tree and assignee were arranged",
         {"assignee": NAME, "branch": NAME, "base_commit": COMMIT},
@@ -304,13 +330,15 @@ DATA: Final[Mapping[str, Shape]] = {
 LANE_MOVES: Final = frozenset(name for name, shape in DATA.items() if "lane_to" in shape["properties"])
 
 
-VERSION: Final = 1
+# Version 2 adds `sig`; events of version 1 are read for ever and never written again.
+OLDEST_VERSION: Final = 1
+VERSION: Final = 2
 ACTOR_KINDS: Final = ("human", "agent", "ci")
 
 _UUID7 = "[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
 
 _ENVELOPE: Final[Mapping[str, Shape]] = {
-    "v": integer("version of the event format", least=VERSION, most=VERSION),
+    "v": integer("version of the event format", least=OLDEST_VERSION, most=VERSION),
     "type": choice("what happened", tuple(DATA)),
     "packet": LOG_NAME,
     "clock": integer("1 + the largest clock of the parents", least=1),
@@ -330,7 +358,16 @@ _ENVELOPE: Final[Mapping[str, Shape]] = {
     "attest": array("ids of approval envelopes", DIGEST, most=50, ordered_set=True),
     "data": {"type": "object", "description": "as the type asks"},
 }
-ENVELOPE: Final = record("an event in the log of a work packet", _ENVELOPE)
+SIGNATURE: Final = text(
+    "the SSHSIG signature of the actor's event key in base64, over the file as it would be without this field",
+    pattern="[A-Za-z0-9+/]+={0,2}",
+    longest=4000,
+)
+ENVELOPE: Final = record("an event in the log of a work packet", _ENVELOPE, {"sig": SIGNATURE})
+_UNSIGNED: Final[Mapping[str, Json]] = {
+    "if": {"properties": {"v": {"const": OLDEST_VERSION}}, "required": ["v"]},
+    "then": {"not": {"required": ["sig"]}},
+}
 _EXAMPLE: Final[Mapping[str, Json]] = {
     "v": VERSION,
     "type": "created",
@@ -356,11 +393,16 @@ def event_schema() -> dict[str, Json]:
         **ENVELOPE,
         "examples": [_EXAMPLE],
         "allOf": [
-            {
-                "if": {"properties": {"type": {"const": kind}}, "required": ["type"]},
-                "then": {"properties": {"data": {"$ref": f"#/$defs/{_definition(kind)}"}, "packet": _packet_of(kind)}},
-            }
-            for kind in DATA
+            _UNSIGNED,
+            *(
+                {
+                    "if": {"properties": {"type": {"const": kind}}, "required": ["type"]},
+                    "then": {
+                        "properties": {"data": {"$ref": f"#/$defs/{_definition(kind)}"}, "packet": _packet_of(kind)}
+                    },
+                }
+                for kind in DATA
+            ),
         ],
         "$defs": {_definition(kind): {"title": kind, **shape} for kind, shape in DATA.items()},
     }

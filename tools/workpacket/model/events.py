@@ -2,7 +2,7 @@
 
 `.GOV/log/<packet>/<id>.json` holds the canonical JSON of the event and a final newline, and `id` is the SHA-256 of
 those bytes. So `sha256sum` alone verifies a file, and two branches never write the same file with different contents.
-`at` and `actor` are claims; only an attestation that verifies makes them more than that.
+`at` and `actor` are claims; `sig` proves the actor, where the policy of the base names the key that made it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,10 @@ class ChangedFile(Value):
 
 
 class LogEvent(Value):
-    """An event and its id. `data` has the shape that `event_types.DATA` gives to the type."""
+    """An event and its id. `data` has the shape that `event_types.DATA` gives to the type.
+
+    `sig` is the signature in base64, "" for an unsigned event; `v` the version of the format that its file has.
+    """
 
     id: str
     type: str
@@ -49,6 +52,8 @@ class LogEvent(Value):
     subjects: tuple[ChangedFile, ...]
     attest: tuple[str, ...]
     data: Mapping[str, Json]
+    sig: str = ""
+    v: int = VERSION
 
     def __hash__(self) -> int:
         return hash(self.id)
@@ -85,12 +90,20 @@ class LogEvent(Value):
         return tuple(item for item in value if isinstance(item, str)) if isinstance(value, list) else ()
 
     def encode(self) -> bytes:
-        """The bytes of the event's file, in the current version of the format."""
+        """The bytes of the event's file."""
         return encode_event(self.json())
 
+    def signed_bytes(self) -> bytes:
+        """What the signature is made over: the file as it would be without `sig`."""
+        value = self.json()
+        value.pop("sig", None)
+        return encode_event(value)
+
     def json(self) -> dict[str, Json]:
+        signature: dict[str, Json] = {"sig": self.sig} if self.sig else {}
         return {
-            "v": VERSION,
+            **signature,
+            "v": self.v,
             "type": self.type,
             "packet": self.packet,
             "clock": self.clock,
@@ -132,4 +145,6 @@ def event_of(value: Mapping[str, Any], identity: str) -> LogEvent:
         subjects=tuple(ChangedFile(s["path"], s["prev"], s["sha256"]) for s in value["subjects"]),
         attest=tuple(value["attest"]),
         data=value["data"],
+        sig=value.get("sig", ""),
+        v=value["v"],
     )

@@ -36,6 +36,12 @@ def _git_user(repository: Repository) -> str:
 
 
 def moment() -> Moment:
+    # In a function of its own, which tests replace: a module that imported `moment` then has the test's clock as well,
+    # and one that is imported in the meantime does not keep it.
+    return read_clock()
+
+
+def read_clock() -> Moment:
     nanoseconds = time.time_ns()
     now = datetime.fromtimestamp(nanoseconds // 10**9, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     return Moment(now, _uuid7(nanoseconds // 10**6, os.urandom(10)), os.urandom(16).hex())

@@ -18,7 +18,7 @@ from pathlib import Path
 from workpacket.approvals.facts import PolicyFiles
 from workpacket.approvals.trust import Pin, judge_base, read_pin
 from workpacket.errors import WorkpacketError
-from workpacket.git.history import FIRST_PARENTS, changes_before
+from workpacket.git.history import FIRST_PARENTS, changes_before, line_times
 from workpacket.git.objects import list_tree, missing_object, read_file_at, read_objects
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import commit_at, commit_of, default_branch, head_commit, is_ancestor
@@ -47,12 +47,14 @@ class BaseLine:
 
     One call of git tells of all commits. Asking for `<commit>:<path>` makes git unpack the trees of that commit for
     every name, which takes longer with every file that lies beside it. `first_seen` says of each file which commit held
-    it first, and that commit's time.
+    it first, `held_since` which one since which it was never gone and never different, each with the commit's time.
+    A branch that was landed by rebase can hold a file for the length of two commits, under a policy of its own.
     """
 
     def __init__(self, repository: Repository, commit: str, paths: tuple[str, ...]) -> None:
         self._covered = paths
         self.first_seen: dict[str, tuple[str, int]] = {}
+        self.held_since: dict[str, tuple[str, int]] = {}
         self._places: dict[str, int] = {}
         # Of each path, newest first: after how many newer commits it changed, and what it was from then on.
         self._changed: dict[str, tuple[list[int], list[str]]] = {}
@@ -63,6 +65,8 @@ class BaseLine:
                 if change.letter == "A":
                     # The log runs backwards, so what is met last was first.
                     self.first_seen[change.path] = (identity, int(time))
+                if change.path not in self._changed and change.blob:
+                    self.held_since[change.path] = (identity, int(time))
                 places, blobs = self._changed.setdefault(change.path, ([], []))
                 places.append(place)
                 blobs.append(change.blob)
@@ -144,17 +148,19 @@ class Place(Value):
     """Where one judgement reads policy and specification, and as of when.
 
     Of a file that the base holds, it is the commit before the one that brought it, at that commit's time: what was
-    right by the policy of its day stays right. Of every other file it is the base as it is, now.
+    right by the policy of its day stays right. Of every other file it is the base as it is, now. `first_landed` is set
+    for a file that was taken back once: when the base held it first, which decides whether it was used in time.
     """
 
     repository: Repository
     policy_commit: str
     brought_by: str = ""
     on_base_since: datetime | None = None
+    first_landed: datetime | None = None
 
     @property
     def policy(self) -> PolicyFiles:
-        return policy_at(self.repository, self.policy_commit)
+        return policy_at(self.repository, readable_commit(self.repository, self.policy_commit))
 
 
 class Base(Value):
@@ -171,23 +177,37 @@ class Base(Value):
 
     @property
     def policy(self) -> PolicyFiles:
-        """A list of revoked keys that this clone lacks is an error: no list would mean that no key is revoked."""
-        files = policy_at(self.repository, self.commit)
+        """The files in force: where those of the base cannot be read, the last ones on its line that could.
+
+        A list of revoked keys that this clone lacks is an error: no list would mean that no key is revoked.
+        """
+        commit = readable_commit(self.repository, self.commit)
+        files = policy_at(self.repository, commit)
         if files.revoked_keys is None:
-            identity = tree_at(self.repository, self.commit, POLICY_FOLDER).get(REVOKED_PATH)
+            identity = tree_at(self.repository, commit, POLICY_FOLDER).get(REVOKED_PATH)
             if identity is not None:
                 raise missing_object(identity, REVOKED_PATH)
         return files
 
+    @property
+    def unreadable(self) -> tuple[Problem, ...]:
+        """Why the policy of the base itself cannot be read; nothing where it can, or where there is none."""
+        return unreadable(policy_at(self.repository, self.commit))
+
     def place_of(self, path: str, folder: str) -> Place:
         """Where to judge the file, which is in this folder of write-once files."""
-        arrived = first_seen(self.repository, self.commit, folder).get(path)
-        if arrived is None:
+        if not self.commit:
             return Place(self.repository, self.commit)
+        line = base_line(self.repository, self.commit, folder)
+        arrived, first = line.held_since.get(path), line.first_seen.get(path)
+        returned = first is not None and first != arrived
+        landed = _landed_at(self.repository, self.commit, first[0]) if returned and first is not None else None
+        if arrived is None:
+            return Place(self.repository, self.commit, first_landed=landed)
         commit, time = arrived
         # The first commit has none before it; what anchors the policy is judged by itself.
         before = commit if commit == self.root_commit else f"{commit}{_BEFORE}"
-        return Place(self.repository, before, commit, datetime.fromtimestamp(time, UTC))
+        return Place(self.repository, before, commit, datetime.fromtimestamp(time, UTC), landed)
 
     @property
     def policy_files(self) -> dict[str, bytes]:
@@ -260,6 +280,40 @@ def policy_at(repository: Repository, commit: str) -> PolicyFiles:
     return PolicyFiles(files.get(POLICY_PATH), files.get(SIGNERS_PATH), files.get(REVOKED_PATH))
 
 
+# What a policy lacks that names no approvers yet. It can still be read.
+NOBODY_YET = frozenset({"policy_unanchored", "approvers_unnamed"})
+
+
+def unreadable(files: PolicyFiles) -> tuple[Problem, ...]:
+    """Why these files cannot be read as a policy. Naming no approvers yet is not a reason."""
+    from workpacket.approvals.policy import read_policy_files  # most commands ask no approvals
+
+    trusted = read_policy_files(files)
+    if not isinstance(trusted, tuple) or {each.code for each in trusted} <= NOBODY_YET:
+        return ()
+    return trusted
+
+
+@lru_cache(maxsize=_MANY)
+def readable_commit(repository: Repository, commit: str) -> str:
+    """The commit, or the last one before it on its line whose policy can be read. Where there is none, the commit."""
+    if not commit or not unreadable(policy_at(repository, commit)):
+        return commit
+    changes = changes_before(repository, commit, POLICY_FOLDER, options=FIRST_PARENTS)
+    before = (header.partition(" ")[0] for header, _ in changes)
+    return next((each for each in before if not unreadable(policy_at(repository, each))), commit)
+
+
+def _landed_at(repository: Repository, commit: str, landing: str) -> datetime:
+    """When the line of the base reached the landing. No commit counts as older than those before it."""
+    latest = 0
+    for each, time in line_times(repository, commit):
+        latest = max(latest, time)
+        if each == landing:
+            break
+    return datetime.fromtimestamp(latest, UTC)
+
+
 @lru_cache(maxsize=256)
 def tree_at(repository: Repository, commit: str, *folders: str) -> dict[str, str]:
     """Paths of the files at or below these folders, with the ids of their contents."""
@@ -294,9 +348,9 @@ def _history(repository: Repository, commit: str) -> frozenset[str]:
     return frozenset(run_git(repository.root, "rev-list", "--end-of-options", commit).text.split())
 
 
-def first_seen(repository: Repository, commit: str, folder: str) -> dict[str, tuple[str, int]]:
-    """For each file below `folder`: the first commit of the base that held it, and that commit's time."""
-    return base_line(repository, commit, folder).first_seen if commit else {}
+def held_since(repository: Repository, commit: str, folder: str) -> dict[str, tuple[str, int]]:
+    """For each file below `folder`: the commit since which the base has held it, and that commit's time."""
+    return base_line(repository, commit, folder).held_since if commit else {}
 
 
 # The policy seen last is kept in a file for each repository, outside of it, so that it is noticed when an old policy

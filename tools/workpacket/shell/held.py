@@ -318,5 +318,6 @@ def judged_in_part(root: str, findings: Iterable[Problem]) -> list[Problem]:
         return list(findings)
     from workpacket.model.reason_tables.integrity import LOG_BY_CODE
 
-    rest = [finding for finding in findings if finding.code not in LOG_BY_CODE]
+    seeming = {*LOG_BY_CODE, "not_committed"}
+    rest = [finding for finding in findings if finding.code not in seeming]
     return [missing.problem, *rest]

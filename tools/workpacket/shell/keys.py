@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -25,7 +26,10 @@ WAITED = -1
 
 
 def find_ssh_keygen() -> str:
-    """The path of the tool; without it, an error that says how to get it."""
+    """The path of the tool; an error if there is none, or one that somebody else may have put there.
+
+    The program is handed the person's passphrase, and with an event key the right to sign.
+    """
     tool = shutil.which("ssh-keygen")
     if tool is None:
         raise WorkpacketError(
@@ -33,7 +37,31 @@ def find_ssh_keygen() -> str:
             "ssh-keygen was not found, and signing is done by OpenSSH",
             hint="Install OpenSSH 8.2 or later, for instance `apt install openssh-client`; verifying works without it",
         )
+    doubt = _doubt(Path(tool).absolute())
+    if doubt:
+        hint = "put the folder of OpenSSH before others in PATH"
+        raise WorkpacketError("ssh_keygen_doubtful", f"{tool} is not used: {doubt}", hint=hint, path=tool)
     return tool
+
+
+def work_tree_here() -> Path | None:
+    """The top of the work tree around the current folder."""
+    here = Path.cwd()
+    return next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), None)
+
+
+def _doubt(tool: Path) -> str:
+    """Why the program may not be the one of OpenSSH; '' if nothing speaks against it."""
+    work_tree = work_tree_here()
+    for path in dict.fromkeys((tool, tool.resolve())):
+        for folder in path.parents:
+            if folder == work_tree:
+                return f"it is in the work tree {folder}"
+            # Where the sticky bit is set, others can add files and not exchange them.
+            mode = folder.stat().st_mode
+            if os.name != "nt" and mode & stat.S_IWOTH and not (mode & stat.S_ISVTX and folder != path.parent):
+                return f"everybody can write to {folder}"
+    return ""
 
 
 def sign(message: bytes, key: str, namespace: str = NAMESPACE) -> bytes:

@@ -40,13 +40,18 @@ def read_logged(root: str, path: str) -> bytes:
 def paths_below(root: str, folder: str) -> Iterator[str]:
     """Every file below a folder but those that a command is about to put in place; a folder that cannot be read is an
     error."""
-    return (path for path in held.paths_below(root, folder) if not path.rpartition("/")[2].startswith(TEMPORARY_PREFIX))
+    return (path for path in held.paths_below(root, folder) if not is_temporary(path))
+
+
+def is_temporary(path: str) -> bool:
+    """Whether a command is about to put it in place; both sides of a comparison leave such a file out."""
+    return path.rpartition("/")[2].startswith(TEMPORARY_PREFIX)
 
 
 def committed_ids(repository: Repository, commit: str) -> dict[str, str]:
     """The object ids of the append-only files as a commit holds them."""
-    entries = [entry for folder in APPEND_ONLY_FOLDERS for entry in list_tree(repository, commit, folder)]
-    return {entry.path: entry.object_id for entry in entries}
+    entries = (entry for folder in APPEND_ONLY_FOLDERS for entry in list_tree(repository, commit, folder))
+    return {entry.path: entry.object_id for entry in entries if entry.is_file and not is_temporary(entry.path)}
 
 
 def require_no_log_elsewhere(repository: Repository, names: Sequence[str]) -> None:

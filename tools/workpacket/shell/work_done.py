@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Iterator
 from contextlib import suppress
 
 from workpacket.errors import WorkpacketError
 from workpacket.git.history import changed_paths, patch_id, status
-from workpacket.git.objects import list_tree
+from workpacket.git.objects import list_tree, read_file_at
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import commit_of, head_commit, is_ancestor, merge_base, resolved
 from workpacket.git.run import run_git
 from workpacket.git.worktrees import branch_names
 from workpacket.ledger.verify import APPEND_ONLY_FOLDERS
 from workpacket.lifecycle.facts import PacketFacts
-from workpacket.lifecycle.review import Containment, Work, recorded, submitted_commit
+from workpacket.lifecycle.review import Containment, Work, recorded, report_of, submitted_commit
 from workpacket.model.layout import AUDIT_PATH, BOARD_PATH, PACKETS, REFINEMENTS, REGISTRY_PATH
 
 # What the lifecycle itself writes is no part of the work that it governs.
@@ -39,10 +40,21 @@ def work_done(repository: Repository, packet: PacketFacts, target: str, commit: 
         base = merge_base(repository, head, _target_commit(repository, target) or head) or ""
     changed = None
     if base:
-        changed = [change.path for change in changed_paths(repository, base, head) if not is_own(change.path)]
+        reports = set(reports_at(repository, packet, head))
+        differing = (change.path for change in changed_paths(repository, base, head))
+        changed = [path for path in differing if not is_own(path) and path not in reports]
     uncommitted = [] if commit else [entry.path for entry in status(repository) if not is_own(entry.path)]
     branch = None if commit else branch_here(repository)
     return Work(head, base, changed, uncommitted, branch, frozenset(_alike(repository, packet, head)))
+
+
+def reports_at(repository: Repository, packet: PacketFacts, head: str) -> Iterator[str]:
+    """The validators' reports on this packet that are what a verdict names: they are not part of the work."""
+    for event in packet.state.verdicts:
+        report = report_of(event)
+        data = read_file_at(repository, head, report.path) if report is not None else None
+        if report is not None and data is not None and hashlib.sha256(data).hexdigest() == report.sha256:
+            yield report.path
 
 
 def _alike(repository: Repository, packet: PacketFacts, head: str) -> Iterator[str]:

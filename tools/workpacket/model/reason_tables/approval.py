@@ -225,6 +225,11 @@ SIGNER = _refused("""
         The line of the key in allowed_signers says from when and until when it may sign.
         Remedy: Approve with a valid key, or have valid-before extended by an approved change of the policy.
 
+    event_key_at_gate: Approval signed by an event key
+        An event key has no passphrase, so any program of its account can sign with it. It says who typed, and never
+        opens a gate.
+        Remedy: Approve with a key of your own that [actors] does not list; `workpacket key init` makes one.
+
     role_not_accepted: Role that this gate does not ask for
         Each gate names the roles whose yes counts.
         Remedy: Let a person with one of the gate's roles approve; `workpacket policy show` lists them.
@@ -281,6 +286,15 @@ POLICY = (
         A human gate without a rule for it stays shut.
         Remedy: Add `[approvals.gates.<gate>]` to `.GOV/policy/policy.toml` by an approved change of the policy.
     """),
+    *_forged("""
+    reanchor_unfit: Record of a new root of trust that does not fit its policy
+        A new root of trust replaces the policy of the base by one exact other policy, once. Its record only grows.
+        Remedy: Restore `.GOV/policy/reanchored.toml` from the base, then run `workpacket policy re-anchor`.
+
+    reanchor_unnamed: New root of trust that the CI configuration on the base does not name
+        No key approves a new root of trust, so it counts only if the base itself names the digest of the new policy.
+        Remedy: Have somebody who may write to the base put the line that the message shows into its CI configuration.
+        """),
     *_forged("""
     policy_rolled_back: Base with another policy than the one last seen here
         The base lacks the commit at which this machine last saw the policy, and holds a different policy: an older one
@@ -404,6 +418,23 @@ SIGNING = _environment("""
         Remedy: Install OpenSSH 8.2 or later (Debian, Ubuntu: `apt install openssh-client`; macOS and Windows 10 bring
         it).
 
+    ssh_keygen_doubtful: The ssh-keygen in PATH may not be that of OpenSSH
+        It is in the work tree, or where others can write. The program gets the passphrase, and can sign what it likes.
+        Remedy: Put the folder of OpenSSH, such as `/usr/bin`, before others in PATH.
+
+    event_key_missing: No event key here may act under this name
+        The policy of the base names the actors, and each event has to be signed by a key that it lists for its actor.
+        Remedy: `workpacket key init --event` or `key init --agent NAME` makes a key; an approved change of the policy
+        adds its fingerprint to [actors.NAME].
+
+    event_key_unfit: Event key that cannot be used
+        It is missing, or others than its owner can read it.
+        Remedy: `chmod 600 FILE`; or name another one in WORKPACKET_EVENT_KEY.
+
+    event_key_in_repository: Event key in the work tree
+        What is in the work tree is read by everybody who works there, and is committed sooner or later.
+        Remedy: Keep the key elsewhere; `workpacket key init --event` puts it among your settings.
+
     signing_failed: The program ssh-keygen did not sign
         The passphrase was wrong, the token was not touched, or the agent does not hold the key.
         Remedy: Read what `ssh-keygen` said, then run the command again.
@@ -414,6 +445,27 @@ SIGNING = _environment("""
     """)
 
 # What judging a file of approval can say; the rest is said while one is made.
+# What no gate asks, but a check of the whole repository.
+ROOT = (
+    *_forged("""
+    reanchor_named: Change that names a new root of trust in the CI configuration
+        A digest named there replaces the root of trust. A change that is judged cannot do that.
+        Remedy: Take the line out of the change. Somebody who may write to the base commits it there.
+        """),
+    *reasons(
+        "approval",
+        """
+    policy_reanchored: Policy whose root of trust was replaced
+        The keys of the policy before were lost, so this policy has no approval; the CI configuration on the base named
+        it. Approvals from before are judged by the policy of their time.
+        Remedy: None is needed. Compare the people that the policy names with those you expect.
+        """,
+        exit_code=exits.FINDINGS,
+        severity="info",
+        strict_severity="info",
+    ),
+)
+
 JUDGING = (*FIT, *TIME, *COUNT, *ENVELOPE, *SIGNATURE, *SIGNER, *POLICY, *LEGACY)
 
-REASONS = (*JUDGING, *ASKING, *SIGNING)
+REASONS = (*JUDGING, *ROOT, *ASKING, *SIGNING)

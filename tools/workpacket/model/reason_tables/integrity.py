@@ -141,9 +141,74 @@ CHANGE = _integrity("""
         The event is there, but what its gate asks for is not: anyone can write an event.
         Remedy: Take the event back; `workpacket why WP` says what the gate asks for.
 
+    not_committed: A file below .GOV that HEAD does not hold as it lies here
+        What HEAD holds is merged, and what lies here would be judged. Attributes, filters and files that were never
+        committed make them differ.
+        Remedy: Commit what belongs to the change, or move the rest away. Before the commit, `--worktree` judges what
+        lies here; CI does not.
+
+    attribute_converts: A change of attributes that convert files below .GOV
+        A checkout would show other bytes than are merged, so a person or a check would read another text.
+        Remedy: Take the line out of .gitattributes. Below .GOV those that `workpacket init` writes are enough.
+
+    path_twin: A name that is the same as another where case does not count
+        On macOS and Windows one of the two files takes the place of the other.
+        Remedy: Rename it, or remove it.
+
+    tree_entry_foreign: An entry below .GOV that is not a file of its own
+        A submodule or a link shows what another place holds, and a temporary name is read by no command.
+        Remedy: Remove it from the commit: `git rm --cached -- PATH`.
+
+    event_ahead: An event of the change is from a clock that is ahead
+        It says that it was written more than 300 seconds from now. No later event could follow it before that time.
+        Remedy: Set the clock, take the event back and run its command again.
+
+    move_beside_base: A move that does not rest on what the base has
+        The packet was moved on the base meanwhile. The writer of this event did not know it, nor did those who
+        approved it.
+        Remedy: Merge the base, take the log back to it (`git restore --source=BASE --staged --worktree
+        .GOV/log/WP_ID`, `workpacket board sync`, commit), and type the commands again that still apply.
+
     base_lanes_unfit: Base whose policy adds lanes that do not hold
         Which moves the base allows is not known, so none that a change brings is believed.
         Remedy: Mend the policy on the base first; `workpacket policy test` says what is wrong with it.
+
+    event_unsigned: An event without a signature where the policy names actors
+        The policy of the base says which keys act as whom, so a name alone is not believed.
+        Remedy: Make a key with `workpacket key init --event`, have [actors] list it, and record the event again.
+
+    event_signature_invalid: An event whose signature does not hold
+        The signature is not one of an event key over these bytes, so somebody else may have written the event.
+        Remedy: Take the event back, and record it by its command.
+
+    actor_key_unknown: An event signed by a key that the policy does not list
+        Anyone can make a key. It proves an actor only where [actors] in the policy of the base lists its fingerprint.
+        Remedy: Have the key added to [actors.NAME] by an approved change of the policy, then record the event again.
+
+    actor_not_allowed: An event whose key may not act as its actor
+        Each key acts under the names, of the kind and in the roles that [actors] gives to it.
+        Remedy: Record the event under a name that the key may use; `workpacket policy show` lists them.
+
+    approval_key_in_event: An event signed by a key that may approve
+        An event key has no passphrase. A key that is used like one must open no gate, and one that opens gates must not
+        be used like one.
+        Remedy: Make a key for events with `workpacket key init --event`, and record the event again.
+
+    change_uncovered: A change for which no packet answers
+        The policy of the base requires that every changed path is in the scope of a packet that somebody works on, or
+        of a standing packet. Nothing asks for this one.
+        Remedy: Claim the packet whose scope has the path, or have a packet activated for it: `workpacket new`; else
+        take the change back. Small changes that recur are covered by a standing packet.
+
+    changed_after_verdict: A path that is not what was judged
+        The verdict is on one commit. What lands has to be what git makes of that commit and the base, at every path.
+        Remedy: Take back what was changed since; or `workpacket reopen WP`, submit the new commit, and have it judged.
+
+    landed_otherwise: Judged work that cannot be told to have landed as it was judged
+        The judged commit and the base conflict, or the judged commit is not in this clone. How a conflict was settled
+        is work of its own, and was not judged.
+        Remedy: Merge the base into the branch, `workpacket reopen WP`, submit the result, and have it judged; a missing
+        commit is fetched with its branch.
     """)
 
 AUDIT = (

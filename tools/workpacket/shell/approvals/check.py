@@ -21,6 +21,7 @@ from hashlib import sha256
 from workpacket.approvals.decide import decide
 from workpacket.approvals.encodings import CLOCK_SKEW, write_instant
 from workpacket.approvals.envelope import EnvelopeFile
+from workpacket.approvals.facts import PolicyFiles
 from workpacket.approvals.policy import POLICY_GATE, Trusted
 from workpacket.approvals.statement import PACKET
 from workpacket.documents.document import stem_of
@@ -33,14 +34,23 @@ from workpacket.lifecycle.gates import ACTIVATION_GATE, CONSUMING
 from workpacket.model.canonical import Json
 from workpacket.model.event_types import CHECKPOINT_LOG
 from workpacket.model.events import LogEvent
-from workpacket.model.layout import ATTESTATIONS_FOLDER, ENVELOPE_SUFFIX, PACKETS, POLICY_PATH, REFINEMENTS
+from workpacket.model.layout import (
+    ATTESTATIONS_FOLDER,
+    ENVELOPE_SUFFIX,
+    PACKETS,
+    POLICY_PATH,
+    REFINEMENTS,
+    REVOKED_PATH,
+    SIGNERS_PATH,
+)
 from workpacket.model.plan import digest
 from workpacket.problem import Location, Problem
 from workpacket.shell.approvals.envelopes import POLICY_MATTER, logged_packets, read_file
 from workpacket.shell.approvals.event_approvals import spoken_against
 from workpacket.shell.approvals.facts import Approvals
+from workpacket.shell.approvals.new_root import root_of_trust
 from workpacket.shell.approvals.subject import policy_files, refinement_of
-from workpacket.shell.base import tree_at
+from workpacket.shell.base import tree_at, unreadable
 from workpacket.shell.cache import MANY, Cache
 from workpacket.text.source import Source
 from workpacket.value import replace
@@ -62,7 +72,7 @@ def backdated(approvals: Approvals, events: Iterable[LogEvent]) -> Iterator[Prob
     for event in events:
         place = approvals.place(event)
         said = place.on_base_since
-        if said is None:
+        if said is None or place.first_landed is not None:
             continue
         later = datetime.fromtimestamp(latest[place.brought_by], UTC)
         if later - said <= CLOCK_SKEW:
@@ -117,13 +127,20 @@ def check_approvals(approvals: Approvals, cache: Cache) -> list[Problem]:
     packets = logged_packets(approvals.tree)
     cache.make_room("sound", most=2 * (len(approvals.own_envelopes) + len(packets)) + MANY)
     findings = [_finding(each, "") for each in _unsound(approvals.own_envelopes, cache)]
+    root = root_of_trust(approvals)
+    findings += root.findings
     if _governed(approvals):
         if not isinstance(approvals.trusted, Trusted):
             return [*findings, *(_finding(each, POLICY_PATH) for each in approvals.trusted)]
-        findings += _changed_policy(approvals)
+        unapproved = [] if root.replaced else list(_changed_policy(approvals))
+        findings += unapproved
+        if unapproved or not _repaired(approvals):
+            findings += (_finding(each, POLICY_PATH) for each in approvals.base.unreadable)
     activated: dict[str, Mapping[str, Json]] = {}
     logs = (approvals.log(name) for name in packets if PACKET.fullmatch(name) and name != CHECKPOINT_LOG)
-    consuming = [event for log in logs for event in log.events if event.moves_lane or event.type in CONSUMING]
+    consuming = [
+        event for log in logs for event in log.events if event.moves_lane or event.attest or event.type in CONSUMING
+    ]
     # Of all events, also those known to be sound: no key names what lies before a commit on the line of the base.
     findings += backdated(approvals, consuming)
     for event in consuming:
@@ -149,8 +166,14 @@ def append_only(approvals: Approvals) -> list[Problem]:
 
 
 def _governed(approvals: Approvals) -> bool:
-    """Whether the policy of the base says anything of approvals, well or badly."""
-    return b"approvals" in (approvals.base.policy.policy or b"")
+    """Whether the policy of the base says anything of approvals, well or badly. One that cannot be read might."""
+    return bool(approvals.base.unreadable) or b"approvals" in (approvals.base.policy.policy or b"")
+
+
+def _repaired(approvals: Approvals) -> bool:
+    """Whether the policy that is here can be read, of a base whose own cannot."""
+    files = policy_files(approvals.tree)
+    return not unreadable(PolicyFiles(*(files.get(path) for path in (POLICY_PATH, SIGNERS_PATH, REVOKED_PATH))))
 
 
 def _unsound(files: Iterable[EnvelopeFile], cache: Cache) -> Iterator[Problem]:

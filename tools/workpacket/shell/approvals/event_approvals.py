@@ -13,16 +13,32 @@ from functools import partial
 from workpacket.approvals.decide import Verdict
 from workpacket.approvals.facts import PolicyFiles
 from workpacket.approvals.policy import POLICY_GATE, GatePolicy, Trusted, read_policy_files
-from workpacket.lifecycle.gates import OPTIONAL_GATES, STANDARD
+from workpacket.git.repository import Repository
+from workpacket.lifecycle.gates import CONSUMING, OPTIONAL_GATES, STANDARD
 from workpacket.model.events import LogEvent
 from workpacket.model.layout import PACKETS, REFINEMENTS, envelope_name, packet_paths, refinement_paths, stub_path
 from workpacket.problem import Problem
 from workpacket.shell.approvals.facts import Approvals, gate_policy
 from workpacket.shell.approvals.subject import spec_places
-from workpacket.shell.base import OF_EVERY_JUDGEMENT, BaseLine, base_line, committed, read_ahead
+from workpacket.shell.base import (
+    NOBODY_YET,
+    OF_EVERY_JUDGEMENT,
+    BaseLine,
+    base_line,
+    committed,
+    policy_at,
+    read_ahead,
+    readable_commit,
+)
 from workpacket.shell.cache import Cache
 
-_NOBODY_YET = frozenset({"policy_unanchored", "approvers_unnamed"})
+
+def approving_keys(repository: Repository, commit: str) -> frozenset[bytes]:
+    """The keys that may approve by the policy of the commit: those sign no events."""
+    trusted = read_policy_files(policy_at(repository, readable_commit(repository, commit)))
+    if not isinstance(trusted, Trusted):
+        return frozenset()
+    return frozenset(blob for blob, signer in trusted.signers.by_key.items() if signer.may_approve)
 
 
 def rested_upon(approvals: Approvals, event: LogEvent) -> Iterator[Problem]:
@@ -30,6 +46,9 @@ def rested_upon(approvals: Approvals, event: LogEvent) -> Iterator[Problem]:
     policy = approvals.place(event).policy
     asked = approvals.gates(event)
     if not asked:
+        # What the base holds was judged when it came, by versions that did not look at this.
+        if not approvals.place(event).brought_by:
+            yield from _unfit(approvals, event, asked)
         return
     complete = True
     for gate in asked:
@@ -43,6 +62,12 @@ def rested_upon(approvals: Approvals, event: LogEvent) -> Iterator[Problem]:
             yield from _unnamed(verdict, event, rules)
     if complete:
         yield from _unfit(approvals, event, asked)
+
+
+def lifts(approvals: Approvals, waiver: LogEvent) -> bool:
+    """Whether a waiver counts. Where the policy has no rules for its gate it is a note, whatever envelope it names."""
+    rules = gate_policy(approvals.place(waiver).policy, CONSUMING[waiver.type])
+    return rules is not None and not list(rested_upon(approvals, waiver))
 
 
 def _named(approvals: Approvals, event: LogEvent, gate: str) -> bool:
@@ -61,7 +86,7 @@ def _before_any(approvals: Approvals, event: LogEvent, policy: PolicyFiles) -> b
     if not approvals.place(event).brought_by:
         return False
     trusted = read_policy_files(policy)
-    return isinstance(trusted, tuple) and {each.code for each in trusted} <= _NOBODY_YET
+    return isinstance(trusted, tuple) and {each.code for each in trusted} <= NOBODY_YET
 
 
 def _unnamed(verdict: Verdict, event: LogEvent, rules: GatePolicy) -> Iterator[Problem]:
@@ -73,17 +98,20 @@ def _unnamed(verdict: Verdict, event: LogEvent, rules: GatePolicy) -> Iterator[P
 
 
 def _unfit(approvals: Approvals, event: LogEvent, gates: tuple[str, ...]) -> Iterator[Problem]:
-    """Envelopes among those that the event names which are about something else.
+    """Envelopes among those that the event names which are about something else, or about a gate that was not asked.
 
-    One of a gate that the policy added once, and no longer asks about, is more than is needed and no fault.
+    On the base, one of a gate that an older policy added is more than is needed and no fault.
     """
+    settled = bool(approvals.place(event).brought_by)
     for digest in event.attest:
         said = approvals.claims.get(envelope_name(digest))
-        other = said is not None and said.gate not in gates and said.gate in STANDARD
+        unasked = said is not None and said.gate not in gates
+        other = unasked and said is not None and not (settled and said.gate not in STANDARD)
         if said is None or said.packet != event.packet or other:
             about = f"gate {said.gate} of {said.packet}" if said is not None else "nothing that is here"
             what = f"the event rests on the envelope {digest[:12]}, which is about {about}"
-            yield Problem("attest_unfit", f"{what}, not about the gate {' or '.join(gates)} of {event.packet}")
+            wanted = f"the gate {' or '.join(gates)} of {event.packet}" if gates else "a gate that the event asks"
+            yield Problem("attest_unfit", f"{what}, not about {wanted}")
 
 
 _MATTERS = (REFINEMENTS, PACKETS)
@@ -99,7 +127,7 @@ def events_at_gates(approvals: Approvals, consuming: Sequence[LogEvent]) -> list
     line = _line(approvals, *OF_EVERY_JUDGEMENT, *_MATTERS)
     befores = dict.fromkeys(approvals.place(event).policy_commit for event in consuming)
     read_ahead(repository, (f"{before}:{path}" for before in befores if before for path in OF_EVERY_JUDGEMENT), line)
-    events = [event for event in consuming if approvals.gates(event)]
+    events = [event for event in consuming if event.attest or approvals.gates(event)]
     read_ahead(repository, _matters(approvals, events), line)
     specifications = list(_specifications(approvals, events))
     read_ahead(repository, specifications, _line(approvals, *(name.partition(":")[2] for name in specifications)))

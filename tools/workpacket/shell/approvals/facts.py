@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from functools import cached_property, partial
 
+from workpacket.approvals.actors import Actors
 from workpacket.approvals.decide import Verdict, decide
 from workpacket.approvals.encodings import read_instant
 from workpacket.approvals.envelope import EnvelopeFile, Selection
@@ -44,6 +45,7 @@ from workpacket.shell.approvals.uses import (
     consumptions,
     gates_asked,
     legacy_uses,
+    other_policies,
     packet_log,
     parties_of,
     policy_changes,
@@ -55,7 +57,7 @@ from workpacket.shell.base import (
     committed,
     committed_file,
     find_base,
-    first_seen,
+    held_since,
     judge_pin,
     known_to,
     remember,
@@ -153,6 +155,8 @@ class Approvals:
             return _refused(gate, (self.pin,))
         if self.base.policy.policy is None:
             return _refused(gate, (unanchored(self.base),))
+        if gate != POLICY_GATE and self.base.unreadable and not self.place(consumer).brought_by:
+            return _refused(gate, self.base.unreadable)
         doubts = tuple(each.at(each.path) for each in self.log(packet).findings if each.severity == "error")
         return _refused(gate, doubts) if doubts else decide(self.facts(packet, gate, consumer, terms=terms))
 
@@ -195,13 +199,15 @@ class Approvals:
             base_history=bases,
             spec=spec_in_force(read_base, matter) if gate != POLICY_GATE else None,
             scope=tuple(sorted((*matter.scope, *written(terms or {})))),
-            parties=parties_of(self.first_authors, log, matter, rules) if rules is not None else {},
+            parties=parties_of(self.first_authors, log, matter, rules, actors_at(policy)) if rules is not None else {},
             log=packet_log(log, heads),
             policy=policy,
             envelopes=envelopes,
             consumptions=policy_changes(self) if gate == POLICY_GATE else consumptions(self, log, consumer),
             consumer=consumer.id if consumer is not None else None,
             on_base_since=place.on_base_since,
+            first_landed=place.first_landed,
+            other_policies=other_policies(self) if gate == POLICY_GATE else frozenset(),
             revoked_keys_now=self.base.policy.revoked_keys,
             legacy_uses=self._tokens(matter, packet, gate, consumer, rules) if not envelopes or tokens else (),
         )
@@ -237,7 +243,7 @@ class Approvals:
 
     def arrivals(self, packet: str) -> Mapping[str, tuple[str, int]]:
         """When events came onto the base: at least those of the packet."""
-        return first_seen(self.repository, self.base.commit, self._log_folder(packet))
+        return held_since(self.repository, self.base.commit, self._log_folder(packet))
 
     def _log_folder(self, packet: str) -> str:
         """For questions about one packet its part of the history is enough."""
@@ -293,6 +299,12 @@ def gate_policy(files: PolicyFiles, gate: str) -> GatePolicy | None:
     """What the policy asks for at the gate; None without a readable policy."""
     trusted = read_policy_files(files)
     return trusted.policy.gates.get(gate) if isinstance(trusted, Trusted) else None
+
+
+def actors_at(files: PolicyFiles) -> Actors:
+    """The actors that a readable policy names."""
+    trusted = read_policy_files(files)
+    return trusted.policy.actors if isinstance(trusted, Trusted) else Actors()
 
 
 def _refused(gate: str, refusals: tuple[Problem, ...]) -> Verdict:

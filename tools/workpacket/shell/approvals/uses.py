@@ -10,7 +10,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache
 
+from workpacket.approvals.actors import Actors
 from workpacket.approvals.encodings import read_instant
+from workpacket.approvals.event_signatures import EventSignatures
 from workpacket.approvals.facts import LegacyUse, PacketLog
 from workpacket.approvals.policy import POLICY_GATE, GatePolicy
 from workpacket.approvals.statement import Subject
@@ -24,6 +26,7 @@ from workpacket.git.run import run_git
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.ledger.log import Log
 from workpacket.lifecycle.gates import ACTIVATION_GATE, CONSUMING, gates_of
+from workpacket.lifecycle.separation import coders
 from workpacket.model.events import LogEvent
 from workpacket.model.layout import PACKETS, POLICY_FOLDER, REFINEMENTS, envelope_name
 from workpacket.shell.approvals.envelopes import read_file
@@ -45,8 +48,8 @@ def policy_states(repository: Repository, commit: str) -> dict[tuple[Subject, ..
     if not commit:
         return {}
     answer = run_git(
-        repository.root, "log", "--first-parent", "--diff-merges=first-parent", "--format=%H", "--end-of-options",
-        commit, "--", POLICY_FOLDER,
+        repository.root, "log", "--first-parent", "--diff-merges=first-parent", "--no-patch", "--format=%H",
+        "--end-of-options", commit, "--", POLICY_FOLDER,
     )  # fmt: skip
     states: dict[tuple[Subject, ...], tuple[str, ...]] = {}
     for each in answer.text.split():
@@ -71,6 +74,16 @@ def policy_changes(approvals: Approvals) -> Mapping[str, frozenset[str]]:
             commits = frozenset(states[said.subjects])
             used[said.nonce] = commits - known_to(approvals.repository, said.base, commits)
     return used
+
+
+def other_policies(approvals: Approvals) -> frozenset[str]:
+    """The bases that approvals of a policy saw whose policy files are not those of the base.
+
+    Such an approval is one of a whole state, given by somebody who knew nothing of the keys revoked since.
+    """
+    present = tree_at(approvals.repository, approvals.base.commit, POLICY_FOLDER)
+    seen = {said.base for said in approvals.claims.values() if said.gate == POLICY_GATE} & approvals.known_bases
+    return frozenset(each for each in seen if tree_at(approvals.repository, each, POLICY_FOLDER) != present)
 
 
 def consumptions(approvals: Approvals, log: Log, consumer: LogEvent | None) -> Mapping[str, frozenset[str]]:
@@ -244,16 +257,26 @@ class FirstAuthors:
 
 
 def parties_of(
-    authors: FirstAuthors, log: Log, matter: ApprovalSubject, rules: GatePolicy
+    authors: FirstAuthors, log: Log, matter: ApprovalSubject, rules: GatePolicy, actors: Actors
 ) -> Mapping[str, frozenset[str]]:
-    """The parties that the gate's rules name, each with its people; an empty set where nobody is recorded."""
+    """The parties that the gate's rules name, each with its people; an empty set where nobody is recorded.
+
+    Where the policy names actors, the author is who signed the events: a person may approve what their agent drafted.
+    The operator is the person behind the coder.
+    """
     parties: dict[str, frozenset[str]] = {}
     if "author" in rules.separation:
-        written = {event.actor.id for event in log.events if event.type in _AUTHORING}
-        parties["author"] = frozenset(written).union(*(authors.of(path) for path, _ in matter.files))
+        drafting = [event for event in log.events if event.type in _AUTHORING]
+        written = actors.principals(event.actor.id for event in drafting)
+        signatures = EventSignatures(actors)
+        if not drafting or not all(signatures.judge(event).proven for event in drafting):
+            written = written.union(*(authors.of(path) for path, _ in matter.files))
+        parties["author"] = written
     if "coder" in rules.separation:
         held = {event.text("holder") or event.actor.id for event in log.events if event.type in _CODING}
-        parties["coder"] = frozenset(held)
+        parties["coder"] = actors.principals(held)
+    if "operator" in rules.separation:
+        parties["operator"] = actors.principals(actors.person(name) for name in coders(log.events))
     return parties
 
 

@@ -134,6 +134,7 @@ class Prover:
             "commit": self.commit,
             "exit_code": ended.exit_code,
             "log_length": ended.length,
+            "milliseconds": ended.milliseconds,
             "log_sha256": digest,
         }
         row |= {"limit": ended.limit} if ended.limit else {}

@@ -14,6 +14,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from types import FrameType
@@ -81,19 +82,22 @@ _ENDINGS: Final = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") 
 class Ended(Value):
     """How a program ended. `output` is the beginning of what it printed, `length` the bytes of all of it.
 
-    `limit` is the limit that it reached: `time`, at which it was stopped, or `output`; '' for none.
+    `limit` is the limit that it reached: `time`, at which it was stopped, or `output`; '' for none. `milliseconds` is
+    how long it ran: a verdict that follows sooner was given without running it again.
     """
 
     exit_code: int
     output: bytes
     length: int
     limit: str
+    milliseconds: int
 
 
 def run_limited(
     words: Sequence[str], folder: str, environment: Mapping[str, str], *, seconds: float, most_output: int
 ) -> Ended:
     """Run a program to its end; OSError or ValueError if it cannot be started."""
+    began = time.monotonic()
     with (
         _interrupted_by(_ENDINGS),
         subprocess.Popen(  # noqa: S603 - the command that the person who submits names as proof; no shell reads it
@@ -118,7 +122,9 @@ def run_limited(
             _stop(process, ask=overdue)
         output.finish()
         limit = "time" if overdue else "output" if output.length > most_output else ""
-        return Ended(process.returncode, bytes(output.kept), output.length, limit)
+        return Ended(
+            process.returncode, bytes(output.kept), output.length, limit, round(1000 * (time.monotonic() - began))
+        )
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from workpacket import __version__
+from workpacket.approvals.actors import Actors
 from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository
 from workpacket.ledger.fold import LinkedRun, PacketState, fold
@@ -13,6 +14,8 @@ from workpacket.lifecycle.claims import Ending, close_plan, link_plan
 from workpacket.lifecycle.gates import link_unmet
 from workpacket.model.events import Actor
 from workpacket.shell import actor as clock
+from workpacket.shell.base import read_base_policy
+from workpacket.shell.event_keys import signed
 from workpacket.shell.governed_files import GovernedFiles, packets_that_say
 from workpacket.shell.transactions.transaction import writing
 
@@ -41,9 +44,10 @@ def link(repository: Repository, actor: Actor, packet: str, run: str, store: str
             return
         for unmet in link_unmet(state):
             raise WorkpacketError.of(unmet)
-        plan = link_plan(log, state, _writer(actor), run, store)
+        actors = _actors(repository)
+        plan = link_plan(log, state, _writer(actors.acting(actor)), run, store)
         if plan is not None:
-            transaction.apply(plan)
+            transaction.apply(signed(plan, actors))
 
 
 def close(
@@ -57,14 +61,19 @@ def close(
     if not any(map(is_it, state_here(repository, packet).open_runs)):
         return ()
     with writing(repository, "run") as transaction:
-        closed = []
+        closed, actors = [], _actors(repository)
         while (run := next(filter(is_it, fold(log := _log(repository, packet)).open_runs), None)) is not None:
             ended = ending()
             if ended is None:
                 break
-            transaction.apply(close_plan(log, _writer(actor), run, ended))
+            plan = close_plan(log, _writer(actors.acting(actor)), run, ended)
+            transaction.apply(signed(plan, actors))
             closed.append(run)
         return tuple(closed)
+
+
+def _actors(repository: Repository) -> Actors:
+    return read_base_policy(repository).lifecycle.actors
 
 
 def _log(repository: Repository, packet: str) -> Log:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime, timedelta
 from functools import partial
 
+from workpacket.approvals.event_signatures import EventSignatures
 from workpacket.errors import WorkpacketError
 from workpacket.git.objects import blob_id
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import commit_of, head_commit
 from workpacket.ledger.log import Log
 from workpacket.ledger.verify import read_logs, verify_append_only
-from workpacket.lifecycle.event_checks import Around, judge_change
+from workpacket.lifecycle.event_checks import Around, judge_actors, judge_change
 from workpacket.lifecycle.facts import PacketFacts
 from workpacket.lifecycle.gates import ended
 from workpacket.lifecycle.policy import LifecyclePolicy
@@ -22,9 +24,15 @@ from workpacket.model.ids import WorkPacketId
 from workpacket.model.layout import LOG_FOLDER, POLICY_PATH
 from workpacket.model.reason_tables.integrity import CHANGE_BY_CODE
 from workpacket.problem import Location, Problem
-from workpacket.shell.base import read_base_policy
+from workpacket.shell import actor
+from workpacket.shell.approvals.event_approvals import approving_keys
+from workpacket.shell.base import read_base_policy, readable_commit
 from workpacket.shell.governed_files import GovernedFiles, find_governed
+from workpacket.shell.judging.coverage import coverage_problems
+from workpacket.shell.judging.landed_work import landed
 from workpacket.shell.judging.log_verification import digest_here
+from workpacket.shell.judging.merged_tree import HeadDigests, judge_merged
+from workpacket.shell.judging.submissions import submitted_work
 from workpacket.shell.log_files import append_only_files, committed_ids
 from workpacket.shell.work_done import containment
 
@@ -43,32 +51,34 @@ def around(
 ) -> Around:
     packet = governed.packet(WorkPacketId(name))
     return Around(
-        {needed: _was_done(needed, logs, policy) for needed in packet.dependencies()},
-        frozenset(_waived(repository, base, packet)),
+        {needed: _was_done(repository, base, needed, logs, policy) for needed in packet.dependencies()},
+        tuple(_waivers(repository, base, packet)),
         lambda event: _is_contained(repository, packet, event),
+        lambda event: submitted_work(repository, base, governed, packet, event),
     )
 
 
-def _was_done(needed: str, logs: Mapping[str, Log], policy: LifecyclePolicy) -> bool:
+def _was_done(repository: Repository, base: str, needed: str, logs: Mapping[str, Log], policy: LifecyclePolicy) -> bool:
     """Whether the packet, or of a base any revision, ever stood in a lane that counts. It may have moved on since."""
-    own = (log for name, log in logs.items() if name == needed or name.startswith(f"{needed}-v"))
-    return any(event.lane_to in policy.satisfied_by for log in own for event in log.events)
+    own = {name: log for name, log in logs.items() if name == needed or name.startswith(f"{needed}-v")}
+    if any(event.lane_to in policy.satisfied_by for log in own.values() for event in log.events):
+        return True
+    return "VALIDATED" in policy.satisfied_by and bool(landed(repository, base, own, policy))
 
 
-def _waived(repository: Repository, base: str, packet: PacketFacts) -> Iterator[str]:
-    """The conditions that waivers lift which are approved and have not ended."""
+def _waivers(repository: Repository, base: str, packet: PacketFacts) -> Iterator[LogEvent]:
+    """Those that are approved and have not ended."""
     waivers = [event for event in packet.state.waivers if event.attest]
     if not waivers:
         return
-    from workpacket.shell.actor import moment
-    from workpacket.shell.approvals.event_approvals import rested_upon
+    from workpacket.shell.approvals.event_approvals import lifts
     from workpacket.shell.approvals.facts import open_approvals
 
-    now = moment()
+    now = actor.moment()
     with open_approvals(repository, base, now) as approvals:
         for event in waivers:
-            if not ended(event, now.now) and not list(rested_upon(approvals, event)):
-                yield event.text("rule") or ""
+            if not ended(event, now.now) and lifts(approvals, event):
+                yield event
 
 
 def _is_contained(repository: Repository, packet: PacketFacts, event: LogEvent) -> bool:
@@ -93,30 +103,51 @@ def _unfit(fault: LaneFault) -> Problem:
     return Problem(reason.code, message, Location(POLICY_PATH), fault.hint, severity=reason.severity)
 
 
-def judge(repository: Repository, base: str) -> list[Problem]:
-    """Everything that stands against the change since `base`."""
+# By so much the clock of who wrote an event may be ahead of the one that judges it.
+SKEW = timedelta(seconds=300)
+
+
+def ahead(logs: Iterable[Log], known: frozenset[str], now: str) -> Iterator[Problem]:
+    """New events from a clock that is ahead: nothing could follow them until their time has come."""
+    reason = CHANGE_BY_CODE["event_ahead"]
+    latest = datetime.fromisoformat(now) + SKEW
+    for log in logs:
+        for event in log.events:
+            if event.id not in known and datetime.fromisoformat(event.at) > latest:
+                what = f"it says that it was written at {event.at}, and the clock here says {now}"
+                yield Problem(reason.code, what, Location(event.path), reason.remedy, severity=reason.severity)
+
+
+def judge(repository: Repository, base: str, *, worktree: bool = False) -> list[Problem]:
+    """Everything that stands against the change since `base`; with `worktree`, as it lies here."""
     commit = commit_of(repository, base)
     root = str(repository.root)
     files = append_only_files(root)
     there = committed_ids(repository, commit)
-    findings = verify_append_only(there, {path: blob_id(data, commit) for path, data in files.items()})
+    findings = judge_merged(repository, commit, worktree=worktree)
+    findings += verify_append_only(there, {path: blob_id(data, commit) for path, data in files.items()})
     known = frozenset(path.rpartition("/")[2].removesuffix(".json") for path in there)
     logs, _ = read_logs({path: data for path, data in files.items() if path.startswith(f"{LOG_FOLDER}/")})
     governed = find_governed(root)
-    policy = read_base_policy(repository, commit).lifecycle
-    findings += [_unfit(fault) for fault in policy.lane_faults[:1] if _brings_moves(logs.values(), known)]
+    faults = read_base_policy(repository, commit).lifecycle.lane_faults
+    findings += [_unfit(fault) for fault in faults[:1] if _brings_moves(logs.values(), known)]
+    policy = read_base_policy(repository, readable_commit(repository, commit)).lifecycle
+    approving = approving_keys(repository, commit) if policy.actors.present else frozenset()
+    signatures = EventSignatures(policy.actors, approving)
     packets = {name: log for name, log in logs.items() if name in governed.known}
     reports = reports_of(logs.values())
+    digest_of = partial(digest_here, root) if worktree else HeadDigests(repository)
+    findings += ahead(logs.values(), known, actor.moment().now)
     for name, log in logs.items():
         if name != CHECKPOINT_LOG:
-            digest_of = partial(digest_here, root)
             beside = partial(around, repository, commit, governed, packets, name, policy)
-            for judged in judge_change(
+            moves = judge_change(
                 log, known, digest_of, beside, governed=bool(known), reports=reports, lanes=policy.lanes
-            ):
+            )
+            for judged in (*moves, *judge_actors(log, known, signatures)):
                 reason = CHANGE_BY_CODE[judged.code]
                 message = f"{name}: {judged.message}"
                 findings.append(
                     Problem(judged.code, message, Location(judged.event.path), reason.remedy, severity=reason.severity)
                 )
-    return findings
+    return findings + coverage_problems(repository, commit, head_commit(repository) or commit, packets, policy)

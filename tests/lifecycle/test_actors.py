@@ -1,0 +1,249 @@
+"""Events signed by those who make them: what a name alone opens, which keys act as whom, and who judges whose work."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from lifecycle.actors import NAME, begin, errors, keys, submitted, tables
+from lifecycle.governed import TOKENS_COUNT, Governed, forge
+from workpacket.approvals.actors import read_actors
+from workpacket.approvals.event_signatures import EventSignatures
+from workpacket.model.canonical import Json
+from workpacket.shell import event_keys
+from workpacket.shell.event_keys import key_path
+from workpacket.text.toml_strict import plain_toml
+
+
+@pytest.fixture
+def fingerprints(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    return keys(tmp_path_factory.mktemp("settings"), monkeypatch)
+
+
+def verdict(governed: Governed, who: str) -> list[str]:
+    return governed("verdict", NAME, "PASS", "--report", "report.md", "--as", who).codes
+
+
+def test_without_an_event_key_events_are_unsigned_as_before(governed: Governed) -> None:
+    governed.begin()
+    governed.stub(NAME)
+    assert [event.sig for event in governed.state(NAME).history] == [""]
+
+
+def test_a_key_of_the_actors_name_signs_without_a_policy(governed: Governed, fingerprints: dict[str, str]) -> None:
+    governed.begin()
+    governed.activate_by_commands(NAME, "")  # what other tests remember of this step has no signatures
+    events = governed.state(NAME).history
+    assert all(event.sig for event in events)
+    actors = read_actors(plain_toml(tables(fingerprints))["actors"])
+    assert {EventSignatures(actors).judge(event).state for event in events} == {"proven"}
+    assert errors(governed) == {}
+
+
+def test_the_whole_way_with_signed_events_passes(governed: Governed, fingerprints: dict[str, str]) -> None:
+    begin(governed, fingerprints)
+    governed.git("branch", "base")
+    submitted(governed)
+    governed.done("verdict", NAME, "PASS", "--report", "report.md", "--as", "judge")
+    governed.commit("judged")
+    assert errors(governed, "--base", "base") == {}
+    assert {event.actor.kind for event in governed.state(NAME).history} == {"human", "agent"}
+
+
+@pytest.mark.parametrize(
+    ("who", "reason"),
+    [
+        ("coder-2", "behind coder-2 is ann, as behind coder, who worked on it"),
+        ("ann", "behind ann is ann, as behind coder, who worked on it"),
+    ],
+)
+def test_a_second_name_of_the_same_person_does_not_judge(
+    governed: Governed, fingerprints: dict[str, str], who: str, reason: str
+) -> None:
+    begin(governed, fingerprints)
+    submitted(governed)
+    governed.git("branch", "base")
+    refused = governed("verdict", NAME, "PASS", "--report", "report.md", "--as", who)
+    assert (refused.status, refused.codes) == (3, ["verdict_by_coder"])
+    assert reason in refused.err
+    assert "--as" not in refused.err
+
+
+def test_a_name_that_no_key_of_the_account_may_use_writes_nothing(
+    governed: Governed, fingerprints: dict[str, str]
+) -> None:
+    begin(governed, fingerprints)
+    submitted(governed)
+    before = governed.files()
+    refused = governed("verdict", NAME, "PASS", "--report", "report.md", "--as", "eve")
+    assert "event_key_missing" in refused.err
+    assert governed.files() == before
+    for name in (*fingerprints,):
+        key_path(name).unlink()
+        Path(f"{key_path(name)}.pub").unlink()
+    assert (
+        "this account has no event key"
+        in governed("block", NAME, "--reason", "ill", "--until", "well", "--as", "ann").err
+    )
+
+
+def test_the_person_who_commissioned_it_judges_where_the_policy_says_so(
+    governed: Governed, fingerprints: dict[str, str]
+) -> None:
+    begin(governed, fingerprints, '\n[verdict]\nseparation = ["coder"]\n')
+    governed.git("branch", "base")
+    submitted(governed)
+    assert verdict(governed, "coder-2") == ["verdict_by_coder"]
+    done = governed.done("verdict", NAME, "PASS", "--report", "report.md", "--as", "ann")
+    assert "judged by the person who commissioned it" in done.out
+    governed.commit("judged")
+    assert errors(governed, "--base", "base") == {}
+
+
+def move_of(governed: Governed, **data: Json) -> dict[str, Json]:
+    return {"lane_from": governed.state(NAME).lane, **data}
+
+
+def test_an_unsigned_event_written_by_hand_does_not_land(governed: Governed, fingerprints: dict[str, str]) -> None:
+    begin(governed, fingerprints)
+    governed.git("branch", "base")
+    governed.activate(NAME)
+    forge(governed, NAME, "noted", {"text": "so it is"})
+    governed.commit("forged")
+    found = errors(governed, "--base", "base")
+    assert found == {"event_unsigned": f"{NAME}: noted of {NAME} by mallory has no signature"}
+
+
+def test_events_that_the_base_holds_are_not_judged_again(governed: Governed, fingerprints: dict[str, str]) -> None:
+    """A repository that names its actors today has unsigned events of yesterday."""
+    governed.git("config", "user.name", "nobody's key")
+    governed.begin()
+    governed.activate(NAME)
+    governed.commit("activated")
+    assert [event.sig for event in governed.state(NAME).history if event.sig] == []
+    governed.write(".GOV/policy/policy.toml", governed.read(".GOV/policy/policy.toml") + tables(fingerprints))
+    governed.commit("Actors")
+    governed.git("branch", "base")
+    governed.git("switch", "--quiet", "--create", "work")
+    governed.done("claim", NAME, "--as", "coder")
+    governed.commit("claimed")
+    assert errors(governed, "--base", "base") == {}
+
+
+def resigned(governed: Governed, monkeypatch: pytest.MonkeyPatch, key: Path, *words: str) -> None:
+    """A command of an account that looks at another policy, in which this key may do everything."""
+    monkeypatch.setenv("WORKPACKET_EVENT_KEY", str(key))
+    with monkeypatch.context() as patch:
+        unasked = "workpacket.shell.event_keys.signed"
+        signed = event_keys.signed
+        patch.setattr(unasked, lambda plan, _actors: signed(plan, read_actors(None)))
+        governed.done(*words)
+    monkeypatch.delenv("WORKPACKET_EVENT_KEY")
+
+
+def test_a_key_does_not_act_under_another_name(
+    governed: Governed, fingerprints: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin(governed, fingerprints)
+    submitted(governed)
+    governed.git("branch", "base")
+    words = ("verdict", NAME, "PASS", "--report", "report.md", "--as", "judge")
+    resigned(governed, monkeypatch, key_path("coder"), *words)
+    governed.commit("judged by another name")
+    found = errors(governed, "--base", "base")
+    assert set(found) == {"actor_not_allowed"}
+    assert "may act as coder, not as judge" in found["actor_not_allowed"]
+
+
+def test_a_key_that_the_policy_does_not_list_proves_nothing(
+    governed: Governed, fingerprints: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin(governed, {name: key for name, key in fingerprints.items() if name != "ben"} | {"ben": fingerprints["ann"]})
+    governed.git("branch", "base")
+    governed.activate(NAME)
+    governed.git("switch", "--quiet", "--create", "work")
+    resigned(governed, monkeypatch, key_path("ben"), "claim", NAME, "--as", "judge")
+    governed.commit("claimed")
+    assert set(errors(governed, "--base", "base")) == {"actor_key_unknown"}
+
+
+def test_two_names_with_one_key_are_one_person(governed: Governed, fingerprints: dict[str, str]) -> None:
+    begin(governed, fingerprints | {"judge": fingerprints["coder"]})
+    submitted(governed)
+    refused = governed("verdict", NAME, "PASS", "--report", "report.md", "--as", "judge")
+    assert refused.codes == ["verdict_by_coder"]
+    assert "have a key in common" in refused.err
+
+
+def test_a_role_that_the_actor_lacks(
+    governed: Governed, fingerprints: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = fingerprints["coder"]
+    policy = tables(fingerprints).replace(f'["{key}"]', f'["{key}"]\nroles = ["author"]')
+    governed.begin(policy=TOKENS_COUNT + policy)
+    governed.git("branch", "base")
+    governed.activate(NAME)
+    governed.git("switch", "--quiet", "--create", "work")
+    governed.done("claim", NAME, "--as", "coder")
+    governed.commit("claimed")
+    found = errors(governed, "--base", "base")
+    assert "claimed asks for the role coder" in found["actor_not_allowed"]
+
+
+def test_a_signature_over_other_bytes(governed: Governed, fingerprints: dict[str, str]) -> None:
+    begin(governed, fingerprints)
+    governed.git("branch", "base")
+    governed.activate(NAME)
+    *_, last = governed.state(NAME).history
+    value = {**last.json(), "at": "2026-03-01T08:00:00Z"}
+    from ledger.stories import rewritten
+
+    name, data = rewritten(last, at="2026-03-01T08:00:00Z")
+    assert json.loads(data)["sig"] == value["sig"]
+    (governed.root / last.path).unlink()
+    governed.write(f".GOV/log/{NAME}/{name}", data.decode())
+    governed.commit("altered")
+    assert "is not over this event" in errors(governed, "--base", "base")["event_signature_invalid"]
+
+
+def test_a_key_in_the_work_tree_or_open_to_others_is_not_used(
+    governed: Governed, fingerprints: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    governed.begin()
+    stolen = governed.root / "key"
+    stolen.write_bytes(key_path("ann").read_bytes())
+    monkeypatch.setenv("WORKPACKET_EVENT_KEY", str(stolen))
+    assert "event_key_in_repository" in governed("new", NAME, "--what", "x", "--why", "y").err
+    monkeypatch.delenv("WORKPACKET_EVENT_KEY")
+    if os.name != "nt":
+        key_path("ann").chmod(0o644)
+        assert "event_key_unfit" in governed("new", NAME, "--what", "x", "--why", "y").err
+        key_path("ann").chmod(0o600)
+    key_path("ann").rename(key_path("ann").with_name("elsewhere"))
+    monkeypatch.setenv("WORKPACKET_EVENT_KEY", str(key_path("ann")))
+    assert "cannot be read" in governed("new", NAME, "--what", "x", "--why", "y").err
+    assert not (governed.root / ".GOV/log" / NAME).exists()
+
+
+def test_key_init_makes_keys_that_commands_use(
+    governed: Governed, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("settings")))
+    governed.begin()
+    made = governed.json("key", "init", "--event")["data"]
+    assert (made["actor"], made["path"]) == ("ann", str(key_path("ann")))
+    assert made["lines"] == ["[actors.ann]", 'kind = "person"', f'keys = ["{made["fingerprint"]}"]']
+    said = governed.done("key", "init", "--agent", "coder 1/2").out
+    assert '[actors."coder 1/2"]' in said
+    assert Path(f"{key_path('coder 1/2')}.pub").read_text().rstrip().endswith("workpacket agent key of coder 1/2")
+    if os.name != "nt":
+        assert key_path("ann").stat().st_mode & 0o077 == 0
+    assert governed("key", "init", "--event").status == 4
+    assert governed("key", "init", "--event", "--agent", "x").status == 2
+    assert governed("key", "init", "--agent", "x\ny").status == 2
+    assert governed("key", "init", str(governed.root / "key"), "--agent", "x").status != 0
+    governed.stub(NAME)
+    assert all(event.sig for event in governed.state(NAME).history)

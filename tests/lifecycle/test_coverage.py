@@ -1,0 +1,422 @@
+"""Coverage: which packet answers for a path, decided from values, and asked of real changes by `check --base`.
+
+The ways around it and the changes that must land are in tests/trust, and played by `trust.measure`.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lifecycle.governed import TOKENS_COUNT, Governed
+from workpacket.documents.policy import PolicyDocument
+from workpacket.errors import WorkpacketError
+from workpacket.git.repository import find_repository
+from workpacket.git.trial_merges import trial_merges
+from workpacket.ledger.log import join_events
+from workpacket.lifecycle.coverage import Cover, Landing, judging, kind_of, standing_until, uncovered
+from workpacket.lifecycle.policy import CoveragePolicy, coverage_policy
+from workpacket.model import exits
+from workpacket.model.lanes import BUILT_IN
+from workpacket.text.source import Source
+
+NAME, OTHER = "WP-1-Greeting-v1", "WP-1-Song-v1"
+PACKET = f".GOV/task_packets/{NAME}.md"
+REQUIRED = '[coverage]\nmode = "required"\n'
+
+
+def covering(kind: Any, *scopes: tuple[str, ...], packet: str = NAME) -> Cover:
+    return Cover(packet, kind, scopes or (("src/",),), "it is READY_FOR_DEV")
+
+
+def answers(landing: Landing, *covers: Cover, exempt: tuple[str, ...] = ()) -> Mapping[str, str]:
+    return {one.path: one.code for one in uncovered(landing, covers, exempt)}
+
+
+def brought(*paths: str, otherwise: tuple[str, ...] = (), conflicts: tuple[str, ...] = ()) -> Landing:
+    return Landing(
+        frozenset((*paths, *otherwise)), frozenset(otherwise), frozenset(conflicts), {NAME: frozenset(paths)}
+    )
+
+
+CHANGED = Landing(frozenset({"src/a.py"}))
+
+
+@pytest.mark.parametrize("kind", ["work", "standing"])
+def test_held_work_and_a_standing_packet_cover_their_scope_and_nothing_else(kind: str) -> None:
+    assert answers(CHANGED, covering(kind)) == {}
+    assert answers(Landing(frozenset({"src.py", "srcs/a", "SRC/a", "lib/src/a"})), covering(kind)) == dict.fromkeys(
+        ("src.py", "srcs/a", "SRC/a", "lib/src/a"), "change_uncovered"
+    )
+
+
+@pytest.mark.parametrize("kind", ["ready", ""])
+def test_a_packet_that_nobody_works_on_covers_nothing_and_is_named(kind: str) -> None:
+    (one,) = uncovered(CHANGED, [covering(kind)], ())
+    assert (one.code, one.packet) == ("change_uncovered", NAME)
+    assert one.message == f"it is in the scope of {NAME}, but it is READY_FOR_DEV"
+
+
+def test_a_path_has_to_be_in_the_approved_scope_and_in_the_present_one() -> None:
+    assert answers(CHANGED, covering("work", ("src/",), ("src/a.py",))) == {}
+    assert answers(CHANGED, covering("work", ("src/", "lib/"), ("lib/",))) == {"src/a.py": "change_uncovered"}
+    assert answers(CHANGED, Cover(NAME, "work", ())) == {"src/a.py": "change_uncovered"}
+
+
+def test_judged_work_covers_what_it_brought_and_only_as_it_was_judged() -> None:
+    judged = covering("verdict")
+    assert answers(brought("src/a.py"), judged) == {}
+    assert answers(brought(otherwise=("src/a.py",)), judged) == {"src/a.py": "changed_after_verdict"}
+    assert answers(brought(otherwise=("lib/a.py",)), judged) == {"lib/a.py": "change_uncovered"}
+    assert answers(brought(otherwise=("src/a.py",), conflicts=("src/a.py",)), judged) == {
+        "src/a.py": "landed_otherwise"
+    }
+    # Out of its scope, also where the judged commit changed it.
+    assert answers(brought("lib/a.py"), judged) == {"lib/a.py": "change_uncovered"}
+    # The change of another packet's judged commit.
+    other = Landing(frozenset({"src/a.py"}), brought={OTHER: frozenset({"src/a.py"})})
+    (one,) = uncovered(other, [judged], ())
+    assert (one.code, one.message) == (
+        "change_uncovered",
+        f"it is in the scope of {NAME}, but its judged commit does not change it",
+    )
+
+
+def test_work_that_is_held_covers_a_path_that_another_packets_verdict_does_not() -> None:
+    landing = brought(otherwise=("src/a.py",))
+    assert answers(landing, covering("verdict"), covering("work", packet=OTHER)) == {}
+
+
+def test_governance_reports_and_exempt_paths_need_no_packet() -> None:
+    paths = frozenset({".GOV/spec/a.md", "docs/report.md", "po/de.po"})
+    assert answers(Landing(paths, reports=frozenset({"docs/report.md"})), exempt=("po/*.po",)) == {}
+    names = frozenset({".GOV", ".GOVERNED/a", "po/de.pot", "docs/.GOV/a"})
+    assert answers(Landing(names), exempt=("po/*.po",)).keys() == names
+
+
+def test_the_lane_decides_how_a_packet_covers() -> None:
+    assert {lane: kind_of(lane, BUILT_IN) for lane in (*BUILT_IN.tokens, "FORKED", "")} == {
+        "STUB": "",
+        "READY_FOR_DEV": "ready",
+        "IN_PROGRESS": "work",
+        "IN_REVIEW": "work",
+        "MERGE_PENDING": "verdict",
+        "VALIDATED": "verdict",
+        "BLOCKED": "",
+        "FAIL": "",
+        "OUTDATED_ONLY": "",
+        "SUPERSEDED": "",
+        "ABANDONED": "",
+        "FORKED": "",
+        "": "",
+    }
+
+
+def test_a_log_without_a_verdict_judges_nothing() -> None:
+    assert judging(join_events(NAME, [])) is None
+
+
+def test_the_last_day_of_a_standing_packet_is_read_from_its_scope() -> None:
+    assert str(standing_until(["x", "Standing until 2026-12-31: dependencies"])) == "2026-12-31"
+    assert [standing_until([text]) for text in ("Standing until 2026-13-01", "Not Standing until 2026-12-31", "")] == [
+        None,
+        None,
+        None,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "policy"),
+    [
+        ("", CoveragePolicy()),
+        ('[coverage]\nmode = "warn"\nexempt = ["a/"]', CoveragePolicy("warn", ("a/",))),
+        ('[coverage]\nmode = "of"', CoveragePolicy("required")),
+        ("[coverage]", CoveragePolicy("required")),
+        ("[coverage", CoveragePolicy("required")),
+    ],
+)
+def test_what_cannot_be_read_in_the_policy_asks_for_everything(text: str, policy: CoveragePolicy) -> None:
+    assert coverage_policy(PolicyDocument(Source("policy.toml", text)).root) == policy
+
+
+# --- of real changes ---
+
+
+def begun(governed: Governed, coverage: str = REQUIRED) -> None:
+    governed.write("src/base.py", "one\ntwo\nthree\nfour\nfive\n")
+    governed.begin(policy=coverage + TOKENS_COUNT)
+    governed.activate(NAME)
+    governed.commit("activated")
+
+
+def judged(governed: Governed) -> None:
+    """Work on src/base.py, judged on its branch, which is checked out."""
+    begun(governed)
+    governed.work(NAME)
+    governed.replace("src/base.py", "three", "3")
+    governed.commit("Three")
+    governed.done("submit", NAME, "--as", "coder", "--prove", "all=true")
+    governed.commit("submitted")
+    governed.write("docs/report.md", "Good.\n")
+    governed.done("verdict", NAME, "PASS", "--report", "docs/report.md", "--as", "judge")
+    governed.commit("judged")
+
+
+def said(governed: Governed, base: str = "main") -> list[tuple[str, str]]:
+    answer = governed.json("check", "--base", base)
+    codes = {"change_uncovered", "changed_after_verdict", "landed_otherwise"}
+    return [(one["code"], one["path"]) for one in answer["findings"] if one["code"] in codes]
+
+
+def test_a_warning_does_not_stop_and_off_says_nothing(governed: Governed) -> None:
+    begun(governed, '[coverage]\nmode = "warn"\n')
+    governed.write("lib/a.py", "1\n")
+    governed.commit()
+    result = governed("check", "--base", "HEAD~1")
+    assert result.status == 0
+    assert "change_uncovered" in result.out
+    governed.replace(".GOV/policy/policy.toml", '"warn"', '"off"')
+    governed.commit("off")
+    governed.write("lib/a.py", "2\n")
+    governed.commit()
+    assert said(governed, "HEAD~1") == []
+
+
+def test_the_mode_of_the_base_decides_and_not_the_changes_own(governed: Governed) -> None:
+    begun(governed)
+    governed.replace(".GOV/policy/policy.toml", '"required"', '"off"')
+    governed.write("lib/a.py", "1\n")
+    governed.commit()
+    assert said(governed, "HEAD~1") == [("change_uncovered", "lib/a.py")]
+
+
+def test_a_branch_behind_the_base_takes_nothing_back(governed: Governed) -> None:
+    judged(governed)
+    governed.git("switch", "--quiet", "main")
+    governed.write("lib/elsewhere.py", "1\n")
+    governed.commit()
+    governed.git("switch", "--quiet", f"wp/{NAME}")
+    assert said(governed) == []
+
+
+def test_both_sides_that_git_joins_are_what_was_judged_and_a_conflict_is_not(governed: Governed) -> None:
+    judged(governed)
+    governed.git("switch", "--quiet", "main")
+    governed.replace("src/base.py", "one", "1")
+    governed.commit()
+    governed.git("merge", "--quiet", "--no-ff", f"wp/{NAME}")
+    assert said(governed, "HEAD^1") == []
+    governed.git("reset", "--quiet", "--hard", "HEAD^1")
+    governed.replace("src/base.py", "three", "drei")
+    governed.commit()
+    governed.git("merge", "--quiet", "--no-ff", "-X", "theirs", f"wp/{NAME}")
+    assert said(governed, "HEAD^1") == [("landed_otherwise", "src/base.py")]
+
+
+def test_work_that_landed_before_its_verdict_may_have_changed_since(governed: Governed) -> None:
+    begun(governed)
+    governed.work(NAME)
+    governed.done("submit", NAME, "--as", "coder", "--prove", "all=true")
+    governed.commit("submitted")
+    governed.git("switch", "--quiet", "main")
+    governed.git("merge", "--quiet", "--squash", f"wp/{NAME}")
+    governed.commit("squashed")
+    governed.write("src/greet.py", "print('Hello, later')\n")
+    governed.commit("later")
+    governed.write("docs/report.md", "Good.\n")
+    governed.done("verdict", NAME, "PASS", "--report", "docs/report.md", "--as", "judge")
+    governed.commit("judged")
+    assert said(governed, "HEAD~1") == []
+
+
+def test_a_judged_commit_that_this_clone_lacks_is_asked_for(governed: Governed) -> None:
+    judged(governed)
+    governed.git("switch", "--quiet", "main")
+    governed.git("merge", "--quiet", "--squash", f"wp/{NAME}")
+    governed.commit("squashed")
+    governed.git("branch", "--quiet", "-D", f"wp/{NAME}")
+    governed.git("reflog", "expire", "--expire=now", "--all")
+    governed.git("gc", "--quiet", "--prune=now")
+    assert ("landed_otherwise", PACKET) in said(governed, "HEAD~1")
+
+
+@pytest.mark.parametrize("path", ["src/report.py", "AGENTS.md", ".claude/report.md", "docs/run.sh"])
+def test_a_report_is_nothing_that_a_program_or_an_agent_reads(governed: Governed, path: str) -> None:
+    begun(governed)
+    governed.work(NAME)
+    governed.done("submit", NAME, "--as", "coder", "--prove", "all=true")
+    governed.commit("submitted")
+    governed.write(path, "evil()\n")
+    governed.done("verdict", NAME, "PASS", "--report", path, "--as", "judge")
+    governed.commit("judged")
+    assert [where for _, where in said(governed)] == [path]
+
+
+def test_a_page_that_was_there_before_is_no_report(governed: Governed) -> None:
+    governed.write("docs/guide.md", "A guide.\n")
+    begun(governed)
+    governed.work(NAME)
+    governed.done("submit", NAME, "--as", "coder", "--prove", "all=true")
+    governed.commit("submitted")
+    governed.write("docs/guide.md", "Another guide.\n")
+    governed.done("verdict", NAME, "PASS", "--report", "docs/guide.md", "--as", "judge")
+    governed.commit("judged")
+    assert said(governed) == [("change_uncovered", "docs/guide.md")]
+
+
+def test_a_check_leaves_no_object_in_the_repository(governed: Governed) -> None:
+    judged(governed)
+    governed.git("switch", "--quiet", "main")
+    governed.replace("src/base.py", "one", "1")
+    governed.commit()
+    governed.git("merge", "--quiet", "--no-ff", f"wp/{NAME}")
+    before = governed.git("count-objects", "-v")
+    assert said(governed, "HEAD^1") == []
+    assert governed.git("count-objects", "-v") == before
+
+
+def test_an_older_git_is_told_and_nothing_passes(governed: Governed, tmp_path: Path, monkeypatch: Any) -> None:
+    begun(governed)
+    older = tmp_path / ".git/older/git"
+    older.parent.mkdir()
+    real = subprocess.run(["which", "git"], capture_output=True, text=True, check=True).stdout.strip()
+    older.write_text(f'#!/bin/sh\nfor a; do [ "$a" = merge-tree ] && exit 129; done\nexec {real} "$@"\n')
+    older.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{older.parent}{os.pathsep}{os.environ['PATH']}")
+    head = governed.git("rev-parse", "HEAD")
+    with (
+        trial_merges(find_repository(governed.root)) as trials,
+        pytest.raises(WorkpacketError, match="judged is not known") as told,
+    ):
+        trials.merge(head, head)
+    assert told.value.code == "tool_missing"
+    assert "2.38" in told.value.hint
+
+
+def test_a_merge_of_what_is_not_there_is_an_error(governed: Governed) -> None:
+    begun(governed)
+    head = governed.git("rev-parse", "HEAD")
+    with trial_merges(find_repository(governed.root)) as trials, pytest.raises(WorkpacketError):
+        trials.merge(head, "0" * 40)
+
+
+def test_histories_without_a_common_beginning_can_be_compared(governed: Governed) -> None:
+    begun(governed)
+    tree = governed.git("rev-parse", "HEAD^{tree}")
+    with trial_merges(find_repository(governed.root)) as trials:
+        alone = trials.commit(tree)
+        assert trials.merge(governed.git("rev-parse", "HEAD"), alone).tree == tree
+
+
+# --- standing packets ---
+
+DEPS = "WP-1-Dependencies-v1"
+DEPS_PACKET = f".GOV/task_packets/{DEPS}.md"
+
+
+def standing(governed: Governed, *words: str) -> None:
+    """A standing packet for dependencies, activated on main."""
+    governed.write("app/package-lock.json", "{}\n")
+    governed.begin(policy=REQUIRED + TOKENS_COUNT)
+    governed.done("new", DEPS, "--standing", "deps", "--roadmap", "SPEC_v1 2", *words)
+    governed.refine(DEPS)
+    governed.done("refine", DEPS, "--present")
+    governed.sign(DEPS)
+    governed.done("create-task-packet", DEPS)
+    governed.commit("activated")
+
+
+def changed(governed: Governed, path: str = "app/package-lock.json") -> list[tuple[str, str]]:
+    governed.write(path, f"{governed.clock.count}\n")
+    governed.commit("bot")
+    return said(governed, "HEAD~1")
+
+
+def test_a_standing_packet_covers_a_bots_change_until_its_last_day_and_no_code(governed: Governed) -> None:
+    standing(governed, "--until", "2026-03-20")
+    assert changed(governed) == []
+    assert changed(governed, "src/a.py") == [("change_uncovered", "src/a.py")]
+    governed.clock.turn(days=18)
+    assert changed(governed) == []
+    governed.clock.turn(days=2)
+    assert changed(governed) == [("change_uncovered", "app/package-lock.json")]
+    found = governed.json("check", "--base", "HEAD~1")["findings"]
+    assert [one["message"] for one in found if one["code"] == "change_uncovered"] == [
+        f"it is in the scope of {DEPS}, but it ended on 2026-03-20"
+    ]
+
+
+def test_the_last_day_that_was_approved_counts_and_not_one_written_later(governed: Governed) -> None:
+    standing(governed, "--until", "2026-03-20")
+    governed.clock.turn(days=30)
+    governed.replace(DEPS_PACKET, "Standing until 2026-03-20", "Standing until 2026-12-31")
+    governed.commit("longer")
+    assert changed(governed) == [("change_uncovered", "app/package-lock.json")]
+
+
+def test_no_packet_becomes_a_standing_one_after_its_activation(governed: Governed) -> None:
+    begun(governed)
+    governed.replace(PACKET, "  - The greeting itself.", "  - The greeting itself.\n  - Standing until 2026-12-31")
+    governed.commit("standing")
+    assert changed(governed, "src/a.py") == [("change_uncovered", "src/a.py")]
+    found = governed.json("check", "--base", "HEAD~1")["findings"]
+    assert "not approved as a standing packet" in next(
+        one["message"] for one in found if one["code"] == "change_uncovered"
+    )
+
+
+@pytest.mark.parametrize("words", [("block", "--reason", "x", "--until", "y"), ("abandon", "--reason", "x")])
+def test_a_standing_packet_that_is_blocked_or_given_up_covers_nothing(
+    governed: Governed, words: tuple[str, ...]
+) -> None:
+    standing(governed)
+    governed.done(words[0], DEPS, *words[1:])
+    governed.commit("moved")
+    assert changed(governed) == [("change_uncovered", "app/package-lock.json")]
+
+
+def test_a_standing_packet_that_is_only_a_stub_covers_nothing(governed: Governed) -> None:
+    begun(governed)
+    governed.done("new", DEPS, "--standing", "docs")
+    governed.commit("stub")
+    assert changed(governed, "docs/a.md") == [("change_uncovered", "docs/a.md")]
+
+
+def test_the_last_day_is_in_ninety_days_or_the_one_that_is_said(governed: Governed) -> None:
+    governed.begin(policy=REQUIRED + TOKENS_COUNT)
+    governed.done("new", DEPS, "--standing", "docs")
+    assert "Standing until 2026-05-30: docs" in governed.read(f".GOV/task_packets/stubs/{DEPS}.md")
+    for words in (
+        ("--standing", "deps", "--until", "2026-02-28"),
+        ("--standing", "deps", "--until", "2027-03-03"),
+        ("--standing", "deps", "--until", "soon"),
+        ("--standing", "deps", "--what", "x"),
+        ("--standing", "code"),
+        ("--until", "2026-03-20"),
+    ):
+        assert governed("new", "WP-1-Other-v1", *words).status == 2, words
+
+
+def test_a_scope_widened_after_activation_covers_nothing_more(governed: Governed) -> None:
+    begun(governed)
+    governed.replace(PACKET, "  - `src/`", "  - `src/`\n  - `lib/`")
+    governed.commit("widened")
+    governed.work(NAME)
+    governed.write("lib/a.py", "1\n")
+    governed.commit("work")
+    assert said(governed) == [("change_uncovered", "lib/a.py")]
+
+
+def test_a_name_that_is_no_text_is_named_and_stops_nothing(governed: Governed) -> None:
+    begun(governed)
+    name = os.fsdecode(b"src/\xff\n.py")
+    (governed.root / "src").mkdir(exist_ok=True)
+    (governed.root / name).write_text("1\n")
+    governed.commit("odd")
+    assert [code for code, _ in said(governed, "HEAD~1")] == ["change_uncovered"]
+    assert governed("check", "--base", "HEAD~1").status == exits.INTEGRITY

@@ -1,0 +1,168 @@
+"""Who may act as whom: the table `[actors]` of `policy.toml`.
+
+    [actors.ann]
+    kind = "person"
+    keys = ["SHA256:..."]
+    principal = "ann@example.org"
+
+    [actors.coder-1]
+    kind = "agent"
+    operator = "ann"
+    keys = ["SHA256:..."]
+    roles = ["coder"]
+
+    [verdict]
+    separation = ["coder", "operator"]
+
+Names in events are claims. The keys listed here make them more than that, and behind each agent there is a person, its
+operator: who judges whom is decided over keys and people, since one person can invent any number of names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from typing import Final, Literal, TypeAlias, get_args
+
+from workpacket.lazy_pattern import lazy_pattern
+from workpacket.model.events import Actor
+from workpacket.value import NOTHING, Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from workpacket.approvals.fields import Fields
+
+Kind: TypeAlias = Literal["person", "agent"]
+KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
+# How the kinds are called in events.
+KIND_IN_EVENTS: Final[Mapping[str, str]] = {"person": "human", "agent": "agent"}
+ROLES: Final = ("author", "coder", "validator")
+SEPARATION: Final = ("coder", "operator")
+
+_FINGERPRINT = lazy_pattern(r"SHA256:[A-Za-z0-9+/]{43}")
+ACTOR_NAME = lazy_pattern(r"[^\x00-\x1f\x7f]{1,200}")
+_KIND = lazy_pattern("|".join(KINDS))
+_ROLE = lazy_pattern("|".join(ROLES))
+_PARTY = lazy_pattern("|".join(SEPARATION))
+
+
+class KnownActor(Value):
+    """`operator` is the person behind an agent, '' for a person; `principal` how allowed_signers calls a person."""
+
+    name: str
+    kind: Kind
+    keys: frozenset[str]
+    operator: str = ""
+    principal: str = ""
+    roles: tuple[str, ...] = ROLES
+
+
+class Actors(Value):
+    """The actors that a policy names. `present`: whether it has the table at all, and so asks events for signatures.
+
+    With `faults` no actor is known, so that no event passes until the table is mended.
+    """
+
+    by_name: Mapping[str, KnownActor] = NOTHING
+    separation: tuple[str, ...] = SEPARATION
+    present: bool = False
+    faults: tuple[str, ...] = ()
+
+    @cached_property
+    def names_by_key(self) -> Mapping[str, tuple[str, ...]]:
+        """By fingerprint: the names that the key may use."""
+        found: dict[str, list[str]] = {}
+        for actor in self.by_name.values():
+            for key in sorted(actor.keys):
+                found.setdefault(key, []).append(actor.name)
+        return {key: tuple(names) for key, names in found.items()}
+
+    def person(self, name: str) -> str:
+        """The person behind a name; a name that the policy does not know stands for itself."""
+        actor = self.by_name.get(name)
+        return (actor.operator or name) if actor is not None else name
+
+    def acting(self, actor: Actor) -> Actor:
+        """The actor of an event to be written, with the kind that the policy gives to the name."""
+        known = self.by_name.get(actor.id)
+        if known is None:
+            return actor
+        return Actor(actor.id, "agent" if known.kind == "agent" else "human")
+
+    def principals(self, names: Iterable[str]) -> frozenset[str]:
+        """These names, and how allowed_signers calls the persons among them."""
+        found = frozenset(names)
+        known = (self.by_name.get(name) for name in found)
+        return found | {actor.principal for actor in known if actor is not None and actor.principal}
+
+    def why_not_apart(self, judge: str, coder: str) -> str:
+        """Why the one may not judge the work of the other, as the end of a sentence; '' if they are different people.
+
+        A person may judge the work of their own agent where the policy takes the operator out of the separation; two
+        agents of one person never judge each other.
+        """
+        if judge == coder:
+            return f"{judge} worked on it"
+        one, other = self.by_name.get(judge), self.by_name.get(coder)
+        if one is not None and other is not None and one.keys & other.keys:
+            return f"{judge} and {coder}, who worked on it, have a key in common"
+        if self.person(judge) != self.person(coder):
+            return ""
+        if one is not None and one.kind == "person" and "operator" not in self.separation:
+            return ""
+        return f"behind {judge} is {self.person(judge)}, as behind {coder}, who worked on it"
+
+    def commissioned(self, judge: str, coders: Iterable[str]) -> bool:
+        """Whether the person who judges operates an agent that did the work."""
+        return any(coder != judge and self.person(coder) == judge for coder in coders)
+
+
+def read_actors(table: object, verdict: object = None) -> Actors:
+    """What the tables `[actors]` and `[verdict]` say, None for one that is not there."""
+    from workpacket.approvals.fields import Fields  # most policies have neither table
+
+    faults: list[str] = []
+    separation = _separation(verdict, faults)
+    if table is None:
+        return Actors(separation=separation, faults=tuple(faults))
+    fields = Fields(table, "actors", faults)
+    known: dict[str, KnownActor] = {}
+    for name in fields.names():
+        if not ACTOR_NAME.fullmatch(name):
+            fields.fault(name, "is not a name on one line")
+        known[name] = _actor(name, fields.inner(name))
+    for actor in known.values():
+        operator = known.get(actor.operator)
+        if actor.operator and (operator is None or operator.kind != "person"):
+            fields.fault(actor.name, f"has the operator {actor.operator!r}, which is not a person of this table")
+    if faults:
+        return Actors(separation=separation, present=True, faults=tuple(faults))
+    return Actors(known, separation, present=True)
+
+
+def _actor(name: str, fields: Fields) -> KnownActor:
+    from workpacket.approvals.statement import PRINCIPAL
+
+    kind: Kind = "agent" if fields.text("kind", _KIND, "person or agent") == "agent" else "person"
+    keys = fields.texts("keys", _FINGERPRINT, "fingerprints, like SHA256:...")
+    operator = fields.text("operator", ACTOR_NAME, "the name of a person") if kind == "agent" else ""
+    principal = name if kind == "person" else ""
+    if kind == "person" and fields.has("principal"):
+        principal = fields.text("principal", PRINCIPAL, "a literal principal")
+    roles = fields.texts("roles", _ROLE, f"roles: {', '.join(ROLES)}") if fields.has("roles") else ROLES
+    fields.end()
+    return KnownActor(name, kind, frozenset(keys), operator, principal, roles)
+
+
+def _separation(verdict: object, faults: list[str]) -> tuple[str, ...]:
+    if verdict is None:
+        return SEPARATION
+    from workpacket.approvals.fields import Fields
+
+    fields = Fields(verdict, "verdict", faults)
+    found = fields.texts("separation", _PARTY, f"parties: {', '.join(SEPARATION)}")
+    fields.end()
+    if "coder" not in found:
+        fields.fault("separation", "lacks 'coder': no one judges their own work")
+        return SEPARATION
+    return found

@@ -1,0 +1,149 @@
+"""Who signed an event: SSHSIG over the bytes of its file without `sig`, by a key that the policy lists for the actor.
+
+    jq -cS 'del(.sig)' EVENT | ssh-keygen -Y check-novalidate -n workpacket-event@v1 -s SIGNATURE
+
+The namespace is another one than that of approvals, and a key that may approve does not count here: an event key has
+no passphrase, so any program of the account can use it.
+
+A log has thousands of events and few keys. Only the last 64 bytes of a signature differ between two events of one
+key, so what comes before them is read once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from typing import Final, Literal, TypeAlias
+
+from workpacket.approvals.actors import KIND_IN_EVENTS, Actors
+from workpacket.approvals.encodings import decode_base64, string
+from workpacket.approvals.keys import EdwardsPoint
+from workpacket.approvals.sshsig import EVENT_NAMESPACE, SshSignature, read_signature
+from workpacket.model.events import LogEvent
+from workpacket.problem import Problem
+from workpacket.value import Value
+
+State: TypeAlias = Literal["proven", "unsigned", "refused"]
+
+_PROOF: Final = 64
+_WRAPPING: Final = b"SSHSIG" + string(EVENT_NAMESPACE.encode()) + string(b"")
+_HASHES: Final[Mapping[str, Callable[[bytes], bytes]]] = {
+    "sha256": lambda data: hashlib.sha256(data).digest(),
+    "sha512": lambda data: hashlib.sha512(data).digest(),
+}
+
+# The role that an actor needs for an event of this type; for others any role is enough.
+ROLE_OF: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("created", "adopted", "refinement.recorded", "refinement.presented"), "author"),
+    **dict.fromkeys(("activated", "amended"), "author"),
+    **dict.fromkeys(("claimed", "lease.renewed", "submitted", "evidence.recorded"), "coder"),
+    "verdict.given": "validator",
+}
+
+
+class WhoSigned(Value):
+    """What the signature of an event comes to. `key` is the fingerprint, where there is a readable signature.
+
+    `proven`: a key that the policy lists for the actor signed these bytes. Otherwise `code` and `message` say why the
+    actor is merely claimed.
+    """
+
+    state: State
+    key: str = ""
+    code: str = ""
+    message: str = ""
+
+    @property
+    def proven(self) -> bool:
+        return self.state == "proven"
+
+
+class _Signer:
+    """A key, and all of a signature but its last 64 bytes."""
+
+    def __init__(self, signature: SshSignature, point: EdwardsPoint) -> None:
+        from cryptography.exceptions import InvalidSignature
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+        self.fingerprint = signature.key.fingerprint
+        self.blob = signature.key.blob
+        self._verify = Ed25519PublicKey.from_public_bytes(point.data).verify
+        self._invalid = InvalidSignature
+        self._hash = _HASHES[signature.hash_name]
+        self._wrapping = _WRAPPING + string(signature.hash_name.encode())
+
+    def made(self, proof: bytes, message: bytes) -> bool:
+        try:
+            self._verify(proof, self._wrapping + string(self._hash(message)))
+        except self._invalid:
+            return False
+        return True
+
+
+class EventSignatures:
+    """Judges the signatures of events by one policy. `approving` are the blobs of keys that may open gates."""
+
+    def __init__(self, actors: Actors, approving: frozenset[bytes] = frozenset()) -> None:
+        self.actors = actors
+        self._approving = approving
+        self._signers: dict[bytes, _Signer] = {}
+
+    def judge(self, event: LogEvent, file: bytes | None = None) -> WhoSigned:
+        """Who signed the event; `file` is what its file holds, which is faster than to write the event once more."""
+        if not event.sig:
+            message = f"{event.type} of {event.packet} by {event.actor.id} has no signature"
+            return WhoSigned("unsigned", "", "event_unsigned", message)
+        try:
+            blob = decode_base64(event.sig)
+        except ValueError as fault:
+            return _refused("", "event_signature_invalid", f"the signature is {fault}")
+        signer = self._signers.get(blob[:-_PROOF]) or self._read(blob)
+        if isinstance(signer, WhoSigned):
+            return signer
+        message_bytes = event.signed_bytes() if file is None else without_signature(file, event.sig)
+        if not signer.made(blob[-_PROOF:], message_bytes):
+            what = f"the signature of {signer.fingerprint} is not over this event"
+            return _refused(signer.fingerprint, "event_signature_invalid", what)
+        return self._judge_actor(event, signer)
+
+    def _read(self, blob: bytes) -> _Signer | WhoSigned:
+        signature = read_signature(blob, EVENT_NAMESPACE)
+        if isinstance(signature, Problem):
+            return _refused("", "event_signature_invalid", signature.message)
+        point = signature.key.material
+        if not isinstance(point, EdwardsPoint) or signature.fido is not None:
+            what = f"events are signed by keys of kind ssh-ed25519, not {signature.key.kind}"
+            return _refused(signature.key.fingerprint, "event_signature_invalid", what)
+        return self._signers.setdefault(blob[:-_PROOF], _Signer(signature, point))
+
+    def _judge_actor(self, event: LogEvent, signer: _Signer) -> WhoSigned:
+        key, name = signer.fingerprint, event.actor.id
+        if signer.blob in self._approving:
+            what = f"{key} may approve, so it signs no events"
+            return _refused(key, "approval_key_in_event", what)
+        allowed = self.actors.names_by_key.get(key, ())
+        if not allowed:
+            what = f"{key} signed as {name}, and the policy lists this key for no actor"
+            return _refused(key, "actor_key_unknown", what)
+        if name not in allowed:
+            what = f"{key} may act as {' or '.join(allowed)}, not as {name}"
+            return _refused(key, "actor_not_allowed", what)
+        actor = self.actors.by_name[name]
+        if KIND_IN_EVENTS[actor.kind] != event.actor.kind:
+            what = f"{name} is of kind {KIND_IN_EVENTS[actor.kind]}, not {event.actor.kind}"
+            return _refused(key, "actor_not_allowed", what)
+        needed = ROLE_OF.get(event.type, "")
+        if needed and needed not in actor.roles:
+            what = f"{event.type} asks for the role {needed}, which {name} does not have"
+            return _refused(key, "actor_not_allowed", what)
+        return WhoSigned("proven", key)
+
+
+def _refused(key: str, code: str, message: str) -> WhoSigned:
+    return WhoSigned("refused", key, code, message)
+
+
+def without_signature(file: bytes, signature: str) -> bytes:
+    """The file of an event without `sig`. The key occurs once: no other object of an event has one of that name, and
+    quotes within texts are escaped."""
+    return file.replace(f'"sig":"{signature}",'.encode(), b"", 1)

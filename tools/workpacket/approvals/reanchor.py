@@ -1,0 +1,133 @@
+"""A new root of trust for people who lost their keys: the record of it, and when a change may bring one.
+
+    [[reanchor]]
+    at = "2026-11-19T03:00:00Z"
+    reason = "the keys of 2025 were not kept"
+    replaced = "<digest of the policy of the base>"
+    policy = "<digest of the policy of the change>"
+
+No key can approve such a change, so another authority has to vouch for it: the CI configuration on the base names the
+digest of the new policy. Only people who may write to the base without the required check can put it there, because a
+change that names a digest is refused by that check (`reanchor_named`). A digest counts once: `unfit_record` refuses one
+that the record holds already, otherwise the old line in the CI configuration would bring back a policy replaced since.
+
+The record only grows, and its entries are part of every output as `policy_reanchored`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from workpacket.approvals.encodings import read_instant
+from workpacket.approvals.fields import Fields
+from workpacket.approvals.statement import SHA256
+from workpacket.lazy_pattern import lazy_pattern
+from workpacket.model.layout import REANCHORED_PATH
+from workpacket.problem import Location, Problem
+from workpacket.text.toml_strict import plain_toml
+from workpacket.value import Value
+
+VARIABLE = "WORKPACKET_REANCHOR"
+HEADER = (
+    "# New roots of trust, which no key of the policy before approved: see docs/policy.md. Entries are only added.\n"
+)
+_REASON = lazy_pattern(r'[^\x00-\x1f\x7f-\x9f"\\]{1,240}')
+_INSTANT = lazy_pattern(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
+_NAMED = lazy_pattern(rf"{VARIABLE}\s*[:=]\s*[\"']?([0-9a-f]{{64}})(?![0-9a-f])")
+
+
+class NewRoot(Value):
+    """One entry: `replaced` and `policy` are the digests of all policy files before and after."""
+
+    at: str
+    reason: str
+    replaced: str
+    policy: str
+
+    @property
+    def sentence(self) -> str:
+        why = self.reason.rstrip(".")
+        return (
+            f"the root of trust was replaced at {self.at}, and no key of the policy before approved it: {why}; "
+            "approvals from before are judged by the policy of their time"
+        )
+
+
+def is_reason(text: str) -> bool:
+    """One line that needs no escapes, so that what the record says is what people read."""
+    return bool(_REASON.fullmatch(text))
+
+
+def written(root: NewRoot) -> str:
+    """The entry, as it is added to the end of the record."""
+    return (
+        f'\n[[reanchor]]\nat = "{root.at}"\nreason = "{root.reason}"\n'
+        f'replaced = "{root.replaced}"\npolicy = "{root.policy}"\n'
+    )
+
+
+def read_record(data: bytes) -> tuple[NewRoot, ...] | Problem:
+    """The entries of the record, oldest first."""
+    faults: list[str] = []
+    try:
+        fields = Fields(plain_toml(data.decode("utf-8")), "", faults)
+    except (ValueError, RecursionError) as fault:
+        return _unfit(f"not TOML: {fault}")
+    roots = tuple(_entry(each, faults) for each in fields.tables("reanchor"))
+    fields.end()
+    return _unfit("; ".join(faults)) if faults else roots
+
+
+def _entry(fields: Fields, faults: list[str]) -> NewRoot:
+    root = NewRoot(
+        at=fields.text("at", _INSTANT, "an instant"),
+        reason=fields.text("reason", _REASON, "one line of text without quotes and backslashes"),
+        replaced=fields.text("replaced", SHA256, "a SHA-256 digest"),
+        policy=fields.text("policy", SHA256, "a SHA-256 digest"),
+    )
+    fields.end()
+    if root.at and read_instant(root.at) is None:
+        faults.append(f"{root.at} is not an instant")
+    return root
+
+
+def named_in(text: str) -> frozenset[str]:
+    """The digests that a file of the CI configuration names."""
+    return frozenset(_NAMED.findall(text))
+
+
+class PolicyChange(Value):
+    """The record before and after (b"" where there is none), the digests of all policy files, and those named by CI."""
+
+    before: bytes
+    after: bytes
+    replaced: str
+    policy: str
+    named: frozenset[str]
+
+
+def unfit_record(change: PolicyChange) -> Iterator[Problem]:
+    """What speaks against the new entry of the record; nothing, if the change may bring the new root."""
+    old, new = read_record(change.before), read_record(change.after)
+    if isinstance(new, Problem):
+        yield new
+        return
+    known = () if isinstance(old, Problem) else old
+    if not change.after.startswith(change.before) or len(new) != len(known) + 1:
+        yield _unfit("a change keeps every byte of the record and adds one entry to its end")
+        return
+    root = new[-1]
+    if (root.replaced, root.policy) != (change.replaced, change.policy):
+        yield _unfit(
+            f"its last entry replaces the policy {root.replaced[:12]} by {root.policy[:12]}; "
+            f"the base has {change.replaced[:12]}, and the change {change.policy[:12]}"
+        )
+    if root.policy in {digest for each in known for digest in (each.replaced, each.policy)}:
+        yield _unfit(f"the policy {root.policy[:12]} was in force before, and a digest counts once")
+    if root.policy not in change.named:
+        what = f"the CI configuration on the base does not name the new policy: {VARIABLE}={root.policy}"
+        yield Problem("reanchor_unnamed", what, Location(REANCHORED_PATH))
+
+
+def _unfit(what: str) -> Problem:
+    return Problem("reanchor_unfit", what, Location(REANCHORED_PATH))

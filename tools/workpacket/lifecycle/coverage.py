@@ -1,0 +1,139 @@
+"""Coverage: whether a packet answers for each path that a change brings.
+
+Work is covered by a packet that somebody holds, and only within its scope. From the verdict on it is covered as it was
+judged: what lands has to be what git makes of the judged commit and the base, at every path. A standing packet covers
+its scope until its last day, without a claim or a verdict for each change. The governance folder answers for itself.
+
+Everything that git has to be asked was asked before; here it is decided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import date
+from typing import Literal
+
+from workpacket.lazy_pattern import lazy_pattern
+from workpacket.ledger.log import Log
+from workpacket.lifecycle.gates import outside
+from workpacket.model.events import LogEvent
+from workpacket.model.lanes import LaneTable
+from workpacket.model.layout import GOVERNANCE_FOLDER
+from workpacket.value import Value
+
+# How a packet covers: held work, judged work, for a time; `ready` ones cover only if they are standing packets.
+Kind = Literal["work", "verdict", "standing", "ready", ""]
+
+
+class Cover(Value):
+    """What a packet covers. A path has to be in each of `scopes`: what was approved, and what the packet says now.
+
+    `why` says of a packet that covers nothing why it does not, as the end of a sentence.
+    """
+
+    packet: str
+    kind: Kind
+    scopes: tuple[tuple[str, ...], ...]
+    why: str = ""
+
+    def has(self, path: str) -> bool:
+        return bool(self.scopes) and not any(outside((path,), scope) for scope in self.scopes)
+
+
+class Landing(Value):
+    """What a change does to the tree outside of the governance folder.
+
+    `changed` are the paths that differ from the base; `otherwise` those that differ from what the judged commits make
+    of the base, and among them `conflicts` those on which git could not bring the two together. `brought` holds for
+    each packet what its judged commit changes in the base. `reports` are files that a verdict names by their digest.
+    """
+
+    changed: frozenset[str]
+    otherwise: frozenset[str] = frozenset()
+    conflicts: frozenset[str] = frozenset()
+    brought: Mapping[str, frozenset[str]] = {}
+    reports: frozenset[str] = frozenset()
+
+
+class Uncovered(Value):
+    """One path for which no packet answers; `packet` is the one that nearly does, '' if none has it in its scope."""
+
+    code: str
+    path: str
+    packet: str
+    message: str
+
+
+def is_governance(path: str) -> bool:
+    return path.startswith(f"{GOVERNANCE_FOLDER}/")
+
+
+def uncovered(landing: Landing, covers: Sequence[Cover], exempt: Sequence[str]) -> Iterator[Uncovered]:
+    """The paths of a landing that no packet covers, in their order."""
+    exempted = frozenset(landing.changed | landing.otherwise) - frozenset(
+        outside(landing.changed | landing.otherwise, exempt)
+    )
+    for path in sorted(landing.changed | landing.otherwise):
+        if is_governance(path) or path in exempted or path in landing.reports:
+            continue
+        having = [cover for cover in covers if cover.has(path)]
+        if any(cover.kind in {"work", "standing"} for cover in having):
+            continue
+        judged = [cover for cover in having if cover.kind == "verdict"]
+        if path not in landing.otherwise and any(path in landing.brought.get(c.packet, ()) for c in judged):
+            continue
+        yield _objection(path, landing, judged, having)
+
+
+def _objection(path: str, landing: Landing, judged: Sequence[Cover], having: Sequence[Cover]) -> Uncovered:
+    if not judged or path not in landing.otherwise:
+        return _without_packet(path, having)
+    packet = judged[0].packet
+    if path in landing.conflicts:
+        message = f"the judged commit of {packet} and the base conflict here, and how they were joined was not judged"
+        return Uncovered("landed_otherwise", path, packet, message)
+    message = f"it is not what the judged commit of {packet} makes of the base"
+    return Uncovered("changed_after_verdict", path, packet, message)
+
+
+def _without_packet(path: str, having: Sequence[Cover]) -> Uncovered:
+    if not having:
+        return Uncovered("change_uncovered", path, "", "it is in the scope of no packet that is being worked on")
+    near = having[0]
+    why = "its judged commit does not change it" if near.kind == "verdict" else near.why
+    return Uncovered("change_uncovered", path, near.packet, f"it is in the scope of {near.packet}, but {why}")
+
+
+def judging(log: Log) -> tuple[LogEvent, str] | None:
+    """The last verdict of a log if it is PASS, with the commit that was submitted last before it; else None."""
+    verdicts = [event for event in log.events if event.type == "verdict.given"]
+    if not verdicts or verdicts[-1].text("verdict") != "PASS":
+        return None
+    before = log.ancestry(verdicts[-1].parents)
+    commits = [event.text("commit") or "" for event in log.events if event.type == "submitted" and event.id in before]
+    return (verdicts[-1], commits[-1]) if commits and commits[-1] else None
+
+
+def kind_of(lane: str, lanes: LaneTable) -> Kind:
+    """How a packet in this lane covers its scope, as far as the lane decides it."""
+    way = lanes.way
+    if lane == "READY_FOR_DEV":
+        return "ready"
+    if lane not in way or way.index(lane) < way.index("IN_PROGRESS"):
+        return ""
+    return "work" if way.index(lane) <= way.index("IN_REVIEW") else "verdict"
+
+
+_STANDING = lazy_pattern(r"Standing until (\d{4}-\d{2}-\d{2})\b")
+
+
+def standing_until(scope: Iterable[str]) -> date | None:
+    """The last day of a standing packet, as its scope says; None where it is none, or names no day of the calendar."""
+    for entry in scope:
+        match = _STANDING.match(entry)
+        if match is not None:
+            try:
+                return date.fromisoformat(match[1])
+            except ValueError:
+                return None
+    return None

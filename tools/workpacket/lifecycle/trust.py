@@ -1,0 +1,190 @@
+"""`policy trust` and `policy re-anchor`: what they write into the policy of the work tree.
+
+`trust` adds the first person who may approve, or the key of one more. It counts once the base holds it; people who may
+approve already have to approve that, and at the very first there are none. `re-anchor` records that the policy of the
+work tree replaces that of the base although no key is left that could approve it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Final
+
+from workpacket.approvals.reanchor import HEADER, VARIABLE, NewRoot, written
+from workpacket.lazy_pattern import lazy_pattern
+from workpacket.lifecycle.gates import ANCHORING
+from workpacket.lifecycle.moves import Planned
+from workpacket.model.canonical import Json
+from workpacket.model.layout import POLICY_PATH, REANCHORED_PATH, SIGNERS_PATH
+from workpacket.model.plan import FileChange, Moment, Plan, digest
+from workpacket.text.node import Node
+from workpacket.text.source import Source
+from workpacket.value import Value
+
+_HEADER: Final = """
+# Who may approve what. `separation` says from whom the approver differs: see docs/policy.md.
+[approvals]
+repository = "{repository}"
+
+[approvals.roles]
+approver = ["{principal}"]
+validator = ["{principal}"]
+operator = ["{principal}"]
+"""
+_GATE: Final = """
+[approvals.gates.{gate}]
+roles = ["{role}"]
+threshold = 1
+separation = [{separation}]
+"""
+# The role at each gate, and the party from whom its holder differs.
+_GATES: Final = (
+    ("activation", "approver", "author"),
+    ("amendment", "approver", "author"),
+    ("verdict", "validator", "coder"),
+    ("waiver", "approver", "author"),
+    ("override", "operator", "author"),
+    ("resolve", "validator", "coder"),
+    ("policy", "operator", ""),
+)
+_ACTORS: Final = "\n# Who may act as whom: new events must be signed with one of these keys.\n"
+_JUDGE: Final = """
+# The judge is another one than the coder. Add "operator" as soon as a second person can judge: then the judge is
+# also another one than the person who operates the agent that did the work.
+[verdict]
+separation = ["coder"]
+"""
+_COVERAGE: Final = """
+# Every changed file outside of .GOV needs a packet.
+[coverage]
+mode = "required"
+"""
+_BARE: Final = lazy_pattern(r"[A-Za-z0-9_-]+")
+
+
+class OwnActor(Value):
+    """An event key of this account: whose it is, and its fingerprint."""
+
+    name: str
+    agent: bool
+    fingerprint: str
+
+
+class Trusting(Value):
+    """Whom `policy trust` names: a principal with the line of allowed_signers for the key, and the event keys of this
+    account. `person` is the actor behind them. `first`: whether the base names no approver yet."""
+
+    repository: str
+    principal: str
+    line: str
+    person: str
+    actors: tuple[OwnActor, ...]
+    first: bool
+
+
+def plan_trust(moment: Moment, policy: Source, signers: Source | None, whom: Trusting) -> Planned:
+    changes = tuple(_changes(policy, signers, whom))
+    named = any(change.path == POLICY_PATH for change in changes)
+    principal = whom.principal
+    said = f"{principal} may approve with this key" if changes else f"{principal} is trusted with this key already"
+    if whom.first:
+        then = f"{ANCHORING}, on the main branch"
+    elif named or not changes:
+        then = "workpacket key list"
+    else:
+        then = f"name {principal} in a role of {POLICY_PATH}, then: workpacket approve policy --gate policy"
+    names = [actor.name for actor in whom.actors]
+    data: dict[str, Json] = {"principal": principal, "line": whom.line, "actors": [*names]}
+    notes = (f"events are signed by {', '.join(names)}",) if names else (_UNSIGNED,)
+    return Planned(Plan("policy trust", moment.tx, changes), f"{said}, once the base holds it", then, data, notes)
+
+
+_UNSIGNED: Final = (
+    "this account has no event keys, so names in the log are claims and authors may approve their own text; to change "
+    "that: workpacket key init --event, workpacket key init --agent NAME for each agent, and this command again"
+)
+
+
+def _changes(policy: Source, signers: Source | None, whom: Trusting) -> Iterator[FileChange]:
+    from workpacket.documents.policy import PolicyDocument
+
+    root = PolicyDocument(policy).root
+    if root is not None:
+        text = _with_rules(policy.text, root, whom)
+        if text != policy.text:
+            yield FileChange(POLICY_PATH, policy.digest, Source(POLICY_PATH, text, bom=policy.bom).encode())
+    there = signers.text if signers is not None else ""
+    if whom.line not in there.splitlines():
+        old = signers.digest if signers is not None else None
+        yield FileChange(SIGNERS_PATH, old, f"{_ended(there)}{whom.line}\n".encode())
+
+
+def _with_rules(text: str, root: Node, whom: Trusting) -> str:
+    """The policy with what it lacks: rules for every gate and coverage at the first time, actors each time."""
+    known = root.get("actors")
+    new = [actor for actor in whom.actors if known is None or known.get(actor.name) is None]
+    added = ""
+    if root.get("approvals") is None:
+        # Without event keys nothing tells an author from an approver, and asking for it would refuse everybody.
+        apart = whom.actors or (known is not None and known.mapping)
+        added += _HEADER.format(repository=whom.repository, principal=whom.principal)
+        for gate, role, party in _GATES:
+            separation = f'"{party}"' if party and (apart or party == "coder") else ""
+            added += _GATE.format(gate=gate, role=role, separation=separation)
+        if root.get("coverage") is None:
+            added += _COVERAGE
+        else:
+            text = _required(text, root)
+    if new:
+        added += _ACTORS + "".join(_actor(actor, whom) for actor in _with_person(new, known, whom))
+        added += _JUDGE if root.get("verdict") is None else ""
+    return _ended(text) + added if added else text
+
+
+def _required(text: str, root: Node) -> str:
+    """`init` writes that a change without a packet is a warning; with people to approve packets it is an error."""
+    table = root.get("coverage")
+    mode = table.get("mode") if table is not None else None
+    if mode is None or mode.text != "warn":
+        return text
+    return f'{text[: mode.start]}"required"{text[mode.end :]}'
+
+
+def _with_person(new: list[OwnActor], known: Node | None, whom: Trusting) -> list[OwnActor]:
+    """An agent names its operator, so the person behind it is in the table too, be it without a key."""
+    there = {actor.name for actor in new} | (set(known.mapping) if known is not None else set())
+    return new if whom.person in there else [OwnActor(whom.person, agent=False, fingerprint=""), *new]
+
+
+def _actor(actor: OwnActor, whom: Trusting) -> str:
+    name = actor.name if _BARE.fullmatch(actor.name) else _quoted(actor.name)
+    keys = _quoted(actor.fingerprint) if actor.fingerprint else ""
+    if actor.agent:
+        kind = f'kind = "agent"\noperator = {_quoted(whom.person)}'
+    else:
+        kind = f'kind = "person"\nprincipal = {_quoted(whom.principal)}'
+    return f"\n[actors.{name}]\n{kind}\nkeys = [{keys}]\n"
+
+
+def _quoted(text: str) -> str:
+    """As a basic string of TOML, which takes the escapes of JSON."""
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _ended(text: str) -> str:
+    return text if not text or text.endswith("\n") else f"{text}\n"
+
+
+def plan_reanchor(moment: Moment, before: bytes | None, here: bytes | None, root: NewRoot) -> Planned:
+    """`before` is the record of the base, `here` that of the work tree, which an earlier attempt may have written."""
+    record = (before or HEADER.encode()) + written(root).encode()
+    change = FileChange(REANCHORED_PATH, digest(here) if here is not None else None, record)
+    line = f"{VARIABLE}={root.policy}"
+    then = (
+        f"somebody who may write to the base past the required check commits {line} (a comment is enough) to the CI "
+        f"configuration there; then commit this change on top of it, and land it"
+    )
+    said = f"{REANCHORED_PATH} says that the policy {root.policy[:12]} replaces {root.replaced[:12]} of the base"
+    data = {"policy": root.policy, "replaced": root.replaced, "reason": root.reason, "line": line}
+    return Planned(Plan("policy re-anchor", moment.tx, (change,)), said, then, {**data})

@@ -1,0 +1,271 @@
+"""Gathers what coverage asks git about: what the change does, what was judged, and which scopes were approved."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import date
+
+from workpacket.documents.document import read_once
+from workpacket.documents.packet import Packet
+from workpacket.git.history import FIRST_PARENTS, changes_before
+from workpacket.git.objects import read_objects
+from workpacket.git.repository import Repository
+from workpacket.git.revisions import is_ancestor, merge_base, resolved
+from workpacket.git.trial_merges import Difference, TrialMerges, trial_merges
+from workpacket.ledger.lanes import standing
+from workpacket.ledger.log import Log
+from workpacket.lifecycle.contract import ContractUnreadable, contract_of
+from workpacket.lifecycle.coverage import (
+    Cover,
+    Kind,
+    Landing,
+    Uncovered,
+    is_governance,
+    judging,
+    kind_of,
+    standing_until,
+    uncovered,
+)
+from workpacket.lifecycle.policy import LifecyclePolicy
+from workpacket.model.layout import LOG_FOLDER, packet_paths
+from workpacket.model.reason_tables.integrity import CHANGE_BY_CODE
+from workpacket.problem import Location, Problem, Severity
+from workpacket.shell.base import held_since, tree_at
+from workpacket.shell.judging.reverts import reverted
+from workpacket.text.source import Source
+from workpacket.value import Value
+
+_FILE = "100644 "
+# A report is what a person reads, and nothing that a program or an agent follows.
+_REPORT_ENDINGS = (".md", ".markdown", ".rst", ".txt")
+_READ_BY_AGENTS = frozenset({"agents.md", "claude.md", "gemini.md", "skill.md"})
+
+
+class _Scope(Value):
+    """The scope that a packet states, and its last day if it is a standing one."""
+
+    entries: tuple[str, ...]
+    until: date | None
+
+
+_NOTHING_APPROVED = _Scope((), None)
+
+
+class _Judged(Value):
+    """Work that was judged. `required`: the verdict comes with this change, so all of the work has to be there."""
+
+    packet: str
+    commit: str
+    required: bool
+
+
+def coverage_problems(
+    repository: Repository, base: str, head: str, logs: Mapping[str, Log], policy: LifecyclePolicy
+) -> list[Problem]:
+    """What no packet covers of the change from `base` to `head`, whose logs these are. The policy is the base's."""
+    if policy.coverage.mode == "off":
+        return []
+    from workpacket.shell.actor import moment
+
+    today = date.fromisoformat(moment().now[:10])
+    with trial_merges(repository) as trials:
+        found = uncovered_paths(repository, trials, base, head, logs, policy, today)
+    severity: Severity = "error" if policy.coverage.mode == "required" else "warning"
+    return [
+        Problem(one.code, one.message, Location(one.path), CHANGE_BY_CODE[one.code].remedy, severity=severity)
+        for one in found
+    ]
+
+
+def uncovered_paths(
+    repository: Repository,
+    trials: TrialMerges,
+    base: str,
+    head: str,
+    logs: Mapping[str, Log],
+    policy: LifecyclePolicy,
+    today: date,
+) -> list[Uncovered]:
+    """Whatever the mode, what no packet covers."""
+    return _Coverage(repository, trials, base, head, logs, policy, today).uncovered()
+
+
+class _Coverage:
+    """The judgement of one change."""
+
+    def __init__(
+        self, repository: Repository, trials: TrialMerges, base: str, head: str, logs: Mapping[str, Log],
+        policy: LifecyclePolicy, today: date,
+    ) -> None:  # fmt: skip
+        self.repository = repository
+        self.trials = trials
+        self.base = base
+        self.head = head
+        self.logs = logs
+        self.policy = policy
+        self.today = today
+        self.known = frozenset(path.rpartition("/")[2].removesuffix(".json") for path in self._log_of_base())
+        # A branch that lacks the newest commits of the base takes nothing back by lacking them.
+        begun = base if is_ancestor(repository, base, head) else merge_base(repository, base, head) or base
+        revert = reverted(repository, trials, begun, head)
+        self.start = revert.commit if revert is not None else begun
+
+    def _log_of_base(self) -> Iterable[str]:
+        return tree_at(self.repository, self.base, LOG_FOLDER)
+
+    def uncovered(self) -> list[Uncovered]:
+        changed = _outside(self.trials.differences(self.start, self.head))
+        kinds = {name: self._kind(log) for name, log in self.logs.items()}
+        covers = list(self._covers(kinds, {"work", "verdict", "ready"})) if changed else []
+        judged = list(self._judged(kinds, covers, changed))
+        missing = [one for one in judged if resolved(self.repository, f"{one.commit}^{{commit}}") is None]
+        landing = self._landing(changed, [one for one in judged if one not in missing])
+        # What the verdict requires may be missing from a change that touches nothing else.
+        covers = covers or (list(self._covers(kinds, {"verdict"})) if landing.otherwise else [])
+        exempt = self.policy.coverage.exempt
+        found = list(uncovered(landing, covers, exempt))
+        if any(not one.packet for one in found):
+            found = list(uncovered(landing, [*covers, *self._covers(kinds, {""})], exempt))
+        return [*(self._unknown(one) for one in missing if one.required), *found]
+
+    def _kind(self, log: Log) -> Kind:
+        stand = standing(log)
+        kind = kind_of(stand.lane, self.policy.lanes)
+        finished = stand.lane == "VALIDATED" and all(move.id in self.known for move in stand.latest)
+        return "" if kind == "verdict" and (judging(log) is None or finished) else kind
+
+    def _judged(
+        self, kinds: Mapping[str, Kind], covers: Sequence[Cover], changed: Mapping[str, Difference]
+    ) -> Iterator[_Judged]:
+        touched = {cover.packet for cover in covers if any(cover.has(path) for path in changed)}
+        for name in (name for name, kind in kinds.items() if kind == "verdict"):
+            said = judging(self.logs[name])
+            if said is not None and (said[0].id not in self.known or name in touched):
+                yield _Judged(name, said[1], said[0].id not in self.known)
+
+    def _unknown(self, judged: _Judged) -> Uncovered:
+        message = f"the judged commit {judged.commit[:12]} of {judged.packet} is not in this clone; fetch its branch"
+        return Uncovered("landed_otherwise", packet_paths(judged.packet)[0], judged.packet, message)
+
+    def _landing(self, changed: Mapping[str, Difference], judged: Sequence[_Judged]) -> Landing:
+        """Merges one judged commit after another into the base, and compares with what landed."""
+        commit, conflicts, brought = self.start, set[str](), dict[str, frozenset[str]]()
+        for one in judged:
+            trial = self.trials.merge(commit, one.commit)
+            merged = self.trials.commit(trial.tree, commit, one.commit)
+            brought[one.packet] = frozenset(_outside(self.trials.differences(commit, merged)))
+            conflicts |= trial.conflicts
+            commit = merged
+        differing = _outside(self.trials.differences(commit, self.head)) if judged else changed
+        required = frozenset[str]().union(*(brought[one.packet] for one in judged if one.required))
+        absent = (differing.keys() & required) - changed.keys()
+        otherwise = (differing.keys() & changed.keys()) | (absent - self._held_once(absent, judged))
+        return Landing(
+            frozenset(changed),
+            frozenset(otherwise),
+            frozenset(conflicts & otherwise),
+            brought,
+            frozenset(self._reports({**differing, **changed})),
+        )
+
+    def _held_once(self, paths: Iterable[str], judged: Iterable[_Judged]) -> set[str]:
+        """The paths at which the base once held what was judged: that work landed before its verdict."""
+        held: set[str] = set()
+        wanted = set(paths)
+        for one in judged if wanted else ():
+            begun = merge_base(self.repository, one.commit, self.base)
+            if begun is None:
+                continue
+            work = _outside(self.trials.differences(begun, one.commit))
+            own = tuple(sorted(wanted & work.keys()))
+            line = changes_before(self.repository, self.base, *own, options=FIRST_PARENTS, form="%H") if own else ()
+            for _, changes in line:
+                held |= {one.path for one in changes if one.path in own and one.blob == _id(work[one.path].new)}
+        return held
+
+    def _reports(self, differing: Mapping[str, Difference]) -> Iterator[str]:
+        """Reports that a verdict of this change names as they are, and that are new or were reports before."""
+        verdicts = [event for log in self.logs.values() for event in log.events if event.type == "verdict.given"]
+        named: dict[str, set[str]] = {}
+        before: set[str] = set()
+        for event in verdicts:
+            report = event.data.get("report")
+            if isinstance(report, Mapping) and event.id in self.known:
+                before.add(str(report["path"]))
+            elif isinstance(report, Mapping):
+                named.setdefault(str(report["path"]), set()).add(str(report["sha256"]))
+        for path in named.keys() & differing.keys():
+            there = differing[path]
+            if not _may_be_report(path) or not there.new.startswith(_FILE) or (there.old and path not in before):
+                continue
+            identity = _id(there.new)
+            data = read_objects(self.repository, (identity,)).get(identity)
+            if data is not None and hashlib.sha256(data).hexdigest() in named[path]:
+                yield path
+
+    # --- scopes ---
+
+    def _covers(self, kinds: Mapping[str, Kind], wanted: set[Kind]) -> Iterator[Cover]:
+        names = [name for name, kind in kinds.items() if kind in wanted]
+        now = self._scopes(dict.fromkeys(names, self.head))
+        commits = {name: commit for name in now if (commit := self._approved_at(name))}
+        approved = self._scopes(commits)
+        for name, scope in now.items():
+            scopes = (scope, approved.get(name, _NOTHING_APPROVED)) if name in commits else (scope,)
+            days = [each.until for each in scopes]
+            kind, why = kinds[name], f"it is {standing(self.logs[name]).lane}"
+            if kind in {"work", "ready"} and any(days):
+                kind, why = self._standing(days)
+            yield Cover(name, kind, tuple(each.entries for each in scopes), why)
+
+    def _standing(self, days: Sequence[date | None]) -> tuple[Kind, str]:
+        """A standing packet covers for as long as both what was approved and what it says now let it."""
+        until = [day for day in days if day is not None]
+        if len(until) < len(days):
+            return "", "it was not approved as a standing packet"
+        return ("standing", "") if self.today <= min(until) else ("", f"it ended on {min(until)}")
+
+    def _approved_at(self, name: str) -> str:
+        """The commit of the base whose packet is the one that was approved last; '' where this change brings that."""
+        events = [event for event in self.logs[name].events if event.type in {"activated", "amended"}]
+        if not events:
+            return self.base if any(event.id in self.known for event in self.logs[name].events) else ""
+        if events[-1].id not in self.known:
+            return ""
+        return held_since(self.repository, self.base, LOG_FOLDER).get(events[-1].path, (self.base, 0))[0]
+
+    def _scopes(self, commits: Mapping[str, str]) -> dict[str, _Scope]:
+        """The scopes of packets, each as a commit holds it; none of a packet that is not there."""
+        places = {name: [f"{commit}:{path}" for path in packet_paths(name)] for name, commit in commits.items()}
+        files = read_objects(self.repository, (place for both in places.values() for place in both))
+        found: dict[str, _Scope] = {}
+        for name, both in places.items():
+            place = next((place for place in both if place in files), None)
+            if place is not None:
+                found[name] = _scope(Source.from_bytes(place.partition(":")[2], files[place]))
+        return found
+
+
+def _scope(source: Source) -> _Scope:
+    packet = read_once(Packet, source)
+    try:
+        until = standing_until(contract_of(packet, None).scope)
+    except ContractUnreadable:
+        # Nothing can be approved that cannot be read in one way.
+        return _Scope((), None)
+    return _Scope(tuple(entry.value for entry in packet.in_scope_paths), until)
+
+
+def _outside(differences: Mapping[str, Difference]) -> dict[str, Difference]:
+    return {path: one for path, one in differences.items() if not is_governance(path)}
+
+
+def _id(state: str) -> str:
+    return state.partition(" ")[2]
+
+
+def _may_be_report(path: str) -> bool:
+    parts = path.casefold().split("/")
+    hidden = any(part.startswith(".") for part in parts)
+    return not hidden and parts[-1].endswith(_REPORT_ENDINGS) and parts[-1] not in _READ_BY_AGENTS

@@ -1,0 +1,200 @@
+"""What a change would merge: the tree of HEAD, and whether what lies here is the same.
+
+Attributes of a change can make a checkout show other bytes than are merged. So with a base every file below `.GOV` is
+compared with the one that HEAD holds, and what readers on another system, or a later version, would take for something
+else is refused before it is merged: what the base holds already is no longer asked about.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+
+from workpacket.git.index import ATTRIBUTES, attributes_of
+from workpacket.git.objects import TreeEntry, blob_id, list_tree, tree_names
+from workpacket.git.repository import Repository
+from workpacket.git.revisions import commit_of, head_commit
+from workpacket.ledger.verify import APPEND_ONLY_FOLDERS
+from workpacket.model import layout
+from workpacket.model.layout import GOVERNANCE_FOLDER, POLICY_FOLDER, TEMPORARY_PREFIX
+from workpacket.model.reason_tables.integrity import CHANGE_BY_CODE
+from workpacket.problem import Location, Problem, Severity
+from workpacket.shell.base import committed_file
+from workpacket.shell.held import paths_below
+from workpacket.shell.log_files import is_temporary
+from workpacket.shell.tree import read_bytes
+from workpacket.value import Value, replace
+
+_LARGEST = 64 * 1024 * 1024
+_BELOW = f"{GOVERNANCE_FOLDER}/"
+# Here the bytes themselves are signed or named by their digest; elsewhere a checkout may have CRLF for LF.
+_EXACT = tuple(f"{folder}/" for folder in (*APPEND_ONLY_FOLDERS, POLICY_FOLDER))
+_WRITE_ONCE = tuple(f"{folder}/" for folder in APPEND_ONLY_FOLDERS)
+
+
+class MergedTree(Value):
+    """What base and HEAD hold below the folder of governance, and the names at the top of HEAD."""
+
+    repository: Repository
+    before: Mapping[str, TreeEntry]
+    after: Mapping[str, TreeEntry]
+    top: Sequence[str]
+    attribute_files: tuple[tuple[TreeEntry, ...], tuple[TreeEntry, ...]]
+
+    def brought(self) -> Iterator[TreeEntry]:
+        """The entries that the base does not hold, or holds otherwise."""
+        return (entry for path, entry in self.after.items() if self.before.get(path) != entry)
+
+
+def judge_merged(repository: Repository, base: str, *, worktree: bool) -> list[Problem]:
+    """What speaks against merging HEAD, and against judging it by what lies here. With `worktree` the latter is only
+    told, for somebody who has not committed yet."""
+    head = head_commit(repository)
+    if head is None:
+        return []
+    commit = commit_of(repository, base)
+    before, after = (list_tree(repository, each, GOVERNANCE_FOLDER, ATTRIBUTES) for each in (commit, head))
+    tree = MergedTree(
+        repository,
+        {entry.path: entry for entry in before if entry.path.startswith(_BELOW)},
+        {entry.path: entry for entry in after if entry.path.startswith(_BELOW)},
+        tree_names(repository, head),
+        (_attribute_files(before), _attribute_files(after)),
+    )
+    found = [*_foreign(tree), *_twins(tree), *_converting(tree)]
+    severity: Severity = "info" if worktree else "error"
+    return [*found, *(replace(each, severity=severity) for each in _uncommitted(tree))]
+
+
+def _problem(code: str, path: str, message: str) -> Problem:
+    reason = CHANGE_BY_CODE[code]
+    return Problem(code, message, Location(path), reason.remedy, severity=reason.severity)
+
+
+def _foreign(tree: MergedTree) -> Iterator[Problem]:
+    """What no reader takes for a file of its own: it would be there, and count for nothing or for everything."""
+    if GOVERNANCE_FOLDER in tree.top and not tree.after:
+        yield _problem("tree_entry_foreign", GOVERNANCE_FOLDER, "it is not a folder of files")
+    for entry in tree.brought():
+        if entry.mode == "160000":
+            yield _problem("tree_entry_foreign", entry.path, "it is a submodule")
+        elif entry.mode == "120000":
+            yield _problem("tree_entry_foreign", entry.path, "it is a symbolic link")
+        elif any(part.startswith(TEMPORARY_PREFIX) for part in entry.path.split("/")):
+            what = f"its name begins with {TEMPORARY_PREFIX}, like a file that a command is about to put in place"
+            yield _problem("tree_entry_foreign", entry.path, what)
+
+
+# Code points that some file systems leave out of names when they compare them.
+_IGNORED = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
+_SHORT = re.compile(r"gov~\d+\Z")
+_FIXED = tuple(value for name, value in vars(layout).items() if name.isupper() and str(value).startswith(_BELOW))
+
+
+@lru_cache(maxsize=4096)
+def folded(name: str) -> str:
+    """A name as the file systems of macOS and Windows compare it."""
+    plain = _IGNORED.sub("", unicodedata.normalize("NFC", name)).casefold().partition(":")[0].rstrip(". ")
+    return GOVERNANCE_FOLDER.casefold() if _SHORT.match(plain) else plain
+
+
+def _twins(tree: MergedTree) -> Iterator[Problem]:
+    """Names that stand for another one where case does not count."""
+    for name in tree.top:
+        if name != GOVERNANCE_FOLDER and folded(name) == GOVERNANCE_FOLDER.casefold():
+            yield _problem("path_twin", name, f"elsewhere it is the same as {GOVERNANCE_FOLDER}")
+    known: dict[str, set[str]] = {}
+    for place in (place for path in (*_FIXED, *tree.after) for place in _on_the_way(path)):
+        known.setdefault(_folded_path(place), set()).add(place)
+    for entry in tree.brought():
+        others = (known[_folded_path(place)] - {place} for place in _on_the_way(entry.path))
+        other = next((min(found) for found in others if found), "")
+        if other:
+            yield _problem("path_twin", entry.path, f"elsewhere it is, or lies in, {other}")
+
+
+def _folded_path(path: str) -> str:
+    return "/".join(map(folded, path.split("/")))
+
+
+def _on_the_way(path: str) -> Iterator[str]:
+    parts = path.split("/")
+    return ("/".join(parts[:count]) for count in range(1, len(parts) + 1))
+
+
+_CONVERTING = ("working-tree-encoding", "filter", "ident")
+_LINE_ENDS = ("text", "eol", "crlf")
+_OFF = frozenset({"unspecified", "unset"})
+
+
+def _attribute_files(entries: Iterable[TreeEntry]) -> tuple[TreeEntry, ...]:
+    return tuple(entry for entry in entries if entry.is_file and entry.path.rpartition("/")[2] == ATTRIBUTES)
+
+
+def _converting(tree: MergedTree) -> Iterator[Problem]:
+    """Attributes by which a checkout shows other bytes below the folder of governance than are committed."""
+    before, after = tree.attribute_files
+    if before == after and not any(tree.brought()):
+        return
+    paths = [path for path, entry in tree.after.items() if entry.is_file]
+    here = attributes_of(tree.repository, after, paths, (*_CONVERTING, *_LINE_ENDS))
+    asked = [path for path, values in here.items() if _converts(path, values)]
+    there = attributes_of(tree.repository, before, asked, (*_CONVERTING, *_LINE_ENDS))
+    for path in asked:
+        if here[path] != there.get(path):
+            name, _, value = _converts(path, here[path]).partition("=")
+            what = f"the attribute {name}{'' if value == 'set' else f'={value}'} makes a checkout show other bytes"
+            yield _problem("attribute_converts", path, what)
+            return
+
+
+def _converts(path: str, values: Mapping[str, str]) -> str:
+    """`name=value` of the attribute that changes bytes, '' if none does. Line ends alone matter where the bytes do."""
+    asked = [*_CONVERTING, *(("text", "crlf") if path.startswith(_WRITE_ONCE) else ())]
+    found = next((name for name in asked if values[name] not in _OFF), "")
+    if not found and values["eol"] == "crlf" and values["text"] != "unset":
+        found = "eol"
+    return f"{found}={values[found]}" if found else ""
+
+
+def _uncommitted(tree: MergedTree) -> Iterator[Problem]:
+    """One problem for all files that are not here as HEAD holds them."""
+    root = str(tree.repository.root)
+    files = {path: entry.object_id for path, entry in tree.after.items() if entry.is_file}
+    here = set(paths_below(root, GOVERNANCE_FOLDER))
+    unknown = (path for path in here - tree.after.keys() if not is_temporary(path))
+    told = dict.fromkeys(unknown, "HEAD does not hold it")
+    for path, identity in files.items():
+        if path not in here:
+            told[path] = "HEAD holds it, and it is not here"
+        elif not _same(root, path, identity):
+            told[path] = "HEAD holds other bytes"
+    if told:
+        path = min(told)
+        others = f"; and {len(told) - 1} more below {GOVERNANCE_FOLDER}" if len(told) > 1 else ""
+        yield _problem("not_committed", path, f"{told[path]}, and what HEAD holds is what would be merged{others}")
+
+
+def _same(root: str, path: str, identity: str) -> bool:
+    try:
+        data = read_bytes(root, path, _LARGEST)
+    except OSError:
+        return False
+    if blob_id(data, identity) == identity:
+        return True
+    return not path.startswith(_EXACT) and blob_id(data.replace(b"\r\n", b"\n"), identity) == identity
+
+
+class HeadDigests:
+    """The SHA-256 of files as HEAD holds them; None for what it does not hold."""
+
+    def __init__(self, repository: Repository) -> None:
+        self._repository = repository
+        self._head = head_commit(repository) or ""
+
+    def __call__(self, path: str) -> str | None:
+        data = committed_file(self._repository, self._head, path)
+        return hashlib.sha256(data).hexdigest() if data is not None else None

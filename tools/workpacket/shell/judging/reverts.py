@@ -1,0 +1,59 @@
+"""Landings that a change takes back, or brings back, as a whole.
+
+Nothing is ever deleted from the log but by taking back the whole landing that brought it, with its code. Which landings
+a change is about is told by the events that it removes, or returns; then the base without these landings is what the
+rest of the change is judged against. What was taken back in part only shows as a difference from that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from workpacket.git.history import FIRST_PARENTS, changed_paths, changes_before, tree_of
+from workpacket.git.repository import Repository
+from workpacket.git.revisions import resolved
+from workpacket.git.trial_merges import TrialMerges
+from workpacket.model.layout import LOG_FOLDER
+from workpacket.value import Value
+
+# A command line has room for so many paths; for more of them all events are looked at.
+_FEW = 200
+
+
+class Revert(Value):
+    """The landings that are undone, the newest first, and a commit that holds the base without them."""
+
+    landings: tuple[str, ...]
+    commit: str
+
+
+def reverted(repository: Repository, trials: TrialMerges, base: str, head: str) -> Revert | None:
+    """What the change from `base` to `head` undoes of the base's own line; None where nothing is undone."""
+    landings = tuple(_undone(repository, base, head))
+    if not landings:
+        return None
+    commit = base
+    for landing in landings:
+        before = resolved(repository, f"{landing}^1^{{commit}}")
+        if before is None:
+            continue
+        # Merging a commit that follows the landing and holds the tree of before it is what `git revert` does.
+        opposite = trials.commit(tree_of(repository, before), landing)
+        commit = trials.commit(trials.merge(commit, opposite).tree, commit)
+    return Revert(landings, commit)
+
+
+def _undone(repository: Repository, base: str, head: str) -> Iterator[str]:
+    """The commits of the base's line that were the last to bring or remove an event for which `head` does the opposite,
+    the newest first."""
+    changes = {change.path: change.letter for change in changed_paths(repository, base, head, LOG_FOLDER)}
+    wanted = {path: "A" if letter == "D" else "D" for path, letter in changes.items() if letter in "AD"}
+    if not wanted:
+        return
+    paths = tuple(wanted) if len(wanted) <= _FEW else (LOG_FOLDER,)
+    for identity, commit_changes in changes_before(repository, base, *paths, options=FIRST_PARENTS, form="%H"):
+        undone = [change.path for change in commit_changes if wanted.get(change.path) == change.letter]
+        for path in undone:
+            del wanted[path]
+        if undone:
+            yield identity
