@@ -109,7 +109,7 @@ _SHOW = Command(
 )
 
 
-_SHOWN = ("holder", "to", "by", "verdict", "reason", "branch", "commit", "until", "rule", "target")
+_SHOWN = ("holder", "to", "by", "verdict", "reason", "branch", "commit", "until", "rule", "target", "text")
 
 
 def _run_history(arguments: Arguments) -> int:
