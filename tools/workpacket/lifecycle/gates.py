@@ -473,6 +473,16 @@ def added_gates(policy: LifecyclePolicy, event: str, choice: str = "") -> tuple[
     )
 
 
+def settles_by_landing(state: PacketState, policy: LifecyclePolicy) -> bool:
+    """Whether judged work is done once it has landed as it was judged, without an event that says so.
+
+    Not where a gate lies on `merged`, or a lane of the policy behind it: then the command has to ask.
+    """
+    lanes = policy.lanes
+    asked = added_gates(policy, "merged") or state.open_runs or not state.sound
+    return state.lane == "MERGE_PENDING" and lanes.onward(state.lane) == "VALIDATED" and not asked
+
+
 def choice_of(event: str, lane_from: str, verdict: str) -> str:
     """What tells the moves apart that are events of one type: the verdict, or the added lane that is left."""
     return lane_from if event == ADVANCED else verdict

@@ -58,7 +58,7 @@ class Said(Value):
 
 
 def ask(repository: Repository, packet: PacketFacts, questions: Sequence[Question], now: Moment) -> Said:
-    wanted = [question for question in questions if not question.lanes or packet.lane in question.lanes]
+    wanted = [question for question in questions if not question.lanes or packet.state.lane in question.lanes]
     waivers = [event for event in packet.state.waivers if event.attest and not ended(event, now.now)]
     if not (wanted or waivers) or not packet.state.history:
         return Said()

@@ -29,6 +29,7 @@ from workpacket.shell.approvals.event_approvals import approving_keys
 from workpacket.shell.base import read_base_policy, readable_commit
 from workpacket.shell.governed_files import GovernedFiles, find_governed
 from workpacket.shell.judging.coverage import coverage_problems
+from workpacket.shell.judging.landed_work import landed
 from workpacket.shell.judging.log_verification import digest_here
 from workpacket.shell.judging.merged_tree import HeadDigests, judge_merged
 from workpacket.shell.judging.submissions import submitted_work
@@ -50,7 +51,7 @@ def around(
 ) -> Around:
     packet = governed.packet(WorkPacketId(name))
     return Around(
-        {needed: _was_done(needed, logs, policy) for needed in packet.dependencies()},
+        {needed: _was_done(repository, base, needed, logs, policy) for needed in packet.dependencies()},
         tuple(_waivers(repository, base, packet)),
         lambda event: _is_contained(repository, packet, event),
         lambda event: submitted_work(repository, base, governed, packet, event),
@@ -58,10 +59,12 @@ def around(
     )
 
 
-def _was_done(needed: str, logs: Mapping[str, Log], policy: LifecyclePolicy) -> bool:
+def _was_done(repository: Repository, base: str, needed: str, logs: Mapping[str, Log], policy: LifecyclePolicy) -> bool:
     """Whether the packet, or of a base any revision, ever stood in a lane that counts. It may have moved on since."""
-    own = (log for name, log in logs.items() if name == needed or name.startswith(f"{needed}-v"))
-    return any(event.lane_to in policy.satisfied_by for log in own for event in log.events)
+    own = {name: log for name, log in logs.items() if name == needed or name.startswith(f"{needed}-v")}
+    if any(event.lane_to in policy.satisfied_by for log in own.values() for event in log.events):
+        return True
+    return "VALIDATED" in policy.satisfied_by and bool(landed(repository, base, own, policy))
 
 
 def _waivers(repository: Repository, base: str, packet: PacketFacts) -> Iterator[LogEvent]:
