@@ -246,7 +246,7 @@ def test_a_move_that_does_not_know_what_the_base_has_does_not_land(governed: Gov
 
 
 def test_a_box_without_a_tick_is_no_yes(governed: Governed) -> None:
-    """Nor is a point that says FAIL. The verdict above the boxes does not answer for them, and neither does an event."""
+    """Nor is a point that says FAIL; neither the verdict below the boxes nor an event answers for them."""
     governed.begin(policy="")
     governed.stub(NAME)
     governed.refine(NAME)
