@@ -59,10 +59,11 @@ class GateFacts(Value):
 
     `subjects` are exactly the raw bytes that must have been approved. `parties` names the others involved in the packet
     (`author`, `coder`). `consumptions` maps a nonce to the events that used it; `consumer` is the event to be judged,
-    None if it is only planned; `on_base_since` the time of the first base commit with it, or None; once the consumer is
-    settled, only rivals that were on the base before it count. `revoked_keys_now` is the file as it is on the base
-    today. `first_landed`: when the base held the consumer first, if it was taken back since. `other_policies` are bases
-    that statements name, with other files.
+    None if it is only planned; `on_base_since` the time of the first base commit with it, or None; of a settled
+    consumer's rivals only those count that were on the base before it. `revoked_keys_now` is the file as it is on the
+    base today. `contract` is the digest of the contract that must have been approved, None at the gate `policy`;
+    `contract_fault` says why there is none that could be. `first_landed`: when the base held the consumer first, if it
+    was taken back since. `other_policies` are bases that statements name, with other files.
     """
 
     now: datetime
@@ -82,6 +83,8 @@ class GateFacts(Value):
     on_base_since: datetime | None = None
     revoked_keys_now: bytes | None = None
     legacy_uses: tuple[LegacyUse, ...] = ()
+    contract: str | None = None
+    contract_fault: str = ""
     first_landed: datetime | None = None
     other_policies: frozenset[str] = frozenset()
 

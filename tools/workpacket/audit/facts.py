@@ -36,6 +36,7 @@ class SignedDecision(Value):
     envelope: str
     used_by: str
     refusals: tuple[tuple[str, str], ...]
+    covers: str = "contract"
 
 
 class LastChange(Value):
@@ -50,7 +51,8 @@ class AuditFacts(Value):
 
     `findings` are those of `check` and of the approvals. `digests` are those of files that the logs name, None for a
     missing one; `committed` are the same by `<commit>:<path>`. `specifications` are by path, as in the work tree.
-    `uncommitted` are the governed files, and files that the logs name, that differ from the head commit.
+    `uncommitted` are the governed files, and files that the logs name, that differ from the head commit. `proven` are
+    the events whose signature proves their actor; of others the actor is claimed.
     """
 
     name: str
@@ -69,3 +71,4 @@ class AuditFacts(Value):
     head: KnownCommit | None = None
     uncommitted: frozenset[str] = frozenset()
     files_checked: int = 0
+    proven: frozenset[str] = frozenset()

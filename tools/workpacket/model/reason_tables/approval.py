@@ -40,6 +40,19 @@ FIT = _refused(f"""
         The person judged the work against another version of the specification, or another place in it.
         Remedy: Check the packet against the specification in force, then have it approved again.
 
+    contract_mismatch: Approval of another contract
+        What a person approves is the contract: what, why, criteria, scope, risk, dependencies, evidence demanded.
+        Remedy: Restore the approved contract, or have the new one approved; `workpacket contract WP` shows it.
+
+    contract_unreadable: Packet without a contract that could be approved
+        A part of the contract is missing, appears twice, or has more than one meaning, so it cannot be told what was
+        approved.
+        Remedy: Mend the place named in the message; docs/approvals/contract.md says where each part is written.
+
+    statement_outdated: Approval that covers the refinement only
+        It was given before approvals named the contract. What used it on the base stays good; nothing new can use it.
+        Remedy: {APPROVE_ANEW}
+
     policy_moved: Policy changed since the approval
         The approval was given under different rules from those on the base.
         Remedy: {APPROVE_ANEW}
@@ -295,23 +308,7 @@ POLICY = (
     reanchor_unnamed: New root of trust that the CI configuration on the base does not name
         No key approves a new root of trust, so it counts only if the base itself names the digest of the new policy.
         Remedy: Have somebody who may write to the base put the line that the message shows into its CI configuration.
-
-    reanchor_named: Change that names a new root of trust in the CI configuration
-        A digest named there replaces the root of trust. A change that is judged cannot do that.
-        Remedy: Take the line out of the change. Somebody who may write to the base commits it there.
         """),
-    *reasons(
-        "approval",
-        """
-    policy_reanchored: Policy whose root of trust was replaced
-        The keys of the policy before were lost, so this policy has no approval; the CI configuration on the base named
-        it. Approvals from before are judged by the policy of their time.
-        Remedy: None is needed. Compare the people that the policy names with those you expect.
-        """,
-        exit_code=exits.FINDINGS,
-        severity="info",
-        strict_severity="info",
-    ),
     *_forged("""
     policy_rolled_back: Base with an older policy than the one last seen here
         The base lacks the commit at which this machine last saw the policy, and has a different policy: an older one
@@ -360,6 +357,11 @@ LEGACY = _refused(f"""
     """)
 
 ASKING = (
+    *_refused("""
+    contract_unchanged: Amendment that changes nothing
+        Stub and packet say the contract that is in force already.
+        Remedy: Write the new contract into stub and packet first; `workpacket contract WP` shows the one in force.
+    """),
     *_forged("""
     attest_unfit: Event that names an envelope for something else
         An event names the envelopes that opened its gate. An envelope for another packet or gate cannot open it.
@@ -423,6 +425,11 @@ ASKING = (
         again without a filter; `git fsck` shows damage.
     """),
     *_finding("""
+    contract_changed: Stub, packet and log that do not say the same contract
+        From the activation on, the contract that was approved is fixed. Status, evidence and notes stay free.
+        Remedy: Restore what was approved (`workpacket contract WP` shows it), or write the new contract into stub and
+        packet and have it approved: `workpacket approve WP --gate amendment`, then `workpacket amend WP`.
+
     agent_could_approve: A program running under this account could approve
         A key that may approve signed without asking anyone, so it would sign for an agent as well.
         Remedy: Follow the steps that `workpacket key doctor` lists, from least effort to most protection.
@@ -462,6 +469,27 @@ SIGNING = _environment("""
     """)
 
 # Reasons from judging an approval file; the others arise while one is made.
+# What no gate asks, but a check of the whole repository.
+ROOT = (
+    *_forged("""
+    reanchor_named: Change that names a new root of trust in the CI configuration
+        A digest named there replaces the root of trust. A change that is judged cannot do that.
+        Remedy: Take the line out of the change. Somebody who may write to the base commits it there.
+        """),
+    *reasons(
+        "approval",
+        """
+    policy_reanchored: Policy whose root of trust was replaced
+        The keys of the policy before were lost, so this policy has no approval; the CI configuration on the base named
+        it. Approvals from before are judged by the policy of their time.
+        Remedy: None is needed. Compare the people that the policy names with those you expect.
+        """,
+        exit_code=exits.FINDINGS,
+        severity="info",
+        strict_severity="info",
+    ),
+)
+
 JUDGING = (*FIT, *TIME, *COUNT, *ENVELOPE, *SIGNATURE, *SIGNER, *POLICY, *LEGACY)
 
-REASONS = (*JUDGING, *ASKING, *SIGNING)
+REASONS = (*JUDGING, *ROOT, *ASKING, *SIGNING)
