@@ -187,7 +187,7 @@ NUMBERED = [f"n{n}" for n in range(30)]
         ({"maxItems": 1}, [1, 2], "`f` has 2 items; at most 1 allowed"),
         ({"minProperties": 2}, {"a": 1}, "`f` has 1 field; it must have at least 2 fields"),
         ({"maxProperties": 0}, {"a": 1}, "`f` has 1 field; at most 0 allowed"),
-        ({"items": False}, [1, 2], "`f` has 2 items; at most 0 allowed"),
+        ({"items": False}, [1, 2], "`f` has 2 items; none are allowed"),
         ({"uniqueItems": True}, ["a", "b", "a"], "item 3 of `f` repeats item 1: `a`"),
         ({"pattern": "^a"}, "b", "`f` does not have the right form: `b`"),
         ({"pattern": "^a", "x-noun": "word in a"}, "b", "`f` is not a valid word in a: `b`"),
