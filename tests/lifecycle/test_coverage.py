@@ -40,7 +40,7 @@ def answers(landing: Landing, *covers: Cover, exempt: tuple[str, ...] = ()) -> M
 
 def brought(*paths: str, otherwise: tuple[str, ...] = (), conflicts: tuple[str, ...] = ()) -> Landing:
     return Landing(
-        frozenset((*paths, *otherwise)), frozenset(otherwise), frozenset(conflicts), {NAME: frozenset(paths)}
+        frozenset((*paths, *otherwise)), frozenset(otherwise), frozenset(conflicts), {NAME: dict.fromkeys(paths, "1")}
     )
 
 
@@ -79,12 +79,32 @@ def test_judged_work_covers_what_it_brought_and_only_as_it_was_judged() -> None:
     # Out of its scope, also where the judged commit changed it.
     assert answers(brought("lib/a.py"), judged) == {"lib/a.py": "change_uncovered"}
     # The change of another packet's judged commit.
-    other = Landing(frozenset({"src/a.py"}), brought={OTHER: frozenset({"src/a.py"})})
+    other = Landing(frozenset({"src/a.py"}), brought={OTHER: {"src/a.py": "1"}})
     (one,) = uncovered(other, [judged], ())
     assert (one.code, one.message) == (
         "change_uncovered",
         f"it is in the scope of {NAME}, but its judged commit does not change it",
     )
+
+
+def test_work_upon_the_work_of_another_packet_answers_for_what_it_changes_itself() -> None:
+    both = (covering("verdict"), covering("verdict", ("docs/",), packet=OTHER))
+    paths = frozenset({"src/a.py", "docs/a.md"})
+    same = {NAME: {"src/a.py": "1"}, OTHER: {"src/a.py": "1", "docs/a.md": "2"}}
+    assert answers(Landing(paths, brought=same), *both) == {}
+    other = {NAME: {"src/a.py": "1"}, OTHER: {"src/a.py": "3", "docs/a.md": "2"}}
+    assert answers(Landing(paths, brought=other), *both) == {"src/a.py": "change_uncovered"}
+
+
+def test_what_is_exempt_or_covered_for_a_time_is_text_and_lies_in_folders_that_are_named() -> None:
+    paths = frozenset({"docs/a.md", "docs/b.md/evil.py", "docs/c.md"})
+    landing = Landing(paths, special=frozenset({"docs/c.md"}))
+    evil = {"docs/b.md/evil.py": "change_uncovered", "docs/c.md": "change_uncovered"}
+    assert answers(landing, exempt=("docs/*.md",)) == evil
+    assert answers(landing, covering("standing", ("docs/*.md",))) == evil
+    assert answers(landing, exempt=("docs/",)) == {"docs/c.md": "change_uncovered"}
+    assert answers(landing, exempt=("docs",)).keys() == paths
+    assert answers(landing, covering("work", ("docs/*.md",))) == {}
 
 
 def test_work_that_is_held_covers_a_path_that_another_packets_verdict_does_not() -> None:
@@ -420,3 +440,27 @@ def test_a_name_that_is_no_text_is_named_and_stops_nothing(governed: Governed) -
     governed.commit("odd")
     assert [code for code, _ in said(governed, "HEAD~1")] == ["change_uncovered"]
     assert governed("check", "--base", "HEAD~1").status == exits.INTEGRITY
+
+
+def test_work_begun_upon_judged_work_lands_with_it(governed: Governed) -> None:
+    governed.begin(policy=REQUIRED + TOKENS_COUNT)
+    for name in (NAME, OTHER):
+        governed.activate(name)
+        governed.commit("activated")
+    governed.work(NAME)
+    for name in (NAME, OTHER):
+        if name == OTHER:
+            governed.git("switch", "--quiet", "--create", f"wp/{OTHER}")
+            governed.done("claim", OTHER, "--as", "poet", "--branch", f"wp/{OTHER}")
+            governed.write("src/song.py", "print('La')\n")
+            governed.commit("Sing")
+        who = "coder" if name == NAME else "poet"
+        governed.done("submit", name, "--as", who, "--prove", "all=true")
+        governed.commit("submitted")
+        governed.write(f"src/{name}.md", "Good.\n")
+        governed.done("verdict", name, "PASS", "--report", f"src/{name}.md", "--as", "judge")
+        governed.commit("judged")
+    assert said(governed) == []
+    governed.write("src/song.py", "print('evil')\n")
+    governed.commit("evil")
+    assert said(governed) == [("changed_after_verdict", "src/song.py")]
