@@ -127,8 +127,8 @@ def judging(log: Log) -> tuple[LogEvent, str] | None:
     if not verdicts or verdicts[-1].text("verdict") != "PASS":
         return None
     before = log.ancestry(verdicts[-1].parents)
-    commits = [event.text("commit") or "" for event in log.events if event.type == "submitted" and event.id in before]
-    return (verdicts[-1], commits[-1]) if commits and commits[-1] else None
+    submitted = [event for event in log.events if event.type == "submitted" and event.id in before]
+    return (verdicts[-1], str(submitted[-1].data["commit"])) if submitted else None
 
 
 def kind_of(lane: str, lanes: LaneTable) -> Kind:
