@@ -231,6 +231,7 @@ def hand_edits(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys
     reached(governed, "board", "sync", "--adopt")
     governed.done("board", "sync")
     governed.done("unblock", NAME)
+    reached(governed, "note", NAME, "blocked by hand once")
     governed.commit("a packet")
     for branch in ("one", "two"):
         governed.git("switch", "--quiet", "--create", branch, "main")
