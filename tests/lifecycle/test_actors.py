@@ -365,7 +365,7 @@ def test_the_author_is_who_signed_the_draft_and_the_operator_is_behind_the_coder
     rules = GatePolicy(
         ("approver",), 1, ("author", "coder", "operator"), "none", timedelta(days=1), legacy_tokens=False
     )
-    matter = ApprovalSubject(((".GOV/x.md", b"x"),), None, ())
+    matter = ApprovalSubject(((".GOV/x.md", b"x"),))
     log = join_events(NAME, governed.state(NAME).history)
     authors = cast("FirstAuthors", NoGit())
 
@@ -379,3 +379,16 @@ def test_the_author_is_who_signed_the_draft_and_the_operator_is_behind_the_coder
     unproven = parties_of(authors, join_events(NAME, drafted), matter, rules, actors)
     assert unproven["author"] == {"coder", "Alice <alice@example.org>"}
     assert parties_of(authors, log, matter, rules, Actors())["author"] == {"ann", "Alice <alice@example.org>"}
+
+
+def test_policy_show_lists_who_may_act_as_whom(governed: Governed, fingerprints: dict[str, str]) -> None:
+    begin(governed, fingerprints)
+    shown = governed.done("policy", "show").out
+    assert f"coder           agent, operated by ann; author, coder, validator; {fingerprints['coder']}" in shown
+    assert "judge differs from coder, operator" in shown
+    listed = governed.json("policy", "show")["data"]["values"]["actors"]
+    assert listed["coder"]["operator"] == listed["ann"]["principal"] == "ann"
+    governed.replace(".GOV/policy/policy.toml", 'operator = "ben"', 'operator = "eve"')
+    assert errors(governed)["actor_unfit"] == "eve, the operator of judge, is not a person of [actors]"
+    governed.commit("A mistake")
+    assert "not in force: actors.judge has the operator 'eve'" in governed.done("policy", "show").out
