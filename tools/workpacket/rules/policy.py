@@ -40,8 +40,8 @@ class LifecycleGateUnfit(DocumentRule[PolicyDocument]):
 class ActorUnfit(DocumentRule[PolicyDocument]):
     """Actor without a person behind it, or a person with one
 
-    Who judges whose work is decided over people: behind each agent there is a person, who is an actor of the policy too.
-    With a fault in the table no event passes.
+    Who judges whose work is decided over people: behind each agent there is a person, who is an actor too. With a fault
+    in the table no event passes.
 
     Remedy: give each agent an `operator` of kind `person`, and no person one.
     """
