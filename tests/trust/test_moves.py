@@ -41,6 +41,15 @@ SIGNED = [
          (*SETTLED, "settle f {P} MERGE_PENDING $a", "try board sync", "commit", "land {PB} merge"), "refused"),
 ]  # fmt: skip
 
+AGAIN = next(case for case in read_cases(HERE / "honest_changes.jsonl") if case.id == "N16").steps[:-1]
+MERGED = (
+    '{"lane_from": "MERGE_PENDING", "lane_to": "VALIDATED", "commit": "$old", "target": "main", '
+    '"target_commit": "$old", "proof": "commit"}'
+)
+EARLIER = Case("earlier", "a merge of the commit that was submitted before changes were asked for", "submitted",
+               ("let old rev {PB}~1", *AGAIN, "land {PB} merge", "branch x", f"event m merged {{P}} agent '{MERGED}'",
+                "try board sync", "commit", "land x merge"), "refused", codes=("move_without_gate",))  # fmt: skip
+
 
 @pytest.mark.parametrize("beginning", [0, random.SystemRandom().randrange(1, 97)])
 def test_product_and_model_agree_on_what_may_land(beginning: int) -> None:
@@ -73,3 +82,9 @@ def test_no_envelope_but_one_of_the_gate_drops_a_verdict(case: Case, table: Tabl
     outcome = table.play(case, "merge")
     assert outcome.fits(case)
     assert outcome.codes & {"attest_unfit", "approvers_unnamed", "signer_unknown", "gate_unknown"}, outcome
+
+
+def test_what_is_merged_is_what_was_submitted_last(table: Table) -> None:
+    outcome = table.play(EARLIER, "merge")
+    assert outcome.landings == [True, False]
+    assert outcome.fits(EARLIER), outcome
