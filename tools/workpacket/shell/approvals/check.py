@@ -5,7 +5,6 @@
   lies after what was on the base before it (`backdated`);
 - a refinement that says APPROVED, and is new or changed since the base, was approved with these bytes;
 - a policy that differs from the one at the base was approved under the one at the base;
-- nothing that the base holds of log and attestations is gone or different (`append_only`).
 
 An approval that has merely become stale before it was used is no fault of the repository: nothing rests on it yet, the
 gate refuses it when it is to be used, and `approvals list` shows it.
@@ -29,7 +28,6 @@ from workpacket.documents.refinement import Refinement
 from workpacket.git.history import line_times
 from workpacket.git.objects import blob_id
 from workpacket.git.repository import Repository
-from workpacket.ledger.verify import APPEND_ONLY_FOLDERS, verify_append_only
 from workpacket.lifecycle.gates import ACTIVATION_GATE, CONSUMING
 from workpacket.model.canonical import Json
 from workpacket.model.event_types import CHECKPOINT_LOG
@@ -151,18 +149,6 @@ def check_approvals(approvals: Approvals, cache: Cache) -> list[Problem]:
     findings += _changed_since(approvals, activated)
     findings += _claimed(approvals, activated)
     return sorted(dict.fromkeys(findings), key=lambda finding: finding.order)
-
-
-def append_only(approvals: Approvals) -> list[Problem]:
-    """What the base holds of log and attestations is here, and the same."""
-    base = approvals.base
-    before = tree_at(base.repository, base.commit, *APPEND_ONLY_FOLDERS)
-    here = {
-        path: blob_id(data, identity)
-        for path, identity in before.items()
-        if (data := read_file(approvals.tree, path)) is not None
-    }
-    return verify_append_only(before, here)
 
 
 def _governed(approvals: Approvals) -> bool:
