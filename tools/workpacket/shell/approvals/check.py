@@ -146,9 +146,22 @@ def check_approvals(approvals: Approvals, cache: Cache) -> list[Problem]:
         if event.type == "activated" and isinstance(named, Mapping):
             activated[event.packet] = named
     findings += (_finding(each, event.path) for event, each in spoken_against(approvals, consuming, cache))
+    findings += _landing_revocations(approvals, consuming)
     findings += _changed_since(approvals, activated)
     findings += _claimed(approvals, activated)
     return sorted(dict.fromkeys(findings), key=lambda finding: finding.order)
+
+
+def _landing_revocations(approvals: Approvals, events: Iterable[LogEvent]) -> Iterator[Problem]:
+    """What will rest on nothing once the revocations of this change are on the base."""
+    if not approvals.base.chosen:
+        return
+    revoked = {subject.sha256 for name in approvals.new_revocations for subject in approvals.claims[name].subjects}
+    for event in events:
+        if approvals.place(event).brought_by and not revoked.isdisjoint(event.attest):
+            message = f"{event.type} of {event.packet} rests on an approval that this change takes back"
+            hint = f"once it has landed: workpacket approve {event.packet}, workpacket reapprove {event.packet}"
+            yield Problem("revocation_lands", message, Location(event.path), hint, severity="info")
 
 
 def _governed(approvals: Approvals) -> bool:

@@ -24,9 +24,9 @@ from workpacket.approvals.trust import Pin
 from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository
 from workpacket.ledger.log import Log
-from workpacket.lifecycle.gates import terms_of, written
+from workpacket.lifecycle.gates import ACTIVATION_GATE, terms_of, written
 from workpacket.model.events import LogEvent
-from workpacket.model.layout import LOG_FOLDER
+from workpacket.model.layout import ATTESTATIONS_FOLDER, LOG_FOLDER
 from workpacket.model.plan import Moment
 from workpacket.problem import Problem
 from workpacket.shell.approvals.envelopes import (
@@ -61,6 +61,7 @@ from workpacket.shell.base import (
     judge_pin,
     known_to,
     remember,
+    tree_at,
     unanchored,
 )
 from workpacket.shell.transactions.safe_paths import Tree
@@ -179,10 +180,13 @@ class Approvals:
         )
         matter = matter_of(read, self.tree, packet, gate)
         if consumer is not None:
-            terms = terms_of(consumer, gate)
+            terms = terms_of(self.origin(consumer), gate)
         log = self.log(packet)
         selection = Selection((*self.envelopes, *more)) if more else self.selection
         envelopes = selection.about(packet, gate)
+        if place.brought_by and self.base.chosen:
+            # A revocation holds from when the base has it, as a revoked key does: the change that brings it can land.
+            envelopes = tuple(file for file in envelopes if file.name not in self.new_revocations)
         wanted = {selection.claims[file.name].base for file in more if file.name in selection.claims}
         bases = self.known_bases | known_to(self.repository, self.base.commit, wanted) if wanted else self.known_bases
         heads = log.heads if consumer is None else consumer.parents
@@ -194,7 +198,9 @@ class Approvals:
             now=self.now,
             packet=packet,
             gate=gate,
-            subjects=consumed_subjects(consumer, matter) if consumer is not None else matter.subjects,
+            subjects=consumed_subjects(self._resting(consumer, gate), matter)
+            if consumer is not None
+            else matter.subjects,
             root_commit=self.base.root_commit,
             base_history=bases,
             spec=spec_in_force(read_base, matter) if gate != POLICY_GATE else None,
@@ -236,6 +242,21 @@ class Approvals:
         if event.id not in self._places:
             self._places[event.id] = self.base.place_of(event.path, self._log_folder(event.packet))
         return self._places[event.id]
+
+    def origin(self, event: LogEvent) -> LogEvent:
+        """The event for which this one names approvals: itself, or the one whose approvals it replaces."""
+        return self.log(event.packet).by_id.get(event.text("event") or "", event)
+
+    def _resting(self, consumer: LogEvent, gate: str) -> LogEvent:
+        """The event that says which bytes were approved: an activation names them once and for all."""
+        return self.origin(consumer) if gate == ACTIVATION_GATE else consumer
+
+    @cached_property
+    def new_revocations(self) -> frozenset[str]:
+        """The revocations that the base does not hold."""
+        held = tree_at(self.repository, self.base.commit, ATTESTATIONS_FOLDER)
+        revoking = (name for name, said in self.claims.items() if said.decision == "revoke")
+        return frozenset(name for name in revoking if f"{ATTESTATIONS_FOLDER}/{name}" not in held)
 
     def gates(self, event: LogEvent) -> tuple[str, ...]:
         """The gates that the event had to pass, by the policy under which it came, or is to come, onto the base."""
