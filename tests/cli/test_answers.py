@@ -231,6 +231,7 @@ def hand_edits(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys
     reached(governed, "board", "sync", "--adopt")
     governed.done("board", "sync")
     governed.done("unblock", NAME)
+    reached(governed, "note", NAME, "blocked by hand once")
     governed.commit("a packet")
     for branch in ("one", "two"):
         governed.git("switch", "--quiet", "--create", branch, "main")
@@ -250,6 +251,13 @@ def interrupted(*_: object) -> None:
     raise KeyboardInterrupt
 
 
+def replaced(reached: Reached, signed: Signed, envelope: str) -> None:
+    signed.governed.commit("lifted")
+    signed.revoke(envelope)
+    signed.approve()
+    reached(signed.governed, "reapprove", NAME)
+
+
 def approvals(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """Keys, decisions signed elsewhere and taken back, conditions lifted."""
     (folder / "governed").mkdir()
@@ -260,13 +268,14 @@ def approvals(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys:
     governed.stub(NAME, depends=OTHER)
     governed.refine(NAME)
     governed.done("refine", NAME, "--present")
-    signed.approve()
+    envelope = signed.approve()
     governed.done("activate", NAME)
     rule, lasting = "dependency_unknown_lane", ("--until", "2026-03-10", "--reason", "elsewhere")
     for gate, command in (("waiver", "waive"), ("override", "override")):
         signed.approve(gate, rule=rule, until="2026-03-10T23:59:59Z", reason="elsewhere")
         reached(governed, command, NAME, rule, *lasting)
     assert reached(governed, "trace", NAME)["data"]["packets"][0]["decisions"]
+    replaced(reached, signed, envelope)
     governed.replace(".GOV/policy/policy.toml", "[approvals]", "# of other people\n[approvals]")
     assert reached(governed, "policy", "re-anchor", "--reason", "lost")["ok"]
     reached(governed, "policy", "trust", "--key", str(folder / "people" / VICTOR.partition("@")[0]))

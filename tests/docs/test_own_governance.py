@@ -60,8 +60,31 @@ def test_every_packet_of_ours_went_through_every_lane() -> None:
     assert len(packets) >= 21
     for packet in packets:
         events = [json.loads(path.read_bytes()) for path in (ROOT / ".GOV/log" / packet).glob("*.json")]
-        types = [event["type"] for event in sorted(events, key=lambda event: event["clock"])]
+        # A note moves nothing: those that correct the record came after everything else.
+        types = [
+            event["type"] for event in sorted(events, key=lambda event: event["clock"]) if event["type"] != "noted"
+        ]
         assert types[-len(LANES) :] == LANES, packet
+
+
+ERRATA = (
+    "Batch-Checkpoint", "Completion", "Foreign-Forms", "Parallel-Branches", "Postgres-Store", "Runtime-Store",
+    "Session-Recovery", "Signed-Gates", "Start-Up", "Step-Checkpoint",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ERRATA)
+def test_what_is_wrong_in_our_record_is_corrected_by_an_event_of_its_packet(name: str) -> None:
+    """The page in .GOV can be rewritten; the log only grows."""
+    packet = f"WP-1-{name}-v1"
+    events = [json.loads(path.read_bytes()) for path in (ROOT / ".GOV/log" / packet).glob("*.json")]
+    (note,) = [event for event in events if event["type"] == "noted"]
+    assert note["data"]["text"].startswith("Erratum: ")
+    assert note["actor"]["id"] == "founders"
+    assert note["sig"]
+    ran_again = "were run again" in (ROOT / f".GOV/reports/{packet}.md").read_text("utf-8")
+    assert ran_again == ("They were not" in note["data"]["text"])
+    assert name in (ROOT / ".GOV/README.md").read_text("utf-8")
 
 
 def test_nothing_was_ever_changed_in_or_taken_out_of_the_log() -> None:

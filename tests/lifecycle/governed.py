@@ -249,7 +249,9 @@ class Governed:
     def begin_by_commands(self, policy: str = TOKENS_COUNT) -> None:
         self.done("init")
         self.write(".GOV/spec/SPEC_v1.md", SPECIFICATION)
-        self.write(".GOV/policy/policy.toml", self.read(".GOV/policy/policy.toml") + policy)
+        written = self.read(".GOV/policy/policy.toml")
+        kept = written.partition("[coverage]")[0] if "[coverage]" in policy else written
+        self.write(".GOV/policy/policy.toml", kept + policy)
         self.write(".GOV/policy/allowed_signers", shared_key("ssh-ed25519").line("ada@example.org") + "\n")
         self.commit("Governance")
 

@@ -21,6 +21,7 @@ from workpacket.git.trial_merges import trial_merges
 from workpacket.ledger.log import join_events
 from workpacket.lifecycle.coverage import Cover, Landing, judging, kind_of, standing_until, uncovered
 from workpacket.lifecycle.policy import CoveragePolicy, coverage_policy
+from workpacket.model import exits
 from workpacket.model.lanes import BUILT_IN
 from workpacket.text.source import Source
 
@@ -310,3 +311,112 @@ def test_histories_without_a_common_beginning_can_be_compared(governed: Governed
     with trial_merges(find_repository(governed.root)) as trials:
         alone = trials.commit(tree)
         assert trials.merge(governed.git("rev-parse", "HEAD"), alone).tree == tree
+
+
+# --- standing packets ---
+
+DEPS = "WP-1-Dependencies-v1"
+DEPS_PACKET = f".GOV/task_packets/{DEPS}.md"
+
+
+def standing(governed: Governed, *words: str) -> None:
+    """A standing packet for dependencies, activated on main."""
+    governed.write("app/package-lock.json", "{}\n")
+    governed.begin(policy=REQUIRED + TOKENS_COUNT)
+    governed.done("new", DEPS, "--standing", "deps", "--roadmap", "SPEC_v1 2", *words)
+    governed.refine(DEPS)
+    governed.done("refine", DEPS, "--present")
+    governed.sign(DEPS)
+    governed.done("create-task-packet", DEPS)
+    governed.commit("activated")
+
+
+def changed(governed: Governed, path: str = "app/package-lock.json") -> list[tuple[str, str]]:
+    governed.write(path, f"{governed.clock.count}\n")
+    governed.commit("bot")
+    return said(governed, "HEAD~1")
+
+
+def test_a_standing_packet_covers_a_bots_change_until_its_last_day_and_no_code(governed: Governed) -> None:
+    standing(governed, "--until", "2026-03-20")
+    assert changed(governed) == []
+    assert changed(governed, "src/a.py") == [("change_uncovered", "src/a.py")]
+    governed.clock.turn(days=18)
+    assert changed(governed) == []
+    governed.clock.turn(days=2)
+    assert changed(governed) == [("change_uncovered", "app/package-lock.json")]
+    found = governed.json("check", "--base", "HEAD~1")["findings"]
+    assert [one["message"] for one in found if one["code"] == "change_uncovered"] == [
+        f"it is in the scope of {DEPS}, but it ended on 2026-03-20"
+    ]
+
+
+def test_the_last_day_that_was_approved_counts_and_not_one_written_later(governed: Governed) -> None:
+    standing(governed, "--until", "2026-03-20")
+    governed.clock.turn(days=30)
+    governed.replace(DEPS_PACKET, "Standing until 2026-03-20", "Standing until 2026-12-31")
+    governed.commit("longer")
+    assert changed(governed) == [("change_uncovered", "app/package-lock.json")]
+
+
+def test_no_packet_becomes_a_standing_one_after_its_activation(governed: Governed) -> None:
+    begun(governed)
+    governed.replace(PACKET, "  - The greeting itself.", "  - The greeting itself.\n  - Standing until 2026-12-31")
+    governed.commit("standing")
+    assert changed(governed, "src/a.py") == [("change_uncovered", "src/a.py")]
+    found = governed.json("check", "--base", "HEAD~1")["findings"]
+    assert "not approved as a standing packet" in next(
+        one["message"] for one in found if one["code"] == "change_uncovered"
+    )
+
+
+@pytest.mark.parametrize("words", [("block", "--reason", "x", "--until", "y"), ("abandon", "--reason", "x")])
+def test_a_standing_packet_that_is_blocked_or_given_up_covers_nothing(
+    governed: Governed, words: tuple[str, ...]
+) -> None:
+    standing(governed)
+    governed.done(words[0], DEPS, *words[1:])
+    governed.commit("moved")
+    assert changed(governed) == [("change_uncovered", "app/package-lock.json")]
+
+
+def test_a_standing_packet_that_is_only_a_stub_covers_nothing(governed: Governed) -> None:
+    begun(governed)
+    governed.done("new", DEPS, "--standing", "docs")
+    governed.commit("stub")
+    assert changed(governed, "docs/a.md") == [("change_uncovered", "docs/a.md")]
+
+
+def test_the_last_day_is_in_ninety_days_or_the_one_that_is_said(governed: Governed) -> None:
+    governed.begin(policy=REQUIRED + TOKENS_COUNT)
+    governed.done("new", DEPS, "--standing", "docs")
+    assert "Standing until 2026-05-30: docs" in governed.read(f".GOV/task_packets/stubs/{DEPS}.md")
+    for words in (
+        ("--standing", "deps", "--until", "2026-02-28"),
+        ("--standing", "deps", "--until", "2027-03-03"),
+        ("--standing", "deps", "--until", "soon"),
+        ("--standing", "deps", "--what", "x"),
+        ("--standing", "code"),
+        ("--until", "2026-03-20"),
+    ):
+        assert governed("new", "WP-1-Other-v1", *words).status == 2, words
+
+
+def test_a_scope_widened_after_activation_covers_nothing_more(governed: Governed) -> None:
+    begun(governed)
+    governed.replace(PACKET, "  - `src/`", "  - `src/`\n  - `lib/`")
+    governed.commit("widened")
+    governed.work(NAME)
+    governed.write("lib/a.py", "1\n")
+    governed.commit("work")
+    assert said(governed) == [("change_uncovered", "lib/a.py")]
+
+
+def test_a_name_that_is_no_text_is_named_and_stops_nothing(governed: Governed) -> None:
+    begun(governed)
+    name = os.fsdecode(b"src/\xff\n.py")
+    (governed.root / "src").mkdir(exist_ok=True)
+    (governed.root / name).write_text("1\n")
+    governed.commit("odd")
+    assert [code for code, _ in said(governed, "HEAD~1")] == ["change_uncovered"]
+    assert governed("check", "--base", "HEAD~1").status == exits.INTEGRITY

@@ -439,14 +439,16 @@ def test_it_is_stopped_together_with_the_command_that_runs_it(
 
 @pytest.mark.parametrize(
     ("fields", "status"),
-    [({"exit_code": 0}, 0), ({"exit_code": 1}, 1), ({"exit_code": 0, "limit": "time"}, 1), ({}, 0)],
+    [({"exit_code": 0}, 0), ({"exit_code": 1}, 1), ({"exit_code": 0, "limit": "time"}, 1), ({}, 1)],
     ids=str,
 )
 def test_a_submission_that_calls_a_failed_command_met_is_refused_with_the_change(
     at_work: Governed, fields: dict[str, Any], status: int
 ) -> None:
     rows: list[Any] = [{"criterion": "The name is printed.", "result": "met", "command": "x", **fields}]
-    data = {"lane_from": "IN_PROGRESS", "lane_to": "IN_REVIEW", "commit": "a" * 40, "evidence": rows}
+    rows += [{"criterion": "It ends with a line feed.", "result": "met", "command": "x", "exit_code": 0}]
+    commit = at_work.git("rev-parse", "HEAD")
+    data = {"lane_from": "IN_PROGRESS", "lane_to": "IN_REVIEW", "commit": commit, "evidence": rows}
     forge(at_work, NAME, "submitted", data)
     at_work.done("board", "sync")
     at_work.commit("forged")

@@ -6,6 +6,7 @@ import functools
 import inspect
 from collections.abc import Callable
 from contextlib import suppress
+from decimal import Decimal
 from typing import Any, get_args
 
 import pytest
@@ -17,7 +18,7 @@ from workpacket.runtime.attempts.recorder import RecordDraft
 from workpacket.runtime.errors import ReceiptRedacted
 from workpacket.runtime.records.events import Event
 from workpacket.runtime.records.jcs import jcs_hash
-from workpacket.runtime.records.state import EffectRecord, EffectStatus
+from workpacket.runtime.records.state import EffectRecord, EffectStatus, fold
 from workpacket.runtime.run import takes_key
 
 EVENT = Event("s", 1, "effect.started", 1, 0, 0, "a", "w", 1, None, 0, "{}", None, "", "")
@@ -492,3 +493,20 @@ def test_a_run_with_an_effect_of_unknown_outcome_is_not_finished(recovery: Recov
         run.effect("send", fails, recovery=recovery)
     assert caught.value.code == "effect_outcome_unknown"
     assert world.runtime.state(run.id).status == "stopped"
+
+
+def test_the_state_that_a_run_keeps_is_the_one_that_its_log_says() -> None:
+    """Of its own records a run does not read the text back."""
+    world, secret = World(), "ghp_" + "a" * 36
+    with world.runtime.run("import") as run:
+        run.step("fetch", lambda *rows, **more: [*rows, more], ["é", 1.5, None], größe={"x": 3})
+        run.step("hidden", lambda: secret)
+        run.effect("mail", world.note, "to ann")
+        run.effect("pay", str, Decimal("1.50"), key="k", target=f"account {secret}")
+        run.effect("pay", world.note, "ann", key="k2", target="größe")
+        with pytest.raises(RunBlocked):
+            run.effect("odd", lambda: {1, 2}, key="k3")
+        run.effect("told", lambda: secret, key="k4")
+        with pytest.raises(ReceiptRedacted):
+            run.effect("told", lambda: secret, key="k4")
+        assert run.state == fold(world.store.read(run.id))

@@ -30,7 +30,7 @@ from workpacket.runtime.records.events import Chain, NewEvent
 from workpacket.runtime.records.jcs import address_of
 from workpacket.runtime.stores.contract import Append, Lease
 from workpacket.runtime.stores.memory import MemoryStore
-from workpacket.runtime.stores.sqlite.files import SideFile, file_system_of
+from workpacket.runtime.stores.sqlite.files import SideFile, Whereabouts, file_system_of
 from workpacket.runtime.stores.sqlite.rows import APPLICATION_ID, MIGRATIONS, SCHEMA_VERSION, place_of, row_crc
 from workpacket.runtime.stores.sqlite.store import SQLiteStore, examine, suitability
 from workpacket.runtime.stores.transfer import export_lines
@@ -727,6 +727,19 @@ def test_nothing_is_acknowledged_into_files_that_are_not_at_their_paths(
         write(store, lease)
     with pytest.raises(StorageFailed):
         store.head(STREAM)
+
+
+def test_a_file_is_missed_however_short_after_another_change_of_its_folder(tmp_path: Path) -> None:
+    files = [tmp_path / f"runs.db{suffix}" for suffix in FILES]
+    for age in range(60):
+        for file in files:
+            file.touch()
+        whereabouts = Whereabouts(files[0], files[-1])
+        began = time.perf_counter()
+        while time.perf_counter() - began < age / 2000:
+            assert whereabouts.missing() == ""
+        files[age % len(files)].unlink()
+        assert "No such file" in whereabouts.missing(), f"{age / 2} ms"
 
 
 def test_a_store_by_a_relative_path_or_a_link_stays_where_it_is(

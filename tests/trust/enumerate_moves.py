@@ -15,6 +15,7 @@ from trust.move_model import FORKED, History, Move, objections
 from workpacket.ledger.fold import fold
 from workpacket.ledger.log import EventWriter, NewLogEvent, next_event, read_log
 from workpacket.lifecycle.event_checks import Around, judge_change
+from workpacket.lifecycle.submission_checks import SubmittedWork
 from workpacket.model.canonical import Json
 from workpacket.model.events import Actor, LogEvent
 
@@ -123,7 +124,7 @@ def product_objections(moves: tuple[Move, ...], base: frozenset[int]) -> list[st
         )
     log = read_log(PACKET, {f"{event.id}.json": event.encode() for event in events})
     known = frozenset(events[at].id for at in base)
-    around = Around({}, frozenset(), lambda _: True)
+    around = Around({}, (), lambda _: True, lambda _: SubmittedWork(("It works.",), (), ()))
     judged = judge_change(log, known, lambda _: DIGEST, lambda: around, governed=True, reports=())
     said = [f"{one.code} {one.message}" for one in judged]
     return said + [f"{one.code} {one.message}" for one in fold(log).findings if one.severity == "error"]

@@ -9,7 +9,8 @@ import pytest
 from trust.enumerate_moves import differences
 
 
-@pytest.mark.parametrize("beginning", [0, random.SystemRandom().randrange(1, 97)])
+# Named, because every worker has to collect the same tests.
+@pytest.mark.parametrize("beginning", [0, random.SystemRandom().randrange(1, 97)], ids=["first", "drawn"])
 def test_product_and_model_agree_on_what_may_land(beginning: int) -> None:
     """One history in 97, from the first one and from one drawn afresh."""
     asked = list(differences(97, beginning))

@@ -13,6 +13,7 @@ from guided_tour.texts import NAME
 PHRASE = "a phrase for the tour only"
 REFUSED_BY_A_GATE = 3
 NOT_AS_JUDGED = 5
+NO_SUCH_KEY = 6
 
 
 def play(stage: Stage) -> None:
@@ -24,13 +25,17 @@ def play(stage: Stage) -> None:
 
 
 def begin(stage: Stage) -> None:
-    stage.scene("Begin", "A repository, a key that only Ann can use, and a policy that says: Ann may approve.")
+    stage.scene(
+        "Begin", "A repository, a key with which only Ann approves, and one each for what she and her agent write."
+    )
     stage.quietly("git init --quiet --initial-branch=main")
     stage.quietly("git config user.name ann && git config user.email ann@example.org")
     stage.type("workpacket init")
     stage.write(texts.SPECIFICATION, texts.SPECIFICATION_TEXT)
     asked = [Answer("Enter passphrase", PHRASE), Answer("same passphrase again", PHRASE)]
     stage.type("workpacket key init", answers=asked)
+    stage.type("workpacket key init --event")
+    stage.type("workpacket key init --agent coder")
     stage.type("workpacket policy trust")
     stage.quietly("git add --all && git commit --quiet -m 'Begin to govern'")
     stage.say("From now on the policy on main decides. A change of it counts once it is on main, too.")
@@ -38,9 +43,9 @@ def begin(stage: Stage) -> None:
 
 def propose(stage: Stage) -> None:
     stage.scene("Propose", "A stub is a piece of work that nobody may begin yet. A refinement says what it rests on.")
-    stage.type(f"workpacket new {NAME} --what 'Greet in three languages' --why 'Our users speak them'")
+    stage.type(f"workpacket new {NAME} --what 'Greet in three languages' --why 'Our users speak them' --as coder")
     stage.edit(texts.STUB, *texts.STUB_EDITS)
-    stage.type(f"workpacket refine {NAME}")
+    stage.type(f"workpacket refine {NAME} --as coder")
     fill_in_the_refinement(stage)
 
 
@@ -56,8 +61,8 @@ def fill_in_the_refinement(stage: Stage) -> None:
 
 def refuse(stage: Stage) -> None:
     stage.scene("Refuse", "An agent wants to begin at once. It is told everything that is missing, not only the first.")
-    stage.type(f"workpacket create-task-packet {NAME}", ends=REFUSED_BY_A_GATE, picture=True)
-    stage.type(f"workpacket refine {NAME} --present")
+    stage.type(f"workpacket create-task-packet {NAME} --as coder", ends=REFUSED_BY_A_GATE, picture=True)
+    stage.type(f"workpacket refine {NAME} --present --as coder")
 
 
 def approve(stage: Stage) -> None:
@@ -77,11 +82,11 @@ def forge_an_approval(stage: Stage) -> None:
 
 def activate(stage: Stage) -> None:
     stage.scene("Activate", "All seven conditions hold now: the task packet is made, and the board says so.")
-    stage.type(f"workpacket create-task-packet {NAME}", picture=True)
+    stage.type(f"workpacket create-task-packet {NAME} --as coder", picture=True)
     stage.edit(texts.PACKET, *texts.PACKET_EDITS)
     stage.type("workpacket check")
     stage.type(f"workpacket prepare {NAME} --for coder")
-    stage.type(f"workpacket claim {NAME} --as coder --kind agent")
+    stage.type(f"workpacket claim {NAME} --as coder")
     stage.quietly("git add .GOV && git commit --quiet -m 'Activate the greeting'")
     stage.quietly(f"git switch --quiet --force-create wp/{NAME}")
 
@@ -106,16 +111,16 @@ def prove(stage: Stage) -> None:
     )
     stage.quietly("git add --all && git commit --quiet -m 'Greet in three languages'")
     smuggle(stage)
-    stage.type(f"workpacket submit {NAME} --as coder --kind agent", ends=REFUSED_BY_A_GATE)
+    stage.type(f"workpacket submit {NAME} --as coder", ends=REFUSED_BY_A_GATE)
     evidence = "'all=test -s src/de.txt -a -s src/fr.txt -a -s src/it.txt'"
-    stage.type(f"workpacket submit {NAME} --as coder --kind agent --prove {evidence}", picture=True)
+    stage.type(f"workpacket submit {NAME} --as coder --prove {evidence}", picture=True)
     stage.write("report.md", "Read each of the three files. They greet.\n")
     judged = f"workpacket verdict {NAME} PASS --report report.md"
     stage.type(f"{judged} --as coder", ends=REFUSED_BY_A_GATE)
-    stage.say("A second name is no second person: what counts is the key of somebody who may judge.")
-    stage.type(f"{judged} --as eve", ends=REFUSED_BY_A_GATE, picture=True)
     asked = [Answer("type: ", f"APPROVE VERDICT {NAME}"), Answer("Enter passphrase", PHRASE)]
     stage.type(f"workpacket approve {NAME} --gate verdict --verdict PASS", answers=asked)
+    stage.say("A second name is no second person: who judges is a key, and the policy on main says whose it is.")
+    stage.type(f"{judged} --as eve", ends=NO_SUCH_KEY, picture=True)
     stage.type(f"{judged} --as ann", picture=True)
     stage.quietly("git add --all && git commit --quiet -m 'Judge the greeting'")
     stage.quietly(f"git switch --quiet main && git merge --quiet wp/{NAME}")

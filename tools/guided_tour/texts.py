@@ -32,6 +32,7 @@ PACKET_EDITS = (("RISK_TIER: TODO", "RISK_TIER: LOW"), ("SEARCH_TERMS: TODO", "S
 # The work, in steps that survive a crash.
 WORK = "src/translate.sh"
 WORK_TEXT = f"""set -e
+export WORKPACKET_ACTOR=coder
 run=$(workpacket run start translate --packet {NAME} --owner $$ --input "text=$1")
 for language in de fr it; do
     workpacket run step "$run" "$language" -- \\

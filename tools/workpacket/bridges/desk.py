@@ -117,7 +117,7 @@ class StreamLog:
         """
         chosen = self._chosen
         now = chosen.clock.now()
-        news = tuple(cleaned(draft, self._kinds, chosen.redactor) for draft in drafts)
+        news = tuple(cleaned(draft, self._kinds, chosen.redactor)[0] for draft in drafts)
         request = Append(
             self.stream, news, self._writer, self._seq + 1, chosen.actor, now, now,
             fence=lease.token if lease is not None else None, expected_version=expected_version,

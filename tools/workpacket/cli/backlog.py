@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
+from datetime import date, timedelta
 from typing import Final
 
 from workpacket.cli.options import Arguments, Command, Option, usage
 from workpacket.cli.packet_command import ACTING, actor_of, conclude, packet_command
 from workpacket.documents.stub import Stub
 from workpacket.lifecycle.adoption import Preference, adopt
-from workpacket.lifecycle.backlog import NewStub, new, present, refine
+from workpacket.lifecycle.backlog import RECURRING, NewStub, new, present, refine, standing_stub
 from workpacket.lifecycle.facts import Facts
 from workpacket.lifecycle.moves import Answer
 from workpacket.model.ids import InvalidId, WorkPacketId, next_revision
+from workpacket.shell.actor import moment
 from workpacket.shell.governed_files import GovernedFiles, find_governed, packet_named
 from workpacket.shell.governing.execution import carry_out, here
 from workpacket.shell.log_files import require_no_log_elsewhere
@@ -51,8 +53,15 @@ def _wanted_id(arguments: Arguments, governed: GovernedFiles) -> WorkPacketId:
 
 
 def _intent(arguments: Arguments, governed: GovernedFiles, wp_id: WorkPacketId) -> NewStub:
-    origin = arguments.value("from")
+    origin, kind = arguments.value("from"), arguments.value("standing")
     what, why = arguments.value("what"), arguments.value("why")
+    if kind:
+        given = [f"--{name}" for name in ("from", "what", "why") if arguments.value(name)]
+        if given:
+            raise usage(arguments.command, "conflicting_options", f"--standing and {given[0]} exclude each other")
+        return standing_stub(wp_id, kind, _last_day(arguments))
+    if arguments.value("until"):
+        raise usage(arguments.command, "missing_argument", "--until is the last day of a standing packet: --standing")
     if not origin:
         return NewStub(wp_id, what, why, arguments.value("roadmap"))
     if origin in governed.stubs:
@@ -61,6 +70,21 @@ def _intent(arguments: Arguments, governed: GovernedFiles, wp_id: WorkPacketId) 
         return _from_stub(wp_id, origin, Stub(source), what, why)
     text = read_bytes(os.getcwd(), origin, MARKDOWN.size).decode("utf-8", "replace")
     return _from_issue(wp_id, os.path.basename(origin), text, what, why)
+
+
+def _last_day(arguments: Arguments) -> str:
+    """The day named, at most a year away; else 90 days from now."""
+    today = date.fromisoformat(moment().now[:10])
+    said = arguments.value("until")
+    if not said:
+        return str(today + timedelta(days=90))
+    try:
+        day = date.fromisoformat(said)
+    except ValueError as error:
+        raise usage(arguments.command, "invalid_value", f"{said!r} is not a day like 2026-12-31") from error
+    if not today <= day <= today + timedelta(days=366):
+        raise usage(arguments.command, "invalid_value", f"{said}: the last day lies between today and a year from now")
+    return str(day)
 
 
 def _from_stub(wp_id: WorkPacketId, name: str, stub: Stub, what: str, why: str) -> NewStub:
@@ -101,12 +125,15 @@ Writes the stub, its entry on the board, its row in the registry and the beginni
         Option("from", "a stub's id, or a file with the text of an issue", value="WP_ID|FILE"),
         Option("what", "what is to be done, on one line", value="TEXT"),
         Option("why", "why, on one line", value="TEXT"),
+        Option("standing", "a standing packet for small changes that recur", choices=tuple(RECURRING)),
+        Option("until", "the last day of a standing packet, else in 90 days", value="YYYY-MM-DD"),
         Option("roadmap", "where the roadmap speaks of it", value="TEXT"),
         *ACTING,
     ),
     examples=(
         'workpacket new WP-1-Parser-v1 --what "Read packets without loss" --why "Hand edits must survive"',
         "workpacket new --next WP-1-Parser --from WP-1-Parser-v1",
+        "workpacket new WP-1-Dependencies-v1 --standing deps --until 2026-12-31",
     ),
 )
 

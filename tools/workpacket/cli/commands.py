@@ -26,6 +26,7 @@ COMMANDS: tuple[tuple[str, str, str], ...] = (
     ("unblock", "lifecycle", "let blocked work go on, in the lane where it stopped"),
     ("supersede", "lifecycle", "let a later revision take the place of a packet"),
     ("abandon", "lifecycle", "give a packet up"),
+    ("note", "lifecycle", "add a note to the log of a packet, such as a correction"),
     ("waive", "lifecycle", "waive a condition of a gate, for a reason and for a time"),
     ("override", "lifecycle", "overrule a condition of a gate, for a reason and for a time"),
     ("resolve", "lifecycle", "settle a packet that was moved independently on two branches"),

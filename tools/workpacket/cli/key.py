@@ -72,7 +72,7 @@ def _init_event(arguments: Arguments) -> int:
     text = (
         f"made {escape(key.path)} ({key.public.fingerprint}), without a passphrase: it signs events and opens no gate\n"
         + "".join(f"{escape(str(line))}\n" for line in lines)
-        + "next: add these lines to .GOV/policy/policy.toml by a change of the policy\n"
+        + "next: workpacket policy trust, which adds these lines to .GOV/policy/policy.toml\n"
     )
     return _tell(arguments, data, text)
 

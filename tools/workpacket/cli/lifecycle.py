@@ -17,6 +17,7 @@ from workpacket.shell.governing.execution import here
 from workpacket.value import Value
 
 _DAY = re.compile(r"[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])\Z")
+_LONGEST_NOTE: Final = 4000
 
 
 class _WordedMove(Value):
@@ -137,6 +138,16 @@ def _reapprove(arguments: Arguments) -> int:
         found: list[Withdrawn] = list(withdrawn(approvals, name, gate))
     reason = arguments.value("reason") or "the approvals before were taken back, or their key is revoked"
     return packet_command(arguments, lambda facts, packet: reapprove(facts, packet, found, reason=reason))
+
+
+def _note(arguments: Arguments) -> int:
+    from workpacket.lifecycle.side_moves import note
+
+    text = " ".join(words_of(arguments, 2, "WP_ID and the text of the note")[1].split())
+    if not 1 <= len(text) <= _LONGEST_NOTE:
+        what = f"a note has 1 to {_LONGEST_NOTE} characters, not {len(text)}"
+        raise usage(arguments.command, "invalid_value", what)
+    return packet_command(arguments, lambda facts, packet: note(facts, packet, text), words=2)
 
 
 def _resolve(arguments: Arguments) -> int:
@@ -272,6 +283,16 @@ of `[lifecycle.lanes]` is left by this one, behind the gates that `[lifecycle.ga
         arguments="WP_ID",
         options=(REASON, *ACTING),
         examples=('workpacket abandon WP-1-Parser-v1 --reason "nobody needs it any more"',),
+    ),
+    Command(
+        "note",
+        _note,
+        arguments="WP_ID TEXT",
+        description="""
+Nothing in the log is ever changed, so a mistake in it is corrected by a note. A note moves nothing and opens no
+gate.""",
+        options=ACTING,
+        examples=('workpacket note WP-1-Parser-v1 "The report names the wrong commit; 4f2a91c was judged."',),
     ),
     _waiver("waive"),
     _waiver("override"),

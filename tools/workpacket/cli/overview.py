@@ -77,7 +77,8 @@ def cards_of(
         state = fold(log_at(arguments, repository, facts.packets[name].log, at)) if at else now
         if state.lane:
             last = max((event.at for event in state.history), default="")
-            yield Card(name, state.lane, _note(state), runs=runs.get(name, ())), last
+            lane = state.lane if at else facts.packets[name].lane
+            yield Card(name, lane, _note(state), runs=runs.get(name, ())), last
 
 
 def _note(state: PacketState) -> str:

@@ -27,8 +27,9 @@ from workpacket.report.escape import escape
 from workpacket.shell.actor import moment
 from workpacket.shell.approvals.envelopes import read_file
 from workpacket.shell.approvals.facts import open_approvals
-from workpacket.shell.base import BasePolicy, policy_digest, read_base_policy, settings_folder
+from workpacket.shell.base import BasePolicy, policy_digest, read_base_policy
 from workpacket.shell.checking.examining import examine_file, load_findings
+from workpacket.shell.event_keys import keys_folder
 from workpacket.shell.governing.execution import Carried, here
 from workpacket.shell.keys import find_key, signers_line
 from workpacket.shell.transactions.transaction import writing
@@ -72,7 +73,7 @@ def _own_actors(named: str) -> tuple[str, tuple[OwnActor, ...]]:
     The person is `named`, unless there is one key of a person, and it has another name. A key without such a comment
     was not made for this, and is left out.
     """
-    found = [actor for path in sorted((settings_folder() / "event-keys").glob("*.pub")) if (actor := _own_actor(path))]
+    found = [actor for path in sorted(keys_folder().glob("*.pub")) if (actor := _own_actor(path))]
     people = [actor.name for actor in found if not actor.agent]
     person = people[0] if len(people) == 1 else named
     own = [actor for actor in found if actor.agent or actor.name == person]

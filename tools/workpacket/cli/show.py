@@ -62,7 +62,8 @@ def log_at(arguments: Arguments, repository: Repository, log: Log, at: str) -> L
 
 
 def _as_rows(packet: PacketFacts, state: PacketState) -> list[tuple[str, str]]:
-    rows = [("id", packet.id.text), ("lane", state.lane or "without a log")]
+    lane = packet.lane if state is packet.state else state.lane
+    rows = [("id", packet.id.text), ("lane", lane or "without a log")]
     if packet.packet_source is not None or packet.stub_source is not None:
         rows.append(("file", packet.packet_path if packet.packet_source is not None else packet.stub_path))
     if packet.refinement_source is not None:
@@ -88,7 +89,8 @@ def _as_json(packet: PacketFacts, state: PacketState) -> dict[str, Json]:
     rows: dict[str, Json] = dict(_as_rows(packet, state))
     depends: list[Json] = [*packet.dependencies()]
     heads: list[Json] = [*state.heads]
-    return {**rows, "lane": state.lane, "depends on": depends, "heads": heads, "events": len(state.history)}
+    lane = packet.lane if state is packet.state else state.lane
+    return {**rows, "lane": lane, "depends on": depends, "heads": heads, "events": len(state.history)}
 
 
 _SHOW = Command(
@@ -100,7 +102,7 @@ _SHOW = Command(
 )
 
 
-_SHOWN = ("holder", "to", "by", "verdict", "reason", "branch", "commit", "until", "rule", "target")
+_SHOWN = ("holder", "to", "by", "verdict", "reason", "branch", "commit", "until", "rule", "target", "text")
 
 
 def _run_history(arguments: Arguments) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from workpacket.documents.refinement import Refinement, RefinementText, render_refinement
 from workpacket.documents.spec_pointer import SpecPointer, names_passage
@@ -37,6 +38,43 @@ class NewStub(Value):
     risks: Sequence[str] = ()
     anchors: Sequence[str] = ()
     source: tuple[str, str] = ("template", "stub")
+
+
+class Recurring(Value):
+    """Small changes that come again and again, which a standing packet covers."""
+
+    what: str
+    why: str
+    criterion: str
+    paths: tuple[str, ...]
+
+
+# Neither code nor what CI runs is among the paths; a person who wants it there writes it into the scope and signs that.
+RECURRING: Final = {
+    "deps": Recurring(
+        "Keep the dependencies up to date",
+        "Updates that are small and frequent are not planned one by one",
+        "Nothing but manifests and lock files of dependencies changes.",
+        (
+            "**/package-lock.json", "**/npm-shrinkwrap.json", "**/yarn.lock", "**/pnpm-lock.yaml", "**/uv.lock",
+            "**/poetry.lock", "**/Pipfile.lock", "**/requirements*.txt", "**/Cargo.lock", "**/go.sum", "**/go.mod",
+            "**/Gemfile.lock", "**/composer.lock",
+        ),
+    ),
+    "docs": Recurring(
+        "Keep the documentation right",
+        "Typing errors and stale sentences are corrected where they are seen",
+        "Nothing but pages of the documentation changes.",
+        ("README.md", "CHANGELOG.md", "docs/**/*.md", "docs/**/*.rst", "docs/**/*.txt"),
+    ),
+}  # fmt: skip
+
+
+def standing_stub(wp_id: WorkPacketId, kind: str, until: str) -> NewStub:
+    """The stub of a standing packet. Its last day is part of the scope, and so of what a person signs."""
+    said = RECURRING[kind]
+    scope = [*(f"`{path}`" for path in said.paths), f"Standing until {until}: {kind}"]
+    return NewStub(wp_id, said.what, said.why, "", [said.criterion], scope, source=("template", f"standing {kind}"))
 
 
 def new(facts: Facts, intent: NewStub) -> Answer:

@@ -181,7 +181,8 @@ def hand_edits(facts: Facts) -> Iterator[tuple[PacketFacts, str, int]]:
         if packet is None or token == ACTIVE_TOKEN or entry.wp_id.value in seen or lanes.lane(token) is None:
             continue
         seen.add(entry.wp_id.value)
-        if packet.lane not in {"", FORKED, token}:
+        # Where landed work counts as done, the file may still say what the log does.
+        if packet.lane not in {"", FORKED, token} and packet.state.lane != token:
             yield packet, token, entry.line
 
 
@@ -189,7 +190,7 @@ def move_to(facts: Facts, packet: PacketFacts, lane: str, *, reason: str, branch
     """The move that leads to `lane`, if it needs nothing but a reason; else the command that it needs."""
     name = packet.id.text
     lanes = facts.policy.lanes
-    rows = [row for row in leaving(packet.lane, lanes) if row.target == lane]
+    rows = [row for row in leaving(packet.state.lane, lanes) if row.target == lane]
     commands = [row.command for row in rows]
     if packet.lane == "BLOCKED" and lane == packet.state.came_from:
         return unblock(facts, packet, reason=reason)
@@ -205,8 +206,8 @@ def move_to(facts: Facts, packet: PacketFacts, lane: str, *, reason: str, branch
         if command in moves:
             return moves[command]()
     if not rows:
-        message = f"nothing leads from {packet.lane or 'no lane'} to {lane}"
-        return Refused(name, (Problem("wrong_lane", message, hint=forward_command(name, packet.lane, lanes)),))
+        message = f"nothing leads from {packet.state.lane or 'no lane'} to {lane}"
+        return Refused(name, (Problem("wrong_lane", message, hint=forward_command(name, packet.state.lane, lanes)),))
     typed = rows[0].typed.replace(rows[0].command, f"workpacket {rows[0].command} {name}", 1)
     message = f"{name} comes to {lane} by {rows[0].typed} alone, which asks for more than a word on the board"
     return Refused(name, (Problem("hand_edit_not_adoptable", message, hint=typed),))

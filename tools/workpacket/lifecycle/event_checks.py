@@ -15,15 +15,18 @@ from workpacket.ledger.fold import fold
 from workpacket.ledger.lanes import LaneReplay
 from workpacket.ledger.log import Log
 from workpacket.lifecycle.fork_checks import dropped_verdicts, settlement_faults, unseen_moves
-from workpacket.lifecycle.gates import CONSUMING, RESOLVE_GATE, unfinished_runs
+from workpacket.lifecycle.gates import CONSUMING, RESOLVE_GATE, covers, unfinished_runs
 from workpacket.lifecycle.review import Report, is_vouched_for, report_of
 from workpacket.lifecycle.separation import not_apart
+from workpacket.lifecycle.submission_checks import SubmittedWork, submission_faults
 from workpacket.lifecycle.transitions import TRANSITIONS, Transition, is_legal, transitions
 from workpacket.model.events import LogEvent
 from workpacket.model.lanes import BUILT_IN, MAY_BE_STUB, LaneTable
-from workpacket.value import Value
+from workpacket.problem import Problem
+from workpacket.value import Value, replace
 
-_DEPENDENCY = frozenset({"dependency_unmet", "dependency_unknown_lane"})
+# The code of what no waiver lifts: no rule is called so.
+_NEVER_LIFTED: Final = ""
 
 # The digest of a file as it is at head, None if it is not there.
 DigestOf = Callable[[str], str | None]
@@ -38,15 +41,20 @@ class EventObjection(Value):
 
 
 class Around(Value):
-    """What the gates of claim and merge look at outside of the log that is judged.
+    """What the gates look at outside of the log that is judged.
 
-    `dependencies` are the packets that the claimed one waits for, with whether they ever stood in a lane that counts as
-    done; `waived` the conditions that an approved waiver lifts; `contained` says whether a commit is part of head.
+    `dependencies` are the packets that the claimed one waits for, with whether they were ever in a lane that counts as
+    done; `waivers` are those that were approved; `contained` says whether a commit is part of head, and `submitted`
+    what packet and git say of a submission.
     """
 
     dependencies: Mapping[str, bool]
-    waived: frozenset[str]
+    waivers: Sequence[LogEvent]
     contained: Callable[[LogEvent], bool]
+    submitted: Callable[[LogEvent], SubmittedWork]
+
+    def lifts(self, unmet: Problem) -> bool:
+        return any(covers(waiver, unmet) for waiver in self.waivers)
 
 
 def judge_change(
@@ -93,7 +101,7 @@ def _past_runs(log: Log, event: LogEvent, around: Callable[[], Around]) -> Itera
     if event.type not in {"verdict.given", "merged"} or not any(each.type == "run.linked" for each in log.events):
         return
     for unmet in unfinished_runs(fold(log.as_of(event.parents))):
-        if unmet.code not in around().waived:
+        if not around().lifts(unmet):
             yield EventObjection("move_without_gate", event, f"{unmet.message} when {event.type} was written")
 
 
@@ -145,7 +153,7 @@ class _Move(Value):
     reports: Sequence[Report]
 
 
-Judge: TypeAlias = Callable[[_Move], Sequence[str]]
+Judge: TypeAlias = Callable[[_Move], Sequence[Problem]]
 
 
 def judges_of(rows: Iterable[Transition]) -> Mapping[str, Judge]:
@@ -165,69 +173,51 @@ def judges_of(rows: Iterable[Transition]) -> Mapping[str, Judge]:
 
 def _ungated(move: _Move) -> Iterator[EventObjection]:
     judge = _JUDGE_OF_EVENT.get(move.event.type)
-    for message in judge(move) if judge is not None else ():
-        yield EventObjection("move_without_gate", move.event, message)
+    for unmet in judge(move) if judge is not None else ():
+        if not move.around().lifts(unmet):
+            yield EventObjection("move_without_gate", move.event, unmet.message)
 
 
-def _activation(move: _Move) -> list[str]:
+def _activation(move: _Move) -> list[Problem]:
     refinement = move.event.data["refinement"]
     assert isinstance(refinement, Mapping)
     if move.digest_of(str(refinement["path"])) != refinement["sha256"]:
-        return [f"{refinement['path']} is not the refinement that was approved"]
+        return [Problem(_NEVER_LIFTED, f"{refinement['path']} is not the refinement that was approved")]
     return []
 
 
-def _claim(move: _Move) -> list[str]:
+def _claim(move: _Move) -> list[Problem]:
     around = move.around()
-    if around.waived & _DEPENDENCY:
-        return []
-    return [f"{name}, on which it depends, was never done" for name, done in around.dependencies.items() if not done]
+    missing = (name for name, done in around.dependencies.items() if not done)
+    unmet = [Problem("dependency_unmet", f"{name}, on which it depends, was never done") for name in missing]
+    # The same condition has another code where a person claims and the packet has no log.
+    return [each for each in unmet if not around.lifts(replace(each, code="dependency_unknown_lane"))]
 
 
-def _merge(move: _Move) -> list[str]:
+def _merge(move: _Move) -> list[Problem]:
     commit = move.event.text("commit") or ""
-    return (
-        []
-        if move.around().contained(move.event)
-        else [f"neither {commit[:12]} nor the same change is part of this history"]
-    )
+    if move.around().contained(move.event):
+        return []
+    return [Problem(_NEVER_LIFTED, f"neither {commit[:12]} nor the same change is part of this history")]
 
 
-def _submission(move: _Move) -> list[str]:
-    rows = move.event.data["evidence"]
-    assert isinstance(rows, list)
-    failed = [str(row["criterion"]) for row in rows if isinstance(row, Mapping) and _failed(row)]
-    found = [f"{criterion[:100]!r} was not met" for criterion in failed if not _met_elsewhere(rows, criterion)]
-    return [*found, *(f"{path} is outside of the scope" for path in move.event.texts("outside_scope"))]
-
-
-def _failed(row: Mapping[str, object]) -> bool:
-    """Whatever the row calls it: a command that ended with another code than 0, or was stopped, proved nothing."""
-    ended_badly = row.get("exit_code", 0) != 0 or row.get("limit") == "time"
-    return row["result"] == "not_met" or (row["result"] == "met" and ended_badly)
-
-
-def _met_elsewhere(rows: Sequence[object], criterion: str) -> bool:
-    return any(isinstance(r, Mapping) and r["criterion"] == criterion and not _failed(r) for r in rows)
-
-
-def _verdict(move: _Move) -> list[str]:
+def _verdict(move: _Move) -> list[Problem]:
     event = move.event
     found = []
     if event.actor.id in move.holders:
-        found.append(f"{event.actor.id} judged work that they held")
+        found.append(Problem("verdict_by_coder", f"{event.actor.id} judged work that they held"))
     report = report_of(event)
     if report is not None and not is_vouched_for(report, move.digest_of(report.path), move.reports):
-        found.append(f"the report {report.path} is not the one that came with the verdict")
+        found.append(Problem(_NEVER_LIFTED, f"the report {report.path} is not the one that came with the verdict"))
     if report is None and event.text("verdict") != "CHANGES":
-        found.append("the verdict came without a report")
+        found.append(Problem("report_missing", "the verdict came without a report"))
     return found
 
 
 _JUDGES: Final[Mapping[str, Judge]] = {
     "activation": _activation,
     "claim": _claim,
-    "submit": _submission,
+    "submit": lambda move: list(submission_faults(move.event, move.around().submitted(move.event))),
     "verdict": _verdict,
     "containment": _merge,
 }

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 class PacketFacts(Value):
     """One packet: its files as they are, None for one that is not there, and its log.
 
+    `landed`: in this tree its judged work is on the target branch, as it was judged.
+
     With `stub_says` and `packet_says`, what the files say in short, most questions need none of them taken apart. The
     reader of a kind is loaded with the first document of that kind.
     """
@@ -42,6 +44,7 @@ class PacketFacts(Value):
     refinement_source: Source | None = None
     stub_says: WorkSummary | None = None
     packet_says: WorkSummary | None = None
+    landed: bool = False
 
     @cached_property
     def state(self) -> PacketState:
@@ -85,8 +88,11 @@ class PacketFacts(Value):
 
     @property
     def lane(self) -> str:
-        """The lane that the log says; '' without one."""
-        return self.state.lane
+        """The lane that counts here: what the log says, but that landed work is done; '' without a log.
+
+        A move is from `state.lane`, which is the same in every tree.
+        """
+        return "VALIDATED" if self.landed else self.state.lane
 
     def dependencies(self) -> Sequence[str]:
         """The packets that it waits for: what the packet says, else what its stub says."""

@@ -187,7 +187,7 @@ def still_unmet(
     left: list[Problem] = []
     waivers = list(standing_waivers(state, now, approved))
     for one in unmet:
-        event = next((event for event in waivers if _covers(event, one)), None)
+        event = next((event for event in waivers if covers(event, one)), None)
         if event is None:
             left.append(one)
         else:
@@ -195,7 +195,8 @@ def still_unmet(
     return tuple(left), tuple(used.values())
 
 
-def _covers(event: LogEvent, one: Problem) -> bool:
+def covers(event: LogEvent, one: Problem) -> bool:
+    """Whether a waiver is about this condition."""
     target = event.text("target") or ""
     return event.text("rule") == one.code and (not target or target in one.message)
 
@@ -470,6 +471,16 @@ def added_gates(policy: LifecyclePolicy, event: str, choice: str = "") -> tuple[
         for added in policy.gates
         if any(row.event == event and row.choice == choice for row in moves_under(added.on, policy.lanes))
     )
+
+
+def settles_by_landing(state: PacketState, policy: LifecyclePolicy) -> bool:
+    """Whether judged work is done once it has landed as it was judged, without an event that says so.
+
+    Not where a gate lies on `merged`, or a lane of the policy behind it: then the command has to ask.
+    """
+    lanes = policy.lanes
+    asked = added_gates(policy, "merged") or state.open_runs or not state.sound
+    return state.lane == "MERGE_PENDING" and lanes.onward(state.lane) == "VALIDATED" and not asked
 
 
 def choice_of(event: str, lane_from: str, verdict: str) -> str:

@@ -172,7 +172,7 @@ def move(
     draft: Draft, packet: PacketFacts, event: str, to: str, data: Mapping[str, Json], attest: Sequence[str] = ()
 ) -> None:
     """Record the move. `project` draws what follows from it, once, when all moves of the command are recorded."""
-    lanes: dict[str, Json] = {"lane_from": packet.lane or None, "lane_to": to}
-    choice = choice_of(event, packet.lane, str(data.get("verdict", "")))
+    lanes: dict[str, Json] = {"lane_from": packet.state.lane or None, "lane_to": to}
+    choice = choice_of(event, packet.state.lane, str(data.get("verdict", "")))
     added = added_envelopes(draft.facts, event, choice)
     draft.happened(packet, event, {**lanes, **data}, sorted({*attest, *added}))

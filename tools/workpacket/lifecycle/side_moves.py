@@ -112,6 +112,16 @@ def waive(
     return Planned(draft.plan(), said, f"workpacket why {name}", {"id": name, **data})
 
 
+def note(facts: Facts, packet: PacketFacts, text: str) -> Answer:
+    """Say something about a packet, of whatever lane, that its log should hold: a correction, for one."""
+    name = packet.id.text
+    if not packet.state.history:
+        return Refused(name, (Problem("log_absent", f"{name} has no log", hint="workpacket adopt"),))
+    draft = Draft("note", facts)
+    draft.happened(packet, "noted", {"text": text})
+    return Planned(draft.plan(), f"noted for {name}", f"workpacket history {name}", {"id": name, "text": text})
+
+
 def resolve(facts: Facts, packet: PacketFacts, *, lane: str, reason: str) -> Answer:
     """Settle a fork: of moves that contradict one another, say where the packet is."""
     name, state, lanes = packet.id.text, packet.state, facts.policy.lanes

@@ -321,6 +321,10 @@ lease_hours = 72
 satisfied_by = ["VALIDATED", "MERGE_PENDING"]
 roadmap_headings = ["roadmap"]
 branch_pattern = "wp/{{id}}"
+
+# Whether every change needs a packet: "required", "warn" or "off".
+[coverage]
+mode = "warn"
 """
 
 _SPECIFICATION = """# Specification

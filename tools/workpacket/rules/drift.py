@@ -6,7 +6,7 @@ together, stands nowhere, so nothing is compared with it; what is wrong is said 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
 from workpacket.model.event_types import FORKED
 from workpacket.model.lanes import MAY_BE_STUB, Lane
@@ -23,6 +23,13 @@ def _lane(repository: RepositorySummaries, name: str) -> Lane | None:
     return repository.known_lanes.lane(repository.lanes.get(name, ""))
 
 
+def _says(lane: Lane, said: Container[str], repository: RepositorySummaries) -> bool:
+    """Whether what is drawn is what the log says, or what that comes to on the target branch once it has landed."""
+    lanes = repository.known_lanes
+    pending = lane == lanes.lane("MERGE_PENDING") and lanes.onward(lane.token) == "VALIDATED"
+    return lane.token in said or (pending and "VALIDATED" in said)
+
+
 class StatusDrift(RepositoryRule):
     """Status of a packet that is not what the log says
 
@@ -35,7 +42,7 @@ class StatusDrift(RepositoryRule):
         for packet in repository.work.packets.values():
             lane = _lane(repository, packet.id)
             said = packet.summary["lanes"]
-            if lane is not None and said and lane.token not in said:
+            if lane is not None and said and not _says(lane, said, repository):
                 message = f"the status is {packet.summary['status']!r}, the log says {lane.token}"
                 yield self.finding(packet.path, packet.summary["status_place"], message, hint=_SYNC)
 
@@ -52,7 +59,7 @@ class BoardDrift(RepositoryRule):
         for name, listed in repository.work.entries.items():
             lane = _lane(repository, name)
             token = listed.entry["token"]
-            if lane is None or listed.entry["id"] != name or token in {"", lane.token}:
+            if lane is None or listed.entry["id"] != name or not token or _says(lane, (token,), repository):
                 continue
             message = f"{name} stands as {token}, the log says {lane.token}"
             hint = f"{_SYNC}; with --adopt it takes the hand edit over"
@@ -71,7 +78,10 @@ class RegistryDrift(RepositoryRule):
         for path, row in repository.work.all_rows:
             lane = _lane(repository, row["active"])
             section = row["board_section"]
-            if lane is not None and row["board_id"] == row["active"] and section and section != lane.section:
+            if lane is None or row["board_id"] != row["active"] or not section:
+                continue
+            there = [each.token for each in repository.known_lanes.lanes if each.section == section]
+            if not _says(lane, there, repository):
                 message = (
                     f"the log has {row['active']} as {lane.token}: {repository.known_lanes.section_of(lane).heading}"
                 )

@@ -10,11 +10,12 @@ neither the key nor those files name* (`RestsOn`). Another version of the tool h
     output     folder, command, terminal, deciding commits  what was written, and the state of what it rests on
     sound      digest of all that a verdict follows from    nothing
     claim      digest of an envelope                        what the envelope claims to be about
+    landed     commit of the target branch, verdict         whether the work landed as it was judged
 
 It lies in the git common directory, so all work trees share it and `git clean` leaves it alone; it may be deleted at
 any time. Anyone who writes there can make it say anything, so `check --base`, `check --no-cache` and `approvals verify`
-open none, and no gate asks it: the claims of envelopes lie in the person's own folder. A cache that cannot be opened,
-is locked for long or is damaged counts as empty.
+open none, and no gate asks it: the claims of envelopes, and what landed, lie in the person's own folder. A cache that
+cannot be opened, is locked for long or is damaged counts as empty.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
     from typing import Any, Literal
 
-    Kind = Literal["file", "examined", "output", "sound", "claim"]
+    Kind = Literal["file", "examined", "output", "sound", "claim", "landed"]
 
 # Coarsest clock of a file system in use (FAT: two seconds). A file younger than this when it was read may be written to
 # again without a change of its times: git's rule for racily clean entries.

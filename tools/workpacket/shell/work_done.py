@@ -40,7 +40,7 @@ def work_done(repository: Repository, packet: PacketFacts, target: str, commit: 
         base = merge_base(repository, head, _target_commit(repository, target) or head) or ""
     changed = None
     if base:
-        reports = set(_reports(repository, packet, head))
+        reports = set(reports_at(repository, packet, head))
         differing = (change.path for change in changed_paths(repository, base, head))
         changed = [path for path in differing if not is_own(path) and path not in reports]
     uncommitted = [] if commit else [entry.path for entry in status(repository) if not is_own(entry.path)]
@@ -48,7 +48,7 @@ def work_done(repository: Repository, packet: PacketFacts, target: str, commit: 
     return Work(head, base, changed, uncommitted, branch, frozenset(_alike(repository, packet, head)))
 
 
-def _reports(repository: Repository, packet: PacketFacts, head: str) -> Iterator[str]:
+def reports_at(repository: Repository, packet: PacketFacts, head: str) -> Iterator[str]:
     """The validators' reports on this packet that are what a verdict names: they are not part of the work."""
     for event in packet.state.verdicts:
         report = report_of(event)

@@ -298,23 +298,7 @@ POLICY = (
     reanchor_unnamed: New root of trust that the CI configuration on the base does not name
         No key approves a new root of trust, so it counts only if the base itself names the digest of the new policy.
         Remedy: Have somebody who may write to the base put the line that the message shows into its CI configuration.
-
-    reanchor_named: Change that names a new root of trust in the CI configuration
-        A digest named there replaces the root of trust. A change that is judged cannot do that.
-        Remedy: Take the line out of the change. Somebody who may write to the base commits it there.
         """),
-    *reasons(
-        "approval",
-        """
-    policy_reanchored: Policy whose root of trust was replaced
-        The keys of the policy before were lost, so this policy has no approval; the CI configuration on the base named
-        it. Approvals from before are judged by the policy of their time.
-        Remedy: None is needed. Compare the people that the policy names with those you expect.
-        """,
-        exit_code=exits.FINDINGS,
-        severity="info",
-        strict_severity="info",
-    ),
     *_forged("""
     policy_rolled_back: Base with another policy than the one last seen here
         The base lacks the commit at which this machine last saw the policy, and holds a different policy: an older one
@@ -479,6 +463,27 @@ SIGNING = _environment("""
     """)
 
 # What judging a file of approval can say; the rest is said while one is made.
+# What no gate asks, but a check of the whole repository.
+ROOT = (
+    *_forged("""
+    reanchor_named: Change that names a new root of trust in the CI configuration
+        A digest named there replaces the root of trust. A change that is judged cannot do that.
+        Remedy: Take the line out of the change. Somebody who may write to the base commits it there.
+        """),
+    *reasons(
+        "approval",
+        """
+    policy_reanchored: Policy whose root of trust was replaced
+        The keys of the policy before were lost, so this policy has no approval; the CI configuration on the base named
+        it. Approvals from before are judged by the policy of their time.
+        Remedy: None is needed. Compare the people that the policy names with those you expect.
+        """,
+        exit_code=exits.FINDINGS,
+        severity="info",
+        strict_severity="info",
+    ),
+)
+
 JUDGING = (*FIT, *TIME, *COUNT, *ENVELOPE, *SIGNATURE, *SIGNER, *POLICY, *LEGACY)
 
-REASONS = (*JUDGING, *ASKING, *SIGNING)
+REASONS = (*JUDGING, *ROOT, *ASKING, *SIGNING)

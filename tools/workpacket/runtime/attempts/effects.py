@@ -162,7 +162,12 @@ class Effects:
         record = state.effects.get(plan.effect)
         if record is not None and plan.asked is not None:
             self._require_same(record, plan)
-        if record is None and plan.options.changed == "block" and self._others(plan):
+        if (
+            record is None
+            and plan.step in state.effect_steps
+            and plan.options.changed == "block"
+            and self._others(plan)
+        ):
             raise RunBlocked(
                 f"the effect {plan.step} was asked for with other arguments before",
                 code="step_changed",
@@ -173,7 +178,7 @@ class Effects:
     def done_for_other_inputs(self, plan: EffectPlan) -> bool:
         """Whether the step did another effect for inputs that a person has agreed to replace meanwhile."""
         state = self.recorder.state
-        if plan.effect in state.effects or plan.options.changed != "block":
+        if plan.effect in state.effects or plan.step not in state.effect_steps or plan.options.changed != "block":
             return False
         others = self._others(plan)
         return bool(others) and all(e.event.version < state.inputs_changed_at for e in others)
@@ -207,9 +212,10 @@ class Effects:
 
     def reach(self, plan: EffectPlan) -> Stored | Failed | Move:
         """The answer that is known, or what is to be done."""
-        failed = self._failed(plan)
-        if failed is not None:
-            return Failed(failed)
+        if self.replaying:
+            failed = self._failed(plan)
+            if failed is not None:
+                return Failed(failed)
         move = self._move(plan)
         return Stored(self._stored_receipt(plan)) if move == "return" else move
 
@@ -235,8 +241,6 @@ class Effects:
 
     def _failed(self, plan: EffectPlan) -> BaseException | None:
         """In a finished run: what the effect raised. One that was never done is refused."""
-        if not self.replaying:
-            return None
         record = self.known(plan)
         if record is not None and record.status in {"succeeded", "mark_done"}:
             return self._refused_then(plan, record)
@@ -315,8 +319,11 @@ class Effects:
         """From here on the act may have happened. Durable before this returns."""
         if repeated:
             self.repeated.append(plan.step)
-        data = self._data(plan) | self._asked(plan) | {"attempt": self.recorder.state.attempt}
-        self.recorder.record(RecordDraft("effect.started", data | ({"repeated": True} if repeated else {})))
+        data = self._data(plan) | self._asked(plan)
+        data["attempt"] = self.recorder.state.attempt
+        if repeated:
+            data["repeated"] = True
+        self.recorder.record(RecordDraft("effect.started", data, own=True))
         self.in_flight[plan.effect] = (plan, None)
 
     def succeed(self, plan: EffectPlan, value: Any, *, by_probe: bool = False) -> None:
@@ -327,7 +334,7 @@ class Effects:
         key = f"succeeded:{plan.effect}"
         if plan.options.codec is None:
             facts, payload = self._receipt(plan, value)
-            self.recorder.record(RecordDraft("effect.succeeded", data | facts, payload), key=key)
+            self.recorder.record(RecordDraft("effect.succeeded", data | facts, payload, own=True), key=key)
             self.in_flight.pop(plan.effect, None)
         else:  # code of the author, which may do anything, also end the process: the act is on record before it runs
             self.recorder.record(RecordDraft("effect.succeeded", data | {"unkept": NOT_ENCODED}), key=key)
@@ -345,7 +352,9 @@ class Effects:
         except Exception as error:
             return {"unkept": described(error)}, None
         facts: dict[str, Json] = {"result_hash": result_hash}
-        return facts | ({"redactions": redactions} if redactions else {}), payload
+        if redactions:
+            facts["redactions"] = redactions
+        return facts, payload
 
     def fail(self, plan: EffectPlan, error: Exception, tries: int) -> float:
         """The wait before the next try; raises `error` again if there is none or if trying again could do it twice."""

@@ -14,8 +14,9 @@ from typing import NamedTuple
 from workpacket.runtime.clock import Clock
 from workpacket.runtime.errors import HandedOver, RunBlocked, RunCancelled
 from workpacket.runtime.records.events import Event, NewEvent
+from workpacket.runtime.records.jcs import jcs_text
 from workpacket.runtime.records.kinds import KINDS, Data, RecordKind
-from workpacket.runtime.records.redaction import Redactor, clean_record
+from workpacket.runtime.records.redaction import Redactor, clean_data
 from workpacket.runtime.records.state import RunState
 from workpacket.runtime.stores.contract import Append, Appended, Lease, Store, lost_events
 
@@ -24,16 +25,21 @@ class RecordDraft(NamedTuple):
     """A record before redaction. The payload was redacted by whoever made it.
 
     A type of its own beside `NewEvent`, so that nothing which was not searched for secrets can be given to a store.
+    `own`: the data hold no float and nothing that others can change, so that reading them back would give the same.
     """
 
     type: str
     data: Data
     payload: bytes | None = None
+    own: bool = False
 
 
-def cleaned(draft: RecordDraft, kinds: Mapping[str, RecordKind], redactor: Redactor) -> NewEvent:
-    kind = kinds[draft.type]
-    return NewEvent(draft.type, clean_record(kind, draft.data, redactor), kind.schema_version, draft.payload)
+def cleaned(draft: RecordDraft, kinds: Mapping[str, RecordKind], redactor: Redactor) -> tuple[NewEvent, Data | None]:
+    """What is to be stored; and, of a draft whose data are its own, those as reading them back would give them."""
+    type_, said, payload, own = draft
+    kind = kinds[type_]
+    data = clean_data(kind, said, redactor)
+    return NewEvent(type_, jcs_text(data), kind.schema_version, payload), data if own else None
 
 
 @dataclass(slots=True)
@@ -59,7 +65,8 @@ class Recorder:
         append: Callable[[Append], Appended] | None = None,
     ) -> tuple[Event, ...]:
         """Append the records as one; when this returns they are durable. `append` does it in the place of the store."""
-        news = tuple([cleaned(draft, self.kinds, self.redactor) for draft in drafts])
+        made = [cleaned(draft, self.kinds, self.redactor) for draft in drafts]
+        news = tuple([new for new, _ in made])
         with self._lock:
             now = self.clock.now()
             fence = self.lease.token if self.lease else None
@@ -68,10 +75,15 @@ class Recorder:
             )
             appended = (append or self.store.append)(request)
             self.last_contact = self.clock.ticks()
-            if appended.events[0].writer == self.writer:
-                self.seq = max(self.seq, appended.events[-1].writer_seq)
-            self._follow(appended.events)
-            return appended.events
+            events = appended.events
+            if events[0].writer == self.writer:
+                self.seq = max(self.seq, events[-1].writer_seq)
+            if appended.duplicate or events[0].version != self.state.version + 1:
+                self._follow(events)
+            else:
+                for event, (_, data) in zip(events, made, strict=True):
+                    self.state.apply(event, self.kinds, data)
+            return events
 
     def begin(self, *drafts: RecordDraft) -> None:
         """The first records of a stream. If one of this name was lost, the new one is told: it may have acted."""

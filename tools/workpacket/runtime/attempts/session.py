@@ -325,7 +325,7 @@ class Session:
         else:
             args_hash = KEYED + jcs_hash(key)
             # What the function is told the key by is not one of the arguments that the key stands beside.
-            asked = effect_hashes(args, {name: value for name, value in kwargs.items() if name != "key"})
+            asked = effect_hashes(args, {name: kwargs[name] for name in kwargs if name != "key"} if kwargs else kwargs)
         effect = identity(self.recorder.stream, step, recovery, target, args_hash)
         return EffectPlan(
             effect, step, recovery, target, args_hash, options, function, args, kwargs, how["probe"], how["compensate"],

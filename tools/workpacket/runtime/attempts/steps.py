@@ -261,7 +261,7 @@ class Steps:
             data["maybe_repeated"] = True
         if call.tries:
             data["tries"] = call.tries + 1
-        self.recorder.record(RecordDraft("step.completed", data, payload))
+        self.recorder.record(RecordDraft("step.completed", data, payload, own=True))
         self.in_flight.pop(call.key, None)
 
     def fail(self, call: Call[Any], error: Exception) -> tuple[Call[Any], float]:

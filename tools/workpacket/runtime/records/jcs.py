@@ -45,8 +45,10 @@ def text_encoder(*, sort_keys: bool) -> Callable[[object], str]:
         return plain.encode
     compiled = make(None, plain.default, encoder.encode_basestring, None, ":", ",", sort_keys, False, False)
 
+    bare = (str, float)
+
     def encode(value: object) -> str:
-        if isinstance(value, str | float):  # the C encoder knows only how to write what is inside a container
+        if isinstance(value, bare):  # the C encoder knows only how to write what is inside a container
             return plain.encode(value)
         return "".join(compiled(value, 0))
 
@@ -82,6 +84,11 @@ def jcs_bytes(value: object) -> bytes:
 
 
 def jcs_text(value: object) -> str:
+    # Most arguments are one of these.
+    if type(value) is str and value.isascii():
+        return quoted(value)
+    if type(value) is int and -LARGEST_INTEGER <= value <= LARGEST_INTEGER:
+        return str(value)
     return surveyed_text(value, survey(value))
 
 
@@ -156,7 +163,8 @@ def _survey_members(members: dict[object, object], levels: int) -> Form:
     try:
         for key, item in members.items():
             if not (type(item) is str and item.isascii()):  # nearly every value of a record is one
-                form = min(form, _survey(item, levels))
+                inner = _survey(item, levels)
+                form = min(form, inner)
             if not (type(key) is str and key.isascii()):
                 _require_text(key)
                 form = OWN

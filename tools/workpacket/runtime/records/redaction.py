@@ -128,6 +128,7 @@ SHORTEST_VALUE = 8  # a shorter environment value would be found everywhere by c
 # Looking for one character costs next to nothing. Each beginning of a secret is looked for only where the rarest of its
 # characters was found.
 _MARKS = ("J", "z", "K", "B", "S", "_", "-")
+_SHORT = 30
 
 
 def _mark_of(needle: str) -> str:
@@ -139,12 +140,15 @@ class Redactor:
     rules: tuple[SecretRule, ...] = RULES
     values: tuple[str, ...] = ()
     _groups: tuple[tuple[str, tuple[str, ...]], ...] = field(init=False, repr=False)
+    _marks: frozenset[str] | None = field(init=False, repr=False)  # None: something is looked for that has no mark
 
     def __post_init__(self) -> None:
         begins = {rule.begins for rule in self.rules}
         shortest = {begin for begin in begins if not any(other != begin and other in begin for other in begins)}
         needles = [*shortest, *(json.dumps(value, ensure_ascii=False)[1:-1] for value in self.values)]
-        self._groups = tuple((mark, tuple(n for n in needles if _mark_of(n) == mark)) for mark in (*_MARKS, ""))
+        groups = ((mark, tuple(n for n in needles if _mark_of(n) == mark)) for mark in (*_MARKS, ""))
+        self._groups = tuple((mark, group) for mark, group in groups if group)
+        self._marks = None if any(not mark for mark, _ in self._groups) else frozenset(mark for mark, _ in self._groups)
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> Redactor:
@@ -172,10 +176,13 @@ class Redactor:
 
     def may_hold_secret(self, text: str) -> bool:
         """Whether a text that is no JSON, or bytes read as UTF-8, may hold one."""
-        return self._may_hold_secret(text) or any(value in text for value in self.values)
+        return self._may_hold_secret(text) or (bool(self.values) and any(value in text for value in self.values))
 
     def _may_hold_secret(self, encoded: str) -> bool:
-        # Searching for one plain text after the other is quicker than one pattern of all of them.
+        # Searching for one plain text after the other is quicker than one pattern of all of them; in a name of a few
+        # characters, looking at each character once is quicker still.
+        if len(encoded) < _SHORT and self._marks is not None and self._marks.isdisjoint(encoded):
+            return False
         for mark, needles in self._groups:
             if mark in encoded:
                 for needle in needles:
@@ -229,6 +236,11 @@ def _replace(text: str, rule: SecretRule) -> tuple[str, int]:
 
 def clean_record(kind: RecordKind, data: Data, redactor: Redactor) -> str:
     """The canonical text of a record: listed fields only, each treated as its sensitivity says."""
+    return jcs_text(clean_data(kind, data, redactor))
+
+
+def clean_data(kind: RecordKind, data: Data, redactor: Redactor) -> dict[str, Json]:
+    """The same before it is text."""
     kept = dict(data)
     dropped = 0
     for name in kind.guarded(kept):
@@ -244,4 +256,4 @@ def clean_record(kind: RecordKind, data: Data, redactor: Redactor) -> str:
             dropped += 1
     if dropped:
         kept["dropped"] = dropped
-    return jcs_text(kept)
+    return kept

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from workpacket.runtime.errors import KeyConflict, LeaseLost, VersionConflict, WriterConflict
-from workpacket.runtime.records.events import Event, NewEvent, sealed
+from workpacket.runtime.records.events import Event, NewEvent, sealed_event
 from workpacket.runtime.records.jcs import address_of
 from workpacket.runtime.stores.contract import Append
 
@@ -71,25 +71,14 @@ def events_to_store(request: Append, version: int, previous: str) -> tuple[Event
     stored: list[Event] = []
     stream, news, writer, seq, actor, occurred_at, recorded_at, key, fence, _ = request
     for offset, (kind, data, kind_version, payload) in enumerate(news):
-        event = sealed(
-            Event(
-                stream,
-                version + offset + 1,
-                kind,
-                kind_version,
-                occurred_at,
-                recorded_at,
-                actor,
-                writer,
-                seq + offset,
-                key if offset == 0 else None,
-                fence or 0,
-                data,
-                None if payload is None else address_of(payload),
-                previous,
-                "",
+        address = None if payload is None else address_of(payload)
+        own_key = key if offset == 0 else None
+        event = sealed_event(
+            (
+                stream, version + offset + 1, kind, kind_version, occurred_at, recorded_at, actor, writer, seq + offset,
+                own_key, fence or 0, data, address, previous,
             )
-        )
+        )  # fmt: skip
         stored.append(event)
         previous = event.hash
     return tuple(stored)

@@ -47,6 +47,7 @@ from workpacket.shell.approvals.envelopes import POLICY_MATTER, logged_packets, 
 from workpacket.shell.approvals.event_approvals import spoken_against
 from workpacket.shell.approvals.facts import Approvals
 from workpacket.shell.approvals.new_root import root_of_trust
+from workpacket.shell.approvals.reapproval import REAPPROVED
 from workpacket.shell.approvals.subject import policy_files, refinement_of
 from workpacket.shell.base import tree_at, unreadable
 from workpacket.shell.cache import MANY, Cache
@@ -120,6 +121,10 @@ STALE = frozenset(
 )
 
 
+# Events that rest on approvals, whether they name any or not.
+_RESTING = frozenset({*CONSUMING, REAPPROVED})
+
+
 def check_approvals(approvals: Approvals, cache: Cache) -> list[Problem]:
     """All findings but those of the append-only rule. What the cache holds to be sound is not judged again."""
     packets = logged_packets(approvals.tree)
@@ -137,7 +142,7 @@ def check_approvals(approvals: Approvals, cache: Cache) -> list[Problem]:
     activated: dict[str, Mapping[str, Json]] = {}
     logs = (approvals.log(name) for name in packets if PACKET.fullmatch(name) and name != CHECKPOINT_LOG)
     consuming = [
-        event for log in logs for event in log.events if event.moves_lane or event.attest or event.type in CONSUMING
+        event for log in logs for event in log.events if event.moves_lane or event.attest or event.type in _RESTING
     ]
     # Of all events, also those known to be sound: no key names what lies before a commit on the line of the base.
     findings += backdated(approvals, consuming)

@@ -13,7 +13,7 @@ from functools import partial
 from workpacket.approvals.facts import PolicyFiles
 from workpacket.approvals.policy import POLICY_GATE, Trusted, read_policy_files
 from workpacket.git.repository import Repository
-from workpacket.lifecycle.gates import OPTIONAL_GATES, STANDARD
+from workpacket.lifecycle.gates import CONSUMING, OPTIONAL_GATES, STANDARD
 from workpacket.model.events import LogEvent
 from workpacket.model.layout import PACKETS, REFINEMENTS, envelope_name, packet_paths, refinement_paths, stub_path
 from workpacket.problem import Problem
@@ -65,6 +65,12 @@ def rested_upon(approvals: Approvals, event: LogEvent) -> Iterator[Problem]:
     if complete:
         yield from _unfit(approvals, event, asked)
         yield from misplaced(approvals, event) if event.type == REAPPROVED else ()
+
+
+def lifts(approvals: Approvals, waiver: LogEvent) -> bool:
+    """Whether a waiver counts. Where the policy has no rules for its gate it is a note, whatever envelope it names."""
+    rules = gate_policy(approvals.place(waiver).policy, CONSUMING[waiver.type])
+    return rules is not None and not list(rested_upon(approvals, waiver))
 
 
 def _named(approvals: Approvals, event: LogEvent, gate: str) -> bool:

@@ -58,7 +58,7 @@ class Said(Value):
 
 
 def ask(repository: Repository, packet: PacketFacts, questions: Sequence[Question], now: Moment) -> Said:
-    wanted = [question for question in questions if not question.lanes or packet.lane in question.lanes]
+    wanted = [question for question in questions if not question.lanes or packet.state.lane in question.lanes]
     waivers = [event for event in packet.state.waivers if event.attest and not ended(event, now.now)]
     if not (wanted or waivers) or not packet.state.history:
         return Said()
@@ -76,6 +76,6 @@ def ask(repository: Repository, packet: PacketFacts, questions: Sequence[Questio
 
 
 def _accepted(approvals: Approvals, waivers: Sequence[LogEvent]) -> Iterator[str]:
-    from workpacket.shell.approvals.event_approvals import rested_upon
+    from workpacket.shell.approvals.event_approvals import lifts
 
-    return (event.id for event in waivers if not list(rested_upon(approvals, event)))
+    return (event.id for event in waivers if lifts(approvals, event))

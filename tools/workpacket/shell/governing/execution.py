@@ -14,7 +14,9 @@ from workpacket import __version__
 from workpacket.documents.spec_pointer import specification_places
 from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository, find_repository
+from workpacket.git.revisions import current_branch, head_commit
 from workpacket.lifecycle.facts import Facts, PacketFacts
+from workpacket.lifecycle.gates import settles_by_landing
 from workpacket.lifecycle.moves import Answer, Planned
 from workpacket.model.events import Actor
 from workpacket.model.ids import WorkPacketId
@@ -22,7 +24,7 @@ from workpacket.model.layout import BOARD_PATH, LARGEST_SPECIFICATION, POLICY_PA
 from workpacket.problem import Problem
 from workpacket.shell.actor import moment
 from workpacket.shell.approvals.gate_queries import Question, Said, added_questions, ask
-from workpacket.shell.base import read_base_policy
+from workpacket.shell.base import BasePolicy, read_base_policy
 from workpacket.shell.governed_files import GovernedFiles, find_governed
 from workpacket.shell.held import look
 from workpacket.shell.transactions.recovery import Recovered
@@ -44,6 +46,7 @@ def gather(
     # Where approvals are asked, they ask the base for its specification, which most likely lies where this one does.
     policy = read_base_policy(repository, ahead=specification_places(pointer) if questions else ())
     packets = _packets(governed, names) if names is not None else _all_packets(governed)
+    packets = _with_landings(repository, packets, policy)
     specification = _specification(governed, pointer)
     asked = [packets[name] for name in (names or ()) if name in packets]
     now = moment()
@@ -64,6 +67,19 @@ def gather(
         approvals=said.verdicts,
         approved=said.approved,
     )
+
+
+def _with_landings(
+    repository: Repository, packets: dict[str, PacketFacts], policy: BasePolicy
+) -> dict[str, PacketFacts]:
+    """The packets, those marked whose work has landed. In the tree of another branch than the target none has."""
+    waiting = {name: each.log for name, each in packets.items() if settles_by_landing(each.state, policy.lifecycle)}
+    if not waiting or current_branch(repository) != policy.target_branch.removeprefix("origin/"):
+        return packets
+    from workpacket.shell.judging.landed_work import landed
+
+    found = landed(repository, head_commit(repository) or "", waiting, policy.lifecycle)
+    return {name: replace(each, landed=True) if name in found else each for name, each in packets.items()}
 
 
 def _all_packets(governed: GovernedFiles) -> dict[str, PacketFacts]:

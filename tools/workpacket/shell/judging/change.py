@@ -29,8 +29,10 @@ from workpacket.shell.base import read_base_policy, readable_commit
 from workpacket.shell.governed_files import GovernedFiles, find_governed
 from workpacket.shell.judging.append_only import judge_append_only
 from workpacket.shell.judging.coverage import coverage_problems
+from workpacket.shell.judging.landed_work import landed
 from workpacket.shell.judging.log_verification import digest_here
 from workpacket.shell.judging.merged_tree import HeadDigests, judge_merged
+from workpacket.shell.judging.submissions import submitted_work
 from workpacket.shell.log_files import append_only_files, committed_ids
 from workpacket.shell.work_done import containment
 
@@ -49,31 +51,34 @@ def around(
 ) -> Around:
     packet = governed.packet(WorkPacketId(name))
     return Around(
-        {needed: _was_done(needed, logs, policy) for needed in packet.dependencies()},
-        frozenset(_waived(repository, base, packet)),
+        {needed: _was_done(repository, base, needed, logs, policy) for needed in packet.dependencies()},
+        tuple(_waivers(repository, base, packet)),
         lambda event: _is_contained(repository, packet, event),
+        lambda event: submitted_work(repository, base, governed, packet, event),
     )
 
 
-def _was_done(needed: str, logs: Mapping[str, Log], policy: LifecyclePolicy) -> bool:
+def _was_done(repository: Repository, base: str, needed: str, logs: Mapping[str, Log], policy: LifecyclePolicy) -> bool:
     """Whether the packet, or of a base any revision, ever stood in a lane that counts. It may have moved on since."""
-    own = (log for name, log in logs.items() if name == needed or name.startswith(f"{needed}-v"))
-    return any(event.lane_to in policy.satisfied_by for log in own for event in log.events)
+    own = {name: log for name, log in logs.items() if name == needed or name.startswith(f"{needed}-v")}
+    if any(event.lane_to in policy.satisfied_by for log in own.values() for event in log.events):
+        return True
+    return "VALIDATED" in policy.satisfied_by and bool(landed(repository, base, own, policy))
 
 
-def _waived(repository: Repository, base: str, packet: PacketFacts) -> Iterator[str]:
-    """The conditions that waivers lift which are approved and have not ended."""
+def _waivers(repository: Repository, base: str, packet: PacketFacts) -> Iterator[LogEvent]:
+    """Those that are approved and have not ended."""
     waivers = [event for event in packet.state.waivers if event.attest]
     if not waivers:
         return
-    from workpacket.shell.approvals.event_approvals import rested_upon
+    from workpacket.shell.approvals.event_approvals import lifts
     from workpacket.shell.approvals.facts import open_approvals
 
     now = actor.moment()
     with open_approvals(repository, base, now) as approvals:
         for event in waivers:
-            if not ended(event, now.now) and not list(rested_upon(approvals, event)):
-                yield event.text("rule") or ""
+            if not ended(event, now.now) and lifts(approvals, event):
+                yield event
 
 
 def _is_contained(repository: Repository, packet: PacketFacts, event: LogEvent) -> bool:

@@ -42,19 +42,22 @@ _REPORT_ENDINGS = (".md", ".markdown", ".rst", ".txt")
 _READ_BY_AGENTS = frozenset({"agents.md", "claude.md", "gemini.md", "skill.md"})
 
 
+class _Scope(Value):
+    """The scope that a packet states, and its last day if it is a standing one."""
+
+    entries: tuple[str, ...]
+    until: date | None
+
+
+_NOTHING_APPROVED = _Scope((), None)
+
+
 class _Judged(Value):
     """Work that was judged. `required`: the verdict comes with this change, so all of the work has to be there."""
 
     packet: str
     commit: str
     required: bool
-
-
-class _Scope(Value):
-    """The scope that a packet states, and its last day if it is a standing one."""
-
-    entries: tuple[str, ...]
-    until: date | None
 
 
 def coverage_problems(
@@ -67,12 +70,25 @@ def coverage_problems(
 
     today = date.fromisoformat(moment().now[:10])
     with trial_merges(repository) as trials:
-        found = list(_Coverage(repository, trials, base, head, logs, policy, today).uncovered())
+        found = uncovered_paths(repository, trials, base, head, logs, policy, today)
     severity: Severity = "error" if policy.coverage.mode == "required" else "warning"
     return [
         Problem(one.code, one.message, Location(one.path), CHANGE_BY_CODE[one.code].remedy, severity=severity)
         for one in found
     ]
+
+
+def uncovered_paths(
+    repository: Repository,
+    trials: TrialMerges,
+    base: str,
+    head: str,
+    logs: Mapping[str, Log],
+    policy: LifecyclePolicy,
+    today: date,
+) -> list[Uncovered]:
+    """Whatever the mode, what no packet covers."""
+    return _Coverage(repository, trials, base, head, logs, policy, today).uncovered()
 
 
 class _Coverage:
@@ -150,7 +166,7 @@ class _Coverage:
             frozenset(otherwise),
             frozenset(conflicts & otherwise),
             brought,
-            frozenset(self._reports({**changed, **differing})),
+            frozenset(self._reports({**differing, **changed})),
         )
 
     def _held_once(self, paths: Iterable[str], judged: Iterable[_Judged]) -> set[str]:
@@ -180,7 +196,7 @@ class _Coverage:
             elif isinstance(report, Mapping):
                 named.setdefault(str(report["path"]), set()).add(str(report["sha256"]))
         for path in named.keys() & differing.keys():
-            there = self.trials.differences(self.start, self.head).get(path, differing[path])
+            there = differing[path]
             if not _may_be_report(path) or not there.new.startswith(_FILE) or (there.old and path not in before):
                 continue
             identity = _id(there.new)
@@ -193,12 +209,14 @@ class _Coverage:
     def _covers(self, kinds: Mapping[str, Kind], wanted: set[Kind]) -> Iterator[Cover]:
         names = [name for name, kind in kinds.items() if kind in wanted]
         now = self._scopes(dict.fromkeys(names, self.head))
-        approved = self._scopes({name: commit for name in now if (commit := self._approved_at(name))})
+        commits = {name: commit for name in now if (commit := self._approved_at(name))}
+        approved = self._scopes(commits)
         for name, scope in now.items():
-            scopes = (scope, approved[name]) if name in approved else (scope,)
+            scopes = (scope, approved.get(name, _NOTHING_APPROVED)) if name in commits else (scope,)
             days = [each.until for each in scopes]
-            lane = standing(self.logs[name]).lane
-            kind, why = self._standing(days) if any(days) else (kinds[name], f"it is {lane}")
+            kind, why = kinds[name], f"it is {standing(self.logs[name]).lane}"
+            if kind in {"work", "ready"} and any(days):
+                kind, why = self._standing(days)
             yield Cover(name, kind, tuple(each.entries for each in scopes), why)
 
     def _standing(self, days: Sequence[date | None]) -> tuple[Kind, str]:
@@ -212,11 +230,10 @@ class _Coverage:
         """The commit of the base whose packet is the one that was approved last; '' where this change brings that."""
         events = [event for event in self.logs[name].events if event.type in {"activated", "amended"}]
         if not events:
-            return self.base
+            return self.base if any(event.id in self.known for event in self.logs[name].events) else ""
         if events[-1].id not in self.known:
             return ""
-        folder = f"{LOG_FOLDER}/{name}"
-        return held_since(self.repository, self.base, LOG_FOLDER).get(f"{folder}/{events[-1].id}.json", ("", 0))[0]
+        return held_since(self.repository, self.base, LOG_FOLDER).get(events[-1].path, (self.base, 0))[0]
 
     def _scopes(self, commits: Mapping[str, str]) -> dict[str, _Scope]:
         """The scopes of packets, each as a commit holds it; none of a packet that is not there."""

@@ -17,6 +17,7 @@ import functools
 import hashlib
 import os
 import struct
+import sys
 import threading
 import time
 import zlib
@@ -82,30 +83,31 @@ class Whereabouts:
     paths are looked at, not the open files: a second handle on a database, once closed, gives up SQLite's locks on it.
 
     Whatever happens to an entry of a folder changes the folder's time of change. So where that is the same as at the
-    last look at each file, and was not so young then that a later change could have the same, one look is enough.
+    last look at each file, and was not so young then that a later change could have the same (`_is_past`), one look is
+    enough.
     """
 
     def __init__(self, database: Path, side: Path) -> None:
         real = os.path.realpath(database)  # SQLite follows links before it names the files beside the database
         shown = os.path.abspath(database)  # the program may change its folder
         paths = (shown, f"{real}-wal", f"{real}-shm", os.path.abspath(side))
-        self._folder = os.path.dirname(shown)
+        self._folder = os.fsencode(os.path.dirname(shown))
         self._in_one_folder = shown == real
         self._files = tuple((path, found.st_dev, found.st_ino) for path in paths for found in [os.stat(path)])
-        self._seen: tuple[int, int, int] | None = None
+        self._seen: tuple[int, int, int] | None = None  # of the folder: time of change, inode, device
 
     def missing(self) -> str:
         """Which of them is not at its path any more, and what is there instead; '' if all are."""
         try:
             folder = os.stat(self._folder)
         except OSError as error:
-            return f"{self._folder}: {error.strerror}"
-        present = (folder.st_dev, folder.st_ino, folder.st_ctime_ns)
+            return f"{os.fsdecode(self._folder)}: {error.strerror}"
+        present = (folder.st_ctime_ns, folder.st_ino, folder.st_dev)
         if present == self._seen:
             return ""
+        past = self._in_one_folder and _is_past(folder.st_ctime_ns)  # asked first: the files are looked at later
         missing = next(filter(None, (_moved(*file) for file in self._files)), "")
-        grain = _FINE if folder.st_ctime_ns % 1_000_000_000 else _COARSE
-        if not missing and self._in_one_folder and abs(time.time_ns() - folder.st_ctime_ns) > grain:
+        if past and not missing:
             self._seen = present
         return missing
 
@@ -113,6 +115,16 @@ class Whereabouts:
 # How far apart two changes are, in nanoseconds, that certainly have different times: of file systems that keep parts
 # of a second, and of those that do not.
 _FINE, _COARSE = 25_000_000, 3_000_000_000
+# CLOCK_REALTIME_COARSE, which the module `time` does not name: from it Linux takes the times of files.
+_COARSE_CLOCK = 5 if sys.platform == "linux" else None
+
+
+def _is_past(changed: int) -> bool:
+    """Whether a change that happens from now on certainly has a later time than this one, or another."""
+    # A file system that cuts its times off, as exFAT does to 10 ms, shows no parts of a microsecond.
+    if changed % 1000 and _COARSE_CLOCK is not None and time.clock_gettime_ns(_COARSE_CLOCK) > changed:
+        return True
+    return abs(time.time_ns() - changed) > (_FINE if changed % 1_000_000_000 else _COARSE)
 
 
 def _moved(path: str, device: int, number: int) -> str:

@@ -1,0 +1,85 @@
+"""What `check --base` says of a submission's evidence: not what the rows call themselves, but what they show."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ledger.stories import Story
+from workpacket.lifecycle.submission_checks import SubmittedWork, submission_faults
+from workpacket.value import replace
+
+COMMIT = "c" * 40
+ONE, TWO = "It greets.", "It ends with a  line feed."
+WORK = SubmittedWork((ONE, TWO), ("`src/`",), ("src/a.py",), same=frozenset({COMMIT}))
+MET: dict[str, Any] = {"result": "met", "command": "true", "exit_code": 0}
+
+
+def faults(*rows: dict[str, Any], work: SubmittedWork = WORK) -> list[tuple[str, str]]:
+    story = Story()
+    story.tell("created", "activated", "claimed")
+    event = story.add("submitted", commit=COMMIT, evidence=list(rows))
+    return [(fault.code, fault.message) for fault in submission_faults(event, work)]
+
+
+def test_every_criterion_with_a_command_that_succeeded_or_a_place_is_proved() -> None:
+    assert faults({"criterion": ONE, **MET}, {"criterion": TWO, "result": "met", "proof": ["src/a.py:1"]}) == []
+    other = {"criterion": TWO, "result": "not_applicable", "reason": "it prints nothing"}
+    assert faults({"criterion": ONE, **MET, "commit": COMMIT}, other) == []
+    assert faults({"criterion": ONE, **MET}, {"criterion": "It ends with a line  feed.", **MET}) == []
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ({"result": "not_met", "command": "true", "exit_code": 0}, "was not met"),
+        ({"result": "met", "command": "false", "exit_code": 1}, "its command ended with 1"),
+        ({"result": "met", "command": "true"}, "its command ended with no exit code"),
+        ({"result": "met", "command": "true", "exit_code": 0, "limit": "time"}, "its command was stopped"),
+        ({"result": "met"}, "neither a command nor a place"),
+        ({"result": "met", "proof": []}, "neither a command nor a place"),
+        ({"result": "met", "proof": ["src/a.py:1", "src/none.py:1"]}, "src/none.py:1 is not in the commit"),
+        ({"result": "met", "command": "true", "exit_code": 0, "commit": "d" * 40}, "was proved at dddddddddddd"),
+        ({"result": "not_applicable"}, "no reason is given"),
+    ],
+)
+def test_what_a_row_calls_itself_proves_nothing(row: dict[str, Any], said: str) -> None:
+    work = replace(WORK, absent=frozenset({"src/none.py:1"}))
+    ((code, message),) = faults({"criterion": ONE, **MET}, {"criterion": TWO, **row}, work=work)
+    assert code == "evidence_missing"
+    assert said in message
+
+
+def test_the_last_row_about_a_criterion_counts() -> None:
+    failed = {"criterion": ONE, "result": "not_met", "command": "false", "exit_code": 1}
+    met = {"criterion": ONE, **MET}
+    other = {"criterion": TWO, **MET}
+    assert faults(failed, met, other) == []
+    assert [code for code, _ in faults(met, failed, other)] == ["evidence_missing"]
+
+
+def test_criteria_are_those_of_the_packet_and_all_of_them() -> None:
+    messages = [message for _, message in faults({"criterion": ONE, **MET}, {"criterion": "Something else.", **MET})]
+    assert messages == ["'Something else.' is not a criterion of the packet", f"{TWO!r} has no evidence"]
+
+
+def test_a_submission_in_which_nothing_applies_proves_nothing() -> None:
+    rows = [{"criterion": each, "result": "not_applicable", "reason": "x"} for each in (ONE, TWO)]
+    assert faults(*rows) == [("evidence_missing", "no criterion was met")]
+
+
+def test_the_commit_is_the_work_and_nothing_else() -> None:
+    rows = [{"criterion": each, **MET} for each in (ONE, TWO)]
+    assert [code for code, _ in faults(*rows, work=replace(WORK, changed=None))] == ["changes_unknown"]
+    assert [code for code, _ in faults(*rows, work=replace(WORK, older=True))] == ["changes_unknown"]
+    outside = faults(*rows, work=replace(WORK, changed=("src/a.py", "lib/evil.py")))
+    assert outside == [("outside_scope", "lib/evil.py is outside of the scope")]
+
+
+def test_what_was_submitted_under_another_contract_is_not_compared_with_this_one() -> None:
+    work = replace(WORK, criteria=("Quite another.",), scope=("`lib/`",), amended=True)
+    assert faults({"criterion": ONE, **MET}, work=work) == []
+    assert [code for code, _ in faults({"criterion": ONE, **MET}, work=replace(work, older=True))] == [
+        "changes_unknown"
+    ]

@@ -1,0 +1,84 @@
+"""Judged work that is done because it has landed as it was judged, though no event says that it was merged.
+
+It is decided once, about the first commit of the target branch that holds the verdict PASS, and not undone by what is
+changed later. Only the line of the commit that is asked about counts: no other branch, and no reference. What was
+decided is remembered in the person's own folder, as what an envelope claims is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+from workpacket import __version__
+from workpacket.git.history import FIRST_PARENTS, changes_before
+from workpacket.git.repository import Repository
+from workpacket.git.revisions import resolved
+from workpacket.git.trial_merges import TrialMerges, trial_merges
+from workpacket.ledger.fold import fold
+from workpacket.ledger.log import Log, join_events
+from workpacket.lifecycle.coverage import judging
+from workpacket.lifecycle.gates import settles_by_landing
+from workpacket.lifecycle.policy import LifecyclePolicy
+from workpacket.model.events import LogEvent
+from workpacket.model.layout import LOG_FOLDER
+from workpacket.shell.base import root_commit, settings_folder, tree_at
+from workpacket.shell.cache import Cache
+from workpacket.shell.judging.coverage import uncovered_paths
+
+# A command line has room for so many paths; for more of them all events are looked at.
+_FEW = 200
+_YES, _NO = "landed", "not as it was judged"
+
+
+def landed(repository: Repository, tip: str, logs: Mapping[str, Log], policy: LifecyclePolicy) -> frozenset[str]:
+    """Those of the packets that wait for their merge whose work is on the line that ends at `tip`, as it was judged."""
+    verdicts: dict[str, LogEvent] = {}
+    for name, log in logs.items():
+        said = judging(log)
+        if said is not None and settles_by_landing(fold(log), policy):
+            verdicts[name] = said[0]
+    if not verdicts or not tip:
+        return frozenset()
+    arrived = _arrivals(repository, tip, {event.path: name for name, event in verdicts.items()})
+    keys = {name: f"{commit} {verdicts[name].id}" for name, commit in arrived.items()}
+    memory = Cache(str(settings_folder()), __version__, ("landings", root_commit(repository, tip)))
+    try:
+        known = memory.recall("landed", keys.values())
+        with trial_merges(repository) as trials:
+            found = {
+                key: _decide(repository, trials, arrived[name], logs, policy)
+                for name, key in keys.items()
+                if key not in known
+            }
+        memory.keep("landed", found.items())
+    finally:
+        memory.close()
+    return frozenset(name for name, key in keys.items() if {**known, **found}[key] == _YES)
+
+
+def _arrivals(repository: Repository, tip: str, paths: Mapping[str, str]) -> dict[str, str]:
+    """By packet, the commit of the line that brought its verdict."""
+    wanted = tuple(paths) if len(paths) <= _FEW else (LOG_FOLDER,)
+    found: dict[str, str] = {}
+    for commit, changes in changes_before(repository, tip, *wanted, options=FIRST_PARENTS, form="%H"):
+        for change in changes:
+            if change.letter == "A" and change.path in paths:
+                found.setdefault(paths[change.path], commit)
+    return found
+
+
+def _decide(
+    repository: Repository, trials: TrialMerges, commit: str, logs: Mapping[str, Log], policy: LifecyclePolicy
+) -> str:
+    """Nothing may have come with the landing for which no packet answered then."""
+    before = resolved(repository, f"{commit}^1^{{commit}}")
+    if before is None:
+        return _NO
+    touched = {path.split("/")[2] for path in trials.differences(before, commit) if path.startswith(f"{LOG_FOLDER}/")}
+    then: dict[str, Log] = {}
+    for name in touched & logs.keys():
+        there = tree_at(repository, commit, f"{LOG_FOLDER}/{name}")
+        then[name] = join_events(name, [event for event in logs[name].events if event.path in there])
+    today = datetime.now(UTC).date()
+    return _NO if uncovered_paths(repository, trials, before, commit, then, policy, today) else _YES

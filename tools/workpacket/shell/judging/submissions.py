@@ -1,0 +1,85 @@
+"""What git and the packet say of a submission: the commit, what it changes, and where its evidence was taken."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from workpacket.git.history import changed_paths
+from workpacket.git.objects import read_file_at
+from workpacket.git.repository import Repository
+from workpacket.git.revisions import is_ancestor, merge_base, resolved
+from workpacket.lifecycle.facts import PacketFacts
+from workpacket.lifecycle.gates import outside
+from workpacket.lifecycle.submission_checks import SubmittedWork, evidence_rows
+from workpacket.model.events import LogEvent
+from workpacket.model.ids import WorkPacketId
+from workpacket.shell.governed_files import GovernedFiles
+from workpacket.shell.work_done import is_own, reports_at, same_work
+
+
+def submitted_work(
+    repository: Repository, base: str, governed: GovernedFiles, packet: PacketFacts, event: LogEvent
+) -> SubmittedWork:
+    document = packet.packet
+    criteria = [criterion.value for criterion in document.done_means] if document is not None else []
+    scope = _scope_of(packet)
+    commit = resolved(repository, f"{event.text('commit')}^{{commit}}")
+    fork = merge_base(repository, commit, base) if commit else None
+    if commit is None or fork is None:
+        return SubmittedWork(criteria, scope, None)
+    later = (other for other in packet.log.events if other.type == "amended")
+    return SubmittedWork(
+        criteria,
+        scope,
+        _changed(repository, governed, packet, (fork, commit)),
+        older=is_ancestor(repository, commit, base) and not _knows_claim(repository, packet, event, commit),
+        amended=any(event.id in packet.log.ancestry(other.parents) for other in later),
+        same=frozenset(_same(repository, event, commit)),
+        absent=frozenset(_absent(repository, event, commit)),
+    )
+
+
+def _scope_of(packet: PacketFacts) -> list[str]:
+    return [entry.value for entry in packet.packet.in_scope_paths] if packet.packet is not None else []
+
+
+def _changed(
+    repository: Repository, governed: GovernedFiles, packet: PacketFacts, between: tuple[str, str]
+) -> list[str]:
+    """The paths that the work changes. Work that was prepared upon that of another packet begins where that ended, as
+    far as this is what lies in the scope of the other one. What a verdict names as its report is the validator's."""
+    fork, commit = between
+    reports = set(reports_at(repository, packet, commit))
+    paths = (change.path for change in changed_paths(repository, fork, commit))
+    changed = [path for path in paths if not is_own(path) and path not in reports]
+    begun, other = packet.state.assignment.base_commit, packet.state.assignment.base_packet
+    if not other or other not in governed.known or not resolved(repository, f"{begun}^{{commit}}"):
+        return changed
+    since = {change.path for change in changed_paths(repository, begun, commit)}
+    foreign = set(outside(changed, _scope_of(governed.packet(WorkPacketId(other)))))
+    return [path for path in changed if path in since or path in foreign]
+
+
+def _knows_claim(repository: Repository, packet: PacketFacts, event: LogEvent, commit: str) -> bool:
+    """Whether the commit holds the claim under which it is submitted; a packet adopted in work has none."""
+    before = packet.log.ancestry(event.parents)
+    claims = [other for other in packet.log.events if other.type == "claimed" and other.id in before]
+    return not claims or read_file_at(repository, commit, claims[-1].path) is not None
+
+
+def _same(repository: Repository, event: LogEvent, commit: str) -> Iterator[str]:
+    for said in {str(row["commit"]) for row in evidence_rows(event) if "commit" in row}:
+        proved = resolved(repository, f"{said}^{{commit}}")
+        if proved is not None and same_work(repository, proved, commit):
+            yield said
+
+
+def _absent(repository: Repository, event: LogEvent, commit: str) -> Iterator[str]:
+    """The places `path:line` named as proof that the commit does not have."""
+    for row in evidence_rows(event):
+        places = row.get("proof")
+        for place in places if isinstance(places, list) else ():
+            path, _, line = str(place).rpartition(":")
+            data = read_file_at(repository, commit, path) if path else None
+            if data is None or not line.isdecimal() or not 1 <= int(line) <= len(data.splitlines()):
+                yield str(place)
