@@ -6,6 +6,7 @@ import pytest
 
 from lifecycle.governed import forge
 from lifecycle.signed import ALICE, NAME, PACKET, VICTOR, Signed, codes_of
+from workpacket.model.canonical import Json
 
 
 def landed(signed: Signed) -> str:
@@ -35,7 +36,7 @@ def test_a_revocation_can_land_and_what_it_leaves_is_mended_by_a_new_approval(si
     governed.git("switch", "--quiet", "main")
     governed.git("merge", "--quiet", "--no-ff", "--message", "landed", "revocation")
     assert "approval_revoked" in codes(signed)
-    assert "workpacket reapprove" in governed.done("explain", "approval_revoked").out
+    assert "workpacket reapprove" in " ".join(governed.done("explain", "approval_revoked").out.split())
     assert "approval_revoked" in governed.refused("reapprove", NAME)
     refinement = governed.read(f".GOV/refinements/{NAME}.md")
     signed.approve()
@@ -86,8 +87,8 @@ def test_new_approvals_help_no_event_that_they_are_not_for(what: str, signed: Si
     envelope = landed(signed)
     history = {event.type: event.id for event in governed.state(NAME).history}
     again = signed.approve(who=ALICE)
-    data = {"gate": "activation", "event": history["activated"], "replaces": [envelope], "reason": "x"}
-    changed = {
+    data: dict[str, Json] = {"gate": "activation", "event": history["activated"], "replaces": [envelope], "reason": "x"}
+    changed: dict[str, dict[str, Json]] = {
         "nothing lost": {},
         "of another event": {"event": history["created"]},
         "of an envelope that was never used": {"replaces": ["0" * 64]},

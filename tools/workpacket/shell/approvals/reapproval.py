@@ -1,6 +1,6 @@
 """Approvals that no longer count, and the events that name new ones in their place.
 
-Nobody can write an event of the base again. Where an approval was taken back, or its key revoked, `reapproved` names
+An event of the base is never written again. Where an approval was taken back, or its key revoked, `reapproved` names
 new envelopes for the same event, gate and terms. They are judged by the policy of the day on which they come. It helps
 no event that the base does not hold: that one can still be taken back.
 """
@@ -22,7 +22,7 @@ _TAKEN_BACK = frozenset({"approval_revoked", "key_revoked"})
 
 
 def unnamed(verdict: Verdict, event: LogEvent, rules: GatePolicy) -> Iterator[Problem]:
-    """What satisfies the gate has to stand in the event: an envelope that came later opens nothing afterwards."""
+    """What satisfies the gate has to be named in the event: an envelope that came later opens nothing afterwards."""
     named = [voice for voice in verdict.voices if voice.envelope in event.attest]
     if verdict.assurance == "signed" and len({voice.principal for voice in named}) < rules.threshold:
         what = f"the event names {len(named)} of the envelopes that satisfy the gate {verdict.gate}"

@@ -27,7 +27,7 @@ def judge_append_only(
     repository: Repository, base: str, files: Mapping[str, bytes] | None = None, *, worktree: bool = False
 ) -> list[Problem]:
     """What is lost or changed of the write-once files of the base. `files` are those that lie here, if they are read
-    already; with `worktree` no revert is looked for, since it would be one that nobody has committed."""
+    already; with `worktree` no revert is looked for, since it would not be committed yet."""
     here = append_only_files(str(repository.root)) if files is None else files
     there = committed_ids(repository, base)
     found = verify_append_only(there, {path: blob_id(data, base) for path, data in here.items()})
