@@ -16,7 +16,6 @@ def landed(signed: Signed) -> str:
     envelope = signed.approve()
     signed.governed.done("activate", NAME)
     signed.governed.replace(PACKET, "TERMS: TODO", "TERMS: x")
-    signed.governed.replace(PACKET, "RISK_TIER: TODO", "RISK_TIER: LOW")
     signed.governed.commit("activated")
     return envelope
 

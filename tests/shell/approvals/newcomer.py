@@ -94,8 +94,7 @@ class Newcomer:
         elif step.startswith(f"edit {REFINEMENT}"):
             self._fill_in_the_refinement()
         elif step.startswith(f"edit what is TODO in {PACKET}"):
-            text = self.read(PACKET).replace("RISK_TIER: TODO", "RISK_TIER: LOW")
-            self.write(PACKET, text.replace("TERMS: TODO", "TERMS: greeting"))
+            self.write(PACKET, self.read(PACKET).replace("TERMS: TODO", "TERMS: greeting"))
         elif step == "do the work there and commit it":
             self.write("src/greet.py", "print('hello')\n")
             self._sh("git add --all && git commit --quiet -m 'Greet'")
@@ -115,6 +114,7 @@ class Newcomer:
         for key, value in (("START_LINE", "6"), ("END_LINE", "6"), ("TOKEN", line.split()[0])):
             text = text.replace(f"CONTEXT_{key}: <fill in>", f"CONTEXT_{key}: {value}")
         text = text.replace("  <fill in>", f"  {line}").replace("VERDICT: <fill in>", "VERDICT: PASS")
+        text = text.replace("[ ] PASS", "[x] PASS")
         text = text.replace("_FOUND: <fill in>", "_FOUND: NO").replace("_NEEDED: <fill in>", "_NEEDED: NO")
         self.write(REFINEMENT, re.sub("<fill in[^>]*>", "Nothing of that kind.", text))
 

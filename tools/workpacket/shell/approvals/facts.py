@@ -19,7 +19,7 @@ from workpacket.approvals.encodings import read_instant
 from workpacket.approvals.envelope import EnvelopeFile, Selection
 from workpacket.approvals.facts import GateFacts, LegacyUse, PolicyFiles
 from workpacket.approvals.policy import POLICY_GATE, GatePolicy, Trusted, read_policy_files
-from workpacket.approvals.statement import PACKET, Statement
+from workpacket.approvals.statement import PACKET, Statement, Subject
 from workpacket.approvals.trust import Pin
 from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository
@@ -37,7 +37,7 @@ from workpacket.shell.approvals.envelopes import (
     with_those_of_base,
     work_tree,
 )
-from workpacket.shell.approvals.subject import ApprovalSubject, matter_of, spec_in_force
+from workpacket.shell.approvals.subject import ApprovalSubject, Reader, matter_of, spec_in_force
 from workpacket.shell.approvals.uses import (
     FirstAuthors,
     TokenHistory,
@@ -183,10 +183,7 @@ class Approvals:
             terms = terms_of(self.origin(consumer), gate)
         log = self.log(packet)
         selection = Selection((*self.envelopes, *more)) if more else self.selection
-        envelopes = selection.about(packet, gate)
-        if place.brought_by and self.base.chosen:
-            # A revocation holds from when the base has it, as a revoked key does: the change that brings it can land.
-            envelopes = tuple(file for file in envelopes if file.name not in self.new_revocations)
+        envelopes = self._speaking(selection.about(packet, gate), place)
         wanted = {selection.claims[file.name].base for file in more if file.name in selection.claims}
         bases = self.known_bases | known_to(self.repository, self.base.commit, wanted) if wanted else self.known_bases
         heads = log.heads if consumer is None else consumer.parents
@@ -194,13 +191,15 @@ class Approvals:
         rules = gate_policy(policy, gate)
         tokens = rules is not None and rules.legacy_tokens
         self.by_clock |= tokens or place.on_base_since is None
+        said = [selection.claims.get(file.name) for file in envelopes]
+        # Statements of version 1 name no contract, and to find out which one held takes the packet apart.
+        asks = any(each is not None and each.version > 1 for each in said)
+        contract, fault = _contract_asked(read, log, packet, gate, self._stating(consumer)) if asks else (None, "")
         return GateFacts(
             now=self.now,
             packet=packet,
             gate=gate,
-            subjects=consumed_subjects(self._resting(consumer, gate), matter)
-            if consumer is not None
-            else matter.subjects,
+            subjects=self._subjects(consumer, gate, matter),
             root_commit=self.base.root_commit,
             base_history=bases,
             spec=spec_in_force(read_base, matter) if gate != POLICY_GATE else None,
@@ -216,6 +215,8 @@ class Approvals:
             other_policies=other_policies(self) if gate == POLICY_GATE else frozenset(),
             revoked_keys_now=self.base.policy.revoked_keys,
             legacy_uses=self._tokens(matter, packet, gate, consumer, rules) if not envelopes or tokens else (),
+            contract=contract,
+            contract_fault=fault,
         )
 
     def _tokens(
@@ -245,11 +246,24 @@ class Approvals:
 
     def origin(self, event: LogEvent) -> LogEvent:
         """The event for which this one names approvals: itself, or the one whose approvals it replaces."""
-        return self.log(event.packet).by_id.get(event.text("event") or "", event)
+        replaced = event.text("event") if event.type == "reapproved" else None
+        return self.log(event.packet).by_id.get(replaced or "", event)
 
-    def _resting(self, consumer: LogEvent, gate: str) -> LogEvent:
-        """The event that says which bytes were approved: an activation names them once and for all."""
-        return self.origin(consumer) if gate == ACTIVATION_GATE else consumer
+    def _speaking(self, envelopes: tuple[EnvelopeFile, ...], place: Place) -> tuple[EnvelopeFile, ...]:
+        """A revocation holds from when the base has it, as a revoked key does: the change that brings it can land."""
+        if not (place.brought_by and self.base.chosen):
+            return envelopes
+        return tuple(file for file in envelopes if file.name not in self.new_revocations)
+
+    def _stating(self, consumer: LogEvent | None) -> LogEvent | None:
+        """The event that names its contract. New approvals of an old event are of the one that the files say now."""
+        return consumer if consumer is None or self.origin(consumer) is consumer else None
+
+    def _subjects(self, consumer: LogEvent | None, gate: str, matter: ApprovalSubject) -> tuple[Subject, ...]:
+        """The bytes that have to be approved. An activation names them once and for all."""
+        if consumer is None:
+            return matter.subjects
+        return consumed_subjects(self.origin(consumer) if gate == ACTIVATION_GATE else consumer, matter)
 
     @cached_property
     def new_revocations(self) -> frozenset[str]:
@@ -316,10 +330,19 @@ def require_id(packet: str) -> str:
     return packet
 
 
+def _contract_asked(
+    read: Reader, log: Log, packet: str, gate: str, consumer: LogEvent | None
+) -> tuple[str | None, str]:
+    """Only a gate that was signed for loads what takes a contract out of documents."""
+    from workpacket.shell.approvals.contracts import contract_asked
+
+    return contract_asked(read, log, packet, gate, consumer)
+
+
 def gate_policy(files: PolicyFiles, gate: str) -> GatePolicy | None:
     """What the policy asks for at the gate; None without a readable policy."""
     trusted = read_policy_files(files)
-    return trusted.policy.gates.get(gate) if isinstance(trusted, Trusted) else None
+    return trusted.policy.rules_of(gate) if isinstance(trusted, Trusted) else None
 
 
 def actors_at(files: PolicyFiles) -> Actors:

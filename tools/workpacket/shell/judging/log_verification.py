@@ -11,6 +11,7 @@ from workpacket.audit.expired import may_expire, named_files, standing_faults
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import commit_of
 from workpacket.ledger.checkpoints import Checkpoint, checkpoint_findings, signatures_without_event
+from workpacket.ledger.fold import in_force
 from workpacket.ledger.lanes import standing
 from workpacket.ledger.log import Log
 from workpacket.ledger.verify import read_logs, verify_logs
@@ -19,7 +20,8 @@ from workpacket.lifecycle.review import reports_of
 from workpacket.model.event_types import CHECKPOINT_LOG, FORKED
 from workpacket.model.events import LogEvent
 from workpacket.model.layout import CHECKPOINTS_FOLDER, LOG_FOLDER
-from workpacket.problem import Problem
+from workpacket.model.reason_tables.integrity import CHANGE_BY_CODE
+from workpacket.problem import Location, Problem
 from workpacket.shell.actor import moment
 from workpacket.shell.judging.append_only import judge_append_only
 from workpacket.shell.log_files import append_only_files, log_files, paths_below, read_logged
@@ -34,7 +36,7 @@ class LogsSeen(Value):
 
     `named` are the files that they rest on. `by_clock`: time alone can change the findings. `activated` are the packets
     that were made from a stub; `by_people` says whether any event needs an approval, or names one. `passed` counts the
-    moves into each lane.
+    moves into each lane. `contracts` are the logs that name a contract.
     """
 
     lanes: Mapping[str, str]
@@ -44,6 +46,7 @@ class LogsSeen(Value):
     activated: Sequence[str] = ()
     by_people: bool = False
     passed: Mapping[str, int] = NOTHING
+    contracts: Sequence[Log] = ()
 
 
 def look_at_logs(root: str, now: str = "") -> LogsSeen:
@@ -73,7 +76,8 @@ def look_at_logs(root: str, now: str = "") -> LogsSeen:
     activated = [name for name, log in logs.items() if any(event.type == "activated" for event in log.events)]
     by_people = any(_needs_people(event) for log in logs.values() for event in log.events)
     by_clock = CHECKPOINT_LOG in logs or any(may_expire(log, now) for log in own)
-    return LogsSeen(lanes, findings, named, by_clock, activated, by_people, passed)
+    contracts = [log for log in own if in_force(log)]
+    return LogsSeen(lanes, findings, named, by_clock, activated, by_people, passed, contracts)
 
 
 def digest_here(root: str, path: str) -> str | None:
@@ -128,3 +132,40 @@ def verify_log(repository: Repository, base: str, now: str) -> Verified:
         findings += judge_append_only(repository, commit, files)
     findings.sort(key=lambda finding: finding.order)
     return Verified(logs, files, len(events), tuple(findings), checkpoints)
+
+
+class Proven(Value):
+    """What the signatures of all events come to: how many are proven, how many are signed by a key that the policy of
+    the base does not list for the actor, how many are unsigned; and those that do not hold."""
+
+    proven: int
+    unlisted: int
+    unsigned: int
+    findings: tuple[Problem, ...]
+
+
+def verify_signatures(repository: Repository, base: str, verified: Verified) -> Proven:
+    """Every signature in the log, those of events that the base holds too.
+
+    A key that left the policy since makes an event of its day a claim, and no fault; a signature that is not over its
+    event is one.
+    """
+    from workpacket.approvals.event_signatures import EventSignatures
+    from workpacket.shell.base import read_base_policy
+
+    commit = commit_of(repository, base) if base else ""
+    signatures = EventSignatures(read_base_policy(repository, commit).lifecycle.actors)
+    counts: Counter[str] = Counter()
+    findings = []
+    for name, log in verified.logs.items():
+        if name == CHECKPOINT_LOG:
+            continue
+        for event in log.events:
+            signed = signatures.judge(event, verified.files[event.path])
+            invalid = signed.code == "event_signature_invalid"
+            counts["invalid" if invalid else signed.state] += 1
+            if invalid:
+                reason = CHANGE_BY_CODE[signed.code]
+                place = Location(event.path)
+                findings.append(Problem(signed.code, signed.message, place, reason.remedy, severity=reason.severity))
+    return Proven(counts["proven"], counts["refused"], counts["unsigned"], tuple(findings))
