@@ -256,6 +256,10 @@ WORK = _gate("""
         The coder would have to guess.
         Remedy: `workpacket verdict WP CHANGES --reference PLACE`.
 
+    reapproval_needless: No approval has to be replaced
+        Every approval that the packet rests on counts.
+        Remedy: Nothing has to be done; `workpacket approvals list WP_ID` shows them.
+
     run_unfinished: A run of the packet is unfinished
         The verdict would not cover what it does afterwards.
         Remedy: Let the run end, or stop or cancel it. `workpacket why WP` shows its state: `workpacket runs settle`
