@@ -12,6 +12,7 @@ from bench.peer_trees import backlog_tasks, doorstop_items, json_of_stubs
 from bench.peers import BACKLOG, CHECK_JSONSCHEMA, DOORSTOP, RUMDL, SPEC_KITTY, Peer
 from bench.rows import Row, Sampler, command, program, within_a_process
 from bench.sides import ROOT, Side
+from bench.signed_logs import write_signed_logs
 from bench.timing import PATIENCE
 from bench.trees import write_tree
 from bench.waiting import NAME as WAITING
@@ -33,8 +34,12 @@ def rows() -> Iterator[Row]:
     for count, look, move in ((100, 40, 80), (1000, 50, 80), (LARGE, 120, 120)):
         yield from looks(count, look)
         yield claim(count, move)
+    yield signed_claim(100, 92)
     yield from refusals()
     yield Row("verify-10000-events", within_a_process("bench.in_process", "events", "10000"), "1000", repeats=3)
+    yield Row(
+        "log-verify-10000-signed", command("log", "verify", "--signatures", within=_signed), "2000 CPU", repeats=3
+    )
     yield Row("verify-7-events", within_a_process("bench.in_process", "events", "7"), "10")
 
 
@@ -117,7 +122,23 @@ def looks(count: int, target: int) -> Iterator[Row]:
 
 def claim(count: int, target: int) -> Row:
     """One packet is claimed and released again and again, on a branch that is not the target of the work."""
-    within = _governed(count, "claimed")
+    return Row(f"claim-{count}", _claiming(count, "claimed", lambda _: ()), f"{target}", PYTHON)
+
+
+def signed_claim(count: int, target: int) -> Row:
+    """The same, with an event that is signed."""
+    return Row(f"claim-{count}-signed", _claiming(count, "claimed-signed", _with_event_key), f"{target}", PYTHON)
+
+
+def _with_event_key(side: Side) -> tuple[str, ...]:
+    key = side.scratch / "event-key"
+    if not key.exists():
+        side.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], side.scratch)
+    return ("env", f"WORKPACKET_EVENT_KEY={key}")
+
+
+def _claiming(count: int, tree: str, prefix: Callable[[Side], tuple[str, ...]]) -> Callable[[Side], Sampler]:
+    within = _governed(count, tree)
 
     def prepare(side: Side) -> Sampler:
         name = min(path.stem for path in (within(side) / ".GOV/task_packets").glob("WP-*.md"))
@@ -125,9 +146,11 @@ def claim(count: int, target: int) -> Row:
         def release(side: Side, root: Path) -> None:
             side.run([side.workpacket, "release", name, "--reason", "measured"], root, statuses=range(256))
 
-        return command("claim", name, within=within, before=release)(side)
+        return program(lambda side: [*prefix(side), side.workpacket, "claim", name], within=within, before=release)(
+            side
+        )
 
-    return Row(f"claim-{count}", prepare, f"{target}", PYTHON)
+    return prepare
 
 
 def refusals() -> Iterator[Row]:
@@ -206,6 +229,10 @@ def forget(_side: Side, root: Path) -> None:
 
 def _scratch(side: Side) -> Path:
     return side.scratch
+
+
+def _signed(side: Side) -> Path:
+    return side.made("signed-10000", lambda root: write_signed_logs(root, 10_000))
 
 
 def _tree(packets: int, name: str = "tree") -> Callable[[Side], Path]:

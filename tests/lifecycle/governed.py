@@ -272,6 +272,7 @@ class Governed:
         for key, value in (("START_LINE", str(line)), ("END_LINE", str(line)), ("TOKEN", words.split()[0])):
             text = text.replace(f"CONTEXT_{key}: <fill in>", f"CONTEXT_{key}: {value}")
         text = text.replace("  <fill in>", f"  {words}").replace("VERDICT: <fill in>", "VERDICT: PASS")
+        text = text.replace("[ ] PASS", "[x] PASS")
         text = text.replace("_FOUND: <fill in>", "_FOUND: NO").replace("_NEEDED: <fill in>", "_NEEDED: NO")
         self.write(path, re.sub("<fill in[^>]*>", "Nothing of that kind.", text))
 

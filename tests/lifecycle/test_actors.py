@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from ledger.stories import rewritten
 from lifecycle.actors import NAME, begin, errors, keys, submitted, tables
 from lifecycle.governed import TOKENS_COUNT, Governed, forge
 from workpacket.approvals.actors import read_actors
 from workpacket.approvals.event_signatures import EventSignatures
+from workpacket.lifecycle.separation import CLAIMED
 from workpacket.model.canonical import Json
 from workpacket.shell import event_keys
 from workpacket.shell.event_keys import key_path
@@ -199,8 +201,6 @@ def test_a_signature_over_other_bytes(governed: Governed, fingerprints: dict[str
     governed.activate(NAME)
     *_, last = governed.state(NAME).history
     value = {**last.json(), "at": "2026-03-01T08:00:00Z"}
-    from ledger.stories import rewritten
-
     name, data = rewritten(last, at="2026-03-01T08:00:00Z")
     assert json.loads(data)["sig"] == value["sig"]
     (governed.root / last.path).unlink()
@@ -247,3 +247,70 @@ def test_key_init_makes_keys_that_commands_use(
     assert governed("key", "init", str(governed.root / "key"), "--agent", "x").status != 0
     governed.stub(NAME)
     assert all(event.sig for event in governed.state(NAME).history)
+
+
+def test_every_output_says_which_names_are_only_claimed(governed: Governed) -> None:
+    governed.begin()
+    governed.activate(NAME)
+    governed.git("switch", "--quiet", "--create", f"wp/{NAME}")
+    governed.done("claim", NAME, "--as", "coder")
+    assert f"who acted: {CLAIMED}" in governed.done("history", NAME).out
+    assert not any(event["proven"] for event in governed.json("history", NAME)["data"]["events"])
+    assert f"coder ({CLAIMED}) until" in governed.done("show", NAME).out
+    assert governed.json("show", NAME)["data"]["proven"] == 0
+    assert f"moved by coder ({CLAIMED})" in governed.done("why", NAME).out
+    assert governed.json("why", NAME)["data"]["moved_by"] == [f"coder ({CLAIMED})"]
+    assert governed.json("status")["data"]["held"] == {NAME: f"coder ({CLAIMED})"}
+    assert f"({CLAIMED})" in governed.json("board", "export")["data"]["page"]
+    audited = governed.json("audit")["data"]
+    assert {"name": "Events whose actor is proven; others are claimed, not proven", "done": 0}.items() <= next(
+        gap for gap in audited["gaps"] if gap["name"].startswith("Events")
+    ).items()
+
+
+def test_what_is_proven_is_called_so(governed: Governed, fingerprints: dict[str, str]) -> None:
+    governed.git("config", "user.name", "nobody's key")
+    governed.begin(policy=TOKENS_COUNT)
+    governed.activate(NAME)
+    governed.write(".GOV/policy/policy.toml", governed.read(".GOV/policy/policy.toml") + tables(fingerprints))
+    governed.commit("Actors")
+    governed.git("switch", "--quiet", "--create", f"wp/{NAME}")
+    governed.done("claim", NAME, "--as", "coder")
+    *before, claimed = governed.done("history", NAME).out.splitlines()[:-2]
+    assert all(line.endswith(f"; {CLAIMED}") for line in before)
+    assert not claimed.endswith(CLAIMED)
+    assert f"coder ({CLAIMED})" not in governed.done("show", NAME).out
+    assert governed.json("show", NAME)["data"]["proven"] == 1
+    assert governed.json("why", NAME)["data"]["moved_by"] == ["coder"]
+    assert governed.json("status")["data"]["held"] == {NAME: "coder"}
+    assert CLAIMED not in governed.json("board", "export")["data"]["page"]
+
+
+def test_log_verify_counts_what_signatures_come_to(governed: Governed, fingerprints: dict[str, str]) -> None:
+    begin(governed, fingerprints)
+    governed.activate(NAME)
+    events = len(governed.state(NAME).history)
+    governed.commit("activated")
+    forge(governed, NAME, "noted", {"text": "unsigned"})
+    counted = governed.json("log", "verify", "--signatures")["data"]["signatures"]
+    assert counted == {"proven": events, "unlisted": 0, "unsigned": 1, "invalid": 0}
+    assert f"signatures: {events} proven; {CLAIMED}: 1 unsigned" in governed.done("log", "verify", "--signatures").out
+    governed.write(
+        ".GOV/policy/policy.toml", governed.read(".GOV/policy/policy.toml").replace("[actors.ann]", "[actors.x]")
+    )
+    governed.commit("Ann has left")
+    after = governed.json("log", "verify", "--signatures")["data"]["signatures"]
+    assert (after["proven"], after["unlisted"]) == (0, events)
+    assert "signatures" not in governed.json("log", "verify")["data"]
+
+
+def test_log_verify_names_a_signature_that_does_not_hold(governed: Governed, fingerprints: dict[str, str]) -> None:
+    begin(governed, fingerprints)
+    governed.activate(NAME)
+    *_, last = governed.state(NAME).history
+    name, data = rewritten(last, at="2026-03-01T08:00:00Z")
+    (governed.root / last.path).unlink()
+    governed.write(f".GOV/log/{NAME}/{name}", data.decode())
+    assert governed("log", "verify").status == 0
+    found = governed("log", "verify", "--signatures")
+    assert (found.status, "event_signature_invalid" in found.out) == (5, True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from lifecycle.governed import TOKENS_COUNT, Governed, forge
 from lifecycle.world import packet_text
 from workpacket.model.canonical import Json
+from workpacket.model.plan import digest
 
 NAME = "WP-1-Greeting-v1"
 BOARD = ".GOV/roles_shared/TASK_BOARD.md"
@@ -242,3 +243,24 @@ def test_a_move_that_does_not_know_what_the_base_has_does_not_land(governed: Gov
     governed.commit("taken back")
     governed.done("block", NAME, "--reason", "x", "--until", "y")
     assert not {code for code in codes(governed, "--base", "main", "--worktree") if code.startswith("move_")}
+
+
+def test_a_box_without_a_tick_is_no_yes(governed: Governed) -> None:
+    """Nor is a point that says FAIL; neither the verdict below the boxes nor an event answers for them."""
+    governed.begin(policy="")
+    governed.stub(NAME)
+    governed.refine(NAME)
+    path = f".GOV/refinements/{NAME}.md"
+    for word in ("[ ] PASS", "[  ] pass", "[x] FAIL", "No", "[]"):
+        governed.replace(path, "Specific: [x] PASS", f"Specific: {word}")
+        governed.done("refine", NAME, "--present")
+        assert "coverage_point_open" in governed.refused("create-task-packet", NAME)
+        governed.replace(path, f"Specific: {word}", "Specific: [x] PASS")
+    governed.done("refine", NAME, "--present")
+    assert "coverage_point_open" not in governed.refused("create-task-packet", NAME)
+    governed.commit("a refinement")
+    governed.replace(path, "Specific: [x] PASS", "Specific: [ ] PASS")
+    refinement: Json = {"path": path, "sha256": digest((governed.root / path).read_bytes())}
+    forged_move(governed, "activated", "READY_FOR_DEV", refinement=refinement, checklist=[])
+    found = governed.json("check", "--base", "main", "--worktree")["findings"]
+    assert any("'Specific' is not passed" in finding["message"] for finding in found)

@@ -80,6 +80,7 @@ def fill_in(repository: Repository, line: int) -> None:
         "CONTEXT_TOKEN: <fill in>": f"CONTEXT_TOKEN: {words.split()[0]}",
         "  <fill in>": f"  {words}",
         "VERDICT: <fill in>": "VERDICT: PASS",
+        "[ ] PASS": "[x] PASS",
         "_FOUND: <fill in>": "_FOUND: NO",
         "_NEEDED: <fill in>": "_NEEDED: NO",
     }

@@ -115,6 +115,7 @@ class Newcomer:
         for key, value in (("START_LINE", "6"), ("END_LINE", "6"), ("TOKEN", line.split()[0])):
             text = text.replace(f"CONTEXT_{key}: <fill in>", f"CONTEXT_{key}: {value}")
         text = text.replace("  <fill in>", f"  {line}").replace("VERDICT: <fill in>", "VERDICT: PASS")
+        text = text.replace("[ ] PASS", "[x] PASS")
         text = text.replace("_FOUND: <fill in>", "_FOUND: NO").replace("_NEEDED: <fill in>", "_NEEDED: NO")
         self.write(REFINEMENT, re.sub("<fill in[^>]*>", "Nothing of that kind.", text))
 

@@ -52,6 +52,7 @@ class AuditFacts(Value):
     `findings` are those of `check` and of the approvals. `digests` are of files that the logs name, None for one that
     is gone; `committed` the same as a commit holds them, by `<commit>:<path>`. `specifications` are by path, as they
     lie here. `uncommitted` are the governed files, and files that the logs name, that differ from the head commit.
+    `proven` are the events whose signature proves their actor; of others the actor is claimed.
     """
 
     name: str
@@ -70,3 +71,4 @@ class AuditFacts(Value):
     head: KnownCommit | None = None
     uncommitted: frozenset[str] = frozenset()
     files_checked: int = 0
+    proven: frozenset[str] = frozenset()

@@ -413,6 +413,8 @@ def _gaps(
     asked = [criterion for name in finished for criterion in traces[name].criteria]
     decisions = [decision for name in facts.packets for decision in facts.decisions.get(name, ())]
     anchors = [anchor for name in live for anchor in traces[name].anchors]
+    events = [event.id for packet in facts.packets.values() for event in packet.state.history]
+    proven = sum(event in facts.proven for event in events)
     return [
         Gap("Requirements on which a packet rests", len(required) - len(left), len(required)),
         Gap("Packets that rest on a requirement", sum(bool(traces[name].anchors) for name in working), len(working)),
@@ -420,5 +422,6 @@ def _gaps(
         Gap("Criteria of all packets with evidence", sum(one.proved for one in criteria), len(criteria)),
         Gap("Criteria of finished work with evidence", sum(one.proved for one in asked), len(asked)),
         Gap("Signed decisions that hold", sum(not one.refusals for one in decisions), len(decisions)),
+        Gap("Events whose actor is proven; others are claimed, not proven", proven, len(events)),
         Gap("Packets with a log", sum(bool(packet.lane) for packet in facts.packets.values()), len(facts.packets)),
     ]

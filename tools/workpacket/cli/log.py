@@ -19,7 +19,7 @@ from workpacket.report.escape import escape
 from workpacket.report.json_report import render_envelope
 from workpacket.shell.held import judged_in_part
 from workpacket.shell.judging.log_checkpoints import Judge, make_checkpoint
-from workpacket.shell.judging.log_verification import verify_log
+from workpacket.shell.judging.log_verification import verify_log, verify_signatures
 from workpacket.shell.keys import find_key
 
 # What a new checkpoint sets right: it vouches for the ones before it.
@@ -75,17 +75,34 @@ def run(arguments: Arguments) -> int:
     repository = open_for_reading()
     verified = verify_log(repository, arguments.value("base"), moment().now)
     wanted = set(arguments.words[1:])
-    found = [one for one in verified.findings if not wanted or wanted & set(one.path.split("/"))]
+    signed = verify_signatures(repository, arguments.value("base"), verified) if arguments.flag("signatures") else None
+    found = [
+        one
+        for one in (*verified.findings, *(signed.findings if signed else ()))
+        if not wanted or wanted & set(one.path.split("/"))
+    ]
     findings = judged_in_part(str(repository.root), found)
     rows = [row for row in reach(verified.logs, verified.checkpoints) if not wanted or row.packet in wanted]
     status = exit_of(findings)
     if arguments.flag("json"):
         packets: list[Json] = [row_json(row) for row in rows]
         data: dict[str, Json] = {"events": verified.events, "packets": packets}
+        if signed is not None:
+            data["signatures"] = {
+                "proven": signed.proven,
+                "unlisted": signed.unlisted,
+                "unsigned": signed.unsigned,
+                "invalid": len(signed.findings),
+            }
         sys.stdout.write(render_envelope("log", status, findings, data))
         return status
     say(findings)
     print(f"{verified.events} events, {len(findings)} findings")
+    if signed is not None:
+        print(
+            f"signatures: {signed.proven} proven; claimed, not proven: {signed.unsigned} unsigned, "
+            f"{signed.unlisted} by keys that the policy does not list; {len(signed.findings)} invalid"
+        )
     if verified.checkpoints:
         print("\n".join(vouched_lines(rows, in_full=bool(wanted))))
     print(f"next: {f'workpacket explain {findings[0].code}' if findings else 'workpacket status'}")
@@ -140,12 +157,14 @@ replaced since: nothing that the base holds may be changed or gone.
 key has to stand in allowed_signers for workpacket-checkpoint@v1, and its owner has to have the role `ci`.""",
     options=(
         Option("base", "compare with this revision, and take the policy from it", value="REV"),
+        Option("signatures", "verify: also the signature of every event, by the keys in the policy of the base"),
         Option("key", "the key to sign a checkpoint with; a .pub file if an agent holds it", value="PATH"),
         *ACTING,
     ),
     examples=(
         "workpacket log verify",
         "workpacket log verify --base origin/main",
+        "workpacket log verify --signatures",
         "workpacket log checkpoint --key /run/secrets/ci_key --as ci",
     ),
 )

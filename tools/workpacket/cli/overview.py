@@ -18,6 +18,7 @@ from workpacket.lifecycle.board_sync import hand_edits
 from workpacket.lifecycle.facts import Facts
 from workpacket.lifecycle.gates import lease_held
 from workpacket.lifecycle.next_steps import Ready, ready
+from workpacket.lifecycle.separation import lease_claimed
 from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.model.event_types import FORKED
@@ -73,19 +74,24 @@ def cards_of(
     at = arguments.value("at")
     states = {name: packet.state for name, packet in sorted(facts.packets.items())}
     runs = {} if at else runs_of(states, ask_store=not published)
+    signed = facts.policy.actors.present
     for name, now in states.items():
         state = fold(log_at(arguments, repository, facts.packets[name].log, at)) if at else now
         if state.lane:
             last = max((event.at for event in state.history), default="")
             lane = state.lane if at else facts.packets[name].lane
-            yield Card(name, lane, _note(state), runs=runs.get(name, ())), last
+            yield Card(name, lane, _note(state, signed=signed), runs=runs.get(name, ())), last
 
 
-def _note(state: PacketState) -> str:
-    """Nothing that depends on the clock: a board that is shown again, or published, stays true."""
+def _note(state: PacketState, *, signed: bool) -> str:
+    """Nothing that depends on the clock: a board that is shown again, or published, stays true.
+
+    `signed` is whether the policy names actors.
+    """
     move = state.latest_moves[0] if len(state.latest_moves) == 1 else None
     if state.lane == "IN_PROGRESS" and state.lease is not None and state.lease.holder:
-        return f"{state.lease.holder}" + (f", until {state.lease.expires_at}" if state.lease.expires_at else "")
+        until = f", until {state.lease.expires_at}" if state.lease.expires_at else ""
+        return f"{state.lease.holder}{until}{lease_claimed(state, None if signed else ())}"
     if state.lane == "BLOCKED" and move is not None:
         return " / until: ".join(filter(None, (move.text("reason"), move.text("until"))))
     return f"by {state.superseded_by}" if state.superseded_by else ""
@@ -196,7 +202,9 @@ def _new_roots(root: str) -> list[str]:
 def _held(facts: Facts) -> dict[str, str]:
     now = facts.moment.now
     found = {name: lease_held(packet.state, now) for name, packet in sorted(facts.packets.items())}
-    return {name: holder for name, holder in found.items() if holder and facts.packets[name].lane == "IN_PROGRESS"}
+    working = (name for name, holder in found.items() if holder and facts.packets[name].lane == "IN_PROGRESS")
+    proven = None if facts.policy.actors.present else ()
+    return {name: found[name] + lease_claimed(facts.packets[name].state, proven) for name in working}
 
 
 def _next(facts: Facts, counts: Counter[str], edited: bool, commands: list[str]) -> str:

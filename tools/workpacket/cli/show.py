@@ -15,9 +15,10 @@ from workpacket.git.repository import Repository
 from workpacket.git.revisions import commit_of
 from workpacket.ledger.fold import PacketState, fold
 from workpacket.ledger.log import Log, read_log
-from workpacket.lifecycle.facts import PacketFacts
+from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.next_steps import why
 from workpacket.lifecycle.review import Work
+from workpacket.lifecycle.separation import CLAIMED, lease_claimed, proven_events
 from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.model.events import LogEvent
@@ -33,13 +34,14 @@ _EVENT = re.compile(r"[0-9a-f]{12,64}\Z")
 
 
 def _run_show(arguments: Arguments) -> int:
-    repository, _, packet = packet_facts(arguments)
+    repository, facts, packet = packet_facts(arguments)
+    proven = proven_events(facts.policy.actors, [packet])
     at = arguments.value("at")
     state = fold(log_at(arguments, repository, packet.log, at)) if at else packet.state
     runs = runs_of({state.packet: state}).get(state.packet, ()) if not at else linked_runs(state, unfinished=True)
     if arguments.flag("json"):
-        return show_json(arguments, {**_as_json(packet, state), "runs": [run.as_json() for run in runs]})
-    for name, value in [*_as_rows(packet, state), *(("run", run.sentence) for run in runs)]:
+        return show_json(arguments, {**_as_json(packet, state, proven), "runs": [run.as_json() for run in runs]})
+    for name, value in [*_as_rows(packet, state, proven), *(("run", run.sentence) for run in runs)]:
         print(f"{name:<12}{escape(value)}")
     print(f"next: workpacket {'history' if at else 'why'} {packet.id}")
     return exits.OK
@@ -61,7 +63,7 @@ def log_at(arguments: Arguments, repository: Repository, log: Log, at: str) -> L
     return read_log(log.packet, {entry.path.rpartition("/")[2]: contents[entry.object_id] for entry in entries})
 
 
-def _as_rows(packet: PacketFacts, state: PacketState) -> list[tuple[str, str]]:
+def _as_rows(packet: PacketFacts, state: PacketState, proven: frozenset[str]) -> list[tuple[str, str]]:
     lane = packet.lane if state is packet.state else state.lane
     rows = [("id", packet.id.text), ("lane", lane or "without a log")]
     if packet.packet_source is not None or packet.stub_source is not None:
@@ -69,7 +71,8 @@ def _as_rows(packet: PacketFacts, state: PacketState) -> list[tuple[str, str]]:
     if packet.refinement_source is not None:
         rows.append(("refinement", packet.refinement_path))
     if state.lease is not None:
-        rows.append(("held by", f"{state.lease.holder} until {state.lease.expires_at or 'it is released'}"))
+        until = state.lease.expires_at or "it is released"
+        rows.append(("held by", f"{state.lease.holder}{lease_claimed(state, proven)} until {until}"))
     assignment = state.assignment
     rows += [
         (name, value)
@@ -85,12 +88,16 @@ def _as_rows(packet: PacketFacts, state: PacketState) -> list[tuple[str, str]]:
     return rows
 
 
-def _as_json(packet: PacketFacts, state: PacketState) -> dict[str, Json]:
-    rows: dict[str, Json] = dict(_as_rows(packet, state))
+def _as_json(packet: PacketFacts, state: PacketState, proven: frozenset[str]) -> dict[str, Json]:
+    rows: dict[str, Json] = dict(_as_rows(packet, state, proven))
     depends: list[Json] = [*packet.dependencies()]
     heads: list[Json] = [*state.heads]
     lane = packet.lane if state is packet.state else state.lane
-    return {**rows, "lane": lane, "depends on": depends, "heads": heads, "events": len(state.history)}
+    return {**rows, "lane": lane, "depends on": depends, "heads": heads, **_counts(state, proven)}
+
+
+def _counts(state: PacketState, proven: frozenset[str]) -> dict[str, Json]:
+    return {"events": len(state.history), "proven": sum(event.id in proven for event in state.history)}
 
 
 _SHOW = Command(
@@ -106,14 +113,16 @@ _SHOWN = ("holder", "to", "by", "verdict", "reason", "branch", "commit", "until"
 
 
 def _run_history(arguments: Arguments) -> int:
-    _, _, packet = packet_facts(arguments)
-    events = packet.state.history
+    _, facts, packet = packet_facts(arguments)
+    events, proven = packet.state.history, proven_events(facts.policy.actors, [packet])
     if arguments.flag("json"):
-        rows: list[Json] = [{"id": event.id, **event.json()} for event in events]
+        rows: list[Json] = [{"id": event.id, **event.json(), "proven": event.id in proven} for event in events]
         heads: list[Json] = [*packet.log.heads]
         return show_json(arguments, {"id": packet.id.text, "lane": packet.lane, "heads": heads, "events": rows})
     for event in events:
-        print(escape(_line(event)))
+        print(escape(_line(event) + (f"; {CLAIMED}" if proven and event.id not in proven else "")))
+    if events and not proven:
+        print(f"who acted: {CLAIMED}")
     print(
         f"{packet.id} is {packet.lane or 'without a log'}" + (", on two branches" if len(packet.log.heads) > 1 else "")
     )
@@ -143,14 +152,17 @@ def _run_why(arguments: Arguments) -> int:
     standing = why(facts, packet, work, branch_here(repository))
     runs = runs_of({standing.id: packet.state}).get(standing.id, ())
     listed: list[Json] = [run.as_json() for run in runs]
+    moved = _moved_by(facts, packet)
     if arguments.flag("gate") and standing.unmet:
-        return refuse(arguments, standing.id, standing.unmet, {"lane": standing.lane, "runs": listed})
+        return refuse(
+            arguments, standing.id, standing.unmet, {"lane": standing.lane, "runs": listed, "moved_by": moved}
+        )
     if arguments.flag("json"):
         unmet: list[Json] = [unmet_json(one) for one in standing.unmet]
         data = {"id": standing.id, "lane": standing.lane, "next": standing.command, "unmet": unmet}
-        return show_json(arguments, {**data, "runs": listed})
+        return show_json(arguments, {**data, "runs": listed, "moved_by": moved})
     lane = standing.lane or "without a log"
-    print(f"{standing.id} is {lane}")
+    print(f"{standing.id} is {lane}" + (f", moved by {escape(', '.join(map(str, moved)))}" if moved else ""))
     if standing.unmet:
         print(f"{counted(len(standing.unmet), 'condition')} not met for `{standing.command}`:")
         sys.stdout.write("".join(unmet_lines(standing.unmet)))
@@ -158,6 +170,13 @@ def _run_why(arguments: Arguments) -> int:
         print(f"run: {escape(run.sentence)}\n     -> {escape(run.command)}")
     print(f"next: {escape(standing.unmet[0].hint if standing.unmet else standing.command)}")
     return exits.OK
+
+
+def _moved_by(facts: Facts, packet: PacketFacts) -> list[Json]:
+    """Who brought it to its lane; in a fork there are several."""
+    proven = proven_events(facts.policy.actors, [packet])
+    moves = packet.state.latest_moves
+    return [move.actor.id if move.id in proven else f"{move.actor.id} ({CLAIMED})" for move in moves]
 
 
 _WHY = Command(

@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
-from workpacket.documents.document import FieldSpec, Layout, SectionSpec, TextAt, fields, heading_key, value_of
+from workpacket.documents.document import FieldSpec, Layout, SectionSpec, Text, TextAt, fields, heading_key, value_of
 from workpacket.documents.structured import PlacedSection, StructuredDocument, fields_of_section
 from workpacket.documents.summary import AnchorSummary, RefinementSummary
 from workpacket.lazy_pattern import lazy_pattern
@@ -29,6 +29,7 @@ from workpacket.text.source import Source
 from workpacket.value import Value
 
 _FENCE_LINE = lazy_pattern(r"(?:^|(?<=\r)) *(`{3,}|~{3,})[^\r\n]*", re.MULTILINE)
+_NOT_PASSED = lazy_pattern(r"\[ *\]|(?:\[[xX]\] *)?(?:FAIL|NO)\b", re.IGNORECASE)
 _ANY_LEVEL = (1, 2, 3, 4, 5, 6)
 
 APPROVAL_WORDS = "APPROVE REFINEMENT"
@@ -111,6 +112,12 @@ class Refinement(StructuredDocument):
     def anchors(self) -> list[Node]:
         """One mapping an anchor, its fields in lower case."""
         return self.items_at("spec_anchors")
+
+    @property
+    def open_points(self) -> list[tuple[str, Text]]:
+        """The points of the checklist that are not passed. A box without a tick says so, whatever word is behind it."""
+        said = ((point, self.text_at("clearly_covers", normal_key(point))) for point in COVERAGE_POINTS)
+        return [(point, text) for point, text in said if text is not None and _NOT_PASSED.match(text.value)]
 
     @property
     def proposed_enrichment(self) -> str:

@@ -102,6 +102,7 @@ def preconditions(evidence: ActivationEvidence) -> tuple[Problem, ...]:
         return tuple(_without_refinement(evidence))
     return (
         *_main_body(evidence, evidence.refinement),
+        *_points_open(evidence.refinement),
         *_presented(evidence, evidence.refinement),
         *_added_items(evidence, evidence.refinement),
         *_approved(evidence, evidence.refinement),
@@ -148,6 +149,14 @@ def _main_body(evidence: ActivationEvidence, refinement: Refinement) -> Iterator
         message = "ENRICHMENT_NEEDED is YES: the specification has to be enriched before"
         hint = "add the proposed text to the specification, then refine against the new version"
         yield Problem("enrichment_needed", message, _at(refinement, needed.start), hint)
+
+
+def _points_open(refinement: Refinement) -> Iterator[Problem]:
+    """The checklist of five points says something else than its verdict, and the user would sign both."""
+    for point, text in refinement.open_points:
+        place = _at(refinement, text.start)
+        message = f"{point!r} says {text.value!r}, which is not passed"
+        yield Problem("coverage_point_open", message, place, f"edit {place.path}:{place.line}: tick what is true")
 
 
 def _presented(evidence: ActivationEvidence, refinement: Refinement) -> Iterator[Problem]:
@@ -230,6 +239,7 @@ def _folded(text: str) -> str:
 _ITEM_OF: Mapping[str, str] = {
     "requirement_only_in_roadmap": ITEMS[0],
     "enrichment_needed": ITEMS[0],
+    "coverage_point_open": ITEMS[0],
     "specification_unreadable": ITEMS[0],
     "refinement_incomplete": ITEMS[1],
     "refinement_not_presented": ITEMS[1],

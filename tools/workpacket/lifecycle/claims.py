@@ -38,7 +38,7 @@ def prepare(
     said |= {"base_packet": base_packet} if base_packet else {}
     draft.happened(packet, "prepared", said)
     where = f" in {worktree}" if worktree else ""
-    then = f"workpacket claim {name} --as {assignee}"
+    then = f"{'' if assignee == facts.actor.id else f'{assignee} types: '}workpacket claim {name}"
     return Planned(draft.plan(), f"{name} is prepared for {assignee} on {branch}{where}", then, {"id": name, **said})
 
 
@@ -140,7 +140,7 @@ def release(facts: Facts, packet: PacketFacts, *, reason: str, to: str = "") -> 
     move(draft, packet, row.event, row.target, data)
     project(draft, {name: row.target})
     said = f"{name} is handed over to {to}" if to else f"{name} is ready for dev again"
-    then = f"workpacket claim {name}" + (f" --as {to}" if to else "")
+    then = (f"{to} types: " if to else "") + f"workpacket claim {name}"
     notes = reminders(state, "whoever goes on with the packet resumes it, or ends it with workpacket cancel")
     return Planned(draft.plan(), said, then, {"id": name}, notes)
 

@@ -45,13 +45,14 @@ class Around(Value):
 
     `dependencies` are the packets that the claimed one waits for, with whether they were ever in a lane that counts as
     done; `waivers` are those that were approved; `contained` says whether a commit is part of head, and `submitted`
-    what packet and git say of a submission.
+    what packet and git say of a submission; `open_points` are those of the refinement's checklist that are not passed.
     """
 
     dependencies: Mapping[str, bool]
     waivers: Sequence[LogEvent]
     contained: Callable[[LogEvent], bool]
     submitted: Callable[[LogEvent], SubmittedWork]
+    open_points: Callable[[], Sequence[str]]
 
     def lifts(self, unmet: Problem) -> bool:
         return any(covers(waiver, unmet) for waiver in self.waivers)
@@ -183,7 +184,8 @@ def _activation(move: _Move) -> list[Problem]:
     assert isinstance(refinement, Mapping)
     if move.digest_of(str(refinement["path"])) != refinement["sha256"]:
         return [Problem(_NEVER_LIFTED, f"{refinement['path']} is not the refinement that was approved")]
-    return []
+    points = move.around().open_points()
+    return [Problem("coverage_point_open", f"{point!r} is not passed in {refinement['path']}") for point in points]
 
 
 def _claim(move: _Move) -> list[Problem]:

@@ -171,7 +171,7 @@ def submit(facts: Facts, packet: PacketFacts, work: Work, evidence: Proofs) -> A
     project(draft, {name: target})
     where = "in review" if target == "IN_REVIEW" else target
     said = f"{name} is {where} with {counted(len(rows), 'piece of evidence')} for {work.commit[:12]}"
-    then = f"a validator types: workpacket verdict {name} PASS --report FILE --as VALIDATOR"
+    then = f"a validator types: workpacket verdict {name} PASS --report FILE"
     then = then if target == "IN_REVIEW" else forward_command(name, target, facts.policy.lanes)
     notes = reminders(packet.state, "until it has ended, no verdict is given")
     return Planned(draft.plan(), said, then, {"id": name, "commit": work.commit}, notes)

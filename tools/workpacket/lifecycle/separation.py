@@ -5,10 +5,15 @@ Without `[actors]` in the policy of the base there are only names, and another n
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 
 from workpacket.approvals.actors import Actors
 from workpacket.model.events import LogEvent
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from workpacket.ledger.fold import PacketState
+    from workpacket.lifecycle.facts import PacketFacts
 
 CODING = frozenset({"claimed", "lease.renewed", "submitted", "evidence.recorded"})
 
@@ -31,3 +36,32 @@ def not_apart(judge: str, events: Iterable[LogEvent], actors: Actors) -> Iterato
         reason = actors.why_not_apart(judge, coder)
         if reason:
             yield reason
+
+
+CLAIMED = "claimed, not proven"
+
+
+def proven_events(actors: Actors, packets: Iterable[PacketFacts]) -> frozenset[str]:
+    """The events of these packets whose signature proves their actor by this policy."""
+    if not actors.present:
+        return frozenset()
+    from workpacket.approvals.event_signatures import EventSignatures
+
+    signatures = EventSignatures(actors)
+    events = (event for packet in packets for event in packet.log.events if event.sig)
+    return frozenset(event.id for event in events if signatures.judge(event).proven)
+
+
+def lease_claimed(state: PacketState, proven: Container[str] | None) -> str:
+    """` (claimed, not proven)` where the holder of the lease is no more than that.
+
+    Without `proven` a signature is taken for one that holds: a list of many packets verifies none.
+    """
+    lease = state.lease
+    if lease is None or not lease.holder:
+        return ""
+    given = next((event for event in reversed(state.history) if event.text("holder") == lease.holder), None)
+    shown = given is not None and given.actor.id == lease.holder
+    if shown and given is not None:
+        shown = bool(given.sig) if proven is None else given.id in proven
+    return "" if shown else f" ({CLAIMED})"

@@ -89,7 +89,7 @@ def packet_json(audit: Audit, name: str) -> dict[str, Json]:
     packet = audit.facts.packets[name]
     state = packet.state
     said: list[Json] = [told(line) for line in audit.obstacles[name]]
-    events: list[Json] = [_event(event) for event in state.history]
+    events: list[Json] = [_event(event, proven=event.id in audit.facts.proven) for event in state.history]
     decided: list[Json] = [_decision(each) for each in audit.facts.decisions.get(name, ())]
     return {
         "id": name,
@@ -119,7 +119,7 @@ def _files(packet: PacketFacts) -> list[Json]:
     return [source.path for source in sources if source is not None]
 
 
-def _event(event: LogEvent) -> dict[str, Json]:
+def _event(event: LogEvent, *, proven: bool) -> dict[str, Json]:
     said: list[Json] = [[key, told(value)] for key in _SAID if (value := event.text(key))]
     return {
         "id": event.id,
@@ -129,6 +129,7 @@ def _event(event: LogEvent) -> dict[str, Json]:
         "to": event.lane_to or "",
         "actor": told(event.actor.id),
         "kind": event.actor.kind,
+        "proven": proven,
         "signed": len(event.attest),
         "said": said,
     }

@@ -26,6 +26,7 @@ from workpacket.git.revisions import default_branch, head_commit
 from workpacket.git.run import run_git
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.gates import CONSUMING
+from workpacket.lifecycle.separation import proven_events
 from workpacket.model.events import Actor, LogEvent
 from workpacket.model.layout import GOVERNANCE_FOLDER, LARGEST_SPECIFICATION
 from workpacket.model.plan import Moment
@@ -189,6 +190,7 @@ def gather_audit(
         head=seen,
         uncommitted=frozenset(entry.path for entry in status(repository, GOVERNANCE_FOLDER, *named)),
         files_checked=len(files),
+        proven=proven_events(governed.policy.actors, governed.packets.values()),
     )
     return AuditInput(_with_history(repository, facts), governed, {found.path: found.kind for found in files})
 

@@ -114,6 +114,11 @@ BEGINNING = (
         The refinement found that the specification does not cover the work.
         Remedy: Add the proposed text to the specification, then refine against the new version.
 
+    coverage_point_open: A point of the five-point checklist is not passed
+        A box without a tick was never answered, whatever word is behind it and whatever the verdict says.
+        Remedy: Tick the points that hold (`[x] PASS`). If one does not, the verdict is FAIL and the specification has
+        to be enriched.
+
     refinement_missing: There is no technical refinement
         Without it no one has looked whether the specification covers the work.
         Remedy: `workpacket refine WP` writes the scaffold.

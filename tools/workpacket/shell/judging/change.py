@@ -55,6 +55,7 @@ def around(
         tuple(_waivers(repository, base, packet)),
         lambda event: _is_contained(repository, packet, event),
         lambda event: submitted_work(repository, base, governed, packet, event),
+        lambda: [point for point, _ in packet.refinement.open_points] if packet.refinement is not None else [],
     )
 
 

@@ -20,7 +20,8 @@ from workpacket.lifecycle.review import reports_of
 from workpacket.model.event_types import CHECKPOINT_LOG, FORKED
 from workpacket.model.events import LogEvent
 from workpacket.model.layout import CHECKPOINTS_FOLDER, LOG_FOLDER
-from workpacket.problem import Problem
+from workpacket.model.reason_tables.integrity import CHANGE_BY_CODE
+from workpacket.problem import Location, Problem
 from workpacket.shell.actor import moment
 from workpacket.shell.log_files import append_only_files, committed_ids, log_files, paths_below, read_logged
 from workpacket.shell.tree import read_bytes
@@ -129,3 +130,40 @@ def verify_log(repository: Repository, base: str, now: str) -> Verified:
         findings += verify_append_only(there, {path: blob_id(data, commit) for path, data in files.items()})
     findings.sort(key=lambda finding: finding.order)
     return Verified(logs, files, len(events), tuple(findings), checkpoints)
+
+
+class Proven(Value):
+    """What the signatures of all events come to: how many are proven, how many are signed by a key that the policy of
+    the base does not list for the actor, how many are unsigned; and those that do not hold."""
+
+    proven: int
+    unlisted: int
+    unsigned: int
+    findings: tuple[Problem, ...]
+
+
+def verify_signatures(repository: Repository, base: str, verified: Verified) -> Proven:
+    """Every signature in the log, those of events that the base holds too.
+
+    A key that left the policy since makes an event of its day a claim, and no fault; a signature that is not over its
+    event is one.
+    """
+    from workpacket.approvals.event_signatures import EventSignatures
+    from workpacket.shell.base import read_base_policy
+
+    commit = commit_of(repository, base) if base else ""
+    signatures = EventSignatures(read_base_policy(repository, commit).lifecycle.actors)
+    counts: Counter[str] = Counter()
+    findings = []
+    for name, log in verified.logs.items():
+        if name == CHECKPOINT_LOG:
+            continue
+        for event in log.events:
+            signed = signatures.judge(event, verified.files[event.path])
+            invalid = signed.code == "event_signature_invalid"
+            counts["invalid" if invalid else signed.state] += 1
+            if invalid:
+                reason = CHANGE_BY_CODE[signed.code]
+                place = Location(event.path)
+                findings.append(Problem(signed.code, signed.message, place, reason.remedy, severity=reason.severity))
+    return Proven(counts["proven"], counts["refused"], counts["unsigned"], tuple(findings))

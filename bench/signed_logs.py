@@ -1,0 +1,72 @@
+"""Logs of signed events, for rows about signatures: written here, by a key that is made for them."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from pathlib import Path
+from typing import Final
+
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from bench.governed_trees import commit, long_history
+from workpacket.approvals.keys import read_key_blob
+from workpacket.approvals.sshsig import EVENT_NAMESPACE
+from workpacket.model.canonical import Json
+from workpacket.model.events import LogEvent, encode_event, event_id, event_of
+
+KIND: Final = "ssh-ed25519"
+EVENTS_OF_A_PACKET: Final = 10
+
+
+def packed(*parts: bytes) -> bytes:
+    return b"".join(len(part).to_bytes(4, "big") + part for part in parts)
+
+
+class EventSigner:
+    """Signs as `ssh-keygen -Y sign` does, without a process for each signature."""
+
+    def __init__(self) -> None:
+        self.private = Ed25519PrivateKey.generate()
+        raw = self.private.public_key().public_bytes(serialization.Encoding.Raw, serialization.PublicFormat.Raw)
+        self._blob = packed(KIND.encode(), raw)
+        self.fingerprint = read_key_blob(self._blob).fingerprint
+
+    def signed(self, event: LogEvent) -> LogEvent:
+        namespace, digest = EVENT_NAMESPACE.encode(), hashlib.sha512(event.signed_bytes()).digest()
+        proof = self.private.sign(b"SSHSIG" + packed(namespace, b"", b"sha512", digest))
+        signature = packed(KIND.encode(), proof)
+        blob = b"SSHSIG" + (1).to_bytes(4, "big") + packed(self._blob, namespace, b"", b"sha512", signature)
+        return made({**event.json(), "sig": base64.b64encode(blob).decode()})
+
+    def chain(self, events: list[LogEvent]) -> list[LogEvent]:
+        """The events one after the other, each naming the signed one before it."""
+        found: list[LogEvent] = []
+        for event in events:
+            parents: list[Json] = [found[-1].id] if found else []
+            found.append(self.signed(made({**event.json(), "parents": parents})))
+        return found
+
+
+def made(value: dict[str, Json]) -> LogEvent:
+    return event_of(value, event_id(encode_event(value)))
+
+
+def write_signed_logs(root: Path, events: int) -> Path:
+    """A repository with so many signed events, ten to a packet, whose policy lists their key."""
+    signer = EventSigner()
+    for number in range(events // EVENTS_OF_A_PACKET):
+        for event in signer.chain(long_history(f"WP-1-Packet{number}-v1", EVENTS_OF_A_PACKET)):
+            path = root / event.path
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(event.encode())
+    writer = long_history("WP-1-Packet0-v1", 1)[0].actor
+    name, kind = writer.id, "agent" if writer.kind == "agent" else "person"
+    operator = '\noperator = "operator"\n\n[actors.operator]\nkind = "person"\nkeys = []\n' if kind == "agent" else "\n"
+    policy = f'[actors."{name}"]\nkind = "{kind}"\nkeys = ["{signer.fingerprint}"]{operator}'
+    folder = root / ".GOV" / "policy"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "policy.toml").write_text(policy)
+    commit(root)
+    return root
