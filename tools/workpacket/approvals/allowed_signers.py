@@ -190,7 +190,7 @@ def _blob(fields: list[str]) -> bytes | None:
     try:
         read_key_blob(blob)
     except WorkpacketError as refused:
-        # A key that is too weak to approve, or of a kind that never could, may be listed. Bytes that are no key may
+        # A key that is too weak to approve, or of a kind that never could, may be listed. Other bytes may
         # not: they would revoke nothing, and OpenSSH refuses such a list.
         return None if refused.code == "key_malformed" else blob
     return blob
