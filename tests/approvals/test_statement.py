@@ -71,7 +71,7 @@ def test_the_payload_is_an_in_toto_statement_in_these_very_bytes() -> None:
     assert statement().payload().decode() == (
         '{"_type":"https://in-toto.io/Statement/v1","predicate":{"approver":"alice@example.org","base":"'
         + "b" * 40
-        + '","decision":"approve","expiresAt":"2026-05-02T12:00:00Z","gate":"activation",'
+        + '","contract":null,"decision":"approve","expiresAt":"2026-05-02T12:00:00Z","gate":"activation",'
         + '"issuedAt":"2026-05-01T11:00:00Z","logHeads":["'
         + "0" * 64
         + '"],"nonce":"'
@@ -82,10 +82,28 @@ def test_the_payload_is_an_in_toto_statement_in_these_very_bytes() -> None:
         + "1" * 40
         + '"},"role":"approver","scope":["src/"],"spec":{"anchor":"3.1","sha256":"'
         + "e" * 64
-        + '"}},"predicateType":"urn:workpacket:approval:v1","subject":[{"digest":{"sha256":"'
+        + '"}},"predicateType":"urn:workpacket:approval:v2","subject":[{"digest":{"sha256":"'
         + "5" * 64
         + '"},"name":"text.md"}]}'
     )
+
+
+def test_a_statement_of_version_1_is_read_and_written_as_it_was() -> None:
+    """What was signed before there were contracts has the bytes that it had."""
+    said = statement(version=1)
+    document = json.loads(said.payload())
+    assert document["predicateType"] == "urn:workpacket:approval:v1"
+    assert "contract" not in document["predicate"]
+    assert read_statement(said.payload()) == said
+    document["predicate"]["contract"] = None
+    assert message_of(rfc8785.dumps(document)) == "predicate.contract is not known here"
+
+
+@pytest.mark.parametrize("contract", ["c" * 64, None])
+def test_the_contract_is_part_of_what_is_signed(contract: str | None) -> None:
+    said = statement(contract=contract)
+    assert json.loads(said.payload())["predicate"]["contract"] == contract
+    assert read_statement(said.payload()) == said
 
 
 def changed(path: str, value: Any) -> bytes:
@@ -198,7 +216,10 @@ def test_an_unknown_key_is_refused_anywhere(place: str) -> None:
         ("subject.0.name", "a\tb"),
         ("subject.0.digest.sha256", "5" * 40),
         ("_type", "https://in-toto.io/Statement/v1x"),
-        ("predicateType", "urn:workpacket:approval:v2"),
+        ("predicateType", "urn:workpacket:approval:v3"),
+        ("predicate.contract", "A" * 64),
+        ("predicate.contract", ""),
+        ("predicate.contract", ...),
         ("predicateType", "urn:workpacket:approval:v"),
     ],
 )
@@ -214,7 +235,8 @@ def test_the_longest_name_is_read(path: str) -> None:
 # The words that a fault ends with; a table says so of itself.
 FORMS = {
     "_type": "'https://in-toto.io/Statement/v1'",
-    "predicateType": "'urn:workpacket:approval:v1'",
+    "predicateType": "'urn:workpacket:approval:v2'",
+    "predicate.contract": "a SHA-256 digest",
     "subject.0.name": "a path",
     "subject.0.digest.sha256": "a SHA-256 digest",
     "predicate.packet": "the id of a packet",

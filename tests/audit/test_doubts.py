@@ -116,9 +116,11 @@ def test_a_criterion_added_after_the_proof_and_evidence_of_one_that_is_gone(audi
 
 def test_what_stands_alone_is_no_error_of_the_repository(audited: Audited) -> None:
     audited.replace(SPEC, "## 2 Roadmap", "### 1.2 Leaving\nIt says goodbye.\n\n## 2 Roadmap")
+    assert audited("audit").status == 0
     for path in (f".GOV/task_packets/stubs/{DONE}.md", audited.packet_path(DONE)):
         audited.replace(path, "- The name is printed.", "- The full name is printed.")
-    assert audited("audit").status == 0
+    found = audited.json("audit")["findings"]
+    assert {one["code"] for one in found if one["severity"] == "error"} == {"contract_changed"}
 
 
 def test_a_blocked_packet_says_why_and_until_when(audited: Audited) -> None:

@@ -36,6 +36,7 @@ from workpacket.runtime.model_sessions.session import open_session
 from workpacket.runtime.stores.place import store_path
 
 BOARD = ".GOV/roles_shared/TASK_BOARD.md"
+STUB = f".GOV/task_packets/stubs/{NAME}.md"
 NAMES = [name for name, _, _ in COMMANDS]
 FILES = sorted(path.name.removesuffix(".schema.json") for path in ANSWERS.iterdir())
 
@@ -159,8 +160,7 @@ def beginning(reached: Reached, governed: Governed) -> None:
     governed.git("checkout", "--quiet", ".GOV")
     governed.git("clean", "--quiet", "-fd", ".GOV")
     reached(governed, "activate", NAME)
-    for old, new in (("RISK_TIER: TODO", "RISK_TIER: LOW"), ("TERMS: TODO", "TERMS: x")):
-        governed.replace(PACKET, old, new)
+    governed.replace(PACKET, "TERMS: TODO", "TERMS: x")
     governed.commit("activated")
     for words in (["status"], ["next"], ["why", NAME], ["list"], ["show", NAME], ["history", NAME],
                   ["registry", "show"], ["registry", "sync"], ["recover"]):  # fmt: skip
@@ -251,6 +251,15 @@ def interrupted(*_: object) -> None:
     raise KeyboardInterrupt
 
 
+def amended(reached: Reached, signed: Signed) -> None:
+    governed = signed.governed
+    reached(governed, "contract", NAME)
+    for path in (STUB, PACKET):
+        governed.replace(path, "The name is printed.", "The name is printed, in full.")
+    signed.approve("amendment")
+    reached(governed, "amend", NAME, "--reason", "it was cut short")
+
+
 def approvals(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """Keys, decisions signed elsewhere and taken back, conditions lifted."""
     (folder / "governed").mkdir()
@@ -263,6 +272,7 @@ def approvals(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys:
     governed.done("refine", NAME, "--present")
     signed.approve()
     governed.done("activate", NAME)
+    amended(reached, signed)
     rule, lasting = "dependency_unknown_lane", ("--until", "2026-03-10", "--reason", "elsewhere")
     for gate, command in (("waiver", "waive"), ("override", "override")):
         signed.approve(gate, rule=rule, until="2026-03-10T23:59:59Z", reason="elsewhere")

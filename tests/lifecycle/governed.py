@@ -258,6 +258,7 @@ class Governed:
     def stub(self, name: str, *, depends: str = "") -> None:
         self.done("new", name, "--what", "Greet the user", "--why", "People like it", "--roadmap", "SPEC_v1 2")
         path = f".GOV/task_packets/stubs/{name}.md"
+        self.replace(path, "- ROADMAP_POINTER:", "- RISK_TIER: LOW\n- ROADMAP_POINTER:")
         self.replace(path, "- IN_SCOPE:\n  - TODO", "- IN_SCOPE:\n  - `src/`\n  - The greeting itself.")
         self.replace(path, "(DRAFT)\n- TODO", "(DRAFT)\n- The name is printed.\n- It ends with a line feed.")
         if depends:
@@ -294,9 +295,7 @@ class Governed:
         self.sign(name)
         self.done("create-task-packet", name)
         path = f".GOV/task_packets/{name}.md"
-        self.write(
-            path, self.read(path).replace("RISK_TIER: TODO", "RISK_TIER: LOW").replace("TERMS: TODO", "TERMS: x")
-        )
+        self.replace(path, "TERMS: TODO", "TERMS: x")
 
     def work(self, name: str, *, coder: str = "coder") -> None:
         """Claimed and committed on its branch, which stays checked out."""

@@ -67,7 +67,6 @@ class Signed:
         self.ready()
         self.approve()
         governed.done("activate", NAME)
-        governed.replace(PACKET, "RISK_TIER: TODO", "RISK_TIER: LOW")
         governed.replace(PACKET, "TERMS: TODO", "TERMS: x")
         governed.commit("activated")
         governed.work(NAME)

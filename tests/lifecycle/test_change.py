@@ -107,7 +107,7 @@ def test_a_policy_that_comes_with_the_change_does_not_judge_it(governed: Governe
 
 def test_severities_are_those_of_the_base(governed: Governed) -> None:
     activated(governed)
-    governed.replace(PACKET, "RISK_TIER: LOW", "RISK_TIER: TODO")
+    governed.replace(PACKET, "TERMS: x", "TERMS: TODO")
     strict = codes(governed, "--base", "main", "--worktree")
     governed.replace(".GOV/policy/policy.toml", 'profile = "strict"', 'profile = "adopt"')
     # That the policy changes without an approval is a finding of its own.

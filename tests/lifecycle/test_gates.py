@@ -270,7 +270,7 @@ def test_a_proof_that_fails_says_what_it_came_to(governed: Governed) -> None:
 def test_a_todo_is_left_for_nobody(governed: Governed) -> None:
     governed.begin()
     governed.activate(NAME)
-    governed.replace(PACKET, "RISK_TIER: LOW", "RISK_TIER: TODO")
+    governed.replace(PACKET, "TERMS: x", "TERMS: TODO")
     governed.work(NAME)
     assert governed.refused("submit", NAME, "--as", "coder", "--prove", "all=true") == ["todo_left"]
 

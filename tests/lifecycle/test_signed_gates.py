@@ -185,7 +185,6 @@ def activated(signed: Signed) -> Path:
     signed.ready()
     envelope = signed.approve()
     signed.governed.done("activate", NAME)
-    signed.governed.replace(PACKET, "RISK_TIER: TODO", "RISK_TIER: LOW")
     signed.governed.replace(PACKET, "TERMS: TODO", "TERMS: x")
     assert codes_of(signed.governed, "--base", "main", "--worktree") == set()
     return signed.governed.root / f".GOV/attestations/{envelope}.dsse.json"

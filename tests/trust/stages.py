@@ -88,7 +88,7 @@ class Stages:
             signed.approve(name=name)
             governed.done("activate", name)
             packet = f".GOV/task_packets/{name}.md"
-            governed.write(packet, governed.read(packet).replace("TIER: TODO", "TIER: LOW").replace("TERMS: TODO", "x"))
+            governed.write(packet, governed.read(packet).replace("TERMS: TODO", "TERMS: x"))
             governed.commit("activated")
 
     def _claimed(self, signed: Signed) -> None:

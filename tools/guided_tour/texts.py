@@ -22,12 +22,12 @@ Later it will sing.
 REQUIREMENT = SPECIFICATION_TEXT.splitlines()[5]
 
 STUB_EDITS = (
-    ("ROADMAP_POINTER: TODO", "ROADMAP_POINTER: SPEC_v1.md 1.1"),
+    ("- ROADMAP_POINTER: TODO", "- RISK_TIER: LOW\n- ROADMAP_POINTER: SPEC_v1.md 1.1"),
     ("not Roadmap):\n  - None known.", "not Roadmap):\n  - SPEC_v1.md 1.1 Greeting"),
     ("- IN_SCOPE:\n  - TODO", "- IN_SCOPE:\n  - `src/`"),
     ("CRITERIA (DRAFT)\n- TODO", "CRITERIA (DRAFT)\n- There is a greeting in each of the three languages."),
 )
-PACKET_EDITS = (("RISK_TIER: TODO", "RISK_TIER: LOW"), ("SEARCH_TERMS: TODO", "SEARCH_TERMS: greeting"))
+PACKET_EDITS = (("SEARCH_TERMS: TODO", "SEARCH_TERMS: greeting"),)
 
 # The work, in steps that survive a crash.
 WORK = "src/translate.sh"

@@ -79,6 +79,8 @@ def read_facts(folder: Path) -> GateFacts:
         on_base_since=_instant(told["onBaseSince"]) if told["onBaseSince"] else None,
         revoked_keys_now=_bytes(folder / "policy-now" / "revoked_keys"),
         legacy_uses=tuple(_legacy_use(use) for use in told["legacyUses"]),
+        contract=told["contract"],
+        contract_fault=told["contractFault"],
     )
 
 

@@ -94,8 +94,7 @@ class Newcomer:
         elif step.startswith(f"edit {REFINEMENT}"):
             self._fill_in_the_refinement()
         elif step.startswith(f"edit what is TODO in {PACKET}"):
-            text = self.read(PACKET).replace("RISK_TIER: TODO", "RISK_TIER: LOW")
-            self.write(PACKET, text.replace("TERMS: TODO", "TERMS: greeting"))
+            self.write(PACKET, self.read(PACKET).replace("TERMS: TODO", "TERMS: greeting"))
         elif step == "do the work there and commit it":
             self.write("src/greet.py", "print('hello')\n")
             self._sh("git add --all && git commit --quiet -m 'Greet'")

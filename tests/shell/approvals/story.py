@@ -23,13 +23,15 @@ from workpacket.approvals.encodings import read_instant, write_instant
 from workpacket.cli.main import main
 from workpacket.documents.refinement import Refinement
 from workpacket.git.repository import Repository, find_repository
-from workpacket.ledger.log import EventWriter, NewLogEvent, next_event
+from workpacket.ledger.log import EventWriter, NewLogEvent, next_event, read_log
 from workpacket.lifecycle.activation import block_digest
+from workpacket.lifecycle.contract import Contract
 from workpacket.model.canonical import Json
 from workpacket.model.events import Actor, LogEvent
 from workpacket.model.events import ChangedFile as EventSubject
 from workpacket.model.plan import Moment, digest
 from workpacket.shell.actor import moment
+from workpacket.shell.approvals.contracts import contract_to_approve
 from workpacket.shell.approvals.decisions import StatementDraft, Written
 from workpacket.shell.approvals.envelopes import read_packet_log, work_tree
 from workpacket.shell.approvals.facts import gate_verdict
@@ -193,9 +195,20 @@ class Story:
             "lane_to": "READY_FOR_DEV",
             "refinement": {"path": REFINEMENT_PATH, "sha256": data},
             "checklist": [],
+            "contract": self.contract(),
         }
         subjects = [EventSubject(f".GOV/task_packets/{WP}.md", None, "a" * 64)]
         return self.event(NewLogEvent("activated", found, subjects, envelopes), log.events)
+
+    def contract(self) -> str:
+        """The digest of what the files say."""
+        said = contract_to_approve(self._data, read_log(WP, {}), WP, "activation")
+        assert isinstance(said, Contract), said
+        return said.digest
+
+    def _data(self, path: str) -> bytes | None:
+        file = self.root / path
+        return file.read_bytes() if file.is_file() else None
 
     def create(self) -> LogEvent:
         return self.event(NewLogEvent("created", {"lane_from": None, "lane_to": "STUB", "base": "WP-1-Parser"}), ())

@@ -10,7 +10,7 @@ import pytest
 
 from git.scratch import git
 from shell.approvals.deciding import digest_of, drafted, written
-from shell.approvals.story import ALICE, BOB, POLICY, REFINEMENT_PATH, WP, Story, moment_in
+from shell.approvals.story import ALICE, BOB, POLICY, REFINEMENT_PATH, STUB_PATH, WP, Story, moment_in
 
 
 def found(story: Story, *words: str) -> dict[str, str]:
@@ -81,7 +81,7 @@ def test_a_refinement_edited_after_activation_is_found(story: Story) -> None:
     story.activate(story.approve())
     story.commit("activated")
     story.write(REFINEMENT_PATH, story.read(REFINEMENT_PATH) + "- and more\n")
-    assert found(story) == {"subject_mismatch": f"{REFINEMENT_PATH}:0"}
+    assert found(story) == {"subject_mismatch": f"{REFINEMENT_PATH}:0", "contract_changed": f"{STUB_PATH}:0"}
 
 
 def test_a_refinement_edited_after_activation_is_found_whatever_it_says_of_itself(story: Story) -> None:
@@ -90,15 +90,15 @@ def test_a_refinement_edited_after_activation_is_found_whatever_it_says_of_itsel
     story.write(REFINEMENT_PATH, story.read(REFINEMENT_PATH).replace("APPROVED", "PENDING"))
     assert found(story) == {"subject_mismatch": f"{REFINEMENT_PATH}:0"}
     (story.root / REFINEMENT_PATH).unlink()
-    assert found(story) == {"subject_mismatch": f"{REFINEMENT_PATH}:0"}
+    assert found(story) == {"subject_mismatch": f"{REFINEMENT_PATH}:0", "contract_changed": f"{STUB_PATH}:0"}
 
 
-def test_a_changed_text_that_was_approved_again_is_no_finding(story: Story) -> None:
+def test_a_changed_text_that_was_approved_again_at_the_first_gate_needs_an_amendment(story: Story) -> None:
     story.activate(story.approve())
     story.commit("activated")
     story.write(REFINEMENT_PATH, story.read(REFINEMENT_PATH) + "- and more\n")
     story.approve()
-    assert found(story) == {}
+    assert found(story) == {"contract_changed": f"{STUB_PATH}:0"}
 
 
 def test_one_approval_carries_one_event(story: Story) -> None:

@@ -28,7 +28,9 @@ def test_a_person_reads_the_whole_text_types_the_words_and_has_approved(story: S
 
     assert typed.status == 0, typed.screen
     text = story.read(REFINEMENT_PATH)
-    assert "".join(f"| {line}\n" for line in text.splitlines()) in typed.screen
+    rows = typed.screen.partition("\n> ")[0].splitlines()
+    assert max(map(len, rows)) <= 80
+    assert "".join(f"| {line}\n" for line in text.splitlines()) in typed.screen.replace("\n|>", "")
     assert six_words(digest(text.encode())) in typed.screen
     assert "was never approved before" in typed.screen
     assert "Next: commit .GOV/refinements/WP-1-Parser-v1.md and .GOV/attestations/" in typed.screen

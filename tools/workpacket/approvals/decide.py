@@ -56,7 +56,7 @@ def decide(facts: GateFacts) -> Verdict:
     trusted = read_policy_files(facts.policy, facts.revoked_keys_now)
     if isinstance(trusted, tuple):
         return Verdict(facts.gate, "none", (), trusted)
-    gate = trusted.policy.gates.get(facts.gate)
+    gate = trusted.policy.rules_of(facts.gate)
     if gate is None:
         unknown = Problem("gate_without_policy", f"the policy at the base has no gate {facts.gate!r}")
         return Verdict(facts.gate, "none", (), (unknown,))

@@ -61,8 +61,10 @@ class GateFacts(Value):
     hand in the packet (`author`, `coder`). `consumptions` maps a nonce to the events that used it; `consumer` is the
     event whose right to exist is judged, None while it is only intended; `on_base_since` the time of the first base
     commit that holds it, None before; of a settled consumer's rivals only those count that were on the base before it.
-    `revoked_keys_now` is the file as it stands on the base today. `first_landed`: when the base held the consumer
-    first, if it was taken back since. `other_policies` are bases that statements name, with other files.
+    `revoked_keys_now` is the file as it is on the base today. `contract` is the digest of the contract that must have
+    been approved, None at the gate `policy`; `contract_fault` says why there is none that could be. `first_landed`:
+    when the base held the consumer first, if it was taken back since. `other_policies` are bases that statements name,
+    with other files.
     """
 
     now: datetime
@@ -82,6 +84,8 @@ class GateFacts(Value):
     on_base_since: datetime | None = None
     revoked_keys_now: bytes | None = None
     legacy_uses: tuple[LegacyUse, ...] = ()
+    contract: str | None = None
+    contract_fault: str = ""
     first_landed: datetime | None = None
     other_policies: frozenset[str] = frozenset()
 

@@ -48,6 +48,8 @@ LEGACY_WORDS = "accepted although anyone can type them"
 
 POLICY_GATE = "policy"
 OPERATOR = "operator"
+# The gate whose rules hold where the policy has none for the gate itself.
+FIRST_OF = {"amendment": "activation"}
 
 _MANY = 1000
 _PARTY = lazy_pattern("|".join(PARTIES))
@@ -71,6 +73,10 @@ class Policy(Value):
     roles: Mapping[str, frozenset[str]]
     gates: Mapping[str, GatePolicy]
     actors: Actors = Actors()
+
+    def rules_of(self, gate: str) -> GatePolicy | None:
+        """What is asked for at the gate. An amendment is approved like the first contract, unless it has its own."""
+        return self.gates.get(gate) or (self.gates.get(FIRST_OF[gate]) if gate in FIRST_OF else None)
 
     def holds(self, principal: str, role: str) -> bool:
         return principal in self.roles.get(role, frozenset())

@@ -2,6 +2,9 @@
 
 The payload is canonical JSON, so one statement has one sequence of bytes; the reader refuses every other spelling.
 Reading says only that the statement is well formed. Whether it is true, fitting and in time is judged in `verify`.
+
+Version 2 adds the contract of the packet. Version 1 covered the refinement only; it is read for ever, and counts for
+what used it on the base.
 """
 
 from __future__ import annotations
@@ -18,7 +21,9 @@ from workpacket.problem import Problem
 from workpacket.value import Value
 
 STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
-PREDICATE_TYPE = "urn:workpacket:approval:v1"
+STATEMENT_VERSION = 2
+PREDICATE_TYPES = {1: "urn:workpacket:approval:v1", STATEMENT_VERSION: "urn:workpacket:approval:v2"}
+PREDICATE_TYPE = PREDICATE_TYPES[STATEMENT_VERSION]
 
 DEFAULT_VALIDITY = timedelta(days=14)
 LONGEST_VALIDITY = timedelta(days=30)
@@ -35,7 +40,8 @@ REPOSITORY = lazy_pattern(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,127}")
 _DECISION = lazy_pattern("|".join(DECISIONS))
 _NONCE = lazy_pattern(r"[0-9a-f]{32}")
 _TEXT = lazy_pattern(r"[^\x00-\x1f\x7f-\x9f]{1,240}")
-_CONSTANT = {name: re.compile(re.escape(name)) for name in (STATEMENT_TYPE, PREDICATE_TYPE)}
+_CONSTANT = re.compile(re.escape(STATEMENT_TYPE))
+_PREDICATE = re.compile("|".join(map(re.escape, PREDICATE_TYPES.values())))
 _EARLIEST, _LATEST = (instant.replace(tzinfo=UTC) for instant in (datetime.min, datetime.max))
 
 
@@ -64,7 +70,10 @@ class RepositoryName(Value):
 
 
 class Statement(Value):
-    """What the signer saw: the heads of the packet's log, the base revision, the digest of its `policy.toml`."""
+    """What the signer saw: the heads of the packet's log, the base revision, the digest of its `policy.toml`.
+
+    `contract` is the digest of the packet's contract; None at the gate `policy`, and in a statement of version 1.
+    """
 
     subjects: tuple[Subject, ...]
     packet: str
@@ -81,6 +90,13 @@ class Statement(Value):
     issued_at: datetime
     expires_at: datetime
     nonce: str
+    contract: str | None = None
+    version: int = STATEMENT_VERSION
+
+    @property
+    def covers(self) -> str:
+        """What the person has seen and approved, for outputs."""
+        return "contract" if self.version > 1 else "refinement only"
 
     def payload(self) -> bytes:
         """The canonical bytes; raises `NotCanonical` for text that has none."""
@@ -107,21 +123,22 @@ def read_statement(payload: bytes) -> Statement | Problem:
 
 
 def _read(fields: Fields) -> Statement:
-    fields.text("_type", _CONSTANT[STATEMENT_TYPE], f"'{STATEMENT_TYPE}'")
-    fields.text("predicateType", _CONSTANT[PREDICATE_TYPE], f"'{PREDICATE_TYPE}'")
+    fields.text("_type", _CONSTANT, f"'{STATEMENT_TYPE}'")
+    named = fields.text("predicateType", _PREDICATE, f"'{PREDICATE_TYPE}'")
+    version = next((number for number, name in PREDICATE_TYPES.items() if name == named), STATEMENT_VERSION)
     subjects = tuple(_subject(each) for each in fields.tables("subject"))
     if list(subjects) != sorted(set(subjects)):
         fields.fault("subject", "is not sorted by name, or names something twice")
     predicate = fields.inner("predicate")
     fields.end()
-    statement = _predicate(predicate, subjects)
+    statement = _predicate(predicate, subjects, version)
     predicate.end()
     if statement.expires_at <= statement.issued_at:
         predicate.fault("expiresAt", "is not after issuedAt")
     return statement
 
 
-def _predicate(fields: Fields, subjects: tuple[Subject, ...]) -> Statement:
+def _predicate(fields: Fields, subjects: tuple[Subject, ...], version: int) -> Statement:
     return Statement(
         subjects=subjects,
         packet=fields.text("packet", PACKET, "the id of a packet"),
@@ -138,7 +155,14 @@ def _predicate(fields: Fields, subjects: tuple[Subject, ...]) -> Statement:
         issued_at=_instant(fields, "issuedAt", _EARLIEST),
         expires_at=_instant(fields, "expiresAt", _LATEST),
         nonce=fields.text("nonce", _NONCE, f"{NONCE_BYTES} bytes in lower-case hexadecimal"),
+        contract=_contract(fields) if version > 1 else None,
+        version=version,
     )
+
+
+def _contract(fields: Fields) -> str | None:
+    """Null where the gate is not about a packet; the key itself is compulsory."""
+    return None if fields.is_null("contract") else fields.text("contract", SHA256, "a SHA-256 digest")
 
 
 def _subject(fields: Fields) -> Subject:
@@ -185,11 +209,13 @@ def _instant(fields: Fields, key: str, otherwise: datetime) -> datetime:
 
 def _as_json(statement: Statement) -> Json:
     spec = statement.spec
+    contract: dict[str, Json] = {"contract": statement.contract} if statement.version > 1 else {}
     return {
         "_type": STATEMENT_TYPE,
         "subject": [{"name": each.name, "digest": {"sha256": each.sha256}} for each in statement.subjects],
-        "predicateType": PREDICATE_TYPE,
+        "predicateType": PREDICATE_TYPES[statement.version],
         "predicate": {
+            **contract,
             "packet": statement.packet,
             "gate": statement.gate,
             "decision": statement.decision,

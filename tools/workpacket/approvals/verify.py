@@ -4,8 +4,8 @@ Three questions, answered apart because a yes and a no need different answers:
 
 - **authentic**: the file, the payload and the signature are sound, and the key is a person's whom the base names;
 - **fitting**: it is about this packet, gate, repository and these very bytes, and the person has a role here;
-- **current**: nothing it rests on has moved (time, log, specification, policy, scope), it was not used before, and the
-  key and the person may say yes here.
+- **current**: nothing it rests on has moved (time, log, specification, policy, scope, contract), it was not used
+  before, and the key and the person may say yes here.
 
 An approval needs all three. A rejection needs the first two: that the specification has moved since is no reason to
 overhear a no. A revocation is about another envelope, so it needs only to be authentic and of this repository. All
@@ -130,6 +130,7 @@ def _not_current(opened: Opened, facts: GateFacts, gate: GatePolicy, trusted: Tr
     if opened.signer is not None:
         yield from _key_out_of_time(opened.signer, statement, facts)
     yield from _moved(statement, facts, trusted)
+    yield from _other_contract(statement, facts)
     if facts.consumptions.get(statement.nonce, frozenset()) - {facts.consumer}:
         yield Problem("nonce_used", "this approval was already used by another event")
     yield from _too_soft(opened.signature, gate)
@@ -170,6 +171,21 @@ def _moved(statement: Statement, facts: GateFacts, trusted: Trusted) -> Iterator
     unseen = facts.log.lane_changes - facts.log.seen_from(statement.log_heads)
     if unseen:
         yield Problem("log_moved", f"the packet has changed its lane since ({', '.join(sorted(unseen))})")
+
+
+def _other_contract(statement: Statement, facts: GateFacts) -> Iterator[Problem]:
+    """Version 1 knew no contract: what the base holds may rest on it, and nothing else.
+
+    Where a file is not the one that was approved, the contract is not either, and that is said once.
+    """
+    if statement.version == 1:
+        if not facts.settled:
+            what = "it covers the refinement only (version 1), which counts for what used it on the base"
+            yield Problem("statement_outdated", what)
+    elif facts.contract_fault:
+        yield Problem("contract_unreadable", facts.contract_fault)
+    elif statement.contract != facts.contract and not any(_other_subjects(statement, facts)):
+        yield Problem("contract_mismatch", "the contract that was approved is not the one that is judged here")
 
 
 def _too_soft(signature: SshSignature, gate: GatePolicy) -> Iterator[Problem]:

@@ -37,6 +37,7 @@ class SignedDecision(Value):
     envelope: str
     used_by: str
     refusals: tuple[tuple[str, str], ...]
+    covers: str = "contract"
 
 
 class LastChange(Value):

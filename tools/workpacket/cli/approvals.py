@@ -25,7 +25,7 @@ from workpacket.report.escape import escape
 from workpacket.report.json_report import render_envelope
 from workpacket.report.outcome import CheckOutcome, exit_status
 from workpacket.shell.actor import moment
-from workpacket.shell.approvals.check import append_only, check_approvals
+from workpacket.shell.approvals.check import append_only, check_approvals, contracts_changed
 from workpacket.shell.approvals.facts import Approvals, open_approvals, remember_base, require_id
 from workpacket.shell.cache import NO_CACHE
 from workpacket.shell.held import judged_in_part
@@ -38,7 +38,7 @@ def verify_approvals(arguments: Arguments) -> int:
     """Exit status 5 if anything was forged or lost, 1 if something lacks its approval."""
     with open_approvals(find_repository(Path.cwd()), arguments.value("base") or None, moment()) as approvals:
         wanted = [require_id(word) for word in arguments.words[1:]]
-        findings = [*check_approvals(approvals, NO_CACHE), *append_only(approvals)]
+        findings = [*check_approvals(approvals, NO_CACHE), *append_only(approvals), *contracts_changed(approvals)]
         if arguments.value("base"):
             commit, worktree = approvals.base.commit, arguments.flag("worktree")
             findings += judge_merged(approvals.repository, commit, worktree=worktree)
@@ -118,6 +118,7 @@ def _as_json(approvals: Approvals, packet: str, verdict: Verdict) -> Json:
                 "role": said.role,
                 "issued_at": write_instant(said.issued_at),
                 "expires_at": write_instant(said.expires_at),
+                "covers": said.covers,
                 "against": against,
             }
         )
@@ -138,7 +139,8 @@ def _as_text(arguments: Arguments, approvals: Approvals, packet: str, verdict: V
     state = "open" if verdict.met else "passed before" if spent else "shut"
     lines = [f"{style.paint(escape(packet), 'code')}  gate {escape(verdict.gate)}: {state}"]
     for name, said, codes in decisions:
-        against = f"  ({', '.join(codes)})" if codes else ""
+        against = f"  (approved: {said.covers})" if said.version == 1 and said.decision == "approve" else ""
+        against += f"  ({', '.join(codes)})" if codes else ""
         lines.append(
             f"  {name[:_SHORT]}  {said.decision}  {escape(said.approver)}  {write_instant(said.issued_at)}{against}"
         )

@@ -27,6 +27,8 @@ from workpacket.cli.read_only import NOBODY
 from workpacket.errors import WorkpacketError
 from workpacket.git.repository import find_repository
 from workpacket.lifecycle.activation import unmet_besides_signature
+from workpacket.lifecycle.contract import Contract
+from workpacket.lifecycle.contract_drift import difference, parts
 from workpacket.lifecycle.gates import ACTIVATION_GATE, OPTIONAL, TERMS, VERDICT_GATE, terms_in
 from workpacket.model import exits
 from workpacket.model.canonical import Json
@@ -36,9 +38,12 @@ from workpacket.model.plan import Moment
 from workpacket.problem import Problem
 from workpacket.report.approval_text import (
     render_changes,
+    render_contract,
+    render_difference,
     render_file,
     render_refusals,
     render_statement,
+    render_told,
     words_to_type,
 )
 from workpacket.report.escape import escape
@@ -51,12 +56,12 @@ from workpacket.shell.approvals.decisions import (
     Written,
     draft_decision,
     draft_revocation,
-    last_approved,
     redraft,
     write_decision,
 )
 from workpacket.shell.approvals.envelopes import POLICY_MATTER
 from workpacket.shell.approvals.facts import Approvals, open_approvals, remember_base, require_id
+from workpacket.shell.approvals.shown import contract_before, last_approved, what_was_submitted
 from workpacket.shell.governing.execution import gather
 from workpacket.shell.keys import OwnKey, find_key, find_ssh_keygen, sign
 
@@ -188,8 +193,17 @@ def _decide(arguments: Arguments, approvals: Approvals, draft: StatementDraft, k
     return _finish(arguments, approvals, draft, sign(draft.message, key.path))
 
 
+# As wide as rows are where the terminal does not say how wide it is.
+USUAL_WIDTH = 80
+
+
 def _show(approvals: Approvals, draft: StatementDraft, screen: TextIO, style: Style) -> None:
+    """Always in rows: a line that the terminal broke would go on without the bar."""
     said = draft.statement
+    told = os.environ.get("COLUMNS", "")
+    style = style._replace(width=style.width or (int(told[:4]) if told.isascii() and told.isdigit() else USUAL_WIDTH))
+    if draft.contract is not None:
+        _show_contract(approvals, said, draft.contract, screen, style)
     for path, data in draft.matter.files:
         screen.write(render_file(path, data, style))
         before = last_approved(approvals, said.packet, said.gate, path)
@@ -200,7 +214,24 @@ def _show(approvals: Approvals, draft: StatementDraft, screen: TextIO, style: St
         else:
             since = f"{escape(before.approver)} approved it at {before.at:%Y-%m-%d %H:%M}Z"
             screen.write(render_changes(path, before.data, data, since, style))
+    submitted = list(what_was_submitted(approvals, said.packet, said.gate))
+    if submitted:
+        screen.write(render_told("what was submitted", submitted, style))
     screen.write("\n" + render_statement(said, style))
+
+
+def _show_contract(approvals: Approvals, said: Statement, contract: Contract, screen: TextIO, style: Style) -> None:
+    """The whole of it, and what is different from the one that was approved."""
+    screen.write(render_contract(parts(contract), contract.digest, style))
+    before = contract_before(approvals, said.packet, said.gate)
+    if before is None:
+        screen.write("--- a contract of this packet was never approved at this gate before\n")
+    elif before.contract is None:
+        screen.write("--- the contract that was approved is in no commit; read all of it\n")
+    elif before.contract == contract:
+        screen.write(f"--- the contract: the same since {escape(before.since)}\n")
+    else:
+        screen.write(render_difference(difference(before.contract, contract), escape(before.since), style))
 
 
 def _ask(draft: StatementDraft, screen: TextIO) -> None:
@@ -209,7 +240,7 @@ def _ask(draft: StatementDraft, screen: TextIO) -> None:
     screen.flush()
     answer = sys.stdin.readline().strip()
     if answer != words:
-        raise WorkpacketError("approval_not_given", "the words were not typed; nothing was signed or written")
+        raise WorkpacketError("approval_not_given", "the words were not typed; nothing was signed")
 
 
 def _write_statement(arguments: Arguments, draft: StatementDraft, path: Path) -> int:

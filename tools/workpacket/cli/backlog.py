@@ -20,6 +20,7 @@ from workpacket.shell.governing.execution import carry_out, here
 from workpacket.shell.log_files import require_no_log_elsewhere
 from workpacket.shell.tree import read_bytes
 from workpacket.text.limits import MARKDOWN
+from workpacket.value import replace
 
 
 def _run_new(arguments: Arguments) -> int:
@@ -30,6 +31,7 @@ def _run_new(arguments: Arguments) -> int:
     # The new packet itself is among them: git may hold one of that name which is not here.
     known = [name for name in governed.known if WorkPacketId.parse(name).base == wp_id.base]
     revisions = [*known, *({wp_id.text} - {*known})]
+    intent = replace(intent, risk_tier=arguments.value("risk") or intent.risk_tier)
     actor = actor_of(arguments, repository)
     return conclude(arguments, carry_out(repository, "new", revisions, actor, lambda facts: new(facts, intent)))
 
@@ -101,6 +103,7 @@ def _from_stub(wp_id: WorkPacketId, name: str, stub: Stub, what: str, why: str) 
         [text.value for text in stub.risks],
         [text.value for text in stub.spec_anchor_candidates],
         ("stub", name),
+        risk.value if (risk := stub.text_at("metadata", "risk_tier")) is not None else "",
     )
 
 
@@ -128,6 +131,7 @@ Writes the stub, its entry on the board, its row in the registry and the beginni
         Option("standing", "a standing packet for small changes that recur", choices=tuple(RECURRING)),
         Option("until", "the last day of a standing packet, else in 90 days", value="YYYY-MM-DD"),
         Option("roadmap", "where the roadmap speaks of it", value="TEXT"),
+        Option("risk", "how much can go wrong, such as LOW; part of what is approved", value="TIER"),
         *ACTING,
     ),
     examples=(

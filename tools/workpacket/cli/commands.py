@@ -29,6 +29,8 @@ COMMANDS: tuple[tuple[str, str, str], ...] = (
     ("note", "lifecycle", "add a note to the log of a packet, such as a correction"),
     ("waive", "lifecycle", "waive a condition of a gate, for a reason and for a time"),
     ("override", "lifecycle", "overrule a condition of a gate, for a reason and for a time"),
+    ("contract", "contract", "show what is approved of a packet: the contract, or its canonical form"),
+    ("amend", "contract", "let another contract take the place of the one that was approved"),
     ("resolve", "lifecycle", "settle a packet that was moved independently on two branches"),
     ("adopt", "backlog", "begin a log for packets that have none, from what their documents say"),
     ("show", "show", "show a packet as it stands, or as it stood"),

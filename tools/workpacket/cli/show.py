@@ -15,6 +15,7 @@ from workpacket.git.repository import Repository
 from workpacket.git.revisions import commit_of
 from workpacket.ledger.fold import PacketState, fold
 from workpacket.ledger.log import Log, read_log
+from workpacket.lifecycle.contract_drift import contract_unmet, covered
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.next_steps import why
 from workpacket.lifecycle.review import Work
@@ -39,9 +40,13 @@ def _run_show(arguments: Arguments) -> int:
     at = arguments.value("at")
     state = fold(log_at(arguments, repository, packet.log, at)) if at else packet.state
     runs = runs_of({state.packet: state}).get(state.packet, ()) if not at else linked_runs(state, unfinished=True)
+    changed = [one.message for one in contract_unmet(packet)] if not at else []
     if arguments.flag("json"):
-        return show_json(arguments, {**_as_json(packet, state, proven), "runs": [run.as_json() for run in runs]})
-    for name, value in [*_as_rows(packet, state, proven), *(("run", run.sentence) for run in runs)]:
+        told: list[Json] = [*changed]
+        data = {**_as_json(packet, state, proven), "contract_changed": told, "runs": [run.as_json() for run in runs]}
+        return show_json(arguments, data)
+    doubts = [("changed", f"{message} (contract_changed)") for message in changed]
+    for name, value in [*_as_rows(packet, state, proven), *doubts, *(("run", run.sentence) for run in runs)]:
         print(f"{name:<12}{escape(value)}")
     print(f"next: workpacket {'history' if at else 'why'} {packet.id}")
     return exits.OK
@@ -66,6 +71,8 @@ def log_at(arguments: Arguments, repository: Repository, log: Log, at: str) -> L
 def _as_rows(packet: PacketFacts, state: PacketState, proven: frozenset[str]) -> list[tuple[str, str]]:
     lane = packet.lane if state is packet.state else state.lane
     rows = [("id", packet.id.text), ("lane", lane or "without a log")]
+    said = covered(packet.log)
+    rows += [("contract", said)] if said else []
     if packet.packet_source is not None or packet.stub_source is not None:
         rows.append(("file", packet.packet_path if packet.packet_source is not None else packet.stub_path))
     if packet.refinement_source is not None:

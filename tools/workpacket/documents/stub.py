@@ -33,6 +33,7 @@ SECTIONS = (
             FieldSpec("CREATED_AT", required=True, aliases=("created",)),
             *fields("STUB_STATUS", "SPEC_TARGET", required=True),
             *fields("ROADMAP_POINTER", "ROADMAP_ADD_COVERAGE"),
+            FieldSpec("RISK_TIER"),
             FieldSpec("SPEC_ANCHOR_CANDIDATES", many=True),
         ),
         aliases=("identity",),
@@ -154,6 +155,7 @@ class StubText(Value):
     acceptance_criteria: Sequence[str] = ()
     dependencies: Sequence[str] = ()
     risks: Sequence[str] = ()
+    risk_tier: str = ""
     sections: Mapping[str, str] = NOTHING
 
 
@@ -183,6 +185,7 @@ def _metadata(stub: StubText) -> list[str]:
         f"- CREATED_AT: {stub.created_at}",
         f"- STUB_STATUS: {stub.status}",
         f"- SPEC_TARGET: {stub.spec_target}",
+        *([f"- RISK_TIER: {stub.risk_tier}"] if stub.risk_tier else []),
         f"- ROADMAP_POINTER: {stub.roadmap_pointer}",
         *_listed("SPEC_ANCHOR_CANDIDATES (Main Body, not Roadmap)", stub.anchors),
     ]

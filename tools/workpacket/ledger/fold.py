@@ -8,7 +8,7 @@ What the log says about a packet: values only, for gates, boards and reports to 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from typing import Final, TypeAlias
 
@@ -18,6 +18,9 @@ from workpacket.model.event_types import ENDING_VERDICTS, FORKED
 from workpacket.model.events import LogEvent
 from workpacket.problem import Problem
 from workpacket.value import Value, replace
+
+# The events that say which contract holds from then on.
+SETS_CONTRACT: Final = frozenset({"activated", "amended"})
 
 
 class PacketLease(Value):
@@ -88,6 +91,25 @@ class PacketState(Value):
     def sound(self) -> bool:
         """Whether nothing is wrong with the log that makes this state doubtful."""
         return not any(finding.severity == "error" for finding in self.findings)
+
+
+def setting_events(log: Log, heads: Iterable[str] | None = None) -> tuple[LogEvent, ...]:
+    """The events that say which contract holds now, or for who knows these heads: more than one after a fork."""
+    setting = [event for event in log.events if event.type in SETS_CONTRACT and event.text("contract")]
+    if heads is not None and setting:
+        known = log.ancestry(heads)
+        setting = [event for event in setting if event.id in known]
+    if len(setting) < 2:
+        return tuple(setting)
+    replaced: set[str] = set()
+    for event in setting:
+        replaced |= log.ancestry(event.parents)
+    return tuple(event for event in setting if event.id not in replaced)
+
+
+def in_force(log: Log, heads: Iterable[str] | None = None) -> frozenset[str]:
+    """The digests of the contracts that hold: one, none before there were contracts, several after a fork."""
+    return frozenset(event.text("contract") or "" for event in setting_events(log, heads))
 
 
 def fold(log: Log) -> PacketState:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from workpacket.documents.refinement import Refinement
     from workpacket.documents.stub import Stub
     from workpacket.documents.task_board import TaskBoard
+    from workpacket.lifecycle.contract import Contract
     from workpacket.model.lanes import Lane
 
 
@@ -306,11 +307,15 @@ def activate(facts: Facts, packet: PacketFacts) -> Answer:
     if unmet or stub is None or refinement is None:
         return Refused(name, unmet)
     from workpacket.lifecycle.claims import close_all
+    from workpacket.lifecycle.contract import stated
     from workpacket.lifecycle.projections import lane_named, project
 
+    contract = stated(stub, refinement)
+    if isinstance(contract, str):
+        return Refused(name, (_no_contract(packet, contract),))
     earlier = list(_earlier(facts, packet))
     lane = lane_named("READY_FOR_DEV", facts.policy.lanes)
-    text = _packet_text(facts, packet, stub, earlier, lane)
+    text = _packet_text(facts, packet, stub, contract, earlier, lane)
     draft = Draft("activate", facts)
     draft.put(packet.packet_path, None, text)
     draft.rests_on(packet.stub_path, packet.stub_source)
@@ -322,7 +327,7 @@ def activate(facts: Facts, packet: PacketFacts) -> Answer:
     if facts.specification is not None:
         data["spec"] = {"path": facts.specification.path, "sha256": facts.specification.digest}
     pinned: Json = {"path": refinement.path, "sha256": refinement.source.digest}
-    data |= {"refinement": pinned, "checklist": checklist}
+    data |= {"refinement": pinned, "checklist": checklist, **terms_in_event(contract)}
     move(draft, packet, "activated", lane.token, data, satisfying(facts.approvals[ACTIVATION_GATE]))
     remarks: list[str] = []
     for other in earlier:
@@ -332,7 +337,7 @@ def activate(facts: Facts, packet: PacketFacts) -> Answer:
     notes += [f"supersedes: {', '.join(other.id.text for other in earlier)}"] if earlier else []
     lanes = {name: lane.token, **{other.id.text: "SUPERSEDED" for other in earlier}}
     project(draft, lanes, notes=notes, packet_files={name: source})
-    missing = _after(draft, stub, source, name)
+    missing = (*_after(draft, stub, source, name), *_said_otherwise(packet, contract, source))
     if missing:
         return Refused(name, missing)
     said = f"{name} is ready for dev: {packet.packet_path}"
@@ -341,6 +346,32 @@ def activate(facts: Facts, packet: PacketFacts) -> Answer:
     then = f"edit what is TODO in {packet.packet_path}, then: workpacket prepare {name}"
     data = {"id": name, "path": packet.packet_path, "supersedes": superseded}
     return Planned(draft.plan(), said, then, data, tuple(remarks))
+
+
+def terms_in_event(contract: Contract) -> dict[str, Json]:
+    """What the event says of the contract, so that lists and boards need not read the documents."""
+    dependencies: list[Json] = [*contract.dependencies]
+    title, risk = " ".join(contract.title.split())[:2000], contract.risk[:200]
+    return {"title": title, "dependencies": dependencies, "risk": risk, "contract": contract.digest}
+
+
+def _no_contract(packet: PacketFacts, why: str) -> Problem:
+    return Problem("contract_unreadable", why, Location(packet.stub_path), f"edit {packet.stub_path}")
+
+
+def _said_otherwise(packet: PacketFacts, contract: Contract, source: Source) -> Iterator[Problem]:
+    """The packet must say the very contract of its stub: that is the one which was approved."""
+    from workpacket.documents.packet import Packet
+    from workpacket.lifecycle.contract import stated
+    from workpacket.lifecycle.contract_drift import difference
+
+    said = stated(Packet(source), packet.refinement)
+    if isinstance(said, str):
+        yield _no_contract(packet, said)
+        return
+    for part, _, _ in difference(contract, said):
+        message = f"the packet cannot say {part} as the stub does; write it in single lines, one item each"
+        yield _no_contract(packet, message)
 
 
 def _after(draft: Draft, stub: Stub, source: Source, name: str) -> tuple[Problem, ...]:
@@ -373,7 +404,9 @@ def _checklist(waived: Mapping[str, str]) -> list[Json]:
     ]
 
 
-def _packet_text(facts: Facts, packet: PacketFacts, stub: Stub, earlier: Sequence[PacketFacts], lane: Lane) -> str:
+def _packet_text(
+    facts: Facts, packet: PacketFacts, stub: Stub, contract: Contract, earlier: Sequence[PacketFacts], lane: Lane
+) -> str:
     from workpacket.documents.packet import PacketText, render_packet
 
     refinement = packet.refinement
@@ -382,7 +415,6 @@ def _packet_text(facts: Facts, packet: PacketFacts, stub: Stub, earlier: Sequenc
     in_scope = [item.value for item in stub.in_scope]
     dependencies = packet.dependencies()
     anchors = [text.text or "" for anchor in refinement.anchors if (text := anchor.get("spec_anchor")) is not None]
-    why = stub.text_at("intent", "why")
     return render_packet(
         PacketText(
             wp_id=packet.id,
@@ -392,8 +424,9 @@ def _packet_text(facts: Facts, packet: PacketFacts, stub: Stub, earlier: Sequenc
             agent=facts.actor.id,
             signature=signature.value if signature is not None else "",
             refinement_file=packet.refinement_path,
-            what=stub.what.value if stub.what is not None else "TODO",
-            why=why.value if why is not None else "TODO",
+            what=contract.what or "TODO",
+            why=contract.why or "TODO",
+            risk_tier=contract.risk,
             acceptance=_section(stub, "acceptance_criteria")
             or "\n".join(f"- {c.value}" for c in stub.acceptance_criteria),
             spec_baseline=refinement.spec_path,

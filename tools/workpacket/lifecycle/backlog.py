@@ -38,6 +38,7 @@ class NewStub(Value):
     risks: Sequence[str] = ()
     anchors: Sequence[str] = ()
     source: tuple[str, str] = ("template", "stub")
+    risk_tier: str = ""
 
 
 class Recurring(Value):
@@ -97,6 +98,7 @@ def new(facts: Facts, intent: NewStub) -> Answer:
             acceptance_criteria=intent.acceptance or (_OPEN,),
             dependencies=intent.dependencies,
             risks=intent.risks,
+            risk_tier=intent.risk_tier,
         )
     )
     packet = PacketFacts(intent.id, join_events(name, ()))

@@ -21,7 +21,7 @@ from workpacket.documents.structured import PlacedSection, StructuredDocument
 from workpacket.documents.stub import Stub
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.lifecycle.gates import is_pathlike, pattern_of
-from workpacket.model.canonical import Json, canonical_bytes
+from workpacket.model.canonical import Json, NotCanonical, canonical_bytes
 from workpacket.model.ids import find_ids
 from workpacket.text.blocks import LISTS, Block
 from workpacket.text.fields import Field, normal_key
@@ -138,6 +138,18 @@ def contract_of(document: Stub | Packet, refinement: Refinement | None) -> Contr
         spec=_specification(refinement),
         evidence=evidence,
     )
+
+
+def stated(document: Stub | Packet, refinement: Refinement | None) -> Contract | str:
+    """The contract, or why the document has none."""
+    try:
+        contract = contract_of(document, refinement)
+        contract.encode()
+    except ContractUnreadable as fault:
+        return f"{document.path}: {fault}"
+    except NotCanonical:
+        return f"{document.path}: it holds bytes that are not UTF-8"
+    return contract
 
 
 def normal_text(source: str) -> str:
@@ -328,10 +340,10 @@ def _dependencies(document: Stub | Packet) -> tuple[str, ...]:
 def _refinement(refinement: Refinement | None) -> Pinned | None:
     if refinement is None:
         return None
-    return Pinned(refinement.path, hashlib.sha256(_unsigned(refinement.source).encode()).hexdigest())
+    return Pinned(refinement.path, hashlib.sha256(_unsigned(refinement.source)).hexdigest())
 
 
-def _unsigned(source: Source) -> str:
+def _unsigned(source: Source) -> bytes:
     """The refinement before anybody decided: the values of its three USER fields left out, its line ends LF."""
     placed = Refinement(source).placed_section("metadata")
     names = [normal_key(label) for label in LABELS]
@@ -343,7 +355,8 @@ def _unsigned(source: Source) -> str:
         kept.append(source.text[end : field.value_span[0]].rstrip(" \t"))
         end = field.value_span[1]
     text = "".join([*kept, source.text[end:]])
-    return text.replace("\r\n", "\n")
+    mark = b"\xef\xbb\xbf" if source.bom else b""
+    return mark + text.replace("\r\n", "\n").encode("utf-8", "surrogateescape")
 
 
 def _specification(refinement: Refinement | None) -> Pinned | None:

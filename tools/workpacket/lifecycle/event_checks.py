@@ -184,8 +184,10 @@ def _activation(move: _Move) -> list[Problem]:
     assert isinstance(refinement, Mapping)
     if move.digest_of(str(refinement["path"])) != refinement["sha256"]:
         return [Problem(_NEVER_LIFTED, f"{refinement['path']} is not the refinement that was approved")]
+    nameless = [] if move.event.text("contract") else [Problem(_NEVER_LIFTED, "the activation names no contract")]
     points = move.around().open_points()
-    return [Problem("coverage_point_open", f"{point!r} is not passed in {refinement['path']}") for point in points]
+    path = refinement["path"]
+    return [*nameless, *(Problem("coverage_point_open", f"{point!r} is not passed in {path}") for point in points)]
 
 
 def _claim(move: _Move) -> list[Problem]:

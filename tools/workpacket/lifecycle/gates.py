@@ -87,6 +87,7 @@ CONSUMING: Mapping[str, str] = {
     "verdict.given": "verdict",
     "overridden": "override",
     "waived": "waiver",
+    "amended": "amendment",
     "fork.resolved": "resolve",
 }
 
@@ -125,6 +126,7 @@ def terms_in(gate: str, scope: tuple[str, ...]) -> tuple[str, ...]:
 
 ACTIVATION_GATE: Final = "activation"
 VERDICT_GATE: Final = "verdict"
+AMENDMENT_GATE: Final = "amendment"
 RESOLVE_GATE: Final = "resolve"
 ANCHORING: Final = "git add .GOV/policy && git commit -m 'Anchor the policy'"
 

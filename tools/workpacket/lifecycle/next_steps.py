@@ -36,6 +36,8 @@ def why(facts: Facts, packet: PacketFacts, work: Work, branch: str = "") -> Pack
 
 
 def _unmet(facts: Facts, packet: PacketFacts, work: Work, branch: str) -> tuple[Problem, ...]:
+    from workpacket.lifecycle.contract_drift import contract_unmet
+
     lanes = facts.policy.lanes
     row = forward_transition(packet.lane, lanes)
     if not packet.lane or packet.state.forked or not packet.state.sound:
@@ -49,9 +51,10 @@ def _unmet(facts: Facts, packet: PacketFacts, work: Work, branch: str) -> tuple[
     if lanes.lane(packet.lane) is None:
         return (lane_retired(packet.id.text, packet.lane),)
     if row is None:
-        return ()
+        return contract_unmet(packet)
     gate = gates.get(row.command)
-    return gate() if gate is not None else tuple(added_unmet(facts, packet, row))
+    found = gate() if gate is not None else tuple(added_unmet(facts, packet, row))
+    return tuple(dict.fromkeys((*contract_unmet(packet), *found)))
 
 
 class Ready(Value):

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from workpacket.errors import WorkpacketError
 from workpacket.lazy_pattern import lazy_pattern
+from workpacket.ledger.fold import in_force
 from workpacket.ledger.log import Log
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.gates import (
@@ -36,6 +37,7 @@ from workpacket.model.event_types import MOST_EVIDENCE
 from workpacket.model.events import LogEvent
 from workpacket.model.wording import counted
 from workpacket.problem import Location, Problem
+from workpacket.text.fields import normal_key
 from workpacket.value import NOTHING, Value
 
 
@@ -105,6 +107,8 @@ def submit_refusal(facts: Facts, packet: PacketFacts, work: Work, evidence: Proo
     rows = [*recorded(packet), *evidence.rows]
     proved = {str(row["criterion"]): str(row["result"]) for row in rows}
     todo = [field.key for placed in document.placed for field in placed.fields if _TODO.match(field.value)]
+    if in_force(packet.log):  # a risk that was not said was approved like that, and an amendment alone says it
+        todo = [key for key in todo if normal_key(key) != "risk_tier"]
     submission = Submission(
         facts.actor.id,
         [criterion.value for criterion in document.done_means],
@@ -120,7 +124,14 @@ def submit_refusal(facts: Facts, packet: PacketFacts, work: Work, evidence: Proo
     )
     found = submit_unmet(packet.state, submission, facts.moment.now)
     left = still_unmet(found, packet.state, facts.moment.now, facts.approved)[0]
-    return (*left, *added_unmet(facts, packet, transition("submit")))
+    return (*_other_contract(packet), *left, *added_unmet(facts, packet, transition("submit")))
+
+
+def _other_contract(packet: PacketFacts) -> tuple[Problem, ...]:
+    """Work for another contract than the one that was approved is neither handed in nor judged."""
+    from workpacket.lifecycle.contract_drift import contract_unmet
+
+    return contract_unmet(packet)
 
 
 def _came_to(row: Mapping[str, Json]) -> str:
@@ -211,7 +222,7 @@ def verdict_refusal(
     given = facts.approvals.get(VERDICT_GATE)
     apart = tuple(_not_apart(facts, packet, choice)) if facts.actor.id not in packet.state.holders else ()
     asked = approval_unmet(given, packet.id.text, {"verdict": choice}) if given is not None else ()
-    return (*left, *apart, *asked, *added_unmet(facts, packet, row))
+    return (*_other_contract(packet), *left, *apart, *asked, *added_unmet(facts, packet, row))
 
 
 def _not_apart(facts: Facts, packet: PacketFacts, choice: str) -> Iterator[Problem]:

@@ -24,6 +24,8 @@ Gate: TypeAlias = Literal["", "activation", "claim", "reason", "submit", "verdic
 # Stands for the lane in which a blocked packet was blocked.
 CAME_FROM: Final = "<came from>"
 _OPEN: Final = tuple(lane.token for lane in BUILT_IN.lanes if lane.unfinished or lane.reclaimable)
+# Where another contract may take the place of the one that was approved: nothing is being judged there.
+AMENDABLE: Final = ("READY_FOR_DEV", "IN_PROGRESS", "BLOCKED", "FAIL")
 _NOT_ARCHIVED: Final = tuple(lane.token for lane in BUILT_IN.lanes if not lane.archived)
 
 

@@ -1,26 +1,117 @@
-"""What a person reads before signing: the whole of every file, escaped, and what the signature will say.
+"""What a person reads before signing: the contract and every file in whole, escaped, and what the signature will say.
 
-Each line of a file is shown behind a bar, so that a file cannot pass its own words off as ours; the words of its digest
-come after it, from us. Nothing is ever cut short.
+Whatever others wrote is shown behind a bar, in rows that fit the terminal: `| ` before the beginning of a line, `|>`
+before what of it comes in the next row. So no text can pass its words off as ours, however long it is. Nothing is ever
+cut short.
 """
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from workpacket.approvals.encodings import six_words, write_instant
 from workpacket.approvals.statement import Statement
-from workpacket.report.escape import escape, escape_lines
-from workpacket.report.terminal import PLAIN, Style
+from workpacket.report.escape import escape
+from workpacket.report.terminal import PLAIN, Role, Style, character_widths
 
-_BAR = "| "
+_BAR, _ON = "| ", "|>"
+# Marks that take no column could pile up in one row; a row ends after so many characters for each of its columns.
+_PILED = 3
+# Texts of more words are shown whole before and after: to compare them would take minutes.
+_MOST_WORDS = 2000
+_NO_LINE_FEED = "(no line feed at the end)"
+# A part of a contract: its name, and its texts.
+Part = tuple[str, Sequence[str]]
+
+
+def barred(text: str, style: Style, *, indent: int = 0, role: Role | None = None) -> list[str]:
+    """A line that others wrote, in rows behind the bar that fit the terminal."""
+    shown = escape(text)
+    rows = _rows(shown, style.columns - indent - len(_BAR)) if style.columns is not None else [shown]
+    before = " " * indent
+    painted = [style.paint(row, role) if role is not None else row for row in rows]
+    return [f"{'' if not number else before}{_ON if number else _BAR}{row}" for number, row in enumerate(painted)]
+
+
+def _rows(text: str, room: int) -> list[str]:
+    """`text` in rows of at most `room` columns, without a look back: a line of two megabytes takes no longer."""
+    rows: list[str] = []
+    start = used = 0
+    for index, width in enumerate(character_widths(text)):
+        if used + width > room or index - start >= _PILED * room:
+            rows.append(text[start:index])
+            start, used = index, 0
+        used += width
+    return [*rows, text[start:]]
 
 
 def render_file(path: str, data: bytes, style: Style = PLAIN) -> str:
     """The whole file."""
     lines = [style.paint(f"--- {escape(path)} ({len(data)} bytes), all of it:", "path")]
-    lines += [f"{_BAR}{line}" for line in _lines(data)]
+    text = _lines(data)
+    for line in text[:-1] if data.endswith(b"\n") else text:
+        lines += barred(line, style)
+    lines += [] if data.endswith(b"\n") else [_NO_LINE_FEED]
+    return "\n".join(lines) + "\n"
+
+
+def render_contract(parts: Iterable[Part], digest: str, style: Style = PLAIN) -> str:
+    """The whole contract: each text of a part behind a bar of its own."""
+    lines = [style.paint("--- the contract, all of it:", "path")]
+    for name, texts in parts:
+        lines.append(style.paint(f"{name}:", "help"))
+        lines += [row for text in texts for row in barred(text, style)] or ["(nothing)"]
+    return "\n".join([*lines, f"sha256 {digest}"]) + "\n"
+
+
+def render_difference(changed: Iterable[tuple[str, Sequence[str], Sequence[str]]], since: str, style: Style) -> str:
+    """What is different in a contract, word by word: `[-taken out-]`, `{+put in+}`."""
+    lines = [style.paint(f"--- the contract: what has changed since {since}:", "path")]
+    for name, before, after in changed:
+        lines.append(style.paint(f"{name}:", "help"))
+        for old, new in _pairs(before, after):
+            lines += barred(word_by_word(old, new), style)
+    return "\n".join(lines) + "\n"
+
+
+def _pairs(before: Sequence[str], after: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """The texts that are not the same on both sides, each with what took its place, '' for none."""
+    matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
+    for kind, first, last, new_first, new_last in matcher.get_opcodes():
+        if kind == "equal":
+            continue
+        old, new = list(before[first:last]), list(after[new_first:new_last])
+        for index in range(max(len(old), len(new))):
+            yield old[index] if index < len(old) else "", new[index] if index < len(new) else ""
+
+
+def word_by_word(old: str, new: str) -> str:
+    """Both texts in one line. Marks that the texts hold themselves are written with a backslash."""
+    before, after = ([_unmarked(word) for word in text.split()] for text in (old, new))
+    if max(len(before), len(after)) > _MOST_WORDS:
+        return f"[-{' '.join(before)}-] {{+{' '.join(after)}+}}"
+    said: list[str] = []
+    for kind, first, last, new_first, new_last in difflib.SequenceMatcher(None, before, after, False).get_opcodes():
+        if kind == "equal":
+            said += before[first:last]
+            continue
+        said += [f"[-{' '.join(before[first:last])}-]"] if first < last else []
+        said += [f"{{+{' '.join(after[new_first:new_last])}+}}"] if new_first < new_last else []
+    return " ".join(said)
+
+
+def _unmarked(word: str) -> str:
+    for mark in ("[-", "-]", "{+", "+}"):
+        word = word.replace(mark, "\\".join(mark))
+    return word
+
+
+def render_told(title: str, rows: Iterable[str], style: Style = PLAIN) -> str:
+    """What is signed with the rest and lies in no file, such as the commit that was submitted."""
+    lines = [style.paint(f"--- {title}:", "path")]
+    for row in rows:
+        lines += barred(row, style)
     return "\n".join(lines) + "\n"
 
 
@@ -28,26 +119,36 @@ def render_changes(path: str, before: bytes, after: bytes, since: str, style: St
     """What is different since the version `before`; `since` says which one that is."""
     if before == after:
         return f"--- {escape(path)}: the same bytes as {since}\n"
-    changed = difflib.unified_diff(_lines(before), _lines(after), "before", "now", lineterm="", n=3)
+    old, new = (_ended(data) for data in (before, after))
+    changed = difflib.unified_diff(old, new, "before", "now", lineterm="", n=3)
     lines = [style.paint(f"--- {escape(path)}: what has changed since {since}:", "path")]
+    roles: dict[str, Role] = {"+": "added", "-": "removed"}
     for line in list(changed)[2:]:
-        painted = style.paint(line, "added" if line.startswith("+") else "removed")
-        lines.append(_BAR + (painted if line.startswith(("+", "-")) else line))
+        lines += barred(line, style, role=roles.get(line[:1]))
     return "\n".join(lines) + "\n"
 
 
 def render_statement(statement: Statement, style: Style = PLAIN) -> str:
-    """What will be signed, in words; the digest of each file as six of them."""
+    """All that will be signed; the digest of each file also as six words."""
     rows = [("decision", f"{statement.decision} {statement.packet} at the gate {statement.gate}")]
     rows += [("as", f"{statement.approver} ({statement.role}) of {statement.repository.name}")]
-    rows += [("specification", statement.spec.anchor)] if statement.spec is not None else []
+    rows += [("of first", statement.repository.root_commit)]
+    rows += [("contract", statement.contract)] if statement.contract is not None else []
+    if statement.spec is not None:
+        rows += [("spec", statement.spec.anchor), ("sha256", statement.spec.sha256)]
     rows += [("in scope", item) for item in statement.scope]
-    rows += [("policy of", f"{statement.base[:12]}")]
+    rows += [("base", statement.base), ("policy", statement.policy)]
+    rows += [("log head", head) for head in statement.log_heads]
     rows += [("valid", f"{write_instant(statement.issued_at)} to {write_instant(statement.expires_at)}")]
+    rows += [("nonce", statement.nonce)]
     for subject in statement.subjects:
         rows += [("file", subject.name), ("sha256", subject.sha256), ("in words", six_words(subject.sha256))]
     width = max(len(name) for name, _ in rows)
-    return "\n".join(f"{style.paint(name.ljust(width), 'help')}  {escape(text)}" for name, text in rows) + "\n"
+    lines: list[str] = []
+    for name, text in rows:
+        first, *more = barred(text, style, indent=width + 2)
+        lines += [f"{style.paint(name.ljust(width), 'help')}  {first}", *more]
+    return "\n".join(lines) + "\n"
 
 
 def words_to_type(statement: Statement) -> str:
@@ -57,16 +158,13 @@ def words_to_type(statement: Statement) -> str:
 
 
 def _lines(data: bytes) -> list[str]:
-    return list(_shown(data.decode("utf-8", "surrogateescape").split("\n")))
+    return data.decode("utf-8", "surrogateescape").split("\n")
 
 
-def _shown(lines: list[str]) -> Iterator[str]:
-    if lines[-1] == "":
-        lines = lines[:-1]
-        yield from map(escape_lines, lines)
-    else:
-        yield from map(escape_lines, lines)
-        yield "(no line feed at the end)"
+def _ended(data: bytes) -> list[str]:
+    """The lines, and that the last one does not end."""
+    lines = _lines(data)
+    return [*lines[:-1], *([lines[-1], _NO_LINE_FEED] if lines[-1] else [])]
 
 
 def render_refusals(refusals: Iterable[tuple[str, str, str]], style: Style = PLAIN) -> str:

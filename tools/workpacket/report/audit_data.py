@@ -148,6 +148,7 @@ def _decision(decision: SignedDecision) -> dict[str, Json]:
         "envelope": decision.envelope,
         "used_by": decision.used_by,
         "refusals": refusals,
+        "covers": decision.covers,
     }
 
 

@@ -88,6 +88,7 @@ def _decision(judged: Judged, consumer: LogEvent | None) -> SignedDecision:
         envelope=judged.name.partition(".")[0],
         used_by=consumer.id if consumer is not None else "",
         refusals=tuple((refusal.code, refusal.message) for refusal in judged.refusals),
+        covers=said.covers,
     )
 
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from corpora.attacks.generator.genuine import first_nonce
-from corpora.attacks.generator.people import ALICE
+from corpora.attacks.generator.genuine import change_policy, first_nonce
+from corpora.attacks.generator.people import ALICE, OSCAR
 from corpora.attacks.generator.scenario import (
     CONSUMER,
+    CONTRACT,
     GENESIS,
     ISSUED,
     MOVED,
     NOW,
+    OTHER_CONTRACT,
     OTHER_EVENT,
     PREPARED,
     REFINEMENT,
@@ -215,6 +217,46 @@ def scope_widened(scenario: Scenario) -> None:
     """One more path in scope than was approved."""
     scenario.approve()
     scenario.scope.append("src/engine/")
+
+
+@case("contract_mismatch")
+def contract_rewritten_after_the_signature(scenario: Scenario) -> None:
+    """Stub and packet say another contract together; the refinement is the one that was approved."""
+    scenario.approve()
+    scenario.contract = OTHER_CONTRACT
+
+
+@case("contract_mismatch")
+def contract_left_out(scenario: Scenario) -> None:
+    """A statement about a packet that names no contract."""
+    scenario.approve(contract=None)
+
+
+@case("contract_mismatch")
+def contract_at_the_gate_policy(scenario: Scenario) -> None:
+    """A change of the policy approved together with a contract, which that gate is not about."""
+    change_policy(scenario)
+    scenario.approve(approver=OSCAR, role="operator", contract=CONTRACT)
+
+
+@case("contract_unreadable")
+def contract_said_twice(scenario: Scenario) -> None:
+    """The packet says its criteria in two places by now, so that nobody can tell what was approved."""
+    scenario.approve()
+    scenario.contract, scenario.contract_fault = None, "the criteria appear in two places"
+
+
+@case("statement_outdated")
+def version_1_for_something_new(scenario: Scenario) -> None:
+    """A statement of version 1, which names no contract, for what the base does not hold."""
+    scenario.approve(version=1, contract=None)
+
+
+@case("statement_outdated")
+def version_1_used_but_not_on_the_base(scenario: Scenario) -> None:
+    """The event that uses the statement of version 1 is there, and the base does not hold it."""
+    scenario.approve(version=1, contract=None)
+    scenario.consumer = CONSUMER
 
 
 @case("log_moved")

@@ -119,6 +119,21 @@ def genuine_used_before_it_expired(scenario: Scenario) -> None:
     scenario.now = NOW + timedelta(days=400)
 
 
+@case()
+def genuine_version_1_used_on_the_base(scenario: Scenario) -> None:
+    """A statement from before there were contracts, whose event the base holds."""
+    scenario.approve(version=1, contract=None)
+    scenario.consumer, scenario.on_base_since = CONSUMER, NOW
+    scenario.consumptions = {first_nonce(): [CONSUMER]}
+
+
+@case()
+def genuine_no_of_version_1_undone(scenario: Scenario) -> None:
+    """A no from before there were contracts stands until the same person says yes."""
+    scenario.approve(version=1, contract=None, decision="reject")
+    scenario.approve(issued_at=ISSUED + timedelta(hours=1))
+
+
 def first_nonce() -> str:
     return sha256(b"0")[:32]
 

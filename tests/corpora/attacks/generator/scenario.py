@@ -28,6 +28,7 @@ SPEC = "docs/spec.md"
 ROOT_COMMIT = "1" * 40
 BASE = "b" * 40
 GENESIS, PREPARED, MOVED = "0" * 63 + "1", "0" * 63 + "2", "0" * 63 + "3"
+CONTRACT, OTHER_CONTRACT = "5" * 64, "6" * 64
 CONSUMER, OTHER_EVENT = "c" * 64, "d" * 64
 
 REFINEMENT_TEXT = b"## TECHNICAL_REFINEMENT\n\nThe gauge reads zero when the tank is empty.\n"
@@ -96,6 +97,8 @@ class Scenario:
         self.subjects = [REFINEMENT]
         self.spec: dict[str, str] | None = {"anchor": "3.1 Gauge", "path": SPEC}
         self.scope = ["src/gauge/"]
+        self.contract: str | None = CONTRACT
+        self.contract_fault = ""
         self.parties = {"author": ["dave@example.org"], "coder": ["agent-7"]}
         self.parents: dict[str, list[str]] = {GENESIS: [], PREPARED: [GENESIS]}
         self.lane_changes = [GENESIS]
@@ -132,6 +135,7 @@ class Scenario:
             issued_at=ISSUED,
             expires_at=ISSUED + DEFAULT_VALIDITY,
             nonce=hashlib.sha256(b"%d" % len(self.envelopes)).hexdigest()[:32],
+            contract=None if self.gate == "policy" else self.contract,
         )
         return replace(honest, **changes)
 
@@ -187,6 +191,8 @@ class Scenario:
             "baseHistory": [BASE],
             "spec": self.spec,
             "scope": self.scope,
+            "contract": None if self.gate == "policy" else self.contract,
+            "contractFault": self.contract_fault,
             "parties": self.parties,
             "log": {"parents": self.parents, "laneChanges": self.lane_changes},
             "consumptions": self.consumptions,

@@ -40,6 +40,15 @@ _statement(
 _statement("no_subject", "A yes to nothing.", _BAD, "subject", value=[])
 _statement("no_nonce", "No nonce, so that it can be used for ever.", _BAD, "predicate", "nonce", remove=True)
 _statement("short_nonce", "A nonce that can be guessed.", _BAD, "predicate", "nonce", value="00")
+_statement("no_contract", "No contract at all.", _BAD, "predicate", "contract", remove=True)
+_statement(
+    "contract_in_version_1",
+    "Version 1 with a contract, which it does not have.",
+    _BAD,
+    "predicateType",
+    value="urn:workpacket:approval:v1",
+)
+_statement("contract_in_capitals", "A contract in capitals.", _BAD, "predicate", "contract", value="A" * 64)
 _statement("no_expiry", "No time of expiry.", _BAD, "predicate", "expiresAt", remove=True)
 _statement("no_repository", "No repository.", _BAD, "predicate", "repository", remove=True)
 _statement(

@@ -40,6 +40,19 @@ FIT = _refused(f"""
         The person judged the work against another version of the specification, or another place in it.
         Remedy: Check the packet against the specification in force, then have it approved again.
 
+    contract_mismatch: Approval of another contract
+        What a person approves is the contract: what, why, criteria, scope, risk, dependencies, evidence demanded.
+        Remedy: Restore the approved contract, or have the new one approved; `workpacket contract WP` shows it.
+
+    contract_unreadable: Packet without a contract that could be approved
+        A part of the contract is missing, appears twice, or has more than one meaning, so it cannot be told what was
+        approved.
+        Remedy: Mend the place named in the message; docs/approvals/contract.md says where each part is written.
+
+    statement_outdated: Approval that covers the refinement only
+        It was given before approvals named the contract. What used it on the base stays good; nothing new can use it.
+        Remedy: {APPROVE_ANEW}
+
     policy_moved: Policy that has changed since the approval
         The approval was given under other rules than those at the base.
         Remedy: {APPROVE_ANEW}
@@ -343,6 +356,11 @@ LEGACY = _refused(f"""
     """)
 
 ASKING = (
+    *_refused("""
+    contract_unchanged: Amendment that changes nothing
+        Stub and packet say the contract that is in force already.
+        Remedy: Write the new contract into stub and packet first; `workpacket contract WP` shows the one in force.
+    """),
     *_forged("""
     attest_unfit: Event that rests on an envelope of something else
         An event names the envelopes that opened its gate. One of another packet or gate opened nothing.
@@ -406,6 +424,11 @@ ASKING = (
         without a filter; `git fsck` shows damage.
     """),
     *_finding("""
+    contract_changed: Stub, packet and log that do not say the same contract
+        From the activation on, the contract that was approved is fixed. Status, evidence and notes stay free.
+        Remedy: Restore what was approved (`workpacket contract WP` shows it), or write the new contract into stub and
+        packet and have it approved: `workpacket approve WP --gate amendment`, then `workpacket amend WP`.
+
     agent_could_approve: A program of this account could approve
         A key that may approve signed for us without asking anyone, and would sign for an agent as well.
         Remedy: Follow the steps that `workpacket key doctor` lists, from the least effort to the most protection.

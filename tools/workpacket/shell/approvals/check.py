@@ -145,12 +145,21 @@ def check_approvals(approvals: Approvals, cache: Cache) -> list[Problem]:
     findings += backdated(approvals, consuming)
     for event in consuming:
         named = event.data.get("refinement")
-        if event.type == "activated" and isinstance(named, Mapping):
+        if event.type in {"activated", "amended"} and isinstance(named, Mapping):
             activated[event.packet] = named
     findings += (_finding(each, event.path) for event, each in spoken_against(approvals, consuming, cache))
     findings += _changed_since(approvals, activated)
     findings += _claimed(approvals, activated)
     return sorted(dict.fromkeys(findings), key=lambda finding: finding.order)
+
+
+def contracts_changed(approvals: Approvals) -> list[Problem]:
+    """Packets whose files no longer say the contract that their log names; `check` finds them by its own way."""
+    from workpacket.shell.approvals.contracts import drift
+
+    names = (name for name in logged_packets(approvals.tree) if PACKET.fullmatch(name) and name != CHECKPOINT_LOG)
+    read = partial(read_file, approvals.tree)
+    return [found for name in names for found in drift(read, approvals.log(name))]
 
 
 def append_only(approvals: Approvals) -> list[Problem]:
@@ -216,7 +225,7 @@ def _asks_for_signatures(approvals: Approvals) -> bool:
     """Whether an activation needs a signature: the policy has the gate, and takes no plain token for one."""
     if not isinstance(approvals.trusted, Trusted):
         return False
-    gate = approvals.trusted.policy.gates.get(ACTIVATION_GATE)
+    gate = approvals.trusted.policy.rules_of(ACTIVATION_GATE)
     return gate is not None and not gate.legacy_tokens
 
 

@@ -9,9 +9,9 @@ A draft is refused as soon as it is known that a gate would refuse what comes of
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Mapping
-from datetime import datetime, timedelta
+from collections.abc import Iterator, Mapping
+from datetime import timedelta
+from functools import partial
 
 from workpacket.approvals.allowed_signers import Signer
 from workpacket.approvals.decide import Verdict, decide
@@ -19,19 +19,26 @@ from workpacket.approvals.envelope import EnvelopeFile, pae, write_envelope
 from workpacket.approvals.keys import PublicKey
 from workpacket.approvals.policy import OPERATOR, POLICY_GATE, Trusted
 from workpacket.approvals.sshsig import read_signature
-from workpacket.approvals.statement import DEFAULT_VALIDITY, RepositoryName, Statement, Subject
+from workpacket.approvals.statement import DEFAULT_VALIDITY, STATEMENT_VERSION, RepositoryName, Statement, Subject
 from workpacket.approvals.verify import judge_envelope, own_work
 from workpacket.documents.refinement import fill, tokens_of
 from workpacket.documents.signature_audit import with_row
 from workpacket.errors import WorkpacketError
-from workpacket.git.objects import read_objects
-from workpacket.git.repository import Repository
-from workpacket.git.revisions import head_commit
-from workpacket.git.run import run_git
+from workpacket.lifecycle.contract import Contract
 from workpacket.lifecycle.gates import ACTIVATION_GATE, terms_in
-from workpacket.model.layout import ATTESTATIONS_FOLDER, AUDIT_PATH, LOG_FOLDER, envelope_name, envelope_path
+from workpacket.model.layout import (
+    ATTESTATIONS_FOLDER,
+    AUDIT_PATH,
+    LOG_FOLDER,
+    envelope_name,
+    envelope_path,
+    packet_paths,
+    refinement_paths,
+    stub_path,
+)
 from workpacket.model.plan import FileChange, FileSeen, FolderSeen, Moment, Plan, digest
 from workpacket.problem import Problem
+from workpacket.shell.approvals.contracts import contract_to_approve
 from workpacket.shell.approvals.envelopes import read_file
 from workpacket.shell.approvals.facts import Approvals
 from workpacket.shell.approvals.subject import ApprovalSubject
@@ -56,13 +63,14 @@ class Wish(Value):
 
 class StatementDraft(Value):
     """A statement ready to be signed. `changes` are the files that have to be written together with the envelope;
-    `token` is what they have been filled in with."""
+    `token` is what they have been filled in with, and `contract` the one that the statement names."""
 
     statement: Statement
     matter: ApprovalSubject
     changes: tuple[FileChange, ...]
     tx: str
     token: str = ""
+    contract: Contract | None = None
 
     @property
     def message(self) -> bytes:
@@ -73,16 +81,18 @@ def draft_decision(approvals: Approvals, wish: Wish, moment: Moment) -> Statemen
     """What would be signed; WorkpacketError with the code of whatever would make it worthless."""
     trusted = trusted_or_error(approvals)
     signer = signer_of(trusted, wish.key)
-    if wish.gate not in trusted.policy.gates:
+    rules = trusted.policy.rules_of(wish.gate)
+    if rules is None:
         known = ", ".join(sorted(trusted.policy.gates))
         raise WorkpacketError("gate_without_policy", f"the policy has no gate {wish.gate!r}", hint=f"it has: {known}")
-    role = _role(trusted, signer.principal, trusted.policy.gates[wish.gate].roles, wish.role)
+    role = _role(trusted, signer.principal, rules.roles, wish.role)
     matter = _matter(approvals, wish)
+    contract = _contract(approvals, wish.packet, wish.gate)
     before = approvals.facts(wish.packet, wish.gate, terms=wish.terms)
     filling = _Filling(matter)
     if wish.decision == "approve":
         _require_no_standing_no(approvals, wish, signer.principal)
-        for refusal in own_work(signer.principal, before, trusted.policy.gates[wish.gate]):
+        for refusal in own_work(signer.principal, before, rules):
             raise WorkpacketError.of(refusal)
         filling = _filled(approvals, wish, signer.principal, matter)
     statement = Statement(
@@ -101,8 +111,19 @@ def draft_decision(approvals: Approvals, wish: Wish, moment: Moment) -> Statemen
         issued_at=approvals.now,
         expires_at=approvals.now + wish.validity,
         nonce=moment.nonce,
+        contract=contract.digest if contract is not None else None,
     )
-    return StatementDraft(statement, filling.matter, filling.changes, moment.tx, filling.token)
+    return StatementDraft(statement, filling.matter, filling.changes, moment.tx, filling.token, contract)
+
+
+def _contract(approvals: Approvals, packet: str, gate: str) -> Contract | None:
+    """What the packet is to do, as the files say it now; the gate `policy` is about none."""
+    if gate == POLICY_GATE:
+        return None
+    said = contract_to_approve(partial(read_file, approvals.tree), approvals.log(packet), packet, gate)
+    if isinstance(said, Contract):
+        return said
+    raise WorkpacketError("contract_unreadable", said, hint=f"workpacket contract {packet}")
 
 
 def draft_revocation(approvals: Approvals, envelope: str, key: PublicKey, moment: Moment) -> StatementDraft:
@@ -114,7 +135,7 @@ def draft_revocation(approvals: Approvals, envelope: str, key: PublicKey, moment
         raise WorkpacketError(
             "approval_unknown", f"no envelope has the digest {envelope}", hint="workpacket approvals list"
         )
-    gate = trusted.policy.gates.get(said.gate)
+    gate = trusted.policy.rules_of(said.gate)
     roles = (*(gate.roles if gate is not None else ()), OPERATOR)
     held = [role for role in roles if trusted.policy.holds(signer.principal, role)]
     if signer.principal != said.approver and not held:
@@ -131,6 +152,8 @@ def draft_revocation(approvals: Approvals, envelope: str, key: PublicKey, moment
         issued_at=approvals.now,
         expires_at=approvals.now + DEFAULT_VALIDITY,
         nonce=moment.nonce,
+        contract=None,
+        version=STATEMENT_VERSION,
     )
     return StatementDraft(statement, ApprovalSubject(()), (), moment.tx)
 
@@ -140,13 +163,14 @@ def redraft(approvals: Approvals, statement: Statement, moment: Moment) -> State
     if statement.decision == "revoke":
         return StatementDraft(statement, ApprovalSubject(()), (), moment.tx)
     matter = approvals.matter(statement.packet, statement.gate)
+    contract = _contract(approvals, statement.packet, statement.gate)
     if matter.subjects == statement.subjects:
-        return StatementDraft(statement, matter, (), moment.tx)
+        return StatementDraft(statement, matter, (), moment.tx, contract=contract)
     if statement.decision == "approve" and statement.gate == ACTIVATION_GATE and matter.files:
         for token in tokens_of(statement.approver, statement.issued_at):
             filled = _fill(matter, statement.packet, token)
             if filled.matter.subjects == statement.subjects:
-                return StatementDraft(statement, filled.matter, filled.changes, moment.tx, token)
+                return StatementDraft(statement, filled.matter, filled.changes, moment.tx, token, contract)
     raise WorkpacketError(
         "statement_unfit",
         f"the statement is not about {', '.join(path for path, _ in matter.files) or statement.packet} as it is now",
@@ -264,21 +288,34 @@ def write_decision(approvals: Approvals, draft: StatementDraft, signature: bytes
     if statement.decision != "revoke":
         # The terms are the person's to name; an event will have to name the same.
         scope = tuple(sorted((*draft.matter.scope, *terms_in(statement.gate, statement.scope))))
-        facts = replace(facts, subjects=draft.matter.subjects, scope=scope)
+        contract = draft.contract.digest if draft.contract is not None else None
+        facts = replace(facts, subjects=draft.matter.subjects, scope=scope, contract=contract, contract_fault="")
     trusted = trusted_or_error(approvals)
-    gates = trusted.policy.gates
-    gate = gates.get(statement.gate) or (gates[POLICY_GATE] if statement.decision == "revoke" else None)
+    gate = trusted.policy.rules_of(statement.gate)
+    if gate is None and statement.decision == "revoke":
+        gate = trusted.policy.gates[POLICY_GATE]
     if gate is None:
         raise WorkpacketError("gate_without_policy", f"the policy has no gate {statement.gate!r}")
     for refusal in judge_envelope(file, facts, gate, trusted).refusals:
         raise WorkpacketError.of(refusal)
     changes = (*draft.changes, *_audited(approvals, draft, name), FileChange(_path(name), None, data))
     changed = {change.path for change in changes}
-    seen = tuple(FileSeen(path, digest(each)) for path, each in draft.matter.files if path not in changed)
+    seen = tuple(FileSeen(path, digest(each)) for path, each in _rests_on(approvals, draft) if path not in changed)
     plan = Plan(f"approve {statement.packet}", draft.tx, changes, (), (*seen, _log_seen(approvals, statement.packet)))
     with writing(approvals.repository, "approve") as transaction:
         written = transaction.apply(plan)
     return Written(_path(name), decide(facts), written)
+
+
+def _rests_on(approvals: Approvals, draft: StatementDraft) -> Iterator[tuple[str, bytes]]:
+    """What is approved, and what says the contract: none of it may change between reading and writing."""
+    yield from draft.matter.files
+    own = {path for path, _ in draft.matter.files}
+    packet = draft.statement.packet
+    for path in (stub_path(packet), *packet_paths(packet), *refinement_paths(packet)) if draft.contract else ():
+        data = read_file(approvals.tree, path)
+        if data is not None and path not in own:
+            yield path, data
 
 
 def _audited(approvals: Approvals, draft: StatementDraft, envelope: str) -> tuple[FileChange, ...]:
@@ -300,38 +337,3 @@ def _log_seen(approvals: Approvals, packet: str) -> FolderSeen:
 
 def _path(name: str) -> str:
     return f"{ATTESTATIONS_FOLDER}/{name}"
-
-
-# Versions of one file that are looked at, the newest first.
-_MOST = 500
-
-
-class LastApproved(Value):
-    """By whom and when; `data` is None where no commit holds that version."""
-
-    approver: str
-    at: datetime
-    data: bytes | None
-
-
-def last_approved(approvals: Approvals, packet: str, gate: str, path: str) -> LastApproved | None:
-    """The latest approval that its envelope claims for this file. It is only shown, and never counted."""
-    said = [
-        (each.issued_at, each.approver, subject.sha256)
-        for each in approvals.claims.values()
-        if (each.packet, each.gate, each.decision) == (packet, gate, "approve")
-        for subject in each.subjects
-        if subject.name == path
-    ]
-    if not said:
-        return None
-    at, approver, digest = max(said)
-    return LastApproved(approver, at, _version(approvals.repository, path, digest))
-
-
-def _version(repository: Repository, path: str, digest: str) -> bytes | None:
-    if head_commit(repository) is None or "\n" in path:
-        return None
-    answer = run_git(repository.root, "log", "--all", f"--max-count={_MOST}", "--format=%H", "--", path)
-    versions = read_objects(repository, (f"{commit}:{path}" for commit in answer.text.split()))
-    return next((data for data in versions.values() if hashlib.sha256(data).hexdigest() == digest), None)

@@ -37,7 +37,7 @@ from workpacket.shell.approvals.envelopes import (
     with_those_of_base,
     work_tree,
 )
-from workpacket.shell.approvals.subject import ApprovalSubject, matter_of, spec_in_force
+from workpacket.shell.approvals.subject import ApprovalSubject, Reader, matter_of, spec_in_force
 from workpacket.shell.approvals.uses import (
     FirstAuthors,
     TokenHistory,
@@ -190,6 +190,10 @@ class Approvals:
         rules = gate_policy(policy, gate)
         tokens = rules is not None and rules.legacy_tokens
         self.by_clock |= tokens or place.on_base_since is None
+        said = (selection.claims.get(file.name) for file in envelopes)
+        # Statements of version 1 name no contract, and to find out which one held takes the packet apart.
+        asks = any(each is not None and each.version > 1 for each in said)
+        contract, fault = _contract_asked(read, log, packet, gate, consumer) if asks else (None, "")
         return GateFacts(
             now=self.now,
             packet=packet,
@@ -210,6 +214,8 @@ class Approvals:
             other_policies=other_policies(self) if gate == POLICY_GATE else frozenset(),
             revoked_keys_now=self.base.policy.revoked_keys,
             legacy_uses=self._tokens(matter, packet, gate, consumer, rules) if not envelopes or tokens else (),
+            contract=contract,
+            contract_fault=fault,
         )
 
     def _tokens(
@@ -295,10 +301,19 @@ def require_id(packet: str) -> str:
     return packet
 
 
+def _contract_asked(
+    read: Reader, log: Log, packet: str, gate: str, consumer: LogEvent | None
+) -> tuple[str | None, str]:
+    """Only a gate that was signed for loads what takes a contract out of documents."""
+    from workpacket.shell.approvals.contracts import contract_asked
+
+    return contract_asked(read, log, packet, gate, consumer)
+
+
 def gate_policy(files: PolicyFiles, gate: str) -> GatePolicy | None:
     """What the policy asks for at the gate; None without a readable policy."""
     trusted = read_policy_files(files)
-    return trusted.policy.gates.get(gate) if isinstance(trusted, Trusted) else None
+    return trusted.policy.rules_of(gate) if isinstance(trusted, Trusted) else None
 
 
 def actors_at(files: PolicyFiles) -> Actors:

@@ -291,7 +291,7 @@ def packet_log(log: Log, heads: tuple[str, ...]) -> PacketLog:
 
 def consumed_subjects(consumer: LogEvent, matter: ApprovalSubject) -> tuple[Subject, ...]:
     """The bytes that the event says it rests on: the refinement it names, else its files as they were before it."""
-    named = consumer.data.get("refinement")
+    named = consumer.data.get("refinement") if consumer.type == "activated" else None
     if isinstance(named, Mapping):
         return (Subject(str(named.get("path")), str(named.get("sha256"))),)
     paths = {path for path, _ in matter.files}

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 
 from workpacket.documents.packet import Packet
 from workpacket.documents.stub import Stub
+from workpacket.ledger.log import Log
 from workpacket.lifecycle.activation import carried_over
 from workpacket.model.lanes import LaneTable
 from workpacket.model.reason_tables.gate import REASONS
@@ -16,7 +19,7 @@ from workpacket.rules.repository import RepositorySummaries
 from workpacket.shell.cache import Cache, RestsOn
 from workpacket.shell.checking.examining import dump_findings, load_findings
 from workpacket.shell.checking.repository import Checked, Result, keep_results, recall_results, result_key
-from workpacket.shell.governed_files import find_governed
+from workpacket.shell.governed_files import GovernedFiles, find_governed
 from workpacket.shell.judging.log_verification import look_at_logs
 from workpacket.shell.log_files import CHECKPOINTS_STATE, LOG_STATE
 from workpacket.shell.tree import read_bytes
@@ -42,6 +45,7 @@ def compared(
     repository = RepositorySummaries(summaries, logs.lanes, lanes, logs.passed)
     findings = [*logs.findings, *across(repository)]
     findings += not_carried_over(root, _made_from_stubs(repository, logs.activated), cache)
+    findings += contracts_changed(root, logs.contracts, cache)
     rests_on = RestsOn((LOG_STATE, CHECKPOINTS_STATE, *logs.named), clock=logs.by_clock)
     return Checked(findings, rests_on, by_people=logs.by_people)
 
@@ -74,6 +78,43 @@ def not_carried_over(root: str, paths: Iterable[tuple[str, str, str]], cache: Ca
     texts = {key: known[key].findings if key in known else dump_findings(_missing(pairs[key])) for key in pairs}
     keep_results(cache, ((key, Result(text, "")) for key, text in texts.items() if key not in known))
     return [found for key, text in texts.items() for found in load_findings(pairs[key].packet.path, text)]
+
+
+def contracts_changed(root: str, logs: Sequence[Log], cache: Cache) -> list[Problem]:
+    """Where the files of a packet no longer say the contract that its log names; kept by the digest of both."""
+    if not logs:
+        return []
+    from workpacket.shell.approvals.contracts import drift
+
+    governed = find_governed(root)
+    by_key = {_contract_key(governed, log): log for log in logs}
+    known = recall_results(cache, list(by_key))
+    found: list[Problem] = []
+    learned: list[tuple[str, Result]] = []
+    for key, log in by_key.items():
+        if key in known:
+            rows = json.loads(known[key].findings)
+        else:
+            rows = [(one.code, one.message, one.path, one.hint) for one in drift(partial(_bytes, root), log)]
+            learned.append((key, Result(json.dumps(rows), "")))
+        found += (Problem(code, message, Location(path), hint) for code, message, path, hint in rows)
+    keep_results(cache, learned)
+    return found
+
+
+def _contract_key(governed: GovernedFiles, log: Log) -> str:
+    files = (governed.stubs, governed.packets, governed.refinements)
+    read = [_bytes(governed.root, paths[log.packet]) if log.packet in paths else None for paths in files]
+    said = [hashlib.sha256(data).hexdigest() if data is not None else "" for data in read]
+    return result_key(hashlib.sha256(repr((said, log.heads)).encode()).hexdigest(), f"contract: {log.packet}")
+
+
+def _bytes(root: str, path: str) -> bytes | None:
+    """What cannot be read has a finding of its own."""
+    try:
+        return read_bytes(root, path, MARKDOWN.size + 1)
+    except OSError:
+        return None
 
 
 def activated_among(root: str, paths: Iterable[str]) -> Iterator[tuple[str, str, str]]:

@@ -12,6 +12,7 @@ from workpacket.git.objects import blob_id
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import commit_of
 from workpacket.ledger.checkpoints import Checkpoint, checkpoint_findings, signatures_without_event
+from workpacket.ledger.fold import in_force
 from workpacket.ledger.lanes import standing
 from workpacket.ledger.log import Log
 from workpacket.ledger.verify import read_logs, verify_append_only, verify_logs
@@ -35,7 +36,7 @@ class LogsSeen(Value):
 
     `named` are the files that they rest on. `by_clock`: time alone can change the findings. `activated` are the packets
     that were made from a stub; `by_people` says whether any event needs an approval, or names one. `passed` counts the
-    moves into each lane.
+    moves into each lane. `contracts` are the logs that name a contract.
     """
 
     lanes: Mapping[str, str]
@@ -45,6 +46,7 @@ class LogsSeen(Value):
     activated: Sequence[str] = ()
     by_people: bool = False
     passed: Mapping[str, int] = NOTHING
+    contracts: Sequence[Log] = ()
 
 
 def look_at_logs(root: str, now: str = "") -> LogsSeen:
@@ -74,7 +76,8 @@ def look_at_logs(root: str, now: str = "") -> LogsSeen:
     activated = [name for name, log in logs.items() if any(event.type == "activated" for event in log.events)]
     by_people = any(_needs_people(event) for log in logs.values() for event in log.events)
     by_clock = CHECKPOINT_LOG in logs or any(may_expire(log, now) for log in own)
-    return LogsSeen(lanes, findings, named, by_clock, activated, by_people, passed)
+    contracts = [log for log in own if in_force(log)]
+    return LogsSeen(lanes, findings, named, by_clock, activated, by_people, passed, contracts)
 
 
 def digest_here(root: str, path: str) -> str | None:

@@ -1,0 +1,114 @@
+"""`workpacket contract` shows what a person approves of a packet; `workpacket amend` lets another take its place."""
+
+from __future__ import annotations
+
+import sys
+from typing import Final
+
+from workpacket.cli.checking import style_of
+from workpacket.cli.options import Arguments, Command, Option
+from workpacket.cli.packet_command import ACTING, REASON, packet_command, required
+from workpacket.cli.read_only import packet_facts, show_json
+from workpacket.errors import WorkpacketError
+from workpacket.git.repository import Repository
+from workpacket.ledger.fold import in_force
+from workpacket.lifecycle.contract import Contract, stated
+from workpacket.lifecycle.contract_drift import covered, difference, parts
+from workpacket.lifecycle.facts import Facts, PacketFacts
+from workpacket.lifecycle.gates import AMENDMENT_GATE
+from workpacket.lifecycle.moves import Answer
+from workpacket.model import exits
+from workpacket.model.canonical import Json
+from workpacket.report.approval_text import render_contract, render_difference
+from workpacket.report.terminal import Style
+from workpacket.shell.approvals.contracts import contract_version
+from workpacket.shell.approvals.gate_queries import Question
+from workpacket.shell.governing.execution import here
+
+
+def _run_contract(arguments: Arguments) -> int:
+    repository, _, packet = packet_facts(arguments)
+    contract = _said(packet)
+    held = sorted(in_force(packet.log))
+    if arguments.flag("canonical"):
+        sys.stdout.buffer.write(contract.encode())
+        sys.stdout.flush()
+        return exits.OK
+    same = held == [contract.digest]
+    if arguments.flag("json"):
+        approved: list[Json] = [*held]
+        said: dict[str, Json] = {"id": packet.id.text, "digest": contract.digest, "approved": approved}
+        return show_json(arguments, {**said, "contract": contract.json()})
+    style = style_of(arguments)
+    sys.stdout.write(render_contract(parts(contract), contract.digest, style))
+    if same:
+        print("it is the contract that was approved")
+    elif held:
+        sys.stdout.write(_changes(repository, packet, contract, style))
+        print(f"next: restore what was approved, or: workpacket approve {packet.id} --gate {AMENDMENT_GATE}")
+    else:
+        print(covered(packet.log) or f"next: workpacket approve {packet.id}")
+    return exits.OK
+
+
+def _said(packet: PacketFacts) -> Contract:
+    """What the packet says; before there is one, its stub."""
+    document = packet.packet or packet.stub
+    if document is None:
+        raise WorkpacketError("contract_unreadable", f"there is neither packet nor stub of {packet.id}")
+    said = stated(document, packet.refinement)
+    if isinstance(said, str):
+        raise WorkpacketError("contract_unreadable", said, path=document.path)
+    return said
+
+
+def _changes(repository: Repository, packet: PacketFacts, contract: Contract, style: Style) -> str:
+    """What is different from the contract in force, where a commit still holds that one."""
+    for digest in sorted(in_force(packet.log)):
+        before = contract_version(repository, packet.id.text, digest)
+        if before is not None:
+            return render_difference(difference(before, contract), f"{digest[:12]}, which was approved", style)
+    return "--- the contract that was approved is in no commit\n"
+
+
+def _run_amend(arguments: Arguments) -> int:
+    from workpacket.lifecycle.amendment import amend
+
+    repository, reason = here(), required(arguments, "reason")
+
+    def decide(facts: Facts, packet: PacketFacts) -> Answer:
+        def show(contract: Contract) -> str:
+            return _changes(repository, packet, contract, Style()).rstrip("\n")
+
+        return amend(facts, packet, show, reason=reason)
+
+    return packet_command(arguments, decide, questions=(Question(AMENDMENT_GATE),))
+
+
+_ALL: Final = (
+    Command(
+        "contract",
+        _run_contract,
+        arguments="WP_ID",
+        description="""
+What and why, criteria, scope, risk, dependencies, the evidence demanded, refinement and specification: what a person
+approves, as packet or stub says it now, and what is different from the contract that was approved.""",
+        options=(Option("canonical", "print exactly the bytes that the digest is taken over"),),
+        examples=("workpacket contract WP-1-Parser-v1", "workpacket contract WP-1-Parser-v1 --canonical | sha256sum"),
+    ),
+    Command(
+        "amend",
+        _run_amend,
+        arguments="WP_ID",
+        description="""
+The new contract is written into stub and packet first, then approved at the gate `amendment`; where the policy has no
+rules for it, those of the gate `activation` hold. Work that is in review or judged has to be reopened before.""",
+        options=(REASON, *ACTING),
+        examples=(
+            "workpacket approve WP-1-Parser-v1 --gate amendment",
+            'workpacket amend WP-1-Parser-v1 --reason "the format has a second version"',
+        ),
+    ),
+)
+
+DECLARED: Final = {command.name: command for command in _ALL}

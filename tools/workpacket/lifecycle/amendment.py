@@ -1,0 +1,69 @@
+"""Amending: another contract takes the place of the one that was approved, approved like the first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from workpacket.ledger.fold import in_force
+from workpacket.lifecycle.activation import terms_in_event
+from workpacket.lifecycle.contract import Contract, stated
+from workpacket.lifecycle.facts import Facts, PacketFacts
+from workpacket.lifecycle.gates import AMENDMENT_GATE, approval_unmet, satisfying
+from workpacket.lifecycle.moves import Answer, Draft, Planned, Refused
+from workpacket.lifecycle.transitions import AMENDABLE, Transition, forward_command, move_unmet
+from workpacket.model.canonical import Json
+from workpacket.problem import Location, Problem
+
+
+def amend(facts: Facts, packet: PacketFacts, show: Callable[[Contract], str], *, reason: str) -> Answer:
+    """`show` tells what is different from the contract in force, which only git may still hold."""
+    name = packet.id.text
+    row = Transition("amend", "amended", AMENDABLE, packet.lane)
+    unmet = move_unmet(packet.state, row, facts.policy.lanes)
+    if unmet:
+        return Refused(name, unmet)
+    contract = _amended(packet)
+    if isinstance(contract, Problem):
+        return Refused(name, (contract,))
+    given = facts.approvals[AMENDMENT_GATE]
+    unmet = tuple(approval_unmet(given, name))
+    if unmet:
+        return Refused(name, unmet)
+    draft = Draft("amend", facts)
+    for path, source in ((packet.stub_path, packet.stub_source), (packet.refinement_path, packet.refinement_source)):
+        draft.rests_on(path, source)
+    if packet.packet_source is not None:
+        draft.is_about(packet.packet_source)
+    held = sorted(in_force(packet.log))
+    data: dict[str, Json] = {"previous": held[0] if held else None, "reason": reason, **terms_in_event(contract)}
+    if packet.refinement_source is not None:
+        data["refinement"] = {"path": packet.refinement_path, "sha256": packet.refinement_source.digest}
+    if facts.specification is not None:
+        data["spec"] = {"path": facts.specification.path, "sha256": facts.specification.digest}
+    draft.happened(packet, "amended", data, satisfying(given))
+    said = f"{name} has the contract {contract.digest[:12]} from here on"
+    told: dict[str, Json] = {"id": name, "contract": contract.digest, "previous": held[0] if held else None}
+    then = forward_command(name, packet.lane, facts.policy.lanes)
+    return Planned(draft.plan(), said, then, told, shown=show(contract))
+
+
+def _amended(packet: PacketFacts) -> Contract | Problem:
+    """What packet and stub both say, if that is another contract than the one in force."""
+    document = packet.packet
+    if document is None:
+        command = f"git restore {packet.packet_path}"
+        return Problem("packet_missing", f"{packet.packet_path} is missing", Location(packet.packet_path), command)
+    contract = stated(document, packet.refinement)
+    other = stated(packet.stub, packet.refinement) if packet.stub is not None else contract
+    for said in (contract, other):
+        if isinstance(said, str):
+            return Problem("contract_unreadable", said, Location(packet.packet_path), f"edit {packet.packet_path}")
+    if contract != other:
+        message = "stub and packet say different contracts"
+        hint = f"write the same contract into {packet.stub_path} and {packet.packet_path}"
+        return Problem("contract_changed", message, Location(packet.packet_path), hint)
+    assert isinstance(contract, Contract)
+    if in_force(packet.log) == {contract.digest}:
+        message = f"the files say the contract in force, {contract.digest[:12]}"
+        return Problem("contract_unchanged", message, hint=f"workpacket contract {packet.id}")
+    return contract

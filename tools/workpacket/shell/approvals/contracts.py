@@ -1,0 +1,126 @@
+"""Which contract a gate asks about: that of the files, or the one that the log names.
+
+Before the activation it is what stub and refinement say; an amendment is what packet and stub are to say from then on.
+Every other gate is about the contract that holds in the log, whatever the files say; a log that names none was begun
+before there were contracts, and there the packet itself says it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+from workpacket.approvals.policy import POLICY_GATE
+from workpacket.documents.document import read_once
+from workpacket.documents.packet import Packet
+from workpacket.documents.refinement import Refinement
+from workpacket.documents.stub import Stub
+from workpacket.git.objects import read_objects
+from workpacket.git.repository import Repository
+from workpacket.git.revisions import head_commit
+from workpacket.git.run import run_git
+from workpacket.ledger.fold import in_force
+from workpacket.ledger.log import Log
+from workpacket.lifecycle.contract import Contract, stated
+from workpacket.lifecycle.contract_drift import contract_before, contract_findings
+from workpacket.lifecycle.gates import ACTIVATION_GATE, AMENDMENT_GATE
+from workpacket.model.events import LogEvent
+from workpacket.model.layout import packet_paths, refinement_paths, stub_path
+from workpacket.problem import Problem
+from workpacket.shell.approvals.subject import Reader
+from workpacket.text.limits import MARKDOWN
+from workpacket.text.source import Source
+from workpacket.value import Value
+
+# Commits that are looked at for an earlier version of a contract, the newest first.
+_MOST = 500
+
+
+class Documents(Value):
+    """What says the contract of a packet."""
+
+    stub: Stub | None
+    packet: Packet | None
+    refinement: Refinement | None
+
+
+def documents_of(read: Reader, packet: str) -> Documents:
+    stub, found, refinement = (
+        next((source for path in paths if (source := _source(read, path)) is not None), None)
+        for paths in ((stub_path(packet),), packet_paths(packet), refinement_paths(packet))
+    )
+    return Documents(
+        read_once(Stub, stub) if stub is not None else None,
+        read_once(Packet, found) if found is not None else None,
+        read_once(Refinement, refinement) if refinement is not None else None,
+    )
+
+
+def _source(read: Reader, path: str) -> Source | None:
+    data = read(path)
+    return Source.from_bytes(path, data[: MARKDOWN.size + 1]) if data is not None else None
+
+
+def contract_to_approve(read: Reader, log: Log, packet: str, gate: str) -> Contract | str:
+    """The contract that somebody would approve now, from the files; or why there is none."""
+    found = documents_of(read, packet)
+    document = found.stub if gate == ACTIVATION_GATE else found.packet or found.stub
+    if document is None:
+        return f"there is no {'stub' if gate == ACTIVATION_GATE else 'packet'} of {packet}"
+    said = stated(document, found.refinement)
+    if isinstance(said, str) or gate == ACTIVATION_GATE:
+        return said
+    if gate == AMENDMENT_GATE:
+        other = stated(found.stub, found.refinement) if found.stub is not None else said
+        if isinstance(other, str):
+            return other
+        return said if other == said else "stub and packet say different contracts; write the same into both"
+    held = in_force(log) or frozenset({said.digest})
+    if held != {said.digest}:
+        return "the files say another contract than the one that was approved"
+    return said
+
+
+def contract_asked(read: Reader, log: Log, packet: str, gate: str, consumer: LogEvent | None) -> tuple[str | None, str]:
+    """The digest that an approval of this gate has to name, for this event or one yet to be written; or why none."""
+    if gate == POLICY_GATE:
+        return None, ""
+    if consumer is not None and gate in (ACTIVATION_GATE, AMENDMENT_GATE):
+        named = consumer.text("contract")
+        return named, "" if named else f"the event {consumer.type} names no contract"
+    if gate not in (ACTIVATION_GATE, AMENDMENT_GATE):
+        held = in_force(log, log.heads if consumer is None else consumer.parents)
+        if len(held) > 1:
+            return None, f"{packet} was amended on two branches, and two contracts hold"
+        named = next(iter(held), "") or contract_before(log)
+        if named:
+            return named, ""
+    said = contract_to_approve(read, log, packet, gate)
+    return (None, said) if isinstance(said, str) else (said.digest, "")
+
+
+def drift(read: Reader, log: Log) -> Iterator[Problem]:
+    """Where the files of a packet and its log do not say one contract. Nothing is read where the log names none."""
+    if in_force(log):
+        found = documents_of(read, log.packet)
+        yield from contract_findings(log, found.stub, found.packet, found.refinement)
+
+
+def contract_version(repository: Repository, packet: str, digest: str) -> Contract | None:
+    """The contract with this digest, from the commits that hold it; None where no commit of the last ones does."""
+    if head_commit(repository) is None:
+        return None
+    paths = (stub_path(packet), *packet_paths(packet), *refinement_paths(packet))
+    answer = run_git(repository.root, "log", "--all", f"--max-count={_MOST}", "--format=%H", "--", *paths)
+    for commit in answer.text.split():
+        versions = read_objects(repository, (f"{commit}:{path}" for path in paths))
+        found = documents_of(partial(_version, versions, commit), packet)
+        for document in (found.packet, found.stub):
+            said = stated(document, found.refinement) if document is not None else ""
+            if isinstance(said, Contract) and said.digest == digest:
+                return said
+    return None
+
+
+def _version(versions: dict[str, bytes], commit: str, path: str) -> bytes | None:
+    return versions.get(f"{commit}:{path}")

@@ -1,0 +1,149 @@
+"""What a person is shown beside the files: what has changed since they approved, and what a verdict is about.
+
+Only an envelope that is authentic and fits the gate says what was approved before: one of any other key could name
+harmless lines as the only ones that are new.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+
+from workpacket.approvals.statement import Statement
+from workpacket.git.objects import read_objects
+from workpacket.git.repository import Repository
+from workpacket.git.revisions import head_commit
+from workpacket.git.run import run_git
+from workpacket.ledger.fold import in_force
+from workpacket.lifecycle.contract import Contract
+from workpacket.lifecycle.gates import AMENDMENT_GATE, VERDICT_GATE
+from workpacket.model.canonical import Json
+from workpacket.model.events import LogEvent
+from workpacket.shell.approvals.contracts import contract_version
+from workpacket.shell.approvals.facts import Approvals
+from workpacket.value import Value
+
+# Versions of one file that are looked at, the newest first.
+_MOST = 500
+# What speaks against an approval that was good when it was given: time, use, and what has changed since.
+_MOVED_ON = frozenset(
+    {
+        "approval_expired",
+        "approval_too_old",
+        "approved_spec_moved",
+        "base_unknown",
+        "contract_mismatch",
+        "contract_unreadable",
+        "key_out_of_time",
+        "log_head_unknown",
+        "log_moved",
+        "nonce_used",
+        "policy_moved",
+        "scope_moved",
+        "statement_outdated",
+        "subject_mismatch",
+    }
+)
+
+
+# What an event says of a proof, and how it is called here.
+_TOLD = {"command": "command", "exit_code": "ended with", "commit": "at", "reason": "because"}
+
+
+class LastApproved(Value):
+    """By whom and when; `data` is None where no commit holds that version."""
+
+    approver: str
+    at: datetime
+    data: bytes | None
+
+
+def _approved_before(approvals: Approvals, packet: str, gate: str) -> list[Statement]:
+    """What people have truly said yes to at this gate, the latest last."""
+    judged = approvals.verdict(packet, gate).judged
+    said = [
+        each.opened.statement
+        for each in judged
+        if each.opened is not None and {refusal.code for refusal in each.refusals} <= _MOVED_ON
+    ]
+    return sorted((each for each in said if each.decision == "approve"), key=lambda each: each.issued_at)
+
+
+def last_approved(approvals: Approvals, packet: str, gate: str, path: str) -> LastApproved | None:
+    """The latest approval of this file."""
+    for said in reversed(_approved_before(approvals, packet, gate)):
+        for subject in said.subjects:
+            if subject.name == path:
+                return LastApproved(said.approver, said.issued_at, _version(approvals.repository, path, subject.sha256))
+    return None
+
+
+def _version(repository: Repository, path: str, digest: str) -> bytes | None:
+    if head_commit(repository) is None or "\n" in path:
+        return None
+    answer = run_git(repository.root, "log", "--all", f"--max-count={_MOST}", "--format=%H", "--", path)
+    versions = read_objects(repository, (f"{commit}:{path}" for commit in answer.text.split()))
+    return next((data for data in versions.values() if hashlib.sha256(data).hexdigest() == digest), None)
+
+
+class ContractBefore(Value):
+    """A contract that was approved before, and how it is called; None where no commit holds it."""
+
+    contract: Contract | None
+    since: str
+
+
+def contract_before(approvals: Approvals, packet: str, gate: str) -> ContractBefore | None:
+    """What held until an amendment; else what was approved last at this gate."""
+    held = in_force(approvals.log(packet)) if gate == AMENDMENT_GATE else frozenset()
+    if len(held) == 1:
+        (digest,) = held
+        return ContractBefore(contract_version(approvals.repository, packet, digest), "the one in force")
+    for said in reversed(_approved_before(approvals, packet, gate)):
+        if said.contract is not None:
+            since = f"{said.approver} approved it at {said.issued_at:%Y-%m-%d %H:%M}Z"
+            return ContractBefore(contract_version(approvals.repository, packet, said.contract), since)
+    return None
+
+
+def what_was_submitted(approvals: Approvals, packet: str, gate: str) -> Iterator[str]:
+    """The commit that a verdict is about, what it changes, and what is said to prove it. Nothing at other gates."""
+    if gate != VERDICT_GATE:
+        return
+    event = next((each for each in reversed(approvals.log(packet).events) if each.type == "submitted"), None)
+    if event is None:
+        yield "nothing was submitted"
+        return
+    yield f"commit {event.text('commit')}"
+    yield f"submitted by {event.actor.id} ({event.actor.kind}) at {event.at}, as the event says"
+    yield from _changes(approvals.repository, event)
+    rows = event.data.get("evidence")
+    for row in rows if isinstance(rows, list) else ():
+        if isinstance(row, Mapping):
+            yield _evidence(row)
+
+
+def _changes(repository: Repository, event: LogEvent) -> Iterator[str]:
+    """Lines put in and taken out, by file, as git tells it and not the event."""
+    first, last = event.text("base_commit"), event.text("commit") or ""
+    first = first or f"{last}^"
+    answer = run_git(
+        repository.root, "diff-tree", "-r", "-z", "--numstat", "--no-renames", "--no-ext-diff", "--no-textconv",
+        "--end-of-options", first, last, check=False,
+    )  # fmt: skip
+    if answer.status != 0:
+        yield "what it changes cannot be told: a commit that the event names is not here"
+        return
+    for row in answer.text.split("\0"):
+        added, _, rest = row.partition("\t")
+        removed, _, path = rest.partition("\t")
+        if path:
+            yield f"+{added} -{removed} {path}"
+
+
+def _evidence(row: Mapping[str, Json]) -> str:
+    said = [f"{name}: {row[key]}" for key, name in _TOLD.items() if key in row]
+    places = row.get("proof")
+    said += [f"places: {', '.join(map(str, places))}"] if isinstance(places, list) else []
+    return f"{row.get('result')}: {row.get('criterion')}" + (f" ({'; '.join(said)})" if said else "")
