@@ -26,6 +26,7 @@ _APPROVALS = (
 )
 GROUPS = (
     Group(tuple(f"approvals/{name}.py" for name in _APPROVALS.split()), ("approvals", "corpora/attacks")),
+    Group(("lifecycle/coverage.py",), ("lifecycle/test_coverage_rules.py",)),
     Group(
         ("runtime/resume/decide.py", "runtime/attempts/effects.py"),
         ("runtime/test_decide.py", "runtime/test_effects.py", "runtime/test_run.py", "runtime/test_async.py"),
