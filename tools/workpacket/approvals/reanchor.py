@@ -80,7 +80,7 @@ def read_record(data: bytes) -> tuple[NewRoot, ...] | Problem:
 
 def _entry(fields: Fields, faults: list[str]) -> NewRoot:
     root = NewRoot(
-        at=fields.text("at", _INSTANT, "an instant"),
+        at=fields.text("at", _INSTANT, "a valid time"),
         reason=fields.text("reason", _REASON, "one line of text without quotes and backslashes"),
         replaced=fields.text("replaced", SHA256, "a SHA-256 digest"),
         policy=fields.text("policy", SHA256, "a SHA-256 digest"),
