@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import subprocess
 from datetime import timedelta
 from pathlib import Path
 from typing import cast
 
 import pytest
 
+from architecture.source_tree import ROOT
 from ledger.stories import rewritten
 from lifecycle.actors import NAME, begin, errors, keys, submitted, tables
 from lifecycle.governed import TOKENS_COUNT, Governed, forge
@@ -25,7 +28,7 @@ from workpacket.shell import event_keys
 from workpacket.shell.approvals.subject import ApprovalSubject
 from workpacket.shell.approvals.uses import FirstAuthors, parties_of
 from workpacket.shell.event_keys import key_path, make_event_key
-from workpacket.shell.keys import signers_line
+from workpacket.shell.keys import find_key, signers_line
 from workpacket.text.toml_strict import plain_toml
 from workpacket.value import replace
 
@@ -392,3 +395,33 @@ def test_policy_show_lists_who_may_act_as_whom(governed: Governed, fingerprints:
     assert errors(governed)["actor_unfit"] == "eve, the operator of judge, is not a person of [actors]"
     governed.commit("A mistake")
     assert "not in force: actors.judge has the operator 'eve'" in governed.done("policy", "show").out
+
+
+def test_the_lines_on_the_page_verify_an_event_by_hand(governed: Governed, fingerprints: dict[str, str]) -> None:
+    begin(governed, fingerprints)
+    governed.stub(NAME)
+    (event,) = governed.state(NAME).history
+    page = (ROOT / "docs" / "approvals" / "format.md").read_text("utf-8")
+    (script,) = re.findall(r"```sh\n(python3 -c 'import json.*?)```", page, re.DOTALL)
+    by_hand = ["sh", "-c", script.replace("EVENT", event.path)]
+    done = subprocess.run(by_hand, cwd=governed.root, capture_output=True, text=True, check=True)
+    assert fingerprints["ann"] in done.stdout
+    (governed.root / event.path).write_bytes(event.encode().replace(b"Greet", b"Beat"))
+    assert subprocess.run(by_hand, cwd=governed.root, capture_output=True, check=False).returncode != 0
+
+
+def test_key_doctor_finds_an_event_key_that_allowed_signers_lets_approve(
+    signed: Signed, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    governed = signed.governed
+    monkeypatch.setenv("HOME", str(tmp_path_factory.mktemp("home")))
+    monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
+    keys(tmp_path_factory.mktemp("settings"), monkeypatch)
+    signed.begin()
+    assert governed.json("key", "doctor")["data"]["exposed"] is False
+    line = signers_line("ann@example.org", find_key(str(key_path("ann"))).public)
+    governed.write(".GOV/policy/allowed_signers", governed.read(".GOV/policy/allowed_signers") + line + "\n")
+    governed.commit("A mistake")
+    found = governed.json("key", "doctor")
+    assert found["data"]["exposed"] is True
+    assert str(key_path("ann")) in found["findings"][0]["message"]

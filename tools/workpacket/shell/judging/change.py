@@ -84,8 +84,9 @@ def _waivers(repository: Repository, base: str, packet: PacketFacts) -> Iterator
 
 def _is_contained(repository: Repository, packet: PacketFacts, event: LogEvent) -> bool:
     """Whether head, which becomes the target branch when the change lands, has what the event says was merged."""
-    submitted = [each.text("commit") for each in packet.state.history if each.type == "submitted"]
-    if event.text("commit") not in submitted:
+    before = packet.log.ancestry(event.parents)
+    submitted = [each.text("commit") for each in packet.log.events if each.type == "submitted" and each.id in before]
+    if submitted[-1:] != [event.text("commit")]:
         return False
     try:
         return bool(containment(repository, packet, head_commit(repository) or "").proof)
