@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 
 from workpacket.approvals.encodings import decode_base64
-from workpacket.approvals.keys import PublicKey, read_key_fields
+from workpacket.approvals.keys import PublicKey, read_key_blob, read_key_fields
 from workpacket.approvals.sshsig import NAMESPACE
 from workpacket.approvals.statement import PRINCIPAL
 from workpacket.errors import WorkpacketError
@@ -185,4 +185,18 @@ def _blob(fields: list[str]) -> bytes | None:
     except ValueError:
         return None
     kind = fields[0].encode()
-    return blob if blob.startswith(len(kind).to_bytes(4, "big") + kind) else None
+    return blob if blob.startswith(len(kind).to_bytes(4, "big") + kind) and _is_whole(blob) else None
+
+
+def _is_whole(blob: bytes) -> bool:
+    """Whether these are the bytes of a key and no more: with a byte behind it the line would revoke a key that
+    does not exist. A key that is too weak to approve, or of another kind, can be revoked all the same."""
+    try:
+        read_key_blob(blob)
+    except WorkpacketError as refused:
+        if refused.code == "key_malformed":
+            return False
+    place = 0
+    while place + 4 <= len(blob):
+        place += 4 + int.from_bytes(blob[place : place + 4], "big")
+    return place == len(blob)
