@@ -185,18 +185,12 @@ def _blob(fields: list[str]) -> bytes | None:
     except ValueError:
         return None
     kind = fields[0].encode()
-    return blob if blob.startswith(len(kind).to_bytes(4, "big") + kind) and _is_whole(blob) else None
-
-
-def _is_whole(blob: bytes) -> bool:
-    """Whether these are the bytes of a key and no more: with a byte behind it the line would revoke a key that
-    does not exist. A key that is too weak to approve, or of another kind, can be revoked all the same."""
+    if not blob.startswith(len(kind).to_bytes(4, "big") + kind):
+        return None
     try:
         read_key_blob(blob)
     except WorkpacketError as refused:
-        if refused.code == "key_malformed":
-            return False
-    place = 0
-    while place + 4 <= len(blob):
-        place += 4 + int.from_bytes(blob[place : place + 4], "big")
-    return place == len(blob)
+        # A key that is too weak to approve, or of a kind that never could, may be listed. Other bytes may
+        # not: they would revoke nothing, and OpenSSH refuses such a list.
+        return None if refused.code == "key_malformed" else blob
+    return blob
