@@ -101,10 +101,15 @@ def _judged_beside(log: Log, setting: Sequence[LogEvent]) -> Iterator[Problem]:
     """What was submitted or judged on one branch while the contract was amended on another."""
     amended = [event for event in setting if event.type == "amended"]
     for move in standing(log).latest if amended else ():
-        known = log.ancestry((move.id,))
-        if move.type in _JUDGED and any(event.id not in known for event in amended):
+        beside = (event for event in amended if _beside(log, event, move))
+        if move.type in _JUDGED and any(beside):
             message = f"{move.type} rests on the contract before the amendment, which its writer had not seen"
             yield Problem("contract_changed", message, Location(move.path), f"workpacket reopen {log.packet}")
+
+
+def _beside(log: Log, one: LogEvent, other: LogEvent) -> bool:
+    """Whether neither of the two knew of the other."""
+    return one.id not in log.ancestry((other.id,)) and other.id not in log.ancestry((one.id,))
 
 
 def difference(before: Contract, after: Contract) -> Iterator[tuple[str, tuple[str, ...], tuple[str, ...]]]:
