@@ -15,12 +15,15 @@ from workpacket.lifecycle.contract import Contract, stated
 from workpacket.lifecycle.contract_drift import (
     contract_before,
     contract_findings,
+    contract_unmet,
     covered,
     difference,
     parts,
 )
+from workpacket.lifecycle.facts import PacketFacts
 from workpacket.model.canonical import Json
 from workpacket.model.events import Actor, LogEvent
+from workpacket.model.ids import WorkPacketId
 from workpacket.text.source import Source
 from workpacket.value import replace
 
@@ -206,6 +209,37 @@ def test_a_submission_that_had_not_seen_the_amendment_is_named() -> None:
     ]
     told.move("reopened", "IN_REVIEW IN_PROGRESS", {"reason": "x"}, [submitted, amended])
     assert messages(told, STUB) == []
+
+
+def test_a_verdict_and_a_merge_that_had_not_seen_the_amendment_are_named() -> None:
+    told = Told()
+    told.activated(A)
+    claimed = told.claimed()
+    told.amended(A, SAID)
+    submitted = told.submitted([claimed])
+    told.move("verdict.given", "IN_REVIEW MERGE_PENDING", {"verdict": "PASS"}, [submitted])
+    assert [said.partition(" ")[0] for said in messages(told, STUB)] == ["verdict.given"]
+    merged: dict[str, Json] = {"commit": "d" * 40, "target": "main", "target_commit": "d" * 40, "proof": "commit"}
+    told.move("merged", "MERGE_PENDING VALIDATED", merged)
+    assert [said.partition(" ")[0] for said in messages(told, STUB)] == ["merged"]
+
+
+def test_a_submission_that_has_seen_the_amendment_is_no_fault() -> None:
+    told = Told()
+    told.activated(A)
+    told.claimed()
+    told.amended(A, SAID)
+    told.submitted()
+    assert messages(told, STUB) == []
+
+
+def test_a_command_asks_about_its_packet() -> None:
+    told = Told()
+    facts = PacketFacts(WorkPacketId.parse(WP), told.log, STUB.source, PACKET.source)
+    assert contract_unmet(facts) == ()
+    told.activated(A)
+    facts = PacketFacts(WorkPacketId.parse(WP), told.log, STUB.source, PACKET.source)
+    assert [one.path for one in contract_unmet(facts)] == ["stub.md", "packet.md"]
 
 
 def test_a_claim_beside_an_amendment_is_no_fault() -> None:
