@@ -20,7 +20,7 @@ from workpacket.approvals.event_signatures import EventSignatures, WhoSigned, wi
 from workpacket.approvals.facts import PolicyFiles
 from workpacket.approvals.policy import policy_from_toml
 from workpacket.approvals.sshsig import EVENT_NAMESPACE, NAMESPACE
-from workpacket.model.events import LogEvent, encode_event, event_id, event_of
+from workpacket.model.events import Actor, LogEvent, encode_event, event_id, event_of
 
 KEY, OTHER = shared_key("ssh-ed25519", "ann"), shared_key("ssh-ed25519", "coder")
 ACTORS = Actors(
@@ -281,3 +281,9 @@ def test_separation_is_over_keys_and_people(judge: str, coder: str, separation: 
     assert (actors.why_not_apart(judge, coder) == "") is apart
     assert actors.commissioned("ann", ["coder"])
     assert not actors.commissioned("ann", ["ann", "ben"])
+
+
+def test_a_name_that_the_policy_lists_acts_in_the_kind_that_it_gives() -> None:
+    assert ACTORS.acting(Actor("coder", "human")) == Actor("coder", "agent")
+    assert ACTORS.acting(Actor("ann", "ci")) == Actor("ann", "human")
+    assert ACTORS.acting(Actor("eve", "ci")) == Actor("eve", "ci")

@@ -251,6 +251,13 @@ def interrupted(*_: object) -> None:
     raise KeyboardInterrupt
 
 
+def replaced(reached: Reached, signed: Signed, envelope: str) -> None:
+    signed.governed.commit("lifted")
+    signed.revoke(envelope)
+    signed.approve()
+    reached(signed.governed, "reapprove", NAME)
+
+
 def amended(reached: Reached, signed: Signed) -> None:
     governed = signed.governed
     reached(governed, "contract", NAME)
@@ -270,7 +277,7 @@ def approvals(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys:
     governed.stub(NAME, depends=OTHER)
     governed.refine(NAME)
     governed.done("refine", NAME, "--present")
-    signed.approve()
+    envelope = signed.approve()
     governed.done("activate", NAME)
     amended(reached, signed)
     rule, lasting = "dependency_unknown_lane", ("--until", "2026-03-10", "--reason", "elsewhere")
@@ -278,6 +285,7 @@ def approvals(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys:
         signed.approve(gate, rule=rule, until="2026-03-10T23:59:59Z", reason="elsewhere")
         reached(governed, command, NAME, rule, *lasting)
     assert reached(governed, "trace", NAME)["data"]["packets"][0]["decisions"]
+    replaced(reached, signed, envelope)
     governed.replace(".GOV/policy/policy.toml", "[approvals]", "# of other people\n[approvals]")
     assert reached(governed, "policy", "re-anchor", "--reason", "lost")["ok"]
     reached(governed, "policy", "trust", "--key", str(folder / "people" / VICTOR.partition("@")[0]))

@@ -241,6 +241,17 @@ def test_the_same_move_contradicts_itself_where_something_was_named_on_the_way()
     assert fold(story.read()).forked
 
 
+def test_two_activations_agree_only_upon_one_refinement() -> None:
+    refinement = {"path": ".GOV/refinements/WP-1-Kettle-v1.md", "sha256": A}
+    for other, forked in ((refinement, False), ({**refinement, "sha256": B}, True)):
+        story = Story()
+        created = story.add("created")
+        story.add("activated", after=(created,), refinement=refinement)
+        story.add("activated", after=(created,), refinement=other, checklist=[])
+        story.add("noted", text="x")
+        assert fold(story.read()).forked == forked
+
+
 def test_two_claims_by_different_holders_contradict_each_other() -> None:
     story = Story()
     story.tell("created", "activated")

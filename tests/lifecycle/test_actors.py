@@ -4,20 +4,33 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import subprocess
+from datetime import timedelta
 from pathlib import Path
+from typing import cast
 
 import pytest
 
+from architecture.source_tree import ROOT
 from ledger.stories import rewritten
 from lifecycle.actors import NAME, begin, errors, keys, submitted, tables
 from lifecycle.governed import TOKENS_COUNT, Governed, forge
-from workpacket.approvals.actors import read_actors
+from lifecycle.signed import ALICE, Signed
+from workpacket.approvals.actors import Actors, read_actors
 from workpacket.approvals.event_signatures import EventSignatures
+from workpacket.approvals.policy import GatePolicy
+from workpacket.ledger.log import join_events
 from workpacket.lifecycle.separation import CLAIMED
 from workpacket.model.canonical import Json
+from workpacket.model.events import Actor
 from workpacket.shell import event_keys
-from workpacket.shell.event_keys import key_path
+from workpacket.shell.approvals.subject import ApprovalSubject
+from workpacket.shell.approvals.uses import FirstAuthors, parties_of
+from workpacket.shell.event_keys import key_path, make_event_key
+from workpacket.shell.keys import find_key, signers_line
 from workpacket.text.toml_strict import plain_toml
+from workpacket.value import replace
 
 
 @pytest.fixture
@@ -314,3 +327,101 @@ def test_log_verify_names_a_signature_that_does_not_hold(governed: Governed, fin
     assert governed("log", "verify").status == 0
     found = governed("log", "verify", "--signatures")
     assert (found.status, "event_signature_invalid" in found.out) == (5, True)
+
+
+def test_an_approval_key_that_the_policy_lists_as_an_event_key_signs_no_event(
+    signed: Signed, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Ann's event key stands in allowed_signers for approvals too: what it signs counts on neither side."""
+    governed = signed.governed
+    found = keys(tmp_path_factory.mktemp("settings"), monkeypatch)
+    key = tmp_path_factory.mktemp("both") / "alice"
+    made = make_event_key("alice", "event", key)
+    signed.begin(more=tables(found | {"alice": made.public.fingerprint}))
+    line = signers_line(ALICE, made.public)
+    governed.write(".GOV/policy/allowed_signers", governed.read(".GOV/policy/allowed_signers") + line + "\n")
+    governed.commit("One key for both")
+    governed.git("branch", "base")
+    governed.git("switch", "--quiet", "--create", "work")
+    monkeypatch.setenv("WORKPACKET_EVENT_KEY", str(key))
+    governed.done("new", NAME, "--what", "x", "--why", "y", "--roadmap", "SPEC_v1 2", "--as", "alice")
+    governed.commit("stub")
+    found_errors = errors(governed, "--base", "base")
+    assert "approval_key_in_event" in found_errors
+    assert made.public.fingerprint in found_errors["approval_key_in_event"]
+
+
+class NoGit:
+    """Nobody is asked who committed the file."""
+
+    def of(self, path: str) -> frozenset[str]:
+        return frozenset({"Alice <alice@example.org>"})
+
+
+def test_the_author_is_who_signed_the_draft_and_the_operator_is_behind_the_coder(
+    governed: Governed, fingerprints: dict[str, str]
+) -> None:
+    begin(governed, fingerprints)
+    submitted(governed)
+    text = tables(fingerprints).replace("[actors.ann]", '[actors.ann]\nprincipal = "alice@example.org"')
+    actors = read_actors(plain_toml(text)["actors"])
+    rules = GatePolicy(
+        ("approver",), 1, ("author", "coder", "operator"), "none", timedelta(days=1), legacy_tokens=False
+    )
+    matter = ApprovalSubject(((".GOV/x.md", b"x"),))
+    log = join_events(NAME, governed.state(NAME).history)
+    authors = cast("FirstAuthors", NoGit())
+
+    parties = parties_of(authors, log, matter, rules, actors)
+    assert parties == {
+        "author": {"ann", "alice@example.org"},
+        "coder": {"coder"},
+        "operator": {"ann", "alice@example.org"},
+    }
+    drafted = [replace(event, actor=Actor("coder", "agent")) for event in log.events if event.type == "created"]
+    unproven = parties_of(authors, join_events(NAME, drafted), matter, rules, actors)
+    assert unproven["author"] == {"coder", "Alice <alice@example.org>"}
+    assert parties_of(authors, log, matter, rules, Actors())["author"] == {"ann", "Alice <alice@example.org>"}
+
+
+def test_policy_show_lists_who_may_act_as_whom(governed: Governed, fingerprints: dict[str, str]) -> None:
+    begin(governed, fingerprints)
+    shown = governed.done("policy", "show").out
+    assert f"coder           agent, operated by ann; author, coder, validator; {fingerprints['coder']}" in shown
+    assert "judge differs from coder, operator" in shown
+    listed = governed.json("policy", "show")["data"]["values"]["actors"]
+    assert listed["coder"]["operator"] == listed["ann"]["principal"] == "ann"
+    governed.replace(".GOV/policy/policy.toml", 'operator = "ben"', 'operator = "eve"')
+    assert errors(governed)["actor_unfit"] == "eve, the operator of judge, is not a person of [actors]"
+    governed.commit("A mistake")
+    assert "not in force: actors.judge has the operator 'eve'" in governed.done("policy", "show").out
+
+
+def test_the_lines_on_the_page_verify_an_event_by_hand(governed: Governed, fingerprints: dict[str, str]) -> None:
+    begin(governed, fingerprints)
+    governed.stub(NAME)
+    (event,) = governed.state(NAME).history
+    page = (ROOT / "docs" / "approvals" / "format.md").read_text("utf-8")
+    (script,) = re.findall(r"```sh\n(python3 -c 'import json.*?)```", page, re.DOTALL)
+    by_hand = ["sh", "-c", script.replace("EVENT", event.path)]
+    done = subprocess.run(by_hand, cwd=governed.root, capture_output=True, text=True, check=True)
+    assert fingerprints["ann"] in done.stdout
+    (governed.root / event.path).write_bytes(event.encode().replace(b"Greet", b"Beat"))
+    assert subprocess.run(by_hand, cwd=governed.root, capture_output=True, check=False).returncode != 0
+
+
+def test_key_doctor_finds_an_event_key_that_allowed_signers_lets_approve(
+    signed: Signed, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    governed = signed.governed
+    monkeypatch.setenv("HOME", str(tmp_path_factory.mktemp("home")))
+    monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
+    keys(tmp_path_factory.mktemp("settings"), monkeypatch)
+    signed.begin()
+    assert governed.json("key", "doctor")["data"]["exposed"] is False
+    line = signers_line("ann@example.org", find_key(str(key_path("ann"))).public)
+    governed.write(".GOV/policy/allowed_signers", governed.read(".GOV/policy/allowed_signers") + line + "\n")
+    governed.commit("A mistake")
+    found = governed.json("key", "doctor")
+    assert found["data"]["exposed"] is True
+    assert str(key_path("ann")) in found["findings"][0]["message"]

@@ -1,4 +1,4 @@
-"""Coverage: which packet answers for a path, decided from values, and asked of real changes by `check --base`.
+"""Coverage of real changes, as `check --base` asks it; `test_coverage_rules.py` decides from values.
 
 The ways around it and the changes that must land are in tests/trust, and played by `trust.measure`.
 """
@@ -7,144 +7,20 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from lifecycle.governed import TOKENS_COUNT, Governed
-from workpacket.documents.policy import PolicyDocument
 from workpacket.errors import WorkpacketError
 from workpacket.git.repository import find_repository
 from workpacket.git.trial_merges import trial_merges
-from workpacket.ledger.log import join_events
-from workpacket.lifecycle.coverage import Cover, Landing, judging, kind_of, standing_until, uncovered
-from workpacket.lifecycle.policy import CoveragePolicy, coverage_policy
 from workpacket.model import exits
-from workpacket.model.lanes import BUILT_IN
-from workpacket.text.source import Source
 
 NAME, OTHER = "WP-1-Greeting-v1", "WP-1-Song-v1"
 PACKET = f".GOV/task_packets/{NAME}.md"
 REQUIRED = '[coverage]\nmode = "required"\n'
-
-
-def covering(kind: Any, *scopes: tuple[str, ...], packet: str = NAME) -> Cover:
-    return Cover(packet, kind, scopes or (("src/",),), "it is READY_FOR_DEV")
-
-
-def answers(landing: Landing, *covers: Cover, exempt: tuple[str, ...] = ()) -> Mapping[str, str]:
-    return {one.path: one.code for one in uncovered(landing, covers, exempt)}
-
-
-def brought(*paths: str, otherwise: tuple[str, ...] = (), conflicts: tuple[str, ...] = ()) -> Landing:
-    return Landing(
-        frozenset((*paths, *otherwise)), frozenset(otherwise), frozenset(conflicts), {NAME: frozenset(paths)}
-    )
-
-
-CHANGED = Landing(frozenset({"src/a.py"}))
-
-
-@pytest.mark.parametrize("kind", ["work", "standing"])
-def test_held_work_and_a_standing_packet_cover_their_scope_and_nothing_else(kind: str) -> None:
-    assert answers(CHANGED, covering(kind)) == {}
-    assert answers(Landing(frozenset({"src.py", "srcs/a", "SRC/a", "lib/src/a"})), covering(kind)) == dict.fromkeys(
-        ("src.py", "srcs/a", "SRC/a", "lib/src/a"), "change_uncovered"
-    )
-
-
-@pytest.mark.parametrize("kind", ["ready", ""])
-def test_a_packet_that_nobody_works_on_covers_nothing_and_is_named(kind: str) -> None:
-    (one,) = uncovered(CHANGED, [covering(kind)], ())
-    assert (one.code, one.packet) == ("change_uncovered", NAME)
-    assert one.message == f"it is in the scope of {NAME}, but it is READY_FOR_DEV"
-
-
-def test_a_path_has_to_be_in_the_approved_scope_and_in_the_present_one() -> None:
-    assert answers(CHANGED, covering("work", ("src/",), ("src/a.py",))) == {}
-    assert answers(CHANGED, covering("work", ("src/", "lib/"), ("lib/",))) == {"src/a.py": "change_uncovered"}
-    assert answers(CHANGED, Cover(NAME, "work", ())) == {"src/a.py": "change_uncovered"}
-
-
-def test_judged_work_covers_what_it_brought_and_only_as_it_was_judged() -> None:
-    judged = covering("verdict")
-    assert answers(brought("src/a.py"), judged) == {}
-    assert answers(brought(otherwise=("src/a.py",)), judged) == {"src/a.py": "changed_after_verdict"}
-    assert answers(brought(otherwise=("lib/a.py",)), judged) == {"lib/a.py": "change_uncovered"}
-    assert answers(brought(otherwise=("src/a.py",), conflicts=("src/a.py",)), judged) == {
-        "src/a.py": "landed_otherwise"
-    }
-    # Out of its scope, also where the judged commit changed it.
-    assert answers(brought("lib/a.py"), judged) == {"lib/a.py": "change_uncovered"}
-    # The change of another packet's judged commit.
-    other = Landing(frozenset({"src/a.py"}), brought={OTHER: frozenset({"src/a.py"})})
-    (one,) = uncovered(other, [judged], ())
-    assert (one.code, one.message) == (
-        "change_uncovered",
-        f"it is in the scope of {NAME}, but its judged commit does not change it",
-    )
-
-
-def test_work_that_is_held_covers_a_path_that_another_packets_verdict_does_not() -> None:
-    landing = brought(otherwise=("src/a.py",))
-    assert answers(landing, covering("verdict"), covering("work", packet=OTHER)) == {}
-
-
-def test_governance_reports_and_exempt_paths_need_no_packet() -> None:
-    paths = frozenset({".GOV/spec/a.md", "docs/report.md", "po/de.po"})
-    assert answers(Landing(paths, reports=frozenset({"docs/report.md"})), exempt=("po/*.po",)) == {}
-    names = frozenset({".GOV", ".GOVERNED/a", "po/de.pot", "docs/.GOV/a"})
-    assert answers(Landing(names), exempt=("po/*.po",)).keys() == names
-
-
-def test_the_lane_decides_how_a_packet_covers() -> None:
-    assert {lane: kind_of(lane, BUILT_IN) for lane in (*BUILT_IN.tokens, "FORKED", "")} == {
-        "STUB": "",
-        "READY_FOR_DEV": "ready",
-        "IN_PROGRESS": "work",
-        "IN_REVIEW": "work",
-        "MERGE_PENDING": "verdict",
-        "VALIDATED": "verdict",
-        "BLOCKED": "",
-        "FAIL": "",
-        "OUTDATED_ONLY": "",
-        "SUPERSEDED": "",
-        "ABANDONED": "",
-        "FORKED": "",
-        "": "",
-    }
-
-
-def test_a_log_without_a_verdict_judges_nothing() -> None:
-    assert judging(join_events(NAME, [])) is None
-
-
-def test_the_last_day_of_a_standing_packet_is_read_from_its_scope() -> None:
-    assert str(standing_until(["x", "Standing until 2026-12-31: dependencies"])) == "2026-12-31"
-    assert [standing_until([text]) for text in ("Standing until 2026-13-01", "Not Standing until 2026-12-31", "")] == [
-        None,
-        None,
-        None,
-    ]
-
-
-@pytest.mark.parametrize(
-    ("text", "policy"),
-    [
-        ("", CoveragePolicy()),
-        ('[coverage]\nmode = "warn"\nexempt = ["a/"]', CoveragePolicy("warn", ("a/",))),
-        ('[coverage]\nmode = "of"', CoveragePolicy("required")),
-        ("[coverage]", CoveragePolicy("required")),
-        ("[coverage", CoveragePolicy("required")),
-    ],
-)
-def test_what_cannot_be_read_in_the_policy_asks_for_everything(text: str, policy: CoveragePolicy) -> None:
-    assert coverage_policy(PolicyDocument(Source("policy.toml", text)).root) == policy
-
-
-# --- of real changes ---
 
 
 def begun(governed: Governed, coverage: str = REQUIRED) -> None:
@@ -420,3 +296,92 @@ def test_a_name_that_is_no_text_is_named_and_stops_nothing(governed: Governed) -
     governed.commit("odd")
     assert [code for code, _ in said(governed, "HEAD~1")] == ["change_uncovered"]
     assert governed("check", "--base", "HEAD~1").status == exits.INTEGRITY
+
+
+def test_work_begun_upon_judged_work_lands_with_it(governed: Governed) -> None:
+    governed.begin(policy=REQUIRED + TOKENS_COUNT)
+    for name in (NAME, OTHER):
+        governed.activate(name)
+        governed.commit("activated")
+    governed.work(NAME)
+    for name in (NAME, OTHER):
+        if name == OTHER:
+            governed.git("switch", "--quiet", "--create", f"wp/{OTHER}")
+            governed.done("claim", OTHER, "--as", "poet", "--branch", f"wp/{OTHER}")
+            governed.write("src/song.py", "print('La')\n")
+            governed.commit("Sing")
+        who = "coder" if name == NAME else "poet"
+        governed.done("submit", name, "--as", who, "--prove", "all=true")
+        governed.commit("submitted")
+        governed.write(f"src/{name}.md", "Good.\n")
+        governed.done("verdict", name, "PASS", "--report", f"src/{name}.md", "--as", "judge")
+        governed.commit("judged")
+    assert said(governed) == []
+    governed.write("src/song.py", "print('evil')\n")
+    governed.commit("evil")
+    assert said(governed) == [("changed_after_verdict", "src/song.py")]
+
+
+# --- reverts ---
+
+
+def landed(governed: Governed) -> None:
+    """Judged work merged into main, which is checked out."""
+    judged(governed)
+    governed.git("switch", "--quiet", "main")
+    governed.git("merge", "--quiet", "--no-ff", "--message", "Land", f"wp/{NAME}")
+
+
+def test_a_whole_landing_taken_back_needs_no_packet_and_nothing_besides_is_let_through(governed: Governed) -> None:
+    landed(governed)
+    governed.write("docs/notes.md", "Later.\n")
+    governed.commit("later")
+    governed.git("revert", "--no-edit", "-m", "1", "HEAD~1")
+    assert said(governed, "HEAD~1") == []
+    governed.write("lib/evil.py", "1\n")
+    governed.commit("evil")
+    assert said(governed, "HEAD~2") == [("change_uncovered", "lib/evil.py")]
+    governed.git("reset", "--quiet", "--hard", "HEAD~1")
+    governed.git("revert", "--no-edit", "HEAD")
+    assert said(governed, "HEAD~1") == []
+    governed.write("src/greet.py", "evil()\n")
+    governed.commit("evil")
+    assert said(governed, "HEAD~2") == [("changed_after_verdict", "src/greet.py")]
+
+
+def test_events_taken_back_without_their_code_leave_the_code_uncovered(governed: Governed) -> None:
+    landed(governed)
+    event = governed.state(NAME).history[-1]
+    (governed.root / event.path).unlink()
+    governed.commit("without the verdict")
+    taken = {path for _, path in said(governed, "HEAD~1")}
+    # The packet is in review now, and held: only what is out of its scope shows.
+    assert taken == {"docs/report.md"}
+
+
+def test_code_taken_back_without_its_events_is_a_change_like_any_other(governed: Governed) -> None:
+    landed(governed)
+    (governed.root / "src/greet.py").unlink()
+    governed.commit("without the code")
+    assert said(governed, "HEAD~1") == [("changed_after_verdict", "src/greet.py")]
+
+
+def test_the_first_commit_is_not_taken_back(governed: Governed) -> None:
+    """There is nothing before it that the base could be compared with."""
+    governed.begin(policy=REQUIRED + TOKENS_COUNT)
+    governed.stub(NAME)
+    governed.git("add", "--all")
+    governed.git("commit", "--quiet", "--amend", "--message", "All at once")
+    event = governed.state(NAME).history[0]
+    (governed.root / event.path).unlink()
+    governed.commit("gone")
+    assert said(governed, "HEAD~1") == []
+
+
+def test_a_packet_that_is_activated_with_the_work_covers_it(governed: Governed) -> None:
+    governed.begin(policy=REQUIRED + TOKENS_COUNT)
+    governed.git("branch", "base")
+    governed.activate(NAME)
+    governed.commit("activated")
+    governed.work(NAME)
+    assert said(governed, "base") == []

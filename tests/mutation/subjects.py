@@ -26,6 +26,7 @@ _APPROVALS = (
 )
 GROUPS = (
     Group(tuple(f"approvals/{name}.py" for name in _APPROVALS.split()), ("approvals", "corpora/attacks")),
+    Group(("lifecycle/coverage.py",), ("lifecycle/test_coverage_rules.py",)),
     Group(
         ("lifecycle/contract.py", "lifecycle/contract_drift.py"),
         ("contract/test_contract.py", "contract/test_drift.py"),

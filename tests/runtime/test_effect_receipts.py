@@ -201,7 +201,9 @@ class Colour(Enum):
 
 
 def name_of(value: object) -> str:
-    """Without addresses: every worker has to give a test the same name."""
+    """Without addresses and in one order: every worker has to give a test the same name."""
+    if isinstance(value, set):
+        return f"{{{', '.join(sorted(map(repr, value)))}}}"
     return re.sub(r" at 0x[0-9a-f]+", "", repr(value))
 
 

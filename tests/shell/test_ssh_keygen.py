@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -112,3 +113,45 @@ def test_every_code_is_explained() -> None:
     asked_here = {"ssh_keygen_missing", "ssh_keygen_doubtful", "signing_failed", "signing_key_unfit"}
     of_events = {"event_key_missing", "event_key_unfit", "event_key_in_repository"}
     assert {reason.code for reason in SIGNING} == asked_here | of_events
+
+
+def put(folder: Path, mode: int = 0o755) -> Path:
+    """A program called ssh-keygen in the folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    tool = folder / "ssh-keygen"
+    tool.write_text("#!/bin/sh\n")
+    tool.chmod(0o755)
+    folder.chmod(mode)
+    return tool
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the modes of POSIX")
+def test_a_program_of_the_work_tree_or_of_a_folder_open_to_all_is_not_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work_tree = tmp_path / "work"
+    (work_tree / ".git").mkdir(parents=True)
+    (work_tree / "deep").mkdir()
+    monkeypatch.chdir(work_tree / "deep")
+    outside = put(tmp_path / "bin")
+    monkeypatch.setenv("PATH", str(outside.parent))
+    assert find_ssh_keygen() == str(outside)
+
+    inside = put(work_tree / "tools")
+    link = tmp_path / "links" / "ssh-keygen"
+    link.parent.mkdir()
+    link.symlink_to(inside)
+    open_to_all = put(tmp_path / "open", 0o777)
+    shared = put(tmp_path / "shared", 0o1777)
+    below = put(tmp_path / "open" / "below")
+    for tool, reason in (
+        (inside, "it is in the work tree"),
+        (link, "it is in the work tree"),
+        (open_to_all, "everybody can write to"),
+        (shared, "everybody can write to"),
+        (below, "everybody can write to"),
+    ):
+        monkeypatch.setenv("PATH", str(tool.parent))
+        with pytest.raises(WorkpacketError, match=f"{tool} is not used: {reason}") as caught:
+            find_ssh_keygen()
+        assert caught.value.code == "ssh_keygen_doubtful"

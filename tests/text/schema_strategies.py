@@ -54,6 +54,9 @@ def _leaf_keywords(formats: bool) -> dict[str, st.SearchStrategy[Any]]:
         "minProperties": sizes,
         "maxProperties": sizes,
         "required": st.lists(st.sampled_from(NAMES), max_size=2, unique=True),
+        "dependentRequired": st.dictionaries(
+            st.sampled_from(NAMES), st.lists(st.sampled_from(NAMES), max_size=2, unique=True), max_size=2
+        ),
         "title": st.just("A title"),
     }
     return {**keywords, "format": st.sampled_from(["date", "sha1"])} if formats else keywords
@@ -67,10 +70,17 @@ def _containing(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
         optional={
             "type": st.sampled_from(["array", "object", ["object", "array", "string"]]),
             "properties": named,
+            "patternProperties": st.dictionaries(patterns, inner, max_size=2),
             "additionalProperties": inner,
+            "unevaluatedProperties": inner,
             "propertyNames": inner,
             "required": st.lists(st.sampled_from(NAMES), max_size=2, unique=True),
+            "dependentSchemas": named,
             "items": inner,
+            "prefixItems": several,
+            "contains": inner,
+            "minContains": sizes,
+            "maxContains": sizes,
             "allOf": several,
             "anyOf": several,
             "oneOf": several,
@@ -89,13 +99,13 @@ def for_python(schema: Any) -> Any:
     if not isinstance(schema, dict):
         return schema
     return {
-        keyword: _python_pattern(part) if keyword == "pattern" else _part_for_python(keyword, part)
+        _python_pattern(keyword): _python_pattern(part) if keyword == "pattern" else _part_for_python(keyword, part)
         for keyword, part in schema.items()
     }
 
 
 def _part_for_python(keyword: str, part: Any) -> Any:
-    return part if keyword in {"const", "enum", "required"} else for_python(part)
+    return part if keyword in {"const", "enum", "required", "dependentRequired"} else for_python(part)
 
 
 def _python_pattern(pattern: str) -> str:

@@ -31,8 +31,12 @@ ROOT = Path(__file__).parents[2]
 @example({"type": "integer"}, 1e300)
 @example({"type": ["number", "integer"]}, 1.5)
 @example({"not": {"type": "integer"}}, 1.5)
+@example({"contains": {"type": "null"}, "minContains": 0, "maxContains": 1}, [None, None])
+@example({"prefixItems": [{"type": "null"}], "items": False}, [None, None])
 @example({"if": {"type": "string"}, "then": {"maxLength": 1}, "else": {"type": "null"}}, "ab")
 @example({"oneOf": [True, {"type": "string"}, {"maxLength": 1}]}, "ab")
+@example({"unevaluatedProperties": False, "additionalProperties": {"type": "null"}}, {"a": None})
+@example({"allOf": [{"unevaluatedProperties": True}], "unevaluatedProperties": False}, {"a": None})
 def test_acceptor_judge_and_plain_jsonschema_agree(schema: Any, value: Plain) -> None:
     assert_one_verdict(schema, value)
 

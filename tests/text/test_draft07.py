@@ -38,6 +38,14 @@ def twin_of(schema: Mapping[str, Any], **others: Mapping[str, Any]) -> Any:
             {"$id": "https://x.example/schemas/draft-07/a.schema.json"},
         ),
         ({"$id": "urn:x:a"}, {"$id": "urn:x:a:draft-07"}),
+        ({"prefixItems": [True], "items": False}, {"items": [True], "additionalItems": False}),
+        ({"items": {"prefixItems": [{}]}}, {"items": {"items": [{}]}}),
+        ({"dependentRequired": {"a": ["b"]}}, {"dependencies": {"a": ["b"]}}),
+        ({"dependentSchemas": {"a": {"prefixItems": []}}}, {"dependencies": {"a": {"items": []}}}),
+        (
+            {"dependentSchemas": {"a": False, "c": True}, "dependentRequired": {"a": ["b"], "d": ["a"]}},
+            {"dependencies": {"a": {"allOf": [{"required": ["b"]}, False]}, "c": True, "d": ["a"]}},
+        ),
         (
             {
                 "properties": {"a": {"$ref": "#/$defs/w"}, "b": {"$ref": "common.schema.json#/$defs/w", "title": "B"}},
@@ -52,8 +60,41 @@ def twin_of(schema: Mapping[str, Any], **others: Mapping[str, Any]) -> Any:
             },
         ),
         (
-            {"not": {"$ref": "#/$defs/w", "allOf": [True], "maxLength": 1}, "$defs": {"w": {}}},
-            {"not": {"allOf": [{"$ref": "#/definitions/w"}, True], "maxLength": 1}, "definitions": {"w": {}}},
+            {"not": {"$ref": "#/$defs/w", "allOf": [True], "maxLength": 1}},
+            {"not": {"allOf": [{"$ref": "#/definitions/w"}, True], "maxLength": 1}},
+        ),
+        (
+            {"properties": {"a": {}}, "unevaluatedProperties": False},
+            {"properties": {"a": {}}, "additionalProperties": False},
+        ),
+        (
+            {"additionalProperties": {}, "unevaluatedProperties": False},
+            {"additionalProperties": {}},
+        ),
+        (
+            {"allOf": [{"unevaluatedProperties": True}], "unevaluatedProperties": False},
+            {"allOf": [{"additionalProperties": True}]},
+        ),
+        (
+            {
+                "allOf": [{"properties": {"a": {"type": "null"}}, "patternProperties": {"^x": {}}}, True],
+                "properties": {"b": {}},
+                "unevaluatedProperties": False,
+            },
+            {
+                "allOf": [{"properties": {"a": {"type": "null"}}, "patternProperties": {"^x": {}}}, True],
+                "properties": {"a": True, "b": {}},
+                "patternProperties": {"^x": True},
+                "additionalProperties": False,
+            },
+        ),
+        (
+            {"$ref": "common.schema.json#/$defs/event", "properties": {"b": {}}, "unevaluatedProperties": False},
+            {
+                "properties": {"b": {}, "v": True, "at": True},
+                "additionalProperties": False,
+                "allOf": [{"$ref": "common.schema.json#/definitions/event"}],
+            },
         ),
     ],
 )
@@ -69,9 +110,22 @@ def test_a_twin_says_the_same_in_older_words(schema: dict[str, Any], expected: d
     assert twin_of(schema, common=shared) == expected
 
 
-def test_what_the_schema_may_not_say_its_twin_does_not_say_either() -> None:
-    with pytest.raises(UnusableSchema, match="#/items/contains is not a keyword that is honoured here"):
-        twin_of({"items": {"contains": {}, "maxContains": 2}})
+@pytest.mark.parametrize(
+    ("schema", "what"),
+    [
+        ({"contains": {}, "minContains": 2}, "minContains"),
+        ({"items": {"contains": {}, "maxContains": 2}}, "maxContains"),
+        ({"unevaluatedProperties": False, "anyOf": [{}]}, "unevaluatedProperties beside a choice"),
+        ({"unevaluatedProperties": False, "allOf": [{"oneOf": [{}]}]}, "unevaluatedProperties beside a choice"),
+        ({"unevaluatedProperties": False, "if": {}}, "unevaluatedProperties beside a choice"),
+        ({"unevaluatedProperties": False, "dependentSchemas": {}}, "unevaluatedProperties beside a choice"),
+    ],
+)
+def test_what_draft_07_has_no_words_for_is_refused(schema: dict[str, Any], what: str) -> None:
+    with pytest.raises(UnusableSchema) as caught:
+        twin_of(schema)
+
+    assert str(caught.value) == f"it.schema.json: draft-07 has no words for {what}"
 
 
 @settings(max_examples=50)

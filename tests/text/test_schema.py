@@ -142,18 +142,22 @@ def test_the_innermost_simple_condition_is_told_wherever_it_stands() -> None:
     inner = {"properties": {"a": {"x-label": "A"}}, "allOf": [True, rule]}
     places = {
         "properties": {"x": inner},
+        "patternProperties": {"^y": inner},
         "additionalProperties": inner,
-        "allOf": [{"else": False, "if": True, "then": {"properties": {"w": False}}}],
+        "dependentSchemas": {"x": {"else": False, "if": True, "then": {"prefixItems": [False]}}},
     }
     message = "`c` is missing in {} (because `A` is 1)"
 
-    assert told(places, {"x": {"a": 1}, "z": {"a": 1}}) == [message.format(name) for name in ("`x`", "`z`")]
-    assert told({"items": inner}, [{"a": 1}, {"a": 1}]) == [
+    assert told(places, {"x": {"a": 1}, "yy": {"a": 1}, "z": {"a": 1}}) == [
+        message.format(name) for name in ("`x`", "`yy`", "`z`")
+    ]
+    assert told({"prefixItems": [inner], "items": inner}, [{"a": 1}, {"a": 1}]) == [
         message.format(f"item {number} of the document") for number in (1, 2)
     ]
 
 
 NUMBERED = [f"n{n}" for n in range(30)]
+ITS_KIND = "a valid item of the kind it is for"
 
 
 @pytest.mark.parametrize(
@@ -187,8 +191,14 @@ NUMBERED = [f"n{n}" for n in range(30)]
         ({"maxItems": 1}, [1, 2], "`f` has 2 items; at most 1 may be there"),
         ({"minProperties": 2}, {"a": 1}, "`f` has 1 field; it needs at least 2 fields"),
         ({"maxProperties": 0}, {"a": 1}, "`f` has 1 field; at most 0 may be there"),
+        ({"prefixItems": [True], "items": False}, [1, 2], "`f` has 2 items; at most 1 may be there"),
         ({"items": False}, [1, 2], "`f` has 2 items; at most 0 may be there"),
         ({"uniqueItems": True}, ["a", "b", "a"], "item 3 of `f` repeats item 1: `a`"),
+        ({"contains": {"const": "x"}}, ["y"], "`f` must contain x"),
+        ({"contains": {"enum": ["x", "z"]}}, [], "`f` must contain x or z"),
+        ({"contains": {"x-noun": "gate"}, "minContains": 2}, [1], "`f` must contain a valid gate at least 2 times"),
+        ({"contains": {"type": "null"}, "minContains": 2}, [None], f"`f` must contain {ITS_KIND} at least 2 times"),
+        ({"contains": True, "maxContains": 1}, [1, 2], f"`f` must not contain {ITS_KIND} more than 1 time"),
         ({"pattern": "^a"}, "b", "`f` does not have the right form: `b`"),
         ({"pattern": "^a", "x-noun": "word in a"}, "b", "`f` is not a valid word in a: `b`"),
         ({"pattern": "^a"}, "", "`f` is empty"),
@@ -202,11 +212,19 @@ NUMBERED = [f"n{n}" for n in range(30)]
         ({"not": {"pattern": "^<"}, "x-noun": "value"}, "<fill>", "`f` is not a valid value: `<fill>`"),
         ({"not": {"required": ["a"]}}, {"a": 1}, "`a` must not be given in `f`"),
         ({"not": {"required": ["a", "b"]}}, {"a": 1, "b": 1}, "`a` and `b` must not be given together in `f`"),
+        ({"dependentRequired": {"a": ["b", "c"]}}, {"a": 1, "c": 1}, "`b` is missing in `f`; `a` needs it"),
         ({"propertyNames": {"pattern": "^a"}}, {"b": 1}, "`b` is not a valid name for a field in `f`"),
         ({"propertyNames": {"pattern": "^a", "x-noun": "code"}}, {"b": 1}, "`b` is not a valid code in `f`"),
         ({"propertyNames": False}, {"b": 1}, "`b` is not a valid name for a field in `f`"),
         ({"additionalProperties": False}, {"b": 1}, "`b` is not a known field in `f`"),
+        (
+            {"allOf": [{"properties": {"a": True}}], "unevaluatedProperties": False},
+            {"a": 1, "b": 1},
+            "`b` is not a known field in `f`",
+        ),
         ({"additionalProperties": {"type": "string"}}, {"b": 1}, "`b` must be text, not 1"),
+        ({"unevaluatedProperties": {"type": "string"}}, {"b": 1}, "`b` must be text, not 1"),
+        ({"dependentSchemas": {"a": {"required": ["b"]}}}, {"a": 1}, "`b` is missing in `f`"),
     ],
 )
 def test_each_keyword_has_its_words(schema: Any, value: Any, message: str) -> None:
@@ -217,7 +235,9 @@ def test_each_keyword_has_its_words(schema: Any, value: Any, message: str) -> No
     ("schema", "value", "code"),
     [
         ({"required": ["a"]}, {}, "field_missing"),
+        ({"dependentRequired": {"a": ["b"]}}, {"a": 1}, "field_missing"),
         ({"additionalProperties": False}, {"a": 1}, "field_unknown"),
+        ({"unevaluatedProperties": False}, {"a": 1}, "field_unknown"),
         ({"propertyNames": {"const": "b"}}, {"a": 1}, "field_unknown"),
         ({"properties": {"a": False}}, {"a": 1}, "field_unknown"),
         ({"type": "array"}, {"a": 1}, "field_type"),
@@ -279,7 +299,7 @@ def test_a_key_that_is_a_number_in_an_unnamed_value_is_counted_from_one() -> Non
 def test_the_label_of_a_field_may_stand_in_another_branch_than_the_complaint() -> None:
     schema = {
         "allOf": [{"properties": {"a": {"anyOf": [{"x-label": "ALPHA"}]}}}, {"required": ["a"]}],
-        "properties": {"n1": {"x-label": "NUMBER", "type": "integer"}},
+        "patternProperties": {"^n": {"x-label": "NUMBER", "type": "integer"}},
     }
 
     assert told(schema, {"n1": "x"}) == ["`ALPHA` is missing", "`NUMBER` must be a whole number, not the text `x`"]
@@ -438,7 +458,7 @@ def test_a_message_does_not_grow_with_the_value_and_keeps_its_characters(
             {"additionalProperties": False, "properties": {f"field_{n}": True for n in range(60)}},
             {f"fiel_{n}": n for n in range(20_000)},
         ),
-        ({"allOf": [True], "additionalProperties": False}, {f"fiel_{n}": n for n in range(20_000)}),
+        ({"allOf": [True], "unevaluatedProperties": False}, {f"fiel_{n}": n for n in range(20_000)}),
         ({"items": {"oneOf": [{"type": "string"}, BATCH]}}, [{"id": n} for n in range(5_000)]),
         ({"items": {"enum": ["abc", "abd"]}}, [f"ab{n}" for n in range(20_000)]),
     ],

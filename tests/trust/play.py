@@ -325,6 +325,12 @@ class World:
         self.governed.write(event.path, event.encode().decode())
         self._said[name] = event.id
 
+    def _settle(self, name: str, packet: str, lane: str, attest: str) -> None:
+        """The settlement of all latest moves in this lane, with an envelope, written by hand."""
+        moves = [move.id for move in self.governed.state(packet).latest_moves]
+        data = json.dumps({"lane_from": "FORKED", "lane_to": lane, "moves": moves, "reason": "x"})
+        self._event(name, "fork.resolved", packet, "agent", data, f"attest={attest}")
+
     def _subject(self, path: str) -> ChangedFile:
         """The file as it was at the last commit, and as it is."""
         old = subprocess.run(["git", "show", f"HEAD:{path}"], cwd=self.root, capture_output=True, check=False)

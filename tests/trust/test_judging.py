@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from trust.measure import HERE
+from trust.measure import HERE, LISTS
 from trust.play import Case, Table, read_cases
 from workpacket.shell.judging.merged_tree import folded
 
-CASES = {case.id: case for name in ("review_findings", "own_attacks") for case in read_cases(HERE / f"{name}.jsonl")}
+CASES = {case.id: case for name in LISTS for case in read_cases(HERE / f"{name}.jsonl")}
 REFUSED = {
     "K2-G17": "not_committed",
     "K2-G16": "attribute_converts",
@@ -29,10 +29,40 @@ REFUSED = {
     "A28": "attest_unfit",
     "A38": "path_twin",
 }
-KEPT = ("K2-verify", "K2-control", "K3-control", "H3-control", "H4-B01", "M-X03", "M-S10-control")
+KEPT = (
+    "K2-verify",
+    "K2-control",
+    "K3-control",
+    "H3-control",
+    "H4-B01",
+    "M-X03",
+    "M-S10-control",
+    "H5-X07",
+    "H5-X08",
+    "N31",
+    "N32",
+)
 # A policy that nobody can read came onto the base; this branch brings back the one before.
 BROKEN = ("on main", "write {POLICY} 'no toml at all'", "commit", "branch x", "git checkout main~1 -- .GOV/policy")
+REVERTED = ("land {PB} merge", "branch x", "git revert --no-edit -m 1 HEAD")
 MORE = [
+    Case(
+        "part-of-a-revert",
+        "the events of a landing taken back, and its code kept",
+        "judged",
+        (*REVERTED, "git checkout main -- src", "commit", "land x merge"),
+        "refused",
+        codes=("log_file_deleted",),
+    ),
+    Case(
+        "revert-of-a-revocation",
+        "a landing with a revocation taken back",
+        "activated",
+        ("let e attest {P}:activated", "branch y", "revoke alice $e", "commit", "land y merge", *REVERTED[1:],
+         "land x merge"),
+        "refused",
+        codes=("log_file_deleted",),
+    ),
     Case("repair", "the repair of an unreadable policy that was approved under the last readable one", "activated",
          (*BROKEN, "sign p victor policy policy", "commit", "land x merge"), "accepted"),
     Case("unsigned-repair", "the same without an approval", "activated",
@@ -56,6 +86,12 @@ def test_a_change_is_refused_with_its_code(name: str, table: Table) -> None:
 def test_a_case_ends_as_expected(case: Case, table: Table) -> None:
     outcome = table.play(case, case.how[0])
     assert outcome.fits(case), outcome
+
+
+def test_a_landing_that_is_taken_back_is_told(table: Table) -> None:
+    says = ("git checkout --quiet --detach x", "lacks landing_reverted check --base main")
+    outcome = table.play(Case("told", "", "judged", (*REVERTED, *says), "as said"), "merge")
+    assert outcome.unkept == ["check --base main says 'landing_reverted'"]
 
 
 @pytest.mark.parametrize("line", ["* text=auto", "*.png filter=lfs diff=lfs merge=lfs -text", "*.bat eol=crlf"])

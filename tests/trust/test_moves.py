@@ -1,4 +1,4 @@
-"""Product and model of docs/approvals/moves.md say the same of histories; tests/proof/lifecycle asks about all."""
+"""Moves that cannot be played: product and model agree on what may land, and cases of the lists, each with its code."""
 
 from __future__ import annotations
 
@@ -7,12 +7,84 @@ import random
 import pytest
 
 from trust.enumerate_moves import differences
+from trust.measure import HERE
+from trust.play import Case, Table, read_cases
+
+CASES = {case.id: case for name in ("review_findings", "own_attacks") for case in read_cases(HERE / f"{name}.jsonl")}
+REFUSED = {
+    "K1-L01": "move_illegal",
+    "K1-F01": "move_beside_base",
+    "K1-F02": "move_beside_base",
+    "K1-F03": "move_beside_base",
+    "B4": "move_beside_base",
+    "T03": "move_illegal",
+    "T06": "packet_forked",
+    "T12": "packet_forked",
+    "T13": "packet_forked",
+    "T20": "move_illegal",
+    "M-L10": "move_without_gate",
+    "M-L10b": "move_without_gate",
+    "M-L10c": "move_without_gate",
+    "M-L14": "move_without_gate",
+    "M-L15b": "move_without_gate",
+    "A33": "move_without_gate",
+    "A34": "move_without_gate",
+}
+KEPT = ("K1-control", "M-L10-control", "H2-control")
+# The envelope of one's own key at the gate that nobody asks, and at one that does not exist, for a settlement.
+SETTLED = CASES["T13"].steps[:-5]
+SIGNED = [
+    Case("own-resolve", "a settlement signed with a key that no policy knows", "submitted",
+         (*SETTLED, "let p last {P}:verdict.given", "sign z mallory resolve {P} lane=MERGE_PENDING",
+          "settle f {P} MERGE_PENDING $z", "try board sync", "commit", "land {PB} merge"), "refused"),
+    Case("own-gate", "a settlement with an envelope of another gate", "submitted",
+         (*SETTLED, "settle f {P} MERGE_PENDING $a", "try board sync", "commit", "land {PB} merge"), "refused"),
+]  # fmt: skip
+
+AGAIN = next(case for case in read_cases(HERE / "honest_changes.jsonl") if case.id == "N16").steps[:-1]
+MERGED = (
+    '{"lane_from": "MERGE_PENDING", "lane_to": "VALIDATED", "commit": "$old", "target": "main", '
+    '"target_commit": "$old", "proof": "commit"}'
+)
+EARLIER = Case("earlier", "a merge of the commit that was submitted before changes were asked for", "submitted",
+               ("let old rev {PB}~1", *AGAIN, "land {PB} merge", "branch x", f"event m merged {{P}} agent '{MERGED}'",
+                "try board sync", "commit", "land x merge"), "refused", codes=("move_without_gate",))  # fmt: skip
 
 
-# Named, because every worker has to collect the same tests.
-@pytest.mark.parametrize("beginning", [0, random.SystemRandom().randrange(1, 97)], ids=["first", "drawn"])
+@pytest.mark.parametrize("beginning", [0, random.SystemRandom().randrange(1, 97)])
 def test_product_and_model_agree_on_what_may_land(beginning: int) -> None:
-    """One history in 97, from the first one and from one drawn afresh."""
+    """One history in 97, from the first one and from one drawn afresh; tests/proof/lifecycle asks about all."""
     asked = list(differences(97, beginning))
     assert len(asked) > 700
     assert [difference for difference in asked if difference[0]] == []
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> Table:
+    return Table(tmp_path_factory.mktemp("moves"))
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_change_is_refused_with_its_code(name: str, table: Table) -> None:
+    outcome = table.play(CASES[name], "merge")
+    assert outcome.fits(CASES[name])
+    assert REFUSED[name] in outcome.codes
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_a_control_lands(name: str, table: Table) -> None:
+    outcome = table.play(CASES[name], "merge")
+    assert outcome.fits(CASES[name]), outcome
+
+
+@pytest.mark.parametrize("case", SIGNED, ids=lambda case: case.id)
+def test_no_envelope_but_one_of_the_gate_drops_a_verdict(case: Case, table: Table) -> None:
+    outcome = table.play(case, "merge")
+    assert outcome.fits(case)
+    assert outcome.codes & {"attest_unfit", "approvers_unnamed", "signer_unknown", "gate_unknown"}, outcome
+
+
+def test_what_is_merged_is_what_was_submitted_last(table: Table) -> None:
+    outcome = table.play(EARLIER, "merge")
+    assert outcome.landings == [True, False]
+    assert outcome.fits(EARLIER), outcome

@@ -25,10 +25,11 @@ from workpacket.report.escape import escape
 from workpacket.report.json_report import render_envelope
 from workpacket.report.outcome import CheckOutcome, exit_status
 from workpacket.shell.actor import moment
-from workpacket.shell.approvals.check import append_only, check_approvals, contracts_changed
+from workpacket.shell.approvals.check import check_approvals, contracts_changed
 from workpacket.shell.approvals.facts import Approvals, open_approvals, remember_base, require_id
 from workpacket.shell.cache import NO_CACHE
 from workpacket.shell.held import judged_in_part
+from workpacket.shell.judging.append_only import judge_append_only
 from workpacket.shell.judging.merged_tree import judge_merged
 
 _SHORT = 12
@@ -38,10 +39,12 @@ def verify_approvals(arguments: Arguments) -> int:
     """Exit status 5 if anything was forged or lost, 1 if something lacks its approval."""
     with open_approvals(find_repository(Path.cwd()), arguments.value("base") or None, moment()) as approvals:
         wanted = [require_id(word) for word in arguments.words[1:]]
-        findings = [*check_approvals(approvals, NO_CACHE), *append_only(approvals), *contracts_changed(approvals)]
+        findings = [*check_approvals(approvals, NO_CACHE), *contracts_changed(approvals)]
+        worktree = arguments.flag("worktree") or not arguments.value("base")
         if arguments.value("base"):
-            commit, worktree = approvals.base.commit, arguments.flag("worktree")
-            findings += judge_merged(approvals.repository, commit, worktree=worktree)
+            findings += judge_merged(approvals.repository, approvals.base.commit, worktree=worktree)
+        if approvals.base.commit:
+            findings += judge_append_only(approvals.repository, approvals.base.commit, worktree=worktree)
         if wanted:
             findings = [each for each in findings if _is_about(approvals, each, wanted)]
         findings = judged_in_part(str(approvals.repository.root), findings)

@@ -178,11 +178,11 @@ def approval_findings(arguments: Arguments, workspace: Workspace, cache: Cache, 
     from workpacket.git.repository import find_repository
     from workpacket.shell.actor import moment
     from workpacket.shell.approvals import READ_FROM
-    from workpacket.shell.approvals.check import append_only, check_approvals
+    from workpacket.shell.approvals.check import check_approvals
     from workpacket.shell.approvals.facts import open_approvals
 
     with open_approvals(find_repository(Path(workspace.root)), base or None, moment()) as approvals:
-        findings = [*check_approvals(approvals, cache), *(append_only(approvals) if base else ())]
+        findings = check_approvals(approvals, cache)
         # What decides is named by the key of the output, but only where approvals are to be seen.
         return Checked(findings, RestsOn(READ_FROM, clock=approvals.by_clock, unnamed=not governed))
 

@@ -63,6 +63,7 @@ COMMANDS: tuple[tuple[str, str, str], ...] = (
     ("list", "views", "list packets and stubs"),
     ("approve", "approve", "approve or reject a packet at a gate, with a signature"),
     ("revoke", "revoke", "take back an approval or a rejection"),
+    ("reapprove", "lifecycle", "let new approvals take the place of ones that were taken back"),
     ("approvals", "approvals", "list and verify approvals"),
     ("key", "key", "make, try and list the keys that approve"),
     ("batch", "batch", "take tasks through tests, implementation and review, batch by batch"),

@@ -26,7 +26,7 @@ from workpacket.report.json_report import render_envelope
 from workpacket.shell.actor import moment
 from workpacket.shell.approvals.decisions import trusted_or_error
 from workpacket.shell.approvals.facts import open_approvals
-from workpacket.shell.event_keys import make_event_key
+from workpacket.shell.event_keys import keys_folder, make_event_key
 from workpacket.shell.keys import default_path, examine, make_key, private_keys, signers_line
 
 _BARE = lazy_pattern(r"[A-Za-z0-9_-]+")
@@ -89,6 +89,8 @@ def doctor(arguments: Arguments) -> int:
     approving = _approving(arguments)
     folder = Path.home() / ".ssh"
     files = dict.fromkeys([*private_keys(str(folder)), *([str(default_path())] if default_path().exists() else [])])
+    if approving is not None:  # else each event key would seem to be able to approve
+        files |= dict.fromkeys(private_keys(str(keys_folder())))
     diagnosis = examine(files, approving)
     exposed = [trial.path or "the ssh-agent" for trial in diagnosis.exposed]
     findings = [

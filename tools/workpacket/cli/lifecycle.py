@@ -125,6 +125,21 @@ def _waive(arguments: Arguments) -> int:
     )
 
 
+def _reapprove(arguments: Arguments) -> int:
+    from workpacket.lifecycle.reapproval import Withdrawn, reapprove
+    from workpacket.shell.actor import moment
+    from workpacket.shell.approvals.facts import open_approvals
+    from workpacket.shell.approvals.reapproval import withdrawn
+    from workpacket.shell.governed_files import packet_called
+
+    repository, gate = here(), arguments.value("gate")
+    name = packet_called(str(repository.root), words_of(arguments, 1, "WP_ID")[0]).text
+    with open_approvals(repository, None, moment(), name) as approvals:
+        found: list[Withdrawn] = list(withdrawn(approvals, name, gate))
+    reason = arguments.value("reason") or "the approvals before were taken back, or their key is revoked"
+    return packet_command(arguments, lambda facts, packet: reapprove(facts, packet, found, reason=reason))
+
+
 def _note(arguments: Arguments) -> int:
     from workpacket.lifecycle.side_moves import note
 
@@ -281,6 +296,20 @@ gate.""",
     ),
     _waiver("waive"),
     _waiver("override"),
+    Command(
+        "reapprove",
+        _reapprove,
+        arguments="WP_ID",
+        description="""
+Where an approval was taken back or its key was revoked, whatever rested on it counts no more. Somebody with a role at
+the gate approves the packet again with `workpacket approve`; this command names the new approvals for the events that
+lost theirs. It changes no lane.""",
+        options=(Option("gate", "only the approvals at this gate", value="GATE"), REASON, *ACTING),
+        examples=(
+            "workpacket reapprove WP-1-Parser-v1",
+            'workpacket reapprove WP-1-Parser-v1 --gate activation --reason "the laptop was stolen"',
+        ),
+    ),
     Command(
         "resolve",
         _resolve,

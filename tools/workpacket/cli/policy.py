@@ -6,6 +6,7 @@ import re
 from functools import partial
 from pathlib import Path
 
+from workpacket.approvals.actors import Actors
 from workpacket.approvals.facts import PolicyFiles
 from workpacket.approvals.policy import Trusted, read_policy_files
 from workpacket.approvals.reanchor import NewRoot, is_reason
@@ -140,7 +141,7 @@ def _show(arguments: Arguments, policy: BasePolicy) -> int:
         said |= {"way": way, "lane_faults": faults}
         evidence: dict[str, Json] = {key: _plain(getattr(proofs, key)) for key in EVIDENCE_KEYS}
         covered: dict[str, Json] = {key: _plain(getattr(policy.lifecycle.coverage, key)) for key in COVERAGE_KEYS}
-        values |= {"evidence": evidence, "coverage": covered}
+        values |= {"evidence": evidence, "coverage": covered, "actors": _actors(policy.lifecycle.actors)}
         return show_json(arguments, {**said, "values": values, "origins": origins})
     print(f"read from {policy.where}")
     for key, value in values.items():
@@ -149,6 +150,7 @@ def _show(arguments: Arguments, policy: BasePolicy) -> int:
     coverage = policy.lifecycle.coverage
     exempt = f"; exempt: {', '.join(coverage.exempt)}" if coverage.exempt else ""
     print(f"{'coverage':<18}{coverage.mode}{escape(exempt)}")
+    _show_actors(policy.lifecycle.actors)
     given = ", ".join(proofs.env) or "nothing more"
     print(
         f"{'proofs':<18}stopped after {proofs.timeout_seconds} s; {proofs.output_bytes} bytes of output are searched; "
@@ -170,6 +172,31 @@ def _show_lanes(policy: LifecyclePolicy) -> None:
         print("after a change of lanes: workpacket board sync, then: workpacket init")
     for fault in policy.lane_faults:
         print(f"not in force: {escape(fault.message)} ({fault.code}); as long as this stands no packet moves")
+
+
+def _actors(actors: Actors) -> Json:
+    return {
+        actor.name: {
+            "kind": actor.kind,
+            "operator": actor.operator,
+            "principal": actor.principal,
+            "roles": [*actor.roles],
+            "keys": sorted(actor.keys),
+        }
+        for actor in actors.by_name.values()
+    }
+
+
+def _show_actors(actors: Actors) -> None:
+    """Which key acts as whom, and from whom the judge of work has to differ."""
+    for actor in actors.by_name.values():
+        behind = f", operated by {actor.operator}" if actor.operator else ""
+        what = f"{actor.kind}{behind}; {', '.join(actor.roles)}; {', '.join(sorted(actor.keys)) or 'without a key'}"
+        print(f"  {escape(actor.name):<16}{escape(what)}")
+    if actors.present and not actors.faults:
+        print(f"{'judge differs from':<18} {', '.join(actors.separation)}")
+    for fault in actors.faults:
+        print(f"not in force: {escape(fault)}; as long as this is so no event passes")
 
 
 def _named(item: str | ChecklistItem | AddedGate | AddedLane) -> str:

@@ -82,6 +82,10 @@ class TrialMerges:
         text = "\n".join((*lines, f"committer {_NOBODY}", "", "trial", ""))
         return self._git("hash-object", "-t", "commit", "-w", "--stdin", stdin=text.encode()).text.strip()
 
+    def merge_base(self, one: str, other: str) -> str:
+        """A best common ancestor, '' if the two have none."""
+        return self._git("merge-base", "--end-of-options", one, other, check=False).text.partition("\n")[0]
+
     def differences(self, old: str, new: str) -> dict[str, Difference]:
         """By path, what the two trees (or those of two commits) hold differently. A rename is two differences."""
         answer = self._git(

@@ -122,7 +122,8 @@ class LaneReplay:
 
     def _contradict(self, latest: Latest) -> bool:
         moves = [self._by_id[identity] for identity in latest]
-        if len({(m.type, m.lane_from, m.lane_to, m.text("by"), m.text("contract")) for m in moves}) > 1:
+        named = ("by", "contract", "refinement")
+        if len({(m.type, m.lane_from, m.lane_to, *(str(m.data.get(key)) for key in named)) for m in moves}) > 1:
             return True
         shared = self._shared(latest)
         return any(self._rests_on[identity] & ~shared & self._naming for identity in latest)

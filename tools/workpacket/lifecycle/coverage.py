@@ -19,7 +19,7 @@ from workpacket.lifecycle.gates import outside
 from workpacket.model.events import LogEvent
 from workpacket.model.lanes import LaneTable
 from workpacket.model.layout import GOVERNANCE_FOLDER
-from workpacket.value import Value
+from workpacket.value import NOTHING, Value
 
 # How a packet covers: held work, judged work, for a time; `ready` ones cover only if they are standing packets.
 Kind = Literal["work", "verdict", "standing", "ready", ""]
@@ -37,7 +37,8 @@ class Cover(Value):
     why: str = ""
 
     def has(self, path: str) -> bool:
-        return bool(self.scopes) and not any(outside((path,), scope) for scope in self.scopes)
+        strict = self.kind == "standing"
+        return bool(self.scopes) and not any(outside((path,), scope, strict=strict) for scope in self.scopes)
 
 
 class Landing(Value):
@@ -45,14 +46,20 @@ class Landing(Value):
 
     `changed` are the paths that differ from the base; `otherwise` those that differ from what the judged commits make
     of the base, and among them `conflicts` those on which git could not bring the two together. `brought` holds for
-    each packet what its judged commit changes in the base. `reports` are files that a verdict names by their digest.
+    each packet the paths that its judged commit changes in the base, with what it holds there. `reports` are files that
+    a verdict names by their digest; `special` the paths that become a program, a link or a submodule.
     """
 
     changed: frozenset[str]
     otherwise: frozenset[str] = frozenset()
     conflicts: frozenset[str] = frozenset()
-    brought: Mapping[str, frozenset[str]] = {}
+    brought: Mapping[str, Mapping[str, str]] = NOTHING
     reports: frozenset[str] = frozenset()
+    special: frozenset[str] = frozenset()
+
+    @property
+    def paths(self) -> frozenset[str]:
+        return self.changed | self.otherwise
 
 
 class Uncovered(Value):
@@ -70,19 +77,29 @@ def is_governance(path: str) -> bool:
 
 def uncovered(landing: Landing, covers: Sequence[Cover], exempt: Sequence[str]) -> Iterator[Uncovered]:
     """The paths of a landing that no packet covers, in their order."""
-    exempted = frozenset(landing.changed | landing.otherwise) - frozenset(
-        outside(landing.changed | landing.otherwise, exempt)
-    )
-    for path in sorted(landing.changed | landing.otherwise):
+    # Without somebody's work for each change only text passes: a program, a link or a submodule needs a held packet.
+    exempted = landing.paths - landing.special - frozenset(outside(landing.paths, exempt, strict=True))
+    for path in sorted(landing.paths):
         if is_governance(path) or path in exempted or path in landing.reports:
             continue
         having = [cover for cover in covers if cover.has(path)]
-        if any(cover.kind in {"work", "standing"} for cover in having):
+        if any(cover.kind == "work" or (cover.kind == "standing" and path not in landing.special) for cover in having):
             continue
         judged = [cover for cover in having if cover.kind == "verdict"]
-        if path not in landing.otherwise and any(path in landing.brought.get(c.packet, ()) for c in judged):
+        if path not in landing.otherwise and _arrived(path, landing, judged):
             continue
         yield _objection(path, landing, judged, having)
+
+
+def _arrived(path: str, landing: Landing, judged: Sequence[Cover]) -> bool:
+    """Whether each judged commit that changes the path was judged by a packet with the path in its scope.
+
+    Work that was begun upon that of another packet holds what that one did too, and answers only for what differs.
+    """
+    scoped = {cover.packet for cover in judged}
+    states = {packet: states[path] for packet, states in landing.brought.items() if path in states}
+    answered = {state for packet, state in states.items() if packet in scoped}
+    return bool(states) and answered.issuperset(states.values())
 
 
 def _objection(path: str, landing: Landing, judged: Sequence[Cover], having: Sequence[Cover]) -> Uncovered:
@@ -110,8 +127,8 @@ def judging(log: Log) -> tuple[LogEvent, str] | None:
     if not verdicts or verdicts[-1].text("verdict") != "PASS":
         return None
     before = log.ancestry(verdicts[-1].parents)
-    commits = [event.text("commit") or "" for event in log.events if event.type == "submitted" and event.id in before]
-    return (verdicts[-1], commits[-1]) if commits and commits[-1] else None
+    submitted = [event for event in log.events if event.type == "submitted" and event.id in before]
+    return (verdicts[-1], str(submitted[-1].data["commit"])) if submitted else None
 
 
 def kind_of(lane: str, lanes: LaneTable) -> Kind:

@@ -59,21 +59,25 @@ def is_pathlike(entry: str) -> bool:
     return bool(pattern) and ("/" in pattern or re.search(r"[\w*]\.\w+\Z", pattern) is not None)
 
 
-def outside(paths: Iterable[str], entries: Sequence[str]) -> list[str]:
-    """The paths that no entry allows."""
-    patterns = [_compiled(pattern) for entry in entries if (pattern := pattern_of(entry))]
+def outside(paths: Iterable[str], entries: Sequence[str], *, strict: bool = False) -> list[str]:
+    """The paths that no entry allows. An entry allows what lies below it too; with `strict`, only one like `a/` does.
+
+    A folder can have any name: `a.md/` would let everything below it pass where `*.md` is meant to allow pages.
+    """
+    patterns = [_compiled(pattern, strict) for entry in entries if (pattern := pattern_of(entry))]
     return [path for path in paths if not any(pattern.fullmatch(path) for pattern in patterns)]
 
 
 @cache
-def _compiled(pattern: str) -> re.Pattern[str]:
+def _compiled(pattern: str, strict: bool) -> re.Pattern[str]:
     parts = []
     for piece in re.split(r"(\*\*/?|\*|\?)", pattern.rstrip("/")):
         if piece.startswith("**"):
             parts.append("(?:.*/)?" if piece.endswith("/") else ".*")
         else:
             parts.append({"*": "[^/]*", "?": "[^/]"}.get(piece, re.escape(piece)))
-    return re.compile("".join(parts) + "(?:/.*)?", re.DOTALL)
+    below = ("/.*" if pattern.endswith("/") else "") if strict else "(?:/.*)?"
+    return re.compile("".join(parts) + below, re.DOTALL)
 
 
 TYPE_CHECKING = False

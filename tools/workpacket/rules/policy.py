@@ -37,6 +37,33 @@ class LifecycleGateUnfit(DocumentRule[PolicyDocument]):
                 yield self.fault(span, message, hint=f"add [approvals.gates.{name}]")
 
 
+class ActorUnfit(DocumentRule[PolicyDocument]):
+    """Actor without a person behind it, or a person with one
+
+    Who judges whose work is decided over people: behind each agent there is a person, who is an actor too. With a fault
+    in the table no event passes.
+
+    Remedy: give each agent an `operator` of kind `person`, and no person one.
+    """
+
+    def check(self, document: PolicyDocument) -> Iterator[Problem]:
+        table = document.at("actors")
+        actors = table.mapping if table is not None else {}
+        people = {name for name, actor in actors.items() if actor.string_at("kind") == "person"}
+        for name, actor in actors.items():
+            operator = actor.get("operator")
+            if actor.string_at("kind") == "agent":
+                if operator is None:
+                    yield self.fault(
+                        _span(actor), f"the agent {name} has no operator", hint="name the person behind it"
+                    )
+                elif operator.text and operator.text not in people:
+                    message = f"{operator.text}, the operator of {name}, is not a person of [actors]"
+                    yield self.fault(_span(operator), message, hint=f"add [actors.{operator.text}], or name another")
+            elif operator is not None:
+                yield self.fault(_span(operator), f"{name} is a person, who has no operator", hint="remove the line")
+
+
 class LaneRule(DocumentRule[PolicyDocument]):
     def check(self, document: PolicyDocument) -> Iterator[Problem]:
         table = document.at("lifecycle", "lanes")

@@ -32,7 +32,7 @@ from workpacket.model.layout import GOVERNANCE_FOLDER, LARGEST_SPECIFICATION
 from workpacket.model.plan import Moment
 from workpacket.model.reasons import Reason
 from workpacket.problem import Problem
-from workpacket.shell.approvals.check import append_only, check_approvals
+from workpacket.shell.approvals.check import check_approvals
 from workpacket.shell.approvals.facts import Approvals, open_approvals
 from workpacket.shell.base import known_to
 from workpacket.shell.cache import NO_CACHE, Cache
@@ -40,6 +40,7 @@ from workpacket.shell.checking.repository import check
 from workpacket.shell.configuration import read_settings
 from workpacket.shell.governing.execution import gather
 from workpacket.shell.held import judged_in_part
+from workpacket.shell.judging.append_only import judge_append_only
 from workpacket.shell.judging.log_verification import digest_here
 from workpacket.shell.tree import find_documents, read_bytes
 from workpacket.text.source import Source
@@ -206,7 +207,7 @@ def _signed(repository: Repository, now: str) -> _Signed:
     with open_approvals(repository, None, Moment(now, "", "")) as approvals:
         findings = check_approvals(approvals, NO_CACHE)
         if approvals.base.commit:
-            findings += append_only(approvals)
+            findings += judge_append_only(repository, approvals.base.commit)
         trusted = approvals.trusted
         name = trusted.policy.repository if isinstance(trusted, Trusted) else ""
         return _Signed(name, findings, decisions(approvals))

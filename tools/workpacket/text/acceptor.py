@@ -62,6 +62,55 @@ def _whole(value: Plain) -> Plain:
     return value
 
 
+class EvaluatedFields:
+    """Which fields of a mapping that it accepts a schema has looked at: what `unevaluatedProperties` is about.
+
+    A field counts if the schema, or a schema that it applies to the same value (`allOf`, the branches of `anyOf` and
+    `oneOf` that hold, `if` and what follows from it), names it, has a pattern for it or has a rule for all the rest.
+    `jsonschema` answers this with lists that it searches again for every field; here it is linear, and the acceptor and
+    the judge share it. `holds` makes the test of whether a schema holds.
+    """
+
+    def __init__(self, schema: dict[str, Any], holds: Callable[[Schema], Test]) -> None:
+        self._names: set[str] = set()
+        self._patterns: list[str] = []
+        self._everything = False
+        self._conditional: list[tuple[Test, EvaluatedFields]] = []
+        self._holds = holds
+        self._add(schema, whole=False)
+
+    def rest(self, value: dict[str, Any]) -> list[str]:
+        """The fields of `value` that nothing has looked at."""
+        layers = [self]
+        for layer in layers:
+            layers += [inner for applies, inner in layer._conditional if applies(value)]
+        if any(layer._everything for layer in layers):
+            return []
+        search = re.compile("|".join(pattern for layer in layers for pattern in layer._patterns) or r"(?!)").search
+        return [name for name in value if not any(name in layer._names for layer in layers) and not search(name)]
+
+    def _add(self, schema: Schema, *, whole: bool = True) -> None:
+        """Adds what a schema that must hold looks at; `whole` says that its own rule for the rest counts as well."""
+        if isinstance(schema, bool):
+            return
+        self._names.update(schema.get("properties", ()))
+        self._patterns += schema.get("patternProperties", ())
+        self._everything |= "additionalProperties" in schema or (whole and "unevaluatedProperties" in schema)
+        for also in schema.get("allOf", ()):
+            self._add(also)
+        for branch in (*schema.get("anyOf", ()), *schema.get("oneOf", ())):
+            self._add_if(self._holds(branch), branch)
+        if "if" in schema:
+            condition = self._holds(schema["if"])
+            self._add_if(condition, schema["if"], schema.get("then", True))
+            self._add_if(lambda value: not condition(value), schema.get("else", True))
+        for name, also in schema.get("dependentSchemas", {}).items():
+            self._add_if(self._holds({"required": [name]}), also)
+
+    def _add_if(self, applies: Test, *schemas: Schema) -> None:
+        self._conditional.append((applies, EvaluatedFields({"allOf": schemas}, self._holds)))
+
+
 class UnknownKeyword(Exception):
     """The schema asks something that this module does not know."""
 
@@ -165,9 +214,12 @@ _COMBINING = frozenset(["allOf", "anyOf", "oneOf", "not", "if", "then", "else"])
 _OF_VALUES = frozenset(["type", "const", "enum"])
 _OF_TEXT = frozenset(["minLength", "maxLength", "pattern", "format"])
 _OF_NUMBERS = frozenset(["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"])
-_OF_LISTS = frozenset(["items", "minItems", "maxItems", "uniqueItems"])
+_OF_LISTS = frozenset(
+    ["items", "prefixItems", "minItems", "maxItems", "uniqueItems", "contains", "minContains", "maxContains"]
+)
 _OF_MAPPINGS = frozenset(
-    ["properties", "additionalProperties", "required", "propertyNames", "minProperties", "maxProperties"]
+    ["properties", "patternProperties", "additionalProperties", "required", "propertyNames", "minProperties",
+     "maxProperties", "dependentRequired", "dependentSchemas", "unevaluatedProperties"]
 )  # fmt: skip
 _KNOWN = _COMBINING | _OF_VALUES | _OF_TEXT | _OF_NUMBERS | _OF_LISTS | _OF_MAPPINGS
 
@@ -220,22 +272,41 @@ def _all(parts: Iterable[Table]) -> Table:
 
 def _list_test(schema: Mapping[str, Any]) -> Test:
     tests: list[Test] = [_length(schema.get("minItems", 0), schema.get("maxItems"))]
-    if "items" in schema:
-        tests.append(_each_item(_table(schema["items"])))
+    if "prefixItems" in schema or "items" in schema:
+        tests.append(
+            _each_item([_table(item) for item in schema.get("prefixItems", ())], _table(schema.get("items", True)))
+        )
+    if "contains" in schema:
+        tests.append(_containing(_table(schema["contains"]), schema.get("minContains", 1), schema.get("maxContains")))
     if schema.get("uniqueItems"):
         tests.append(lambda value: not repetitions(value))
     return every(tests)
 
 
-def _each_item(table: Table) -> Test:
+def _each_item(prefix: list[Table], rest: Table) -> Test:
     def items(value: list[Plain]) -> bool:
         for item in value:
-            test = table.get(type(item))
+            test = rest.get(type(item))
             if test is None or not test(item):
                 return False
         return True
 
-    return items
+    if not prefix:
+        return items
+    return lambda value: all(map(_passes, prefix, value)) and items(value[len(prefix) :])
+
+
+def _passes(table: Table, value: Plain) -> bool:
+    test = table.get(type(value))
+    return test is not None and test(value)
+
+
+def _containing(table: Table, least: float, most: float | None) -> Test:
+    def contains(value: list[Plain]) -> bool:
+        count = sum(_passes(table, item) for item in value)
+        return count >= least and (most is None or count <= most)
+
+    return contains
 
 
 def _mapping_test(schema: dict[str, Any]) -> Test:
@@ -246,13 +317,30 @@ def _mapping_test(schema: dict[str, Any]) -> Test:
     if not _FIELDS.isdisjoint(schema):
         tests.append(_each_field(schema))
     if "propertyNames" in schema:
-        name_test = _table(schema["propertyNames"]).get(str, lambda _name: False)
-        tests.append(lambda value: all(map(name_test, value)))
+        names = _table(schema["propertyNames"])
+        tests.append(lambda value: all(_passes(names, name) for name in value))
+    if not _DEPENDENT.isdisjoint(schema):
+        tests.append(_dependent(schema))
+    if "unevaluatedProperties" in schema:
+        left, others = EvaluatedFields(schema, _holds).rest, _table(schema["unevaluatedProperties"])
+        tests.append(lambda value: all(_passes(others, value[name]) for name in left(value)))
     return every(tests)
+
+
+def _dependent(schema: Mapping[str, Any]) -> Test:
+    """What else holds where a field is there: `dependentRequired` is a shorter way to say a schema with `required`."""
+    needed = ((name, {"required": names}) for name, names in schema.get("dependentRequired", {}).items())
+    tables = [(name, _table(also)) for name, also in (*needed, *schema.get("dependentSchemas", {}).items())]
+    return lambda value: all(name not in value or _passes(table, value) for name, table in tables)
+
+
+def _holds(schema: Schema) -> Test:
+    return _table(schema).get(dict, lambda _value: False)
 
 
 def _each_field(schema: Mapping[str, Any]) -> Test:
     tables = {name: _table(field) for name, field in schema.get("properties", {}).items()}
+    patterns = [(re.compile(name).search, _table(field)) for name, field in schema.get("patternProperties", {}).items()]
     rest = _table(schema.get("additionalProperties", True))
 
     def named(value: dict[str, Plain]) -> bool:
@@ -262,10 +350,20 @@ def _each_field(schema: Mapping[str, Any]) -> Test:
                 return False
         return True
 
-    return named
+    def matched(value: dict[str, Plain]) -> bool:
+        for name, field in value.items():
+            asked = [table for search, table in patterns if search(name)]
+            if name in tables:
+                asked.append(tables[name])
+            if not all(_passes(table, field) for table in asked or (rest,)):
+                return False
+        return True
+
+    return matched if patterns else named
 
 
-_FIELDS = frozenset(["properties", "additionalProperties"])
+_DEPENDENT = frozenset(["dependentRequired", "dependentSchemas"])
+_FIELDS = frozenset(["properties", "patternProperties", "additionalProperties"])
 _FAMILIES: tuple[tuple[frozenset[str], tuple[type, ...], Callable[[dict[str, Any]], Test]], ...] = (
     (_OF_TEXT, (str,), text_test),
     (_OF_NUMBERS, (int, float), number_test),

@@ -166,15 +166,18 @@ REFERENCE = lazy_pattern(rf"(?P<shared>{SHARED}\.schema\.json)?#/\$defs/(?P<name
 
 HEADER = frozenset(["$schema", "$id", "$comment", "$defs"])
 ANNOTATIONS = frozenset(["title", "description", "examples", "default", "deprecated", "readOnly", "writeOnly"])
-ONE_SCHEMA = frozenset(["additionalProperties", "else", "if", "items", "not", "propertyNames", "then"])
-SCHEMA_LISTS = frozenset(["allOf", "anyOf", "oneOf"])
+ONE_SCHEMA = frozenset(
+    ["additionalProperties", "contains", "else", "if", "items", "not", "propertyNames", "then", "unevaluatedProperties"]
+)
+SCHEMA_LISTS = frozenset(["allOf", "anyOf", "oneOf", "prefixItems"])
+SCHEMA_MAPS = frozenset(["dependentSchemas", "patternProperties", "properties"])
 ASSERTIONS = frozenset(
-    ["const", "enum", "exclusiveMaximum", "exclusiveMinimum", "format", "maxItems", "maxLength", "maxProperties",
-     "maximum", "minItems", "minLength", "minProperties", "minimum", "multipleOf", "pattern", "required", "type",
-     "uniqueItems"]
+    ["const", "dependentRequired", "enum", "exclusiveMaximum", "exclusiveMinimum", "format", "maxContains", "maxItems",
+     "maxLength", "maxProperties", "maximum", "minContains", "minItems", "minLength", "minProperties", "minimum",
+     "multipleOf", "pattern", "required", "type", "uniqueItems"]
 )  # fmt: skip
 # `false` under these is what jsonschema, the acceptor and the messages know by name; elsewhere it becomes {"not": {}}.
-_MAY_BE_FALSE = frozenset(["additionalProperties", "items"])
+_MAY_BE_FALSE = frozenset(["additionalProperties", "items", "unevaluatedProperties"])
 
 
 class UnusableSchema(ValueError):
@@ -228,8 +231,9 @@ class Loader:
             return self._ready(argument, place) if keyword in _MAY_BE_FALSE else self._inner(argument, place)
         if keyword in SCHEMA_LISTS and isinstance(argument, list):
             return [self._inner(schema, place.below(str(index))) for index, schema in enumerate(argument)]
-        if keyword == "properties" and isinstance(argument, dict):
-            return {name: self._inner(schema, place.below(name)) for name, schema in argument.items()}
+        if keyword in SCHEMA_MAPS and isinstance(argument, dict):
+            named = {name: self._inner(schema, place.below(name)) for name, schema in argument.items()}
+            return named if keyword != "patternProperties" else {_pattern(name, place): named[name] for name in named}
         if is_annotation(keyword):
             return argument
         raise place.refusal("is not a keyword that is honoured here, or has no argument of its kind")

@@ -14,7 +14,8 @@ be fetched even if it did.
 
 Some keywords are our own. `format` uses our checks, always. `pattern` leaves a text alone that `maxLength` refuses
 anyway: no pattern runs on a megabyte. Those about fields say which field, one by one and in the order of the
-document; `uniqueItems` says which item repeats which, in time in proportion to the value.
+document; `uniqueItems` says which item repeats which; and it and `unevaluatedProperties` take time in proportion to
+the value.
 
 What people call the things that a schema speaks of.
 
@@ -42,7 +43,7 @@ from jsonschema.validators import create
 from referencing import Registry
 
 from workpacket.model.wording import counted
-from workpacket.text.acceptor import repetitions
+from workpacket.text.acceptor import EvaluatedFields, repetitions
 from workpacket.text.formats import FORMATS
 from workpacket.text.node import Plain
 from workpacket.text.schema_loading import SCHEMA_LISTS, Schema
@@ -68,6 +69,8 @@ def in_place(schema: Schema) -> Iterator[dict[str, Any]]:
             yield from in_place(inner)
     for keyword in ("if", "then", "else"):
         yield from in_place(schema.get(keyword, True))
+    for inner in schema.get("dependentSchemas", {}).values():
+        yield from in_place(inner)
 
 
 class Labels:
@@ -80,7 +83,9 @@ class Labels:
         """All schemas that may apply to the value at `path`."""
         if path not in self._schemas:
             outer, step = self.schemas(path[:-1]), path[-1]
-            self._schemas[path] = [schema for above in outer for schema in in_place(_below(above, step))]
+            self._schemas[path] = [
+                schema for above in outer for below in _steps(above, step) for schema in in_place(below)
+            ]
         return self._schemas[path]
 
     def annotation(self, path: Path, keyword: str) -> Any:
@@ -105,11 +110,19 @@ class Labels:
         return f"`{self.key(path)}`"
 
 
-def _below(schema: dict[str, Any], step: str | int) -> Schema:
-    """The schema that `schema` applies to the member `step` of a value."""
-    rest: Schema = schema.get("items" if isinstance(step, int) else "additionalProperties", True)
-    named: Mapping[str | int, Schema] = schema.get("properties", {})
-    return named.get(step, rest)
+def _steps(schema: dict[str, Any], step: str | int) -> Iterator[Schema]:
+    """The schemas that `schema` applies to the member `step` of a value."""
+    if isinstance(step, int):
+        prefix = schema.get("prefixItems", [])
+        yield prefix[step] if step < len(prefix) else schema.get("items", True)
+        return
+    named = step in schema.get("properties", {})
+    if named:
+        yield schema["properties"][step]
+    matching = [field for name, field in schema.get("patternProperties", {}).items() if re.search(name, step)]
+    yield from matching
+    if not named and not matching:
+        yield schema.get("additionalProperties", True)
 
 
 _LONGEST = 80
@@ -219,6 +232,14 @@ def _judge_required(
         yield from (ValidationError(name) for name in names if name not in instance)
 
 
+def _judge_dependent_required(
+    _validator: Validator, needs: dict[str, list[str]], instance: Any, _schema: Schema
+) -> Iterator[ValidationError]:
+    for cause, names in needs.items() if isinstance(instance, dict) else ():
+        if cause in instance:
+            yield from (ValidationError(name, validator_value=cause) for name in names if name not in instance)
+
+
 def _judge_property_names(
     validator: Validator, names: Schema, instance: Any, _schema: Schema
 ) -> Iterator[ValidationError]:
@@ -231,11 +252,24 @@ def _judge_property_names(
 def _additional_properties(
     validator: Validator, allowed: Schema, instance: Any, schema: dict[str, Any]
 ) -> Iterator[ValidationError]:
+    named: dict[str, Any] = {
+        keyword: schema[keyword] for keyword in ("properties", "patternProperties") if keyword in schema
+    }
+    yield from _rest(validator, allowed, instance, named)
+
+
+def _unevaluated_properties(
+    validator: Validator, allowed: Schema, instance: Any, schema: dict[str, Any]
+) -> Iterator[ValidationError]:
+    yield from _rest(validator, allowed, instance, schema)
+
+
+def _rest(validator: Validator, allowed: Schema, instance: Any, schema: dict[str, Any]) -> Iterator[ValidationError]:
+    """What `allowed` has against the fields that `schema` does not look at."""
     if not isinstance(instance, dict):
         return
     inner = validator.evolve(schema=allowed)
-    named = schema.get("properties", {})
-    for name in (name for name in instance if name not in named):
+    for name in EvaluatedFields(schema, lambda branch: validator.evolve(schema=branch).is_valid).rest(instance):
         if allowed is False:
             yield ValidationError("", path=[name], instance=instance[name])
         else:
@@ -246,10 +280,12 @@ def _additional_properties(
 
 _OWN: Mapping[str, Callable[..., Iterator[ValidationError]]] = {
     "additionalProperties": _additional_properties,
+    "dependentRequired": _judge_dependent_required,
     "format": _format,
     "pattern": _pattern,
     "propertyNames": _judge_property_names,
     "required": _judge_required,
+    "unevaluatedProperties": _unevaluated_properties,
     "uniqueItems": _unique_items,
 }
 
@@ -260,7 +296,8 @@ def _validator_class() -> type[Validator]:
     return create(stock.META_SCHEMA, {**stock.VALIDATORS, **_OWN}, type_checker=stock.TYPE_CHECKER)
 
 
-_MEMBERS = frozenset(["properties", "additionalProperties", "items"])
+_NAMED_MEMBERS = frozenset(["properties", "patternProperties", "prefixItems"])
+_OTHER_MEMBERS = frozenset(["additionalProperties", "items"])
 
 
 def condition(complaint: Complaint, schema: Schema, labels: Labels) -> str:
@@ -272,9 +309,9 @@ def condition(complaint: Complaint, schema: Schema, labels: Labels) -> str:
     for step in steps:
         if step == "then":
             said = _in_words(node["if"], complaint.path[:depth], labels) or said
-        depth += step in _MEMBERS
+        depth += step in _NAMED_MEMBERS or step in _OTHER_MEMBERS
         node = node[step]
-        if step == "properties" or step in SCHEMA_LISTS:
+        if step in _NAMED_MEMBERS or step in SCHEMA_LISTS or step == "dependentSchemas":
             name = next(steps, None)
             if name is None:
                 break  # the keyword itself is what complains
@@ -385,12 +422,16 @@ def _keys(names: Iterable[str], path: Path, labels: Labels) -> list[str]:
 def _required(complaint: Complaint, labels: Labels) -> str:
     alternatives = [[complaint.detail]] if complaint.detail else complaint.argument
     absent = any_of(all_of(_keys(names, complaint.path, labels)) for names in alternatives)
-    return f"{absent} is missing{_within(complaint.path, labels)}"
+    missing = f"{absent} is missing{_within(complaint.path, labels)}"
+    if complaint.keyword == "required":
+        return missing
+    (cause,) = _keys([complaint.argument], complaint.path, labels)
+    return f"{missing}; {cause} needs it"
 
 
 def _field_name(complaint: Complaint, labels: Labels) -> str:
     """Of a field that is not known, and of one whose name has not the form that names have here."""
-    if complaint.keyword == "additionalProperties":
+    if complaint.keyword != "propertyNames":
         return f"`{shortened(str(complaint.path[-1]))}` is not a known field{_within(complaint.path[:-1], labels)}"
     noun = complaint.argument.get("x-noun", "name for a field") if complaint.argument else "name for a field"
     return f"{shown(complaint.instance)} is not a valid {noun}{_within(complaint.path[:-1], labels)}"
@@ -434,8 +475,20 @@ def _repetition(complaint: Complaint, labels: Labels) -> str:
     return f"{labels.of(complaint.path)} repeats {complaint.detail}: {shown(complaint.instance)}"
 
 
+def _contains(complaint: Complaint, labels: Labels) -> str:
+    wanted = complaint.schema.get("contains")
+    wanted = wanted if isinstance(wanted, dict) else {}
+    options = [wanted["const"]] if "const" in wanted else wanted.get("enum", [])
+    what = choices(options) if options else f"a valid {wanted.get('x-noun', 'item of the kind it is for')}"
+    if complaint.keyword == "maxContains":
+        return f"{labels.of(complaint.path)} must not contain {what} more than {counted(complaint.argument, 'time')}"
+    times = f" at least {counted(complaint.argument, 'time')}" if complaint.keyword == "minContains" else ""
+    return f"{labels.of(complaint.path)} must contain {what}{times}"
+
+
 def _no_more_items(complaint: Complaint, labels: Labels) -> str:
-    return f"{labels.of(complaint.path)} has {counted(len(complaint.instance), 'item')}; at most 0 may be there"
+    most = len(complaint.schema.get("prefixItems", ()))
+    return f"{labels.of(complaint.path)} has {counted(len(complaint.instance), 'item')}; at most {most} may be there"
 
 
 def _too_few(thing: str) -> Callable[[Complaint, Labels], str]:
@@ -462,15 +515,19 @@ def _bound(limit: str) -> Callable[[Complaint, Labels], str]:
 _WORDINGS: Mapping[str, Callable[[Complaint, Labels], str]] = {
     "additionalProperties": _field_name,
     "const": _const,
+    "contains": _contains,
+    "dependentRequired": _required,
     "enum": _enum,
     "exclusiveMaximum": _bound("less than"),
     "exclusiveMinimum": _bound("more than"),
     "format": _form,
     "items": _no_more_items,
+    "maxContains": _contains,
     "maxItems": _too_many("item"),
     "maxLength": _too_many("character"),
     "maxProperties": _too_many("field"),
     "maximum": _bound("at most"),
+    "minContains": _contains,
     "minItems": _too_few("item"),
     "minLength": _too_few("character"),
     "minProperties": _too_few("field"),
@@ -482,5 +539,6 @@ _WORDINGS: Mapping[str, Callable[[Complaint, Labels], str]] = {
     "propertyNames": _field_name,
     "required": _required,
     "type": _type,
+    "unevaluatedProperties": _field_name,
     "uniqueItems": _repetition,
 }

@@ -131,7 +131,8 @@ def _distance(branch: _Branch) -> tuple[int, int]:
     return len(branch.complaints), -max(len(found.path) for found in branch.complaints)
 
 
-_UNKNOWN = frozenset(["additionalProperties", "propertyNames"])
+_MISSING = frozenset(["required", "dependentRequired"])
+_UNKNOWN = frozenset(["additionalProperties", "unevaluatedProperties", "propertyNames"])
 # Of several complaints about one scalar, the first of these is the most telling; others come after them.
 _MOST_TELLING = ("type", "const", "enum", "minLength", "format", "maxLength", "pattern")
 
@@ -169,7 +170,7 @@ def _rank(complaint: Complaint) -> int:
 
 
 def _code(complaint: Complaint) -> str:
-    if complaint.keyword == "required":
+    if complaint.keyword in _MISSING:
         return "field_missing"
     if complaint.keyword in _UNKNOWN or (complaint.keyword == "not" and complaint.argument in ({}, True, None)):
         return "field_unknown"
@@ -188,7 +189,7 @@ def _hint(complaint: Complaint, labels: Labels, suggestions: Suggestions) -> str
     if complaint.keyword == "type" and "string" in complaint.argument and isinstance(complaint.instance, (int, float)):
         return "put it in quotes to make it text"
     wanted = (
-        (*complaint.path, complaint.detail) if complaint.keyword == "required" and complaint.detail else complaint.path
+        (*complaint.path, complaint.detail) if complaint.keyword in _MISSING and complaint.detail else complaint.path
     )
     examples = [example for example in labels.annotation(wanted, "examples") or () if isinstance(example, str)]
     return f"for example {shown(examples[0])}" if examples else ""

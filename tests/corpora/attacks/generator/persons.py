@@ -178,6 +178,14 @@ def key_only_for_git(scenario: Scenario) -> None:
     scenario.approve()
 
 
+@case("event_key_at_gate")
+def event_key_in_allowed_signers(scenario: Scenario) -> None:
+    """A key that signs events, and so has no passphrase, stands in allowed_signers too."""
+    assert scenario.policy is not None
+    scenario.policy += f'\n[actors.alice]\nkind = "person"\nkeys = ["{scenario.key().fingerprint}"]\n'
+    scenario.approve()
+
+
 @case("principal_pattern")
 def wildcard_principal(scenario: Scenario) -> None:
     """A line that speaks for everybody."""

@@ -83,6 +83,12 @@ def namespace_git(scenario: Scenario) -> None:
 
 
 @case("namespace_wrong")
+def namespace_of_events(scenario: Scenario) -> None:
+    """A signature made for an event, put into an envelope."""
+    forged(scenario, scenario.key(), namespace="workpacket-event@v1")
+
+
+@case("namespace_wrong")
 def namespace_with_nul(scenario: Scenario) -> None:
     """The namespace only begins with ours and goes on after a zero byte."""
     forged(scenario, scenario.key(), namespace="workpacket-approval@v1\0")

@@ -17,6 +17,10 @@ _finding = partial(reasons, "approval", exit_code=exits.FINDINGS)
 APPROVE_ANEW = "Have the approver run `workpacket approve` again."
 _REPAIR_POLICY = "Repair the file on the base revision; `workpacket policy test` shows what is read from it."
 _APPROVE = "Have the packet approved by `workpacket approve`."
+_APPROVE_AND_REPLACE = (
+    "Have it approved again with `workpacket approve`. What the base holds then needs `workpacket reapprove WP_ID`, "
+    "which names the new approvals for it."
+)
 _RESTORE_FILE = "Restore the file from the base revision with `git checkout`; approvals are never edited."
 
 FIT = _refused(f"""
@@ -115,7 +119,7 @@ COUNT = _refused(f"""
 
     approval_revoked: Approval that was taken back
         A revocation holds for ever, also for approvals that were used before.
-        Remedy: {APPROVE_ANEW}
+        Remedy: {_APPROVE_AND_REPLACE}
     """)
 
 ENVELOPE = _forged(f"""
@@ -217,7 +221,7 @@ SIGNATURE = (
     """),
 )
 
-SIGNER = _refused("""
+SIGNER = _refused(f"""
     signer_unknown: Key that no line of allowed_signers holds
         Only keys that the base revision names can approve; an agent's own key is not among them.
         Remedy: Have the key entered in `.GOV/policy/allowed_signers` by an approved change of the policy.
@@ -232,7 +236,7 @@ SIGNER = _refused("""
 
     key_revoked: Revoked key
         Nothing that a revoked key has signed is believed, whenever it was signed.
-        Remedy: Approve again with a key that is not in `.GOV/policy/revoked_keys`.
+        Remedy: {_APPROVE_AND_REPLACE}
 
     key_out_of_time: Key outside its period of validity
         The line of the key in allowed_signers says from when and until when it may sign.
@@ -365,7 +369,21 @@ ASKING = (
     attest_unfit: Event that rests on an envelope of something else
         An event names the envelopes that opened its gate. One of another packet or gate opened nothing.
         Remedy: Take the event back, and move the packet by its command, which names the right ones.
+
+    reapproval_unfit: New approvals for an event that they cannot be for
+        `reapproved` names approvals for an earlier event of the base whose own were taken back. Here there is none.
+        Remedy: Take the event back; `workpacket reapprove WP_ID` writes one where it helps.
     """),
+    *reasons(
+        "approval",
+        """
+    revocation_lands: A revocation of an approval that was used
+        From when the base holds it, what rests on the approval counts no more, and every check says so.
+        Remedy: Have it approved again after the revocation has landed, then `workpacket reapprove WP_ID`.
+    """,
+        severity="info",
+        strict_severity="info",
+    ),
     *_refused("""
     approval_needs_terminal: Approval without a terminal to read at
         The text is shown in full to a person at a terminal; without one, a program would be saying yes.

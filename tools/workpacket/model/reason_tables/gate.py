@@ -255,6 +255,10 @@ WORK = _gate("""
         The coder would have to guess.
         Remedy: `workpacket verdict WP CHANGES --reference PLACE`.
 
+    reapproval_needless: No approval has to be replaced
+        Every approval that the packet rests on counts.
+        Remedy: Nothing has to be done; `workpacket approvals list WP_ID` shows them.
+
     run_unfinished: A run still works on the packet
         What it does after the verdict would not be judged.
         Remedy: Let the run end, stop or cancel it. `workpacket why WP` says what its state is: `workpacket runs settle`

@@ -9,6 +9,7 @@ from workpacket.model.reasons import reasons
 
 _integrity = partial(reasons, "integrity")
 _integrity_warning = partial(reasons, "integrity", severity="warning")
+_integrity_note = partial(reasons, "integrity", severity="info", strict_severity="info")
 _finding = partial(reasons, "approval", exit_code=exits.FINDINGS)
 _across = partial(reasons, "cross-file")
 _across_advice = partial(reasons, "cross-file", severity="warning", strict_severity="warning")
@@ -132,7 +133,8 @@ LOG = (
     """),
 )
 
-CHANGE = _integrity("""
+CHANGE = (
+    *_integrity("""
     move_illegal: A move that is not a transition
         No command makes it; the event was written by hand, to get around a gate.
         Remedy: Take the event back, and move the packet by its command.
@@ -209,7 +211,14 @@ CHANGE = _integrity("""
         is work of its own, and was not judged.
         Remedy: Merge the base into the branch, `workpacket reopen WP`, submit the result, and have it judged; a missing
         commit is fetched with its branch.
-    """)
+    """),
+    *_integrity_note("""
+    landing_reverted: A landing that is taken back as a whole
+        Its events, its envelopes and its code go together, as `git revert` of the landing makes it. If they come back,
+        they are judged by the policy of that day.
+        Remedy: Nothing has to be done. Look whether the landing is the one that was meant.
+    """),
+)
 
 AUDIT = (
     *_integrity("""

@@ -5,7 +5,6 @@
   lies after what was on the base before it (`backdated`);
 - a refinement that says APPROVED, and is new or changed since the base, was approved with these bytes;
 - a policy that differs from the one at the base was approved under the one at the base;
-- nothing that the base holds of log and attestations is gone or different (`append_only`).
 
 An approval that has merely become stale before it was used is no fault of the repository: nothing rests on it yet, the
 gate refuses it when it is to be used, and `approvals list` shows it.
@@ -29,7 +28,6 @@ from workpacket.documents.refinement import Refinement
 from workpacket.git.history import line_times
 from workpacket.git.objects import blob_id
 from workpacket.git.repository import Repository
-from workpacket.ledger.verify import APPEND_ONLY_FOLDERS, verify_append_only
 from workpacket.lifecycle.gates import ACTIVATION_GATE, CONSUMING
 from workpacket.model.canonical import Json
 from workpacket.model.event_types import CHECKPOINT_LOG
@@ -49,6 +47,7 @@ from workpacket.shell.approvals.envelopes import POLICY_MATTER, logged_packets, 
 from workpacket.shell.approvals.event_approvals import spoken_against
 from workpacket.shell.approvals.facts import Approvals
 from workpacket.shell.approvals.new_root import root_of_trust
+from workpacket.shell.approvals.reapproval import REAPPROVED
 from workpacket.shell.approvals.subject import policy_files, refinement_of
 from workpacket.shell.base import tree_at, unreadable
 from workpacket.shell.cache import MANY, Cache
@@ -122,6 +121,10 @@ STALE = frozenset(
 )
 
 
+# Events that rest on approvals, whether they name any or not.
+_RESTING = frozenset({*CONSUMING, REAPPROVED})
+
+
 def check_approvals(approvals: Approvals, cache: Cache) -> list[Problem]:
     """All findings but those of the append-only rule. What the cache holds to be sound is not judged again."""
     packets = logged_packets(approvals.tree)
@@ -139,7 +142,7 @@ def check_approvals(approvals: Approvals, cache: Cache) -> list[Problem]:
     activated: dict[str, Mapping[str, Json]] = {}
     logs = (approvals.log(name) for name in packets if PACKET.fullmatch(name) and name != CHECKPOINT_LOG)
     consuming = [
-        event for log in logs for event in log.events if event.moves_lane or event.attest or event.type in CONSUMING
+        event for log in logs for event in log.events if event.moves_lane or event.attest or event.type in _RESTING
     ]
     # Of all events, also those known to be sound: no key names what lies before a commit on the line of the base.
     findings += backdated(approvals, consuming)
@@ -148,9 +151,22 @@ def check_approvals(approvals: Approvals, cache: Cache) -> list[Problem]:
         if event.type in {"activated", "amended"} and isinstance(named, Mapping):
             activated[event.packet] = named
     findings += (_finding(each, event.path) for event, each in spoken_against(approvals, consuming, cache))
+    findings += _landing_revocations(approvals, consuming)
     findings += _changed_since(approvals, activated)
     findings += _claimed(approvals, activated)
     return sorted(dict.fromkeys(findings), key=lambda finding: finding.order)
+
+
+def _landing_revocations(approvals: Approvals, events: Iterable[LogEvent]) -> Iterator[Problem]:
+    """What will rest on nothing once the revocations of this change are on the base."""
+    if not approvals.base.chosen:
+        return
+    revoked = {subject.sha256 for name in approvals.new_revocations for subject in approvals.claims[name].subjects}
+    for event in events:
+        if approvals.place(event).brought_by and not revoked.isdisjoint(event.attest):
+            message = f"{event.type} of {event.packet} rests on an approval that this change takes back"
+            hint = f"once it has landed: workpacket approve {event.packet}, workpacket reapprove {event.packet}"
+            yield Problem("revocation_lands", message, Location(event.path), hint, severity="info")
 
 
 def contracts_changed(approvals: Approvals) -> list[Problem]:
@@ -160,18 +176,6 @@ def contracts_changed(approvals: Approvals) -> list[Problem]:
     names = (name for name in logged_packets(approvals.tree) if PACKET.fullmatch(name) and name != CHECKPOINT_LOG)
     read = partial(read_file, approvals.tree)
     return [found for name in names for found in drift(read, approvals.log(name))]
-
-
-def append_only(approvals: Approvals) -> list[Problem]:
-    """What the base holds of log and attestations is here, and the same."""
-    base = approvals.base
-    before = tree_at(base.repository, base.commit, *APPEND_ONLY_FOLDERS)
-    here = {
-        path: blob_id(data, identity)
-        for path, identity in before.items()
-        if (data := read_file(approvals.tree, path)) is not None
-    }
-    return verify_append_only(before, here)
 
 
 def _governed(approvals: Approvals) -> bool:

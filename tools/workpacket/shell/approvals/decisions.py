@@ -26,6 +26,7 @@ from workpacket.documents.signature_audit import with_row
 from workpacket.errors import WorkpacketError
 from workpacket.lifecycle.contract import Contract
 from workpacket.lifecycle.gates import ACTIVATION_GATE, terms_in
+from workpacket.model.events import LogEvent
 from workpacket.model.layout import (
     ATTESTATIONS_FOLDER,
     AUDIT_PATH,
@@ -250,13 +251,22 @@ class _Filling(Value):
 
 
 def _filled(approvals: Approvals, wish: Wish, principal: str, matter: ApprovalSubject) -> _Filling:
-    """A text that others have approved already stays as it is: they have approved these bytes."""
+    """A text that others have approved already, or that a packet was activated with, stays as it is: these bytes were
+    approved."""
     if wish.gate != ACTIVATION_GATE:
+        return _Filling(matter)
+    (path, data), *_ = matter.files
+    if any(_names(event, path, digest(data)) for event in approvals.log(wish.packet).events):
         return _Filling(matter)
     if any(voice.principal != principal for voice in approvals.verdict(wish.packet, wish.gate).voices):
         return _Filling(matter)
     token = free_token(approvals.tree, tokens_of(principal, approvals.now), wish.packet)
     return _fill(matter, wish.packet, token)
+
+
+def _names(event: LogEvent, path: str, sha256: str) -> bool:
+    """Whether the file with this digest is the one that the packet was activated with."""
+    return event.type == "activated" and event.data.get("refinement") == {"path": path, "sha256": sha256}
 
 
 def _fill(matter: ApprovalSubject, packet: str, token: str) -> _Filling:

@@ -10,15 +10,15 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
-from workpacket.approvals.decide import Verdict
 from workpacket.approvals.facts import PolicyFiles
-from workpacket.approvals.policy import POLICY_GATE, GatePolicy, Trusted, read_policy_files
+from workpacket.approvals.policy import POLICY_GATE, Trusted, read_policy_files
 from workpacket.git.repository import Repository
 from workpacket.lifecycle.gates import CONSUMING, OPTIONAL_GATES, STANDARD
 from workpacket.model.events import LogEvent
 from workpacket.model.layout import PACKETS, REFINEMENTS, envelope_name, packet_paths, refinement_paths, stub_path
 from workpacket.problem import Problem
 from workpacket.shell.approvals.facts import Approvals, gate_policy
+from workpacket.shell.approvals.reapproval import REAPPROVED, is_taken_over, misplaced, unnamed
 from workpacket.shell.approvals.subject import spec_places
 from workpacket.shell.base import (
     NOBODY_YET,
@@ -56,12 +56,15 @@ def rested_upon(approvals: Approvals, event: LogEvent) -> Iterator[Problem]:
         if rules is None and not _named(approvals, event, gate) and _unasked(approvals, event, gate, policy):
             continue
         verdict = approvals.verdict(event.packet, gate, event)
+        if not verdict.met and is_taken_over(approvals, event, verdict):
+            continue
         yield from verdict.unmet
         complete = complete and verdict.met
         if verdict.met and rules is not None:
-            yield from _unnamed(verdict, event, rules)
+            yield from unnamed(verdict, event, rules)
     if complete:
         yield from _unfit(approvals, event, asked)
+        yield from misplaced(approvals, event) if event.type == REAPPROVED else ()
 
 
 def lifts(approvals: Approvals, waiver: LogEvent) -> bool:
@@ -87,14 +90,6 @@ def _before_any(approvals: Approvals, event: LogEvent, policy: PolicyFiles) -> b
         return False
     trusted = read_policy_files(policy)
     return isinstance(trusted, tuple) and {each.code for each in trusted} <= NOBODY_YET
-
-
-def _unnamed(verdict: Verdict, event: LogEvent, rules: GatePolicy) -> Iterator[Problem]:
-    """What satisfies the gate has to stand in the event: an envelope that came later opens nothing afterwards."""
-    named = [voice for voice in verdict.voices if voice.envelope in event.attest]
-    if verdict.assurance == "signed" and len({voice.principal for voice in named}) < rules.threshold:
-        what = f"the event names {len(named)} of the envelopes that satisfy the gate {verdict.gate}"
-        yield Problem("approval_missing", f"{what}; it asks for {rules.threshold}")
 
 
 def _unfit(approvals: Approvals, event: LogEvent, gates: tuple[str, ...]) -> Iterator[Problem]:

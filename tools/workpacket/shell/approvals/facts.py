@@ -19,14 +19,14 @@ from workpacket.approvals.encodings import read_instant
 from workpacket.approvals.envelope import EnvelopeFile, Selection
 from workpacket.approvals.facts import GateFacts, LegacyUse, PolicyFiles
 from workpacket.approvals.policy import POLICY_GATE, GatePolicy, Trusted, read_policy_files
-from workpacket.approvals.statement import PACKET, Statement
+from workpacket.approvals.statement import PACKET, Statement, Subject
 from workpacket.approvals.trust import Pin
 from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository
 from workpacket.ledger.log import Log
-from workpacket.lifecycle.gates import terms_of, written
+from workpacket.lifecycle.gates import ACTIVATION_GATE, terms_of, written
 from workpacket.model.events import LogEvent
-from workpacket.model.layout import LOG_FOLDER
+from workpacket.model.layout import ATTESTATIONS_FOLDER, LOG_FOLDER
 from workpacket.model.plan import Moment
 from workpacket.problem import Problem
 from workpacket.shell.approvals.envelopes import (
@@ -61,6 +61,7 @@ from workpacket.shell.base import (
     judge_pin,
     known_to,
     remember,
+    tree_at,
     unanchored,
 )
 from workpacket.shell.transactions.safe_paths import Tree
@@ -179,10 +180,10 @@ class Approvals:
         )
         matter = matter_of(read, self.tree, packet, gate)
         if consumer is not None:
-            terms = terms_of(consumer, gate)
+            terms = terms_of(self.origin(consumer), gate)
         log = self.log(packet)
         selection = Selection((*self.envelopes, *more)) if more else self.selection
-        envelopes = selection.about(packet, gate)
+        envelopes = self._speaking(selection.about(packet, gate), place)
         wanted = {selection.claims[file.name].base for file in more if file.name in selection.claims}
         bases = self.known_bases | known_to(self.repository, self.base.commit, wanted) if wanted else self.known_bases
         heads = log.heads if consumer is None else consumer.parents
@@ -190,15 +191,15 @@ class Approvals:
         rules = gate_policy(policy, gate)
         tokens = rules is not None and rules.legacy_tokens
         self.by_clock |= tokens or place.on_base_since is None
-        said = (selection.claims.get(file.name) for file in envelopes)
+        said = [selection.claims.get(file.name) for file in envelopes]
         # Statements of version 1 name no contract, and to find out which one held takes the packet apart.
         asks = any(each is not None and each.version > 1 for each in said)
-        contract, fault = _contract_asked(read, log, packet, gate, consumer) if asks else (None, "")
+        contract, fault = _contract_asked(read, log, packet, gate, self._stating(consumer)) if asks else (None, "")
         return GateFacts(
             now=self.now,
             packet=packet,
             gate=gate,
-            subjects=consumed_subjects(consumer, matter) if consumer is not None else matter.subjects,
+            subjects=self._subjects(consumer, gate, matter),
             root_commit=self.base.root_commit,
             base_history=bases,
             spec=spec_in_force(read_base, matter) if gate != POLICY_GATE else None,
@@ -242,6 +243,34 @@ class Approvals:
         if event.id not in self._places:
             self._places[event.id] = self.base.place_of(event.path, self._log_folder(event.packet))
         return self._places[event.id]
+
+    def origin(self, event: LogEvent) -> LogEvent:
+        """The event for which this one names approvals: itself, or the one whose approvals it replaces."""
+        replaced = event.text("event") if event.type == "reapproved" else None
+        return self.log(event.packet).by_id.get(replaced or "", event)
+
+    def _speaking(self, envelopes: tuple[EnvelopeFile, ...], place: Place) -> tuple[EnvelopeFile, ...]:
+        """A revocation holds from when the base has it, as a revoked key does: the change that brings it can land."""
+        if not (place.brought_by and self.base.chosen):
+            return envelopes
+        return tuple(file for file in envelopes if file.name not in self.new_revocations)
+
+    def _stating(self, consumer: LogEvent | None) -> LogEvent | None:
+        """The event that names its contract. New approvals of an old event are of the one that the files say now."""
+        return consumer if consumer is None or self.origin(consumer) is consumer else None
+
+    def _subjects(self, consumer: LogEvent | None, gate: str, matter: ApprovalSubject) -> tuple[Subject, ...]:
+        """The bytes that have to be approved. An activation names them once and for all."""
+        if consumer is None:
+            return matter.subjects
+        return consumed_subjects(self.origin(consumer) if gate == ACTIVATION_GATE else consumer, matter)
+
+    @cached_property
+    def new_revocations(self) -> frozenset[str]:
+        """The revocations that the base does not hold."""
+        held = tree_at(self.repository, self.base.commit, ATTESTATIONS_FOLDER)
+        revoking = (name for name, said in self.claims.items() if said.decision == "revoke")
+        return frozenset(name for name in revoking if f"{ATTESTATIONS_FOLDER}/{name}" not in held)
 
     def gates(self, event: LogEvent) -> tuple[str, ...]:
         """The gates that the event had to pass, by the policy under which it came, or is to come, onto the base."""

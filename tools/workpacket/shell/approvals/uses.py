@@ -303,6 +303,8 @@ def consumed_subjects(consumer: LogEvent, matter: ApprovalSubject) -> tuple[Subj
 
 def gates_asked(event: LogEvent, policy: bytes | None) -> tuple[str, ...]:
     """The gates that the event has to pass by this policy."""
+    if event.type == "reapproved":
+        return (event.text("gate") or "",)
     if not event.moves_lane and event.type not in CONSUMING:
         return ()
     return gates_of(event, lifecycle_of(policy or b""))

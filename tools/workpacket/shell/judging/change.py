@@ -8,11 +8,10 @@ from functools import partial
 
 from workpacket.approvals.event_signatures import EventSignatures
 from workpacket.errors import WorkpacketError
-from workpacket.git.objects import blob_id
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import commit_of, head_commit
 from workpacket.ledger.log import Log
-from workpacket.ledger.verify import read_logs, verify_append_only
+from workpacket.ledger.verify import read_logs
 from workpacket.lifecycle.event_checks import Around, judge_actors, judge_change
 from workpacket.lifecycle.facts import PacketFacts
 from workpacket.lifecycle.gates import ended
@@ -28,6 +27,7 @@ from workpacket.shell import actor
 from workpacket.shell.approvals.event_approvals import approving_keys
 from workpacket.shell.base import read_base_policy, readable_commit
 from workpacket.shell.governed_files import GovernedFiles, find_governed
+from workpacket.shell.judging.append_only import judge_append_only
 from workpacket.shell.judging.coverage import coverage_problems
 from workpacket.shell.judging.landed_work import landed
 from workpacket.shell.judging.log_verification import digest_here
@@ -84,8 +84,9 @@ def _waivers(repository: Repository, base: str, packet: PacketFacts) -> Iterator
 
 def _is_contained(repository: Repository, packet: PacketFacts, event: LogEvent) -> bool:
     """Whether head, which becomes the target branch when the change lands, has what the event says was merged."""
-    submitted = [each.text("commit") for each in packet.state.history if each.type == "submitted"]
-    if event.text("commit") not in submitted:
+    before = packet.log.ancestry(event.parents)
+    submitted = [each.text("commit") for each in packet.log.events if each.type == "submitted" and each.id in before]
+    if submitted[-1:] != [event.text("commit")]:
         return False
     try:
         return bool(containment(repository, packet, head_commit(repository) or "").proof)
@@ -126,7 +127,7 @@ def judge(repository: Repository, base: str, *, worktree: bool = False) -> list[
     files = append_only_files(root)
     there = committed_ids(repository, commit)
     findings = judge_merged(repository, commit, worktree=worktree)
-    findings += verify_append_only(there, {path: blob_id(data, commit) for path, data in files.items()})
+    findings += judge_append_only(repository, commit, files, worktree=worktree)
     known = frozenset(path.rpartition("/")[2].removesuffix(".json") for path in there)
     logs, _ = read_logs({path: data for path, data in files.items() if path.startswith(f"{LOG_FOLDER}/")})
     governed = find_governed(root)

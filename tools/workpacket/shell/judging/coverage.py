@@ -150,11 +150,11 @@ class _Coverage:
 
     def _landing(self, changed: Mapping[str, Difference], judged: Sequence[_Judged]) -> Landing:
         """Merges one judged commit after another into the base, and compares with what landed."""
-        commit, conflicts, brought = self.start, set[str](), dict[str, frozenset[str]]()
+        commit, conflicts, brought = self.start, set[str](), dict[str, dict[str, str]]()
         for one in judged:
             trial = self.trials.merge(commit, one.commit)
             merged = self.trials.commit(trial.tree, commit, one.commit)
-            brought[one.packet] = frozenset(_outside(self.trials.differences(commit, merged)))
+            brought[one.packet] = self._brought(one.commit)
             conflicts |= trial.conflicts
             commit = merged
         differing = _outside(self.trials.differences(commit, self.head)) if judged else changed
@@ -167,7 +167,17 @@ class _Coverage:
             frozenset(conflicts & otherwise),
             brought,
             frozenset(self._reports({**differing, **changed})),
+            frozenset(
+                path for path, one in {**differing, **changed}.items() if one.new and not one.new.startswith(_FILE)
+            ),
         )
+
+    def _brought(self, commit: str) -> dict[str, str]:
+        """What a judged commit changed since it left the base, as far as the base has not the same."""
+        now = _outside(self.trials.differences(self.start, commit))
+        begun = self.trials.merge_base(self.start, commit)
+        work = _outside(self.trials.differences(begun, commit)) if begun else now
+        return {path: one.new for path, one in work.items() if path in now}
 
     def _held_once(self, paths: Iterable[str], judged: Iterable[_Judged]) -> set[str]:
         """The paths at which the base once held what was judged: that work landed before its verdict."""

@@ -8,14 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
 from workpacket.audit.expired import may_expire, named_files, standing_faults
-from workpacket.git.objects import blob_id
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import commit_of
 from workpacket.ledger.checkpoints import Checkpoint, checkpoint_findings, signatures_without_event
 from workpacket.ledger.fold import in_force
 from workpacket.ledger.lanes import standing
 from workpacket.ledger.log import Log
-from workpacket.ledger.verify import read_logs, verify_append_only, verify_logs
+from workpacket.ledger.verify import read_logs, verify_logs
 from workpacket.lifecycle.gates import CONSUMING, HUMAN_GATES
 from workpacket.lifecycle.review import reports_of
 from workpacket.model.event_types import CHECKPOINT_LOG, FORKED
@@ -24,7 +23,8 @@ from workpacket.model.layout import CHECKPOINTS_FOLDER, LOG_FOLDER
 from workpacket.model.reason_tables.integrity import CHANGE_BY_CODE
 from workpacket.problem import Location, Problem
 from workpacket.shell.actor import moment
-from workpacket.shell.log_files import append_only_files, committed_ids, log_files, paths_below, read_logged
+from workpacket.shell.judging.append_only import judge_append_only
+from workpacket.shell.log_files import append_only_files, log_files, paths_below, read_logged
 from workpacket.shell.tree import read_bytes
 from workpacket.value import NOTHING, Value
 
@@ -129,8 +129,7 @@ def verify_log(repository: Repository, base: str, now: str) -> Verified:
     findings = [*verify_logs(logs, stray, checkpoints), *signatures_without_event(logs, _below(files))]
     if base:
         commit = commit_of(repository, base)
-        there = committed_ids(repository, commit)
-        findings += verify_append_only(there, {path: blob_id(data, commit) for path, data in files.items()})
+        findings += judge_append_only(repository, commit, files)
     findings.sort(key=lambda finding: finding.order)
     return Verified(logs, files, len(events), tuple(findings), checkpoints)
 

@@ -1,0 +1,79 @@
+"""What the base holds of log, attestations and checkpoints is there, and the same; or its whole landing was taken back.
+
+A landing is taken back with everything that it brought: its events, its envelopes and its code. A no or a revocation
+among the envelopes stays for ever, so that no revert brings a key back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from workpacket.approvals.envelope import EnvelopeFile
+from workpacket.git.objects import blob_id, read_blobs
+from workpacket.git.repository import Repository
+from workpacket.git.revisions import head_commit, is_ancestor, merge_base
+from workpacket.git.trial_merges import TrialMerges, trial_merges
+from workpacket.ledger.verify import APPEND_ONLY_FOLDERS, verify_append_only
+from workpacket.model.layout import ATTESTATIONS_FOLDER, GOVERNANCE_FOLDER
+from workpacket.model.reason_tables.integrity import CHANGE_BY_CODE
+from workpacket.problem import Location, Problem
+from workpacket.shell.judging.reverts import Revert, reverted
+from workpacket.shell.log_files import append_only_files, committed_ids
+
+_WRITE_ONCE = tuple(f"{folder}/" for folder in APPEND_ONLY_FOLDERS)
+
+
+def judge_append_only(
+    repository: Repository, base: str, files: Mapping[str, bytes] | None = None, *, worktree: bool = False
+) -> list[Problem]:
+    """What is lost or changed of the write-once files of the base. `files` are those that lie here, if they are read
+    already; with `worktree` no revert is looked for, since it would not be committed yet."""
+    here = append_only_files(str(repository.root)) if files is None else files
+    there = committed_ids(repository, base)
+    found = verify_append_only(there, {path: blob_id(data, base) for path, data in here.items()})
+    head = head_commit(repository)
+    if worktree or head is None or not any(each.code == "log_file_deleted" for each in found):
+        return found
+    with trial_merges(repository) as trials:
+        begun = base if is_ancestor(repository, base, head) else merge_base(repository, base, head) or base
+        revert = reverted(repository, trials, begun, head)
+        if revert is None:
+            return found
+        taken = frozenset(_taken_back(repository, trials, (begun, head), revert))
+    rest = [each for each in found if each.path not in taken]
+    return [*rest, *_told(revert)] if taken else found
+
+
+def _taken_back(repository: Repository, trials: TrialMerges, change: tuple[str, str], revert: Revert) -> Iterator[str]:
+    """The write-once files that were taken back as a whole; none if anything of their landings was left here."""
+    before, head = change
+    undone, left = trials.differences(before, revert.commit), trials.differences(revert.commit, head)
+    removed = {path: undone[path].old for path in undone if path.startswith(_WRITE_ONCE) and not undone[path].new}
+    kept = [path for path in undone.keys() & left.keys() if path in removed or not _is_governed(path)]
+    if kept or any(_says_no(repository, removed)):
+        return
+    yield from removed
+
+
+def _is_governed(path: str) -> bool:
+    """Board, registry and packets go on after a landing, so what a revert makes of them is drawn from the log."""
+    return path.startswith(f"{GOVERNANCE_FOLDER}/")
+
+
+def _says_no(repository: Repository, removed: Mapping[str, str]) -> Iterator[bool]:
+    """For each envelope whether it says something else than yes, or cannot be read."""
+    folder = f"{ATTESTATIONS_FOLDER}/"
+    names = {
+        path.removeprefix(folder): row.rpartition(" ")[2] for path, row in removed.items() if path.startswith(folder)
+    }
+    contents = read_blobs(repository, names.values())
+    for name, identity in names.items():
+        claim = EnvelopeFile(name, contents[identity]).claim
+        yield claim is None or claim.decision != "approve"
+
+
+def _told(revert: Revert) -> Iterable[Problem]:
+    reason = CHANGE_BY_CODE["landing_reverted"]
+    for landing in revert.landings:
+        what = f"the landing {landing[:12]} is taken back as a whole, with the events that it brought"
+        yield Problem(reason.code, what, Location(GOVERNANCE_FOLDER), reason.remedy, severity=reason.severity)
