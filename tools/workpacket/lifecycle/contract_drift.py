@@ -101,15 +101,11 @@ def _judged_beside(log: Log, setting: Sequence[LogEvent]) -> Iterator[Problem]:
     """What was submitted or judged on one branch while the contract was amended on another."""
     amended = [event for event in setting if event.type == "amended"]
     for move in standing(log).latest if amended else ():
-        beside = (event for event in amended if _beside(log, event, move))
-        if move.type in _JUDGED and any(beside):
+        known = log.ancestry((move.id,))
+        beside = [event for event in amended if event.id not in known and move.id not in log.ancestry((event.id,))]
+        if move.type in _JUDGED and beside:
             message = f"{move.type} rests on the contract before the amendment, which its writer had not seen"
             yield Problem("contract_changed", message, Location(move.path), f"workpacket reopen {log.packet}")
-
-
-def _beside(log: Log, one: LogEvent, other: LogEvent) -> bool:
-    """Whether neither of the two knew of the other."""
-    return one.id not in log.ancestry((other.id,)) and other.id not in log.ancestry((one.id,))
 
 
 def difference(before: Contract, after: Contract) -> Iterator[tuple[str, tuple[str, ...], tuple[str, ...]]]:
