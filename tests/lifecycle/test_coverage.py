@@ -385,3 +385,16 @@ def test_a_packet_that_is_activated_with_the_work_covers_it(governed: Governed) 
     governed.commit("activated")
     governed.work(NAME)
     assert said(governed, "base") == []
+
+
+@pytest.mark.parametrize(
+    "scope",
+    ["\n  - `src/`", " `src/`", "\n  - `lib/`\n\n  - `src/`", "\n  - `**/*.py`", "\n  - `s?c/`"],
+)
+def test_a_scope_is_found_however_it_is_written(governed: Governed, scope: str) -> None:
+    governed.begin(policy=REQUIRED + TOKENS_COUNT)
+    governed.activate(NAME)
+    governed.replace(PACKET, "- IN_SCOPE_PATHS:\n  - `src/`", f"- IN_SCOPE_PATHS:{scope}")
+    governed.commit("activated")
+    governed.work(NAME)
+    assert said(governed) == []

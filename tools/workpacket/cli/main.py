@@ -5,6 +5,7 @@ Everything imported here is paid by every call, so next to nothing is.
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 
@@ -21,7 +22,12 @@ if TYPE_CHECKING:
 
 def console() -> NoReturn:
     """What the installed `workpacket` script calls."""
-    sys.exit(main(sys.argv[1:]))
+    # Modules and what is read stay until the end: looking through them for garbage after each 700 new objects, as
+    # Python does unless told otherwise, costs a cold `check` of one stub 3 % of its CPU time. Servers still collect.
+    gc.set_threshold(50_000, 20, 100)
+    status = main(sys.argv[1:])
+    gc.freeze()  # nor are they looked through three times more while the interpreter ends
+    sys.exit(status)
 
 
 def main(words: list[str]) -> int:

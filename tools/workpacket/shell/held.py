@@ -12,7 +12,6 @@ index once:
 from __future__ import annotations
 
 import os
-import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, Literal
@@ -53,6 +52,8 @@ def described(paths: Sequence[str], why: Why) -> str:
 
 def bring_back(repository: Repository, paths: Sequence[str], why: Why) -> str:
     """The command of git that brings files back and touches nothing that is here."""
+    import shlex  # every command imports this module, and next to none refuses
+
     shown = from_here(str(repository.root), "")
     git = f"git -C {shlex.quote(shown)}" if shown else "git"
     if why == "submodule":
@@ -279,6 +280,8 @@ def paths_below(root: str, folder: str) -> Iterator[str]:
 
 
 def unreadable(root: str, error: OSError) -> WorkpacketError:
+    import shlex
+
     path = os.path.relpath(str(error.filename or root), root).replace(os.sep, "/")
     hint = f"let yourself read it: chmod u+rwx {shlex.quote(from_here(root, path))}"
     return WorkpacketError("tree_unreadable", error.strerror or "the folder cannot be read", hint=hint, path=path)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import date
 
 from workpacket.documents.document import read_once
@@ -13,6 +14,7 @@ from workpacket.git.objects import read_objects
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import is_ancestor, merge_base, resolved
 from workpacket.git.trial_merges import Difference, TrialMerges, trial_merges
+from workpacket.lazy_pattern import lazy_pattern
 from workpacket.ledger.lanes import standing
 from workpacket.ledger.log import Log
 from workpacket.lifecycle.contract import ContractUnreadable, contract_of
@@ -40,6 +42,10 @@ _FILE = "100644 "
 # A report is what a person reads, and nothing that a program or an agent follows.
 _REPORT_ENDINGS = (".md", ".markdown", ".rst", ".txt")
 _READ_BY_AGENTS = frozenset({"agents.md", "claude.md", "gemini.md", "skill.md"})
+
+
+# The field with all that is indented below it.
+_SCOPE_FIELD = lazy_pattern(r"IN_SCOPE_PATHS([^\n]*(?:\n[ \t]*(?=\n)|\n[ \t]+[^\n]*)*)", re.IGNORECASE)
 
 
 class _Scope(Value):
@@ -117,16 +123,16 @@ class _Coverage:
     def uncovered(self) -> list[Uncovered]:
         changed = _outside(self.trials.differences(self.start, self.head))
         kinds = {name: self._kind(log) for name, log in self.logs.items()}
-        covers = list(self._covers(kinds, {"work", "verdict", "ready"})) if changed else []
+        covers = list(self._covers(kinds, {"work", "verdict", "ready"}, changed)) if changed else []
         judged = list(self._judged(kinds, covers, changed))
         missing = [one for one in judged if resolved(self.repository, f"{one.commit}^{{commit}}") is None]
         landing = self._landing(changed, [one for one in judged if one not in missing])
         # What the verdict requires may be missing from a change that touches nothing else.
-        covers = covers or (list(self._covers(kinds, {"verdict"})) if landing.otherwise else [])
+        covers = covers or (list(self._covers(kinds, {"verdict"}, landing.otherwise)) if landing.otherwise else [])
         exempt = self.policy.coverage.exempt
         found = list(uncovered(landing, covers, exempt))
         if any(not one.packet for one in found):
-            found = list(uncovered(landing, [*covers, *self._covers(kinds, {""})], exempt))
+            found = list(uncovered(landing, [*covers, *self._covers(kinds, {""}, landing.paths)], exempt))
         return [*(self._unknown(one) for one in missing if one.required), *found]
 
     def _kind(self, log: Log) -> Kind:
@@ -216,11 +222,13 @@ class _Coverage:
 
     # --- scopes ---
 
-    def _covers(self, kinds: Mapping[str, Kind], wanted: set[Kind]) -> Iterator[Cover]:
+    def _covers(self, kinds: Mapping[str, Kind], wanted: set[Kind], paths: Iterable[str]) -> Iterator[Cover]:
+        """What the packets of these kinds cover, of those whose scope may have any of the paths."""
         names = [name for name, kind in kinds.items() if kind in wanted]
-        now = self._scopes(dict.fromkeys(names, self.head))
+        tops = {path.partition("/")[0] for path in paths}
+        now = self._scopes(dict.fromkeys(names, self.head), tops)
         commits = {name: commit for name in now if (commit := self._approved_at(name))}
-        approved = self._scopes(commits)
+        approved = self._scopes(commits, tops)
         for name, scope in now.items():
             scopes = (scope, approved.get(name, _NOTHING_APPROVED)) if name in commits else (scope,)
             days = [each.until for each in scopes]
@@ -245,16 +253,26 @@ class _Coverage:
             return ""
         return held_since(self.repository, self.base, LOG_FOLDER).get(events[-1].path, (self.base, 0))[0]
 
-    def _scopes(self, commits: Mapping[str, str]) -> dict[str, _Scope]:
-        """The scopes of packets, each as a commit holds it; none of a packet that is not there."""
+    def _scopes(self, commits: Mapping[str, str], tops: Collection[str]) -> dict[str, _Scope]:
+        """The scopes of packets, each as a commit holds it; none of a packet that is not there, or cannot matter."""
         places = {name: [f"{commit}:{path}" for path in packet_paths(name)] for name, commit in commits.items()}
         files = read_objects(self.repository, (place for both in places.values() for place in both))
         found: dict[str, _Scope] = {}
         for name, both in places.items():
             place = next((place for place in both if place in files), None)
-            if place is not None:
-                found[name] = _scope(Source.from_bytes(place.partition(":")[2], files[place]))
+            source = Source.from_bytes(place.partition(":")[2], files[place]) if place is not None else None
+            if source is not None and _may_matter(source.text, tops):
+                found[name] = _scope(source)
         return found
+
+
+def _may_matter(text: str, tops: Collection[str]) -> bool:
+    """Whether the scope may have a path that begins so. Taking every packet apart to know would take long: all that was
+    ever finished is among them."""
+    fields = _SCOPE_FIELD.findall(text)
+    if len(fields) != 1 or not any(character.isalnum() for character in fields[0]):
+        return True
+    return any(mark in fields[0] for mark in "*?") or any(top in fields[0] for top in tops)
 
 
 def _scope(source: Source) -> _Scope:
