@@ -21,8 +21,8 @@ class Group(NamedTuple):
 
 
 _APPROVALS = (
-    "allowed_signers decide encodings envelope facts fields keys legacy policy primitives reanchor sshsig statement "
-    "trust verify"
+    "actors allowed_signers decide encodings envelope event_signatures facts fields keys legacy policy primitives "
+    "reanchor sshsig statement trust verify"
 )
 GROUPS = (
     Group(tuple(f"approvals/{name}.py" for name in _APPROVALS.split()), ("approvals", "corpora/attacks")),
