@@ -28,6 +28,11 @@ GROUPS = (
     Group(tuple(f"approvals/{name}.py" for name in _APPROVALS.split()), ("approvals", "corpora/attacks")),
     Group(("lifecycle/coverage.py",), ("lifecycle/test_coverage_rules.py",)),
     Group(
+        ("lifecycle/contract.py", "lifecycle/contract_drift.py"),
+        ("contract/test_contract.py", "contract/test_drift.py"),
+    ),
+    Group(("report/approval_text.py",), ("report/test_approval_text.py",)),
+    Group(
         ("runtime/resume/decide.py", "runtime/attempts/effects.py"),
         ("runtime/test_decide.py", "runtime/test_effects.py", "runtime/test_run.py", "runtime/test_async.py"),
     ),
