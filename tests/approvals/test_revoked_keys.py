@@ -6,6 +6,7 @@ import pytest
 
 from softkeys import shared_key
 from workpacket.approvals.allowed_signers import read_revoked_keys
+from workpacket.approvals.encodings import encode_base64
 
 KEY = shared_key("ssh-ed25519")
 
@@ -41,6 +42,7 @@ def test_a_key_too_weak_to_approve_can_be_revoked() -> None:
         KEY.public_line[:-1],
         "ssh-ed25519 AAAA",
         "SSHKRL\x00\x01",
+        f"ssh-ed25519 {encode_base64(KEY.blob + b'x')}",
     ],
     # Names that are the same in every run; the key is made anew.
     ids=(
@@ -52,6 +54,7 @@ def test_a_key_too_weak_to_approve_can_be_revoked() -> None:
         "a key cut short",
         "no key",
         "a binary list",
+        "a byte behind the key",
     ),
 )
 def test_a_line_that_is_no_key_refuses_the_list(line: str) -> None:

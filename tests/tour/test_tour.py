@@ -52,6 +52,9 @@ def test_it_shows_the_whole_life_of_a_packet(played: Played) -> None:
     assert tuple(dict.fromkeys(typed))[: len(LIFE)] == LIFE
     for words in ("4 conditions are not met", "signature_invalid", "board_drift", "inputs_changed", "verdict_by_coder"):
         assert words in played.screen
+    # A rewritten criterion, a file without a packet, a second name as judge.
+    for refused in ("contract_changed", "change_uncovered", "event_key_missing"):
+        assert refused in played.screen
     assert "WP-1-Greeting-v1 is VALIDATED" in played.screen
     assert re.search(r"^1 de\n2 fr\n1 it$", played.screen, re.MULTILINE)
 

@@ -24,6 +24,7 @@ SAMPLES = (
     (re.compile(r"\b[0-9a-f]{64}\b"), "0123456789abcdef" * 4),
     (re.compile(r"\b[0-9a-f]{8}\.\.\."), "01234567..."),
     (re.compile(r"\b[0-9a-f]{40}\b"), "0123456789abcdef" * 2 + "01234567"),
+    (re.compile(r"\b[0-9a-f]{32}\b"), "0123456789abcdef" * 2),
     (re.compile(r"\b[0-9a-f]{16}\b"), "0123456789abcdef"),
     (re.compile(r"\b[0-9a-f]{12}\b"), "0123456789ab"),
     (re.compile(r"^(in words +).*$"), r"\1lomij hazin ripan dilab malif zirud"),

@@ -111,6 +111,7 @@ def prove(stage: Stage) -> None:
         "Prove", "Work is finished when each line of its acceptance has evidence, and somebody else has judged it."
     )
     stage.quietly("git add --all && git commit --quiet -m 'Greet in three languages'")
+    rewrite(stage)
     smuggle(stage)
     stage.type(f"workpacket submit {NAME} --as coder", ends=REFUSED_BY_A_GATE)
     evidence = "'all=test -s src/de.txt -a -s src/fr.txt -a -s src/it.txt'"
@@ -127,6 +128,14 @@ def prove(stage: Stage) -> None:
     stage.quietly(f"git switch --quiet main && git merge --quiet wp/{NAME}")
     stage.type(f"workpacket merged {NAME}", picture=True)
     stage.quietly("git add --all && git commit --quiet -m 'The greeting is on main'")
+
+
+def rewrite(stage: Stage) -> None:
+    stage.say("What was approved is the whole contract. A criterion made easier afterwards is another one.")
+    for path in (texts.STUB, texts.PACKET):
+        stage.edit(path, (texts.CRITERION, "Something was committed."))
+    stage.type("workpacket check", ends=1, picture=True)
+    stage.quietly("git checkout --quiet .GOV")
 
 
 def smuggle(stage: Stage) -> None:

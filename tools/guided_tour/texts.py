@@ -21,11 +21,12 @@ Later it will sing.
 """
 REQUIREMENT = SPECIFICATION_TEXT.splitlines()[5]
 
+CRITERION = "There is a greeting in each of the three languages."
 STUB_EDITS = (
     ("- ROADMAP_POINTER: TODO", "- RISK_TIER: LOW\n- ROADMAP_POINTER: SPEC_v1.md 1.1"),
     ("not Roadmap):\n  - None known.", "not Roadmap):\n  - SPEC_v1.md 1.1 Greeting"),
     ("- IN_SCOPE:\n  - TODO", "- IN_SCOPE:\n  - `src/`"),
-    ("CRITERIA (DRAFT)\n- TODO", "CRITERIA (DRAFT)\n- There is a greeting in each of the three languages."),
+    ("CRITERIA (DRAFT)\n- TODO", f"CRITERIA (DRAFT)\n- {CRITERION}"),
 )
 PACKET_EDITS = (("SEARCH_TERMS: TODO", "SEARCH_TERMS: greeting"),)
 

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 
 from workpacket.approvals.encodings import decode_base64
-from workpacket.approvals.keys import PublicKey, read_key_fields
+from workpacket.approvals.keys import PublicKey, read_key_blob, read_key_fields
 from workpacket.approvals.sshsig import NAMESPACE
 from workpacket.approvals.statement import PRINCIPAL
 from workpacket.errors import WorkpacketError
@@ -185,4 +185,12 @@ def _blob(fields: list[str]) -> bytes | None:
     except ValueError:
         return None
     kind = fields[0].encode()
-    return blob if blob.startswith(len(kind).to_bytes(4, "big") + kind) else None
+    if not blob.startswith(len(kind).to_bytes(4, "big") + kind):
+        return None
+    try:
+        read_key_blob(blob)
+    except WorkpacketError as refused:
+        # A key that is too weak to approve, or of a kind that never could, may be listed. Other bytes may
+        # not: they would revoke nothing, and OpenSSH refuses such a list.
+        return None if refused.code == "key_malformed" else blob
+    return blob
