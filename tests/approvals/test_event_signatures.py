@@ -14,12 +14,13 @@ from hypothesis import strategies as st
 from approvals.gates import ALICE, POLICY, SIGNERS, envelope, facts, key_of
 from ledger.stories import Story
 from softkeys import KINDS, SoftKey, shared_key
+from workpacket.approvals import event_signatures
 from workpacket.approvals.actors import ROLES, Actors, KnownActor, read_actors
 from workpacket.approvals.decide import decide
-from workpacket.approvals.event_signatures import EventSignatures, WhoSigned, without_signature
+from workpacket.approvals.event_signatures import ROLE_OF, EventSignatures, WhoSigned, without_signature
 from workpacket.approvals.facts import PolicyFiles
 from workpacket.approvals.policy import policy_from_toml
-from workpacket.approvals.sshsig import EVENT_NAMESPACE, NAMESPACE
+from workpacket.approvals.sshsig import EVENT_NAMESPACE, NAMESPACE, read_signature
 from workpacket.model.events import Actor, LogEvent, encode_event, event_id, event_of
 
 KEY, OTHER = shared_key("ssh-ed25519", "ann"), shared_key("ssh-ed25519", "coder")
@@ -68,6 +69,7 @@ def test_an_unsigned_event_is_a_claim() -> None:
 def test_only_ed25519_keys_of_files_sign_events(kind: str) -> None:
     found = judged(signed(shared_key(kind)))
     assert (found.state, found.code) == ("refused", "event_signature_invalid")
+    assert f"events are signed by keys of kind ssh-ed25519, not {kind}" in found.message
 
 
 @pytest.mark.parametrize(
@@ -160,7 +162,8 @@ def test_a_role_is_asked_for(kind: str, roles: tuple[str, ...], allowed: bool) -
     story.add("created")
     subject = story.add(kind) if kind != "created" else story.events[0]
     actors = Actors({"ann": KnownActor("ann", "person", frozenset({KEY.fingerprint}), roles=roles)}, present=True)
-    assert judged(signed(KEY, subject), actors).proven is allowed
+    found = judged(signed(KEY, subject), actors)
+    assert (found.proven, found.code) == (allowed, "" if allowed else "actor_not_allowed")
     assert set(roles) <= set(ROLES)
 
 
@@ -230,10 +233,15 @@ def test_a_table_is_read() -> None:
         ('operator = "ann"', 'operator = "eve"', "has the operator 'eve', which is not a person of this table"),
         ('operator = "ann"', 'operator = "coder 1"', "which is not a person of this table"),
         ('["coder"]', '["king"]', "roles is not a list of roles: author, coder, validator"),
+        (
+            'operator = "ann"',
+            'operator = "ann"\nprincipal = "x"',
+            "actors.coder 1.principal is unknown to this version",
+        ),
         ("SHA256:", "MD5:", "keys is not a list of fingerprints"),
         ('"person"\n', '"person"\noperator = "ann"\n', "actors.ann.operator is unknown"),
         ('"coder 1"', '"coder\\n1"', "is not a name on one line"),
-        ("[actors.ann]", '[verdict]\nseparation = ["operator"]\n[actors.ann]', "lacks 'coder'"),
+        ("[actors.ann]", '[verdict]\nseparation = ["operator"]\n[actors.ann]', "verdict.separation lacks 'coder'"),
         ("[actors.ann]", '[verdict]\nseparation = ["author"]\n[actors.ann]', "is not a list of parties"),
         (
             "[actors.ann]",
@@ -291,3 +299,44 @@ def test_a_name_that_the_policy_lists_acts_in_the_kind_that_it_gives() -> None:
     assert ACTORS.acting(Actor("coder", "human")) == Actor("coder", "agent")
     assert ACTORS.acting(Actor("ann", "ci")) == Actor("ann", "human")
     assert ACTORS.acting(Actor("eve", "ci")) == Actor("eve", "ci")
+
+
+def test_the_roles_are_asked_of_these_events() -> None:
+    assert dict(ROLE_OF) == {
+        "created": "author",
+        "adopted": "author",
+        "refinement.recorded": "author",
+        "refinement.presented": "author",
+        "activated": "author",
+        "amended": "author",
+        "claimed": "coder",
+        "lease.renewed": "coder",
+        "submitted": "coder",
+        "evidence.recorded": "coder",
+        "verdict.given": "validator",
+    }
+
+
+@pytest.mark.parametrize(
+    ("said", "separation"), [('["coder"]', ("coder",)), ('["operator", "coder"]', ("operator", "coder"))]
+)
+def test_the_policy_says_from_whom_a_judge_differs(said: str, separation: tuple[str, ...]) -> None:
+    actors = read(f"[verdict]\nseparation = {said}\n{PEOPLE}")
+    assert (actors.separation, actors.present, actors.faults) == (separation, True, ())
+    assert read(PEOPLE).separation == ("coder", "operator")
+    assert read('[verdict]\nseparation = ["operator"]').separation == ("coder", "operator")
+    assert read('[verdict]\nseparation = ["coder"]').separation == ("coder",)
+
+
+def test_a_key_is_read_once_however_many_events_it_signed(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[bytes] = []
+
+    def reading(blob: bytes, namespace: str) -> Any:
+        seen.append(blob)
+        return read_signature(blob, namespace)
+
+    monkeypatch.setattr(event_signatures, "read_signature", reading)
+    signatures = EventSignatures(ACTORS)
+    for at in ("2026-01-01T00:00:00Z", "2026-01-01T00:00:01Z", "2026-01-01T00:00:02Z"):
+        assert signatures.judge(signed(KEY, event(at=at))).proven
+    assert len(seen) == 1

@@ -21,12 +21,17 @@ class Group(NamedTuple):
 
 
 _APPROVALS = (
-    "allowed_signers decide encodings envelope facts fields keys legacy policy primitives reanchor sshsig statement "
-    "trust verify"
+    "actors allowed_signers decide encodings envelope event_signatures facts fields keys legacy policy primitives "
+    "reanchor sshsig statement trust verify"
 )
 GROUPS = (
     Group(tuple(f"approvals/{name}.py" for name in _APPROVALS.split()), ("approvals", "corpora/attacks")),
     Group(("lifecycle/coverage.py",), ("lifecycle/test_coverage_rules.py",)),
+    Group(
+        ("lifecycle/contract.py", "lifecycle/contract_drift.py"),
+        ("contract/test_contract.py", "contract/test_drift.py"),
+    ),
+    Group(("report/approval_text.py",), ("report/test_approval_text.py",)),
     Group(
         ("runtime/resume/decide.py", "runtime/attempts/effects.py"),
         ("runtime/test_decide.py", "runtime/test_effects.py", "runtime/test_run.py", "runtime/test_async.py"),

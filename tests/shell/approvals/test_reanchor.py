@@ -85,6 +85,19 @@ def test_a_change_that_names_a_policy_is_refused_by_itself(branched: Story) -> N
     assert codes(branched, "--base", "main") == {"reanchor_named"}
 
 
+@pytest.mark.parametrize("through", ["text", "name"])
+def test_no_file_of_the_change_passes_for_one_of_the_base(branched: Story, through: str) -> None:
+    """git's answer about both commits held lines that begin with a commit; a change can write such lines."""
+    line = reanchor(branched)
+    base = git(branched.root, "rev-parse", "main")
+    if through == "text":
+        branched.write(".ci/run", f"WORKPACKET_REANCHOR\x0b{base}:.ci/run\0{line}\n")
+    else:
+        branched.write(f".ci/a\n{base}:b", f"{line}\n")
+    branched.commit("a harmless file")
+    assert {"reanchor_unnamed", "reanchor_named"} <= codes(branched, "--base", "main")
+
+
 def test_another_policy_than_the_one_named_is_refused(branched: Story) -> None:
     named_on_the_base(branched, reanchor(branched))
     branched.write(POLICY_PATH, branched.read(POLICY_PATH).replace("threshold = 1", "threshold = 1 "))

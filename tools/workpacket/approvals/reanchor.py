@@ -33,7 +33,7 @@ HEADER = (
 )
 _REASON = lazy_pattern(r'[^\x00-\x1f\x7f-\x9f"\\]{1,240}')
 _INSTANT = lazy_pattern(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
-_NAMED = lazy_pattern(rf"{VARIABLE}\s*[:=]\s*[\"']?([0-9a-f]{{64}})(?![0-9a-f])")
+_NAMED = lazy_pattern(rf"{VARIABLE}[ \t]*[:=][ \t]*[\"']?([0-9a-f]{{64}})(?![0-9a-f])")
 
 
 class NewRoot(Value):
@@ -92,7 +92,7 @@ def _entry(fields: Fields, faults: list[str]) -> NewRoot:
 
 
 def named_in(text: str) -> frozenset[str]:
-    """The digests that a file of the CI configuration names."""
+    """The digests that these lines of the CI configuration name."""
     return frozenset(_NAMED.findall(text))
 
 

@@ -102,7 +102,8 @@ def _judged_beside(log: Log, setting: Sequence[LogEvent]) -> Iterator[Problem]:
     amended = [event for event in setting if event.type == "amended"]
     for move in standing(log).latest if amended else ():
         known = log.ancestry((move.id,))
-        if move.type in _JUDGED and any(event.id not in known for event in amended):
+        beside = [event for event in amended if event.id not in known and move.id not in log.ancestry((event.id,))]
+        if move.type in _JUDGED and beside:
             message = f"{move.type} rests on the contract before the amendment, which its writer had not seen"
             yield Problem("contract_changed", message, Location(move.path), f"workpacket reopen {log.packet}")
 

@@ -44,11 +44,12 @@ def root_of_trust(approvals: Approvals) -> RootOfTrust:
     """What there is to say of the root of trust, in the base and in the change."""
     after = read_file(approvals.tree, REANCHORED_PATH) or b""
     before = approvals.base.policy_files.get(REANCHORED_PATH, b"")
-    named = _named(approvals.repository, approvals.base.commit, asked=before != after)
-    brought = tuple(_brought(named))
+    repository, base = approvals.repository, approvals.base.commit
+    brought = tuple(_brought(repository, base))
     if before == after:
         return RootOfTrust((*brought, *_told(after)), replaced=False)
-    against = tuple(_against(approvals, before, after, named.get(approvals.base.commit, frozenset())))
+    named = _named(repository, base) if base else frozenset()
+    against = tuple(_against(approvals, before, after, named))
     return RootOfTrust((*brought, *(against or _told(after))), replaced=not against)
 
 
@@ -83,28 +84,25 @@ def _against(approvals: Approvals, before: bytes, after: bytes, named: frozenset
     yield from unfit_record(PolicyChange(before, after, replaced, policy, named))
 
 
-def _named(repository: Repository, base: str, *, asked: bool) -> dict[str, frozenset[str]]:
-    """By commit, the base and HEAD, the digests that its CI configuration names."""
-    head = head_commit(repository) or ""
-    commits = list(dict.fromkeys(filter(None, (base, head))))
-    if not base or (len(commits) < 2 and not asked):
-        return {}
+def _named(repository: Repository, commit: str) -> frozenset[str]:
+    """The digests that the CI configuration of one commit names.
+
+    Asked of one commit at a time, and without the names of files: in one answer about two commits, the text of a file
+    or its name could pass for an answer about the other.
+    """
     # As text and without the attributes of the work tree, which could declare a file to be binary.
-    options = ("-a", "-z", "--no-color", "--full-name", "-F", "-e", VARIABLE)
-    answer = run_git(repository.root, "grep", *options, *commits, "--", *CI_CONFIGURATION, check=False)
-    found = dict.fromkeys((base, head), frozenset[str]())
+    options = ("-a", "-h", "--no-color", "--no-recurse-submodules", "-F", "-e", VARIABLE)
+    answer = run_git(repository.root, "grep", *options, commit, "--", *CI_CONFIGURATION, check=False)
     if answer.status > _NO_MATCH:
         raise WorkpacketError("git_failed", f"git grep ended with {answer.status}: {answer.text.strip()}")
-    for line in answer.text.splitlines():
-        place, _, text = line.partition("\0")
-        commit = place.partition(":")[0]
-        if commit in found:
-            found[commit] |= named_in(text)
-    return found if head else {base: found[base]}
+    return named_in(answer.text)
 
 
-def _brought(named: dict[str, frozenset[str]]) -> Iterator[Problem]:
+def _brought(repository: Repository, base: str) -> Iterator[Problem]:
     """The digests that HEAD names and the base does not."""
-    sides = list(named.values())
-    for digest in sorted(sides[1] - sides[0]) if len(sides) > 1 else ():
+    head = head_commit(repository)
+    if not base or head is None or head == base:
+        return
+    named = _named(repository, head)
+    for digest in sorted(named - _named(repository, base)) if named else ():
         yield Problem("reanchor_named", f"the CI configuration names the policy {digest} as a new root of trust")
