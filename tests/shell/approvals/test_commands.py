@@ -65,7 +65,7 @@ def test_who_has_approved_the_text_already_is_told_so_and_signs_nothing_again(st
     envelope = story.approve()
     before = story.read(REFINEMENT_PATH)
     again = story.run("approve", WP, "--key", str(story.keys[ALICE]))
-    assert (again.status, f"already: .GOV/attestations/{envelope}" in again.out) == (0, True), again
+    assert (again.status, f"activation: .GOV/attestations/{envelope}" in again.out) == (0, True), again
     said = story.json("approve", WP, "--key", str(story.keys[ALICE]))["data"]
     assert (said["changed"], said["met"], said["next"]) == ([], True, f"workpacket activate {WP}")
     assert len(list((story.root / ".GOV/attestations").iterdir())) == 1
@@ -128,7 +128,7 @@ def test_the_next_reader_sees_what_has_changed_since(story: Story) -> None:
     story.write(REFINEMENT_PATH, story.read(REFINEMENT_PATH).replace("- None.", "- One.", 1))
     story.present()
     typed = approve(story, who=BOB)
-    assert f"what has changed since {ALICE} approved it at" in typed.screen
+    assert f"changes since {ALICE} approved it at" in typed.screen
     assert "| -- None.\n| +- One.\n" in typed.screen
 
 
@@ -352,10 +352,10 @@ def test_verify_without_a_policy_says_that_nothing_was_asked_for(story: Story) -
     story.commit("no policy")
     shown = story.run("approvals", "verify")
     assert shown.status == 0
-    assert "note: the base holds no policy yet" in shown.out
+    assert "note: the base has no policy yet" in shown.out
     assert story.json("approvals", "verify")["data"]["policy_anchored"] is False
 
 
 def test_verify_says_when_a_rollback_would_go_unseen(story: Story) -> None:
     (story.home / "config").write_text("not a folder")
-    assert "a rollback would go unseen" in story.run("approvals", "verify").out
+    assert "a rollback would go unnoticed" in story.run("approvals", "verify").out
