@@ -367,7 +367,12 @@ class World:
 
     def _lie(self, table: str) -> None:
         """Let the cache in `.git` say that nothing is wrong."""
-        lies = {"results": "UPDATE results SET findings = '[]'", "shown": "UPDATE shown SET status = 0, output = ''"}
+        end = "instr(value, char(10))"
+        lies = {
+            "results": "UPDATE kept SET value = '[]' || char(10) WHERE kind = 'examined'",
+            "shown": f"UPDATE kept SET value = substr(value, 1, {end}) || '0' || substr(value, {end} + 2)"
+            " WHERE kind = 'output'",
+        }
         for path in (self.root / ".git/workpacket/cache").glob("*.sqlite"):
             with contextlib.closing(sqlite3.connect(path)) as connection, connection:
                 connection.execute(lies[table])
