@@ -59,6 +59,12 @@ def test_an_older_base_with_the_same_policy_is_believed_and_the_memory_kept() ->
     assert judge_base(PINNED, replace(SEEN, policy=PINNED.policy), pinned_is_ancestor=False) == PINNED
 
 
+def test_the_same_commit_with_another_policy_was_overwritten() -> None:
+    refusal = judge_base(PINNED, replace(PINNED, policy="7" * 64), pinned_is_ancestor=True)
+    assert isinstance(refusal, Problem)
+    assert refusal.code == "policy_rolled_back"
+
+
 def test_an_older_base_with_another_policy_is_a_rollback() -> None:
     refusal = judge_base(PINNED, SEEN, pinned_is_ancestor=False)
     assert isinstance(refusal, Problem)

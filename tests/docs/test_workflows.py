@@ -45,7 +45,8 @@ PLANTED = {
     "branch name": ("WORKPACKET: workpacket", "WORKPACKET: ${{ github.head_ref }}"),
     "secret": ("WORKPACKET: workpacket", "WORKPACKET: ${{ secrets.TOKEN }}"),
     "hidden among others": ("WORKPACKET: workpacket", "WORKPACKET: ${{ inputs.a || github.event.comment.body }}"),
-    "rights of the base": ("  pull_request:\n", "  pull_request_target:\n"),
+    "rights of the base": ('-- "$WORKPACKET"', "./change"),
+    "a script of the change": ("run: test ", "run: ./test && test "),
     "no limit": ("    timeout-minutes: 10\n", ""),
 }
 

@@ -60,6 +60,9 @@ def judge_base(pinned: Pin | None, seen: Pin, *, pinned_is_ancestor: bool) -> Pi
         return seen
     if pinned.root_commit != seen.root_commit:
         return Problem("trust_file_foreign", f"the trust file belongs to the repository of {pinned.root_commit}")
+    if pinned.base == seen.base and pinned.policy != seen.policy:
+        what = f"the base is the commit {seen.base} as before, and has another policy: its objects were overwritten"
+        return Problem("policy_rolled_back", what)
     if pinned_is_ancestor:
         return seen
     if pinned.policy == seen.policy:

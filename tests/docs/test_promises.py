@@ -1,0 +1,62 @@
+"""Each sentence about approvals that promises something names the test that would fail, and that test is there.
+
+`promises.jsonl` holds, line by line, what a page says and the tests: a file, `file.py::test`, or `list.jsonl::case`.
+Every row of the tables of attacks and refusals, and every numbered rule, needs a line. `test_claims.py` looks after
+docs/guarantees.md, whose tables name the tests themselves.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from typing import Any
+
+import pytest
+
+from architecture.source_tree import ROOT
+
+PROMISES: list[dict[str, Any]] = [
+    json.loads(line) for line in (ROOT / "tests/docs/promises.jsonl").read_text("utf-8").splitlines()
+]
+# Of these sections each row of a table, and each numbered item, is a promise.
+SECTIONS = {
+    "docs/security.md": ("Attacks and defences",),
+    "docs/approvals/protect.md": ("What the check refuses",),
+    "docs/approvals/format.md": ("The rules",),
+}
+
+
+def flat(text: str) -> str:
+    return " ".join(text.split())
+
+
+def section(page: str, heading: str) -> str:
+    text = (ROOT / page).read_text("utf-8")
+    return text.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+
+
+@pytest.mark.parametrize("promise", PROMISES, ids=lambda promise: str(promise["says"])[:50])
+def test_what_is_promised_is_said_and_has_a_test(promise: dict[str, Any]) -> None:
+    assert flat(promise["says"]) in flat((ROOT / promise["page"]).read_text("utf-8"))
+    assert promise["tests"]
+    for place in promise["tests"]:
+        path, _, name = place.partition("::")
+        assert (ROOT / path).exists(), place
+        assert not name or name in names_in(path), place
+
+
+def names_in(path: str) -> set[str]:
+    text = (ROOT / path).read_text("utf-8")
+    if path.endswith(".jsonl"):
+        return {json.loads(line)["id"] for line in text.splitlines() if line.strip()}
+    return {node.name for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)}
+
+
+@pytest.mark.parametrize(("page", "heading"), [(page, each) for page, some in SECTIONS.items() for each in some])
+def test_each_row_and_rule_is_tied_to_a_test(page: str, heading: str) -> None:
+    lines = re.findall(r"^(?:\| (?!---).*|\d+\. .*)$", section(page, heading), re.MULTILINE)
+    rows = [line for line in lines if not line.startswith(("| attack |", "| what |"))]
+    assert len(rows) > 3
+    said = [flat(promise["says"]) for promise in PROMISES if promise["page"] == page]
+    assert [row for row in rows if not any(each in flat(row) for each in said)] == []
