@@ -91,7 +91,7 @@ def test_every_reason_is_given_at_once_with_its_file() -> None:
         "nonce_used",
     ]
     assert {refusal.path for refusal in verdict.unmet[1:]} == {file.name}
-    assert verdict.unmet[0].message == "0 of 1 persons have given an approval that counts"
+    assert verdict.unmet[0].message == "0 of 1 people have given a valid approval"
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_a_key_for_something_else_is_told_with_all_that_it_is_for() -> None:
 def test_another_repository_is_told_beside_this_one() -> None:
     verdict = decide(facts(envelope(repository=RepositoryName("example/fork", "2" * 40))))
     told = f"example/fork (root {'2' * 40}) and example/rocket (root {'1' * 40})"
-    assert verdict.unmet[-1].message == f"the statement's repository and this one differ: {told}"
+    assert verdict.unmet[-1].message == f"the statement is for a different repository: {told}"
 
 
 def test_the_verdict_does_not_depend_on_the_order_of_the_files() -> None:
@@ -149,7 +149,7 @@ def test_persons_count_and_not_envelopes() -> None:
     files = [envelope(gate="release", nonce=digit * 32) for digit in "abc"]
     verdict = decide(facts(*files, gate="release"))
     assert codes(verdict) == ["threshold_unmet"]
-    assert verdict.unmet[0].message == "1 of 2 persons have given an approval that counts"
+    assert verdict.unmet[0].message == "1 of 2 people have given a valid approval"
     assert decide(facts(*files, envelope(gate="release", approver=BOB, nonce="d" * 32), gate="release")).met
 
 
@@ -166,7 +166,7 @@ def test_only_a_later_yes_of_the_same_person_takes_back_a_no(later: timedelta, m
 def test_a_later_yes_of_another_person_does_not_take_back_a_no() -> None:
     no = envelope(decision="reject", issued_at=NOW - 3 * HOUR)
     verdict = decide(facts(no, envelope(approver=BOB, nonce="b" * 32)))
-    assert [refusal.message for refusal in verdict.unmet] == [f"{ALICE} has said no to this text"]
+    assert [refusal.message for refusal in verdict.unmet] == [f"{ALICE} has rejected this text"]
 
 
 def test_a_later_yes_that_does_not_count_does_not_take_back_a_no() -> None:
@@ -347,7 +347,9 @@ def test_a_no_stops_a_token_too() -> None:
 
 def test_a_gate_without_policy_names_itself() -> None:
     verdict = decide(facts(envelope(), gate="deploy"))
-    assert [refusal.message for refusal in verdict.unmet] == ["the policy at the base has no gate 'deploy'"]
+    assert [refusal.message for refusal in verdict.unmet] == [
+        "the policy on the base does not define the gate 'deploy'"
+    ]
     assert (verdict.met, verdict.gate, verdict.assurance, verdict.judged) == (False, "deploy", "none", ())
 
 

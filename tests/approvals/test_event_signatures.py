@@ -233,13 +233,21 @@ def test_a_table_is_read() -> None:
         ('operator = "ann"', 'operator = "eve"', "has the operator 'eve', which is not a person of this table"),
         ('operator = "ann"', 'operator = "coder 1"', "which is not a person of this table"),
         ('["coder"]', '["king"]', "roles is not a list of roles: author, coder, validator"),
-        ('operator = "ann"', 'operator = "ann"\nprincipal = "x"', "actors.coder 1.principal is not known here"),
+        (
+            'operator = "ann"',
+            'operator = "ann"\nprincipal = "x"',
+            "actors.coder 1.principal is unknown to this version",
+        ),
         ("SHA256:", "MD5:", "keys is not a list of fingerprints"),
-        ('"person"\n', '"person"\noperator = "ann"\n', "actors.ann.operator is not known here"),
+        ('"person"\n', '"person"\noperator = "ann"\n', "actors.ann.operator is unknown"),
         ('"coder 1"', '"coder\\n1"', "is not a name on one line"),
         ("[actors.ann]", '[verdict]\nseparation = ["operator"]\n[actors.ann]', "verdict.separation lacks 'coder'"),
         ("[actors.ann]", '[verdict]\nseparation = ["author"]\n[actors.ann]', "is not a list of parties"),
-        ("[actors.ann]", '[verdict]\nseparation = ["coder"]\nx = 1\n[actors.ann]', "verdict.x is not known here"),
+        (
+            "[actors.ann]",
+            '[verdict]\nseparation = ["coder"]\nx = 1\n[actors.ann]',
+            "verdict.x is unknown",
+        ),
     ],
 )
 def test_with_a_fault_nobody_is_known_and_the_policy_opens_no_gate(old: str, new: str, fault: str) -> None:

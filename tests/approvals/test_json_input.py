@@ -20,7 +20,7 @@ def test_plain_json_is_loaded() -> None:
 
 def test_a_key_twice_is_refused_at_any_depth() -> None:
     code, message = refused(b'{"a":{"b":1,"c":2,"b":1}}')
-    assert (code, message) == ("approval_duplicate_key", "the key 'b' stands twice in one object")
+    assert (code, message) == ("approval_duplicate_key", "the key 'b' appears twice in one object")
 
 
 def test_two_spellings_of_one_key_are_the_same_key() -> None:
@@ -48,7 +48,7 @@ def test_sixteen_digits_are_still_exact() -> None:
         (b"{}\n {}", "not JSON at line 2, column 2"),
         (b"", "not JSON at line 1, column 1"),
         (b"\xef\xbb\xbf{}", "not JSON at line 1, column 1"),
-        (b'"' + b"a" * 262_144, "more than the 262144 that are read"),
+        (b'"' + b"a" * 262_144, "exceed the limit of 262144"),
     ],
 )
 def test_the_complaint_names_the_fault(data: bytes, complaint: str) -> None:

@@ -137,7 +137,7 @@ def test_bytes_behind_the_key_and_bytes_missing_are_malformed(kind: str) -> None
 def test_a_line_whose_kind_is_not_that_of_its_key_is_refused() -> None:
     kind, encoded = shared_key("ssh-ed25519").public_line.split()
     assert read_key_fields(kind, encoded) == shared_key("ssh-ed25519").public
-    with pytest.raises(WorkpacketError, match="the line says ssh-rsa, the key in it is of kind ssh-ed25519") as caught:
+    with pytest.raises(WorkpacketError, match="the line says ssh-rsa, but its key is of type ssh-ed25519") as caught:
         read_key_fields("ssh-rsa", encoded)
     assert caught.value.code == "key_malformed"
 

@@ -90,12 +90,12 @@ def test_roles_are_held_by_those_who_are_named() -> None:
         ({"threshold": 1.0}, "threshold is not a whole number from 1 to 1000"),
         ({"threshold": "1"}, "threshold is not a whole number from 1 to 1000"),
         ({"threshold": 1001}, "threshold is not a whole number from 1 to 1000"),
-        ({"threshold": 3}, "threshold is 3, but its roles are held by 2 persons"),
-        ({"roles": ["ci"]}, "threshold is 1, but its roles are held by 0 persons"),
-        ({"roles": []}, "threshold is 1, but its roles are held by 0 persons"),
+        ({"threshold": 3}, "threshold is 3, but the number of people with its roles is 2"),
+        ({"roles": ["ci"]}, "threshold is 1, but the number of people with its roles is 0"),
+        ({"roles": []}, "threshold is 1, but the number of people with its roles is 0"),
         ({"roles": "approver"}, "roles is not a list of names of roles"),
         ({"roles": ["approver", "approver"]}, "roles names something twice"),
-        ({"roles": ["approver", "boss"]}, "roles names the role 'boss', which [approvals.roles] does not have"),
+        ({"roles": ["approver", "boss"]}, "roles names the role 'boss', which is not in [approvals.roles]"),
         ({"separation": ["auther"]}, "separation is not a list of parties: author, coder, operator"),
         ({"separation": "author"}, "separation is not a list of parties: author, coder, operator"),
         ({"hardware": "yes"}, "hardware is not one of none, touch, pin"),
@@ -104,7 +104,7 @@ def test_roles_are_held_by_those_who_are_named() -> None:
         ({"max_age_days": 31}, "max_age_days is not a whole number from 1 to 30"),
         ({"legacy_tokens": True}, f"legacy_tokens is not the words '{LEGACY_WORDS}'"),
         ({"legacy_tokens": "yes"}, f"legacy_tokens is not the words '{LEGACY_WORDS}'"),
-        ({"treshold": 2}, "treshold is not known here"),
+        ({"treshold": 2}, "treshold is unknown"),
     ],
 )
 def test_a_fault_of_a_gate_is_named(changes: dict[str, object], fault: str) -> None:
@@ -119,11 +119,11 @@ def test_a_threshold_as_high_as_there_are_persons_is_read() -> None:
 def test_a_person_with_two_roles_or_two_spellings_is_one_person() -> None:
     table = with_gate(threshold=2, roles=["approver", "validator"])
     table["roles"] = {"approver": ["alice"], "validator": ["alice", "ALICE"]}
-    assert faults(table)[0] == "approvals.gates.activation.threshold is 2, but its roles are held by 1 persons"
+    assert faults(table)[0] == "approvals.gates.activation.threshold is 2, but the number of people with its roles is 1"
 
 
 def test_old_tokens_cannot_be_counted_as_persons() -> None:
-    fault = "approvals.gates.activation.legacy_tokens cannot be counted as persons, and the threshold is above 1"
+    fault = "approvals.gates.activation.legacy_tokens cannot be counted as people, but the threshold is above 1"
     assert faults(with_gate(threshold=2, legacy_tokens=LEGACY_WORDS)) == [fault]
 
 
@@ -136,7 +136,7 @@ def test_old_tokens_cannot_be_counted_as_persons() -> None:
         ("roles", [], "approvals.roles is not a table of keys and values"),
         ("gates", ..., "approvals.gates is missing"),
         ("gates", 1, "approvals.gates is not a table of keys and values"),
-        ("legacy", True, "approvals.legacy is not known here"),
+        ("legacy", True, "approvals.legacy is unknown"),
     ],
 )
 def test_a_fault_of_the_table_is_named(path: str, value: object, fault: str) -> None:
@@ -152,7 +152,7 @@ def test_what_is_no_table_says_so(table: object) -> None:
 def test_a_policy_says_how_it_is_changed() -> None:
     table = copy.deepcopy(TABLE)
     del table["gates"]["policy"]
-    assert faults(table) == ["approvals.gates.policy is missing: nobody could approve a change of this policy"]
+    assert faults(table) == ["approvals.gates.policy is missing: no one could approve a change of this policy"]
 
 
 def test_a_gate_is_a_table() -> None:
@@ -216,7 +216,7 @@ def test_a_policy_without_the_table_names_nobody(data: bytes) -> None:
     refusals = policy_from_toml(data, "p")
     assert isinstance(refusals, tuple)
     assert [(refusal.code, refusal.path) for refusal in refusals] == [("approvers_unnamed", "p")]
-    assert refusals[0].message == "the table [approvals] is missing: the policy names nobody who may approve"
+    assert refusals[0].message == "the table [approvals] is missing, so no one may approve"
 
 
 def test_a_fault_is_told_of_the_file_that_has_it_by_its_usual_name() -> None:

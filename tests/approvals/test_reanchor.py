@@ -79,14 +79,14 @@ def test_a_policy_that_was_in_force_does_not_come_back(again: str) -> None:
     ("change", "complaint"),
     [
         ((b"[[reanchor]]", b"[reanchor]"), "reanchor is not a list of at least one table"),
-        ((b"reason =", b"why ="), "reanchor[0].reason is missing; reanchor[0].why is not known here"),
+        ((b"reason =", b"why ="), "reanchor[0].reason is missing; reanchor[0].why is unknown"),
         (
             (b'"the keys', b'"\\u001bthe keys'),
             "reanchor[0].reason is not one line of text without quotes and backslashes",
         ),
-        ((b"2026-11-19", b"2026-13-19"), "2026-13-19T03:00:00Z is not an instant"),
-        ((b"00Z", b"00"), "reanchor[0].at is not an instant"),
-        ((b"[[reanchor]]", b"more = 1\n[[reanchor]]"), "more is not known here"),
+        ((b"2026-11-19", b"2026-13-19"), "2026-13-19T03:00:00Z is not a valid time"),
+        ((b"00Z", b"00"), "reanchor[0].at is not a valid time"),
+        ((b"[[reanchor]]", b"more = 1\n[[reanchor]]"), "more is unknown"),
         ((b'replaced = "1', b'replaced = "'), "reanchor[0].replaced is not a SHA-256 digest"),
         ((b"[[reanchor]]", b"[["), "not TOML"),
         ((b"# New", b"\xff"), "not TOML"),

@@ -96,7 +96,7 @@ def test_a_statement_of_version_1_is_read_and_written_as_it_was() -> None:
     assert "contract" not in document["predicate"]
     assert read_statement(said.payload()) == said
     document["predicate"]["contract"] = None
-    assert message_of(rfc8785.dumps(document)) == "predicate.contract is not known here"
+    assert message_of(rfc8785.dumps(document)) == "predicate.contract is unknown"
 
 
 @pytest.mark.parametrize("contract", ["c" * 64, None])
@@ -174,7 +174,7 @@ def test_only_the_specification_may_be_null(path: str) -> None:
 )
 def test_an_unknown_key_is_refused_anywhere(place: str) -> None:
     message = message_of(changed(place + "note", "x"))
-    assert message == f"{place.replace('subject.0', 'subject[0]')}note is not known here"
+    assert message == f"{place.replace('subject.0', 'subject[0]')}note is unknown"
 
 
 @pytest.mark.parametrize(
@@ -294,7 +294,7 @@ def test_all_faults_are_named_at_once() -> None:
     message = message_of(rfc8785.dumps(document))
     assert message == (
         "predicate.packet is not the id of a packet; predicate.nonce is not 16 bytes in lower-case hexadecimal; "
-        "predicate.surplus is not known here"
+        "predicate.surplus is unknown"
     )
 
 
@@ -316,7 +316,7 @@ def test_subjects_are_in_the_order_of_their_names_and_then_of_their_digests() ->
 @pytest.mark.parametrize("names", [["b", "a"], ["a", "a"]])
 def test_subjects_are_sorted_and_different(names: list[str]) -> None:
     document = changed("subject", [subject(name) for name in names])
-    assert message_of(document) == "subject is not sorted by name, or names something twice"
+    assert message_of(document) == "subject is not sorted by name, or contains a name twice"
 
 
 def test_a_statement_expires_after_it_is_issued() -> None:

@@ -26,12 +26,12 @@ def test_the_file_is_one_line_of_json() -> None:
     ("change", "complaint"),
     [
         (('"v":1', '"v":2'), "v is not a whole number from 1 to 1"),
-        (('"v":1', '"v":1,"x":0'), "x is not known here"),
+        (('"v":1', '"v":1,"x":0'), "x is unknown"),
         (('"base":"a', '"base":"A'), "base is not a commit"),
         (('"policy":"5', '"policy":"'), "policy is not a SHA-256 digest"),
         (('"rootCommit":"', '"rootCommit":"x'), "rootCommit is not a commit"),
         (("{", ""), "not JSON at line 1, column 7: Extra data"),
-        (('"v"', '"v":1,"v"'), "the key 'v' stands twice in one object"),
+        (('"v"', '"v":1,"v"'), "the key 'v' appears twice in one object"),
     ],
 )
 def test_a_file_that_cannot_be_read_is_refused(change: tuple[str, str], complaint: str) -> None:

@@ -152,7 +152,7 @@ def test_a_done_task_that_demands_something_else_now_blocks(scope: Scoped) -> No
     scope.done("complete", "auth")
     scope.write("tasks.yaml", scope.text("tasks.yaml").replace("Add the model", "Add two models"))
     assert scope("begin", "auth") == 65
-    assert "what it demands was changed" in scope.said
+    assert "its requirements have changed" in scope.said
 
 
 def test_another_branch_and_a_lost_commit_are_named(scope: Scoped) -> None:
@@ -160,7 +160,7 @@ def test_another_branch_and_a_lost_commit_are_named(scope: Scoped) -> None:
     scope.done("complete", "auth")
     scope.git("checkout", "-q", "-b", "other")
     assert scope("begin", "auth") == 64
-    assert "branch: the scope is worked on in the branch main" in scope.said
+    assert "branch: work on the scope is on the branch main" in scope.said
     scope.git("checkout", "-q", "main")
     scope.git("commit", "-q", "--allow-empty", "-m", "x")
     scope.git("reset", "-q", "--soft", "HEAD~2")
@@ -200,7 +200,7 @@ def test_yaml_that_cannot_be_read_is_refused_with_its_line(scope: Scoped) -> Non
 
 def test_a_file_that_cannot_be_edited_alone_is_left_as_it_is(scope: Scoped, monkeypatch: pytest.MonkeyPatch) -> None:
     def cannot(*_: object) -> bytes:
-        raise CannotEdit("checkpoint.yaml:1:1: this change cannot be made without touching more")
+        raise CannotEdit("checkpoint.yaml:1:1: this change cannot be made without changing other text")
 
     monkeypatch.setattr("workpacket.bridges.batch_acts.written", cannot)
     assert scope("begin", "auth") == 4

@@ -141,7 +141,7 @@ def test_a_file_in_a_folder_that_is_a_link_is_not_followed(place: Place, tmp_pat
     commit(place.root, "nested", **{"api__package.json": manifest(zod="1")})
     (place.root / "api").rename(place.root / "moved")
     (place.root / "api").symlink_to("moved")
-    assert "lies behind the symbolic link api" in place("deps", "check")[1]
+    assert "is behind the symbolic link api" in place("deps", "check")[1]
 
 
 def test_a_lock_file_that_git_was_told_to_forget_is_still_compared(place: Place) -> None:
@@ -275,7 +275,7 @@ def test_a_run_that_does_not_say_where_it_began_is_not_guessed_about(place: Plac
     """A program that asks for no base, or a run of an older version."""
     repository = find_repository(place.root)
     with World().runtime.run("work") as run:
-        with pytest.raises(RunBlocked, match="does not say at which commit it began") as refused:
+        with pytest.raises(RunBlocked, match="does not record its first commit") as refused:
             DependencyGuard(run._session, repository)()
         assert refused.value.code == "check_not_run"
 

@@ -177,9 +177,7 @@ def test_a_date_with_dots_is_told_as_it_is_meant(place: Place, written: str, mea
     """With strokes nobody can tell, and a day that does not exist is told by an example like any other fault."""
     (place.root / BATCH_FILE).write_bytes(replaced("2026-01-22T14:30:00Z", written)(BATCH))
     (found,) = place("check", BATCH_FILE)[1]["findings"]
-    hint = (
-        f"write it as {meant}T00:00:00Z" if meant else "write the day that was meant, in the form 2026-01-31T00:00:00Z"
-    )
+    hint = f"write it as {meant}T00:00:00Z" if meant else "write the intended date, in the form 2026-01-31T00:00:00Z"
     assert (found["code"], found["hint"]) == ("date_malformed", hint)
 
 

@@ -94,7 +94,7 @@ def test_what_lies_beside_the_checkpoints_of_roles_is_passed_over_by_name(place:
     data = json.loads(said)["data"]
     assert (status, [row["outcome"] for row in data["streams"]]) == (0, ["genesis"])
     assert [row["path"] for row in data["passed_over"]] == [str(other)]
-    assert f"{name}  passed over, it is a " in place("import", "role", file, str(other))[1]
+    assert f"{name}  skipped, it is a " in place("import", "role", file, str(other))[1]
 
 
 def test_a_broken_checkpoint_among_them_still_keeps_everything_out(place: Place) -> None:
@@ -110,7 +110,7 @@ def test_a_broken_checkpoint_among_them_still_keeps_everything_out(place: Place)
 def test_a_summary_alone_is_no_checkpoint(place: Place) -> None:
     (place.root / "login-summary.md").write_bytes(SUMMARY)
     status, said = place("import", "role", str(place.root / "login-summary.md"))
-    assert (status, "nothing was taken over" in said) == (1, True)
+    assert (status, "nothing was imported" in said) == (1, True)
 
 
 _TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=["Cs", "Cc", "Cn", "Co"]), min_size=1, max_size=12)
@@ -181,7 +181,7 @@ def test_an_invalid_line_is_named_with_line_and_column_and_nothing_is_taken_over
     column = lines({**STEP_EVENT, "strictness": "high"}).index(b'"high"') + 1
     assert f"bad:6:{column}: strictness: it must be off, medium or max (checkpoint_malformed)" in said
     assert "bad:7:" in said
-    assert "nothing was taken over" in said
+    assert "nothing was imported" in said
     assert place.streams() == []
     assert json.loads(place("import", "step", bad, "--json")[1])["findings"][0]["line"] == 6
 
@@ -193,22 +193,22 @@ def test_an_invalid_line_is_named_with_line_and_column_and_nothing_is_taken_over
         ("step", lines({**STEP_EVENT, "cursor": "somewhere"}), "file:1:12"),
         ("step", lines({**STEP_EVENT, "retry_token": 7}), "retry_token: it must be a UUID"),
         ("step", b"\xff\n", "file:1:1"),
-        ("step", b"\n", "no step checkpoint is in it"),
+        ("step", b"\n", "it does not contain a step checkpoint"),
         ("session", b"[]", "the document must be a mapping, not a list"),
-        ("session", artifact().replace(b"0.5", b"0.25"), "file:2:18: artifact_id: it is not that of the content"),
+        ("session", artifact().replace(b"0.5", b"0.25"), "file:2:18: artifact_id: it does not match the content"),
         ("session", artifact(schema_version=2), "`schema_version` must be 1, not 2"),
         ("session", artifact(kind="sometimes"), "`kind` must be periodic, event_triggered"),
         ("session", b'{"schema_version": 1, "kind": "periodic"}', "`session_id` is missing"),
         ("session", b'{"a": 1, "a": 2}', "file:1:10"),
-        ("batch", b"tasks: []\n", "here is no mapping `checkpoint`"),
+        ("batch", b"tasks: []\n", "the mapping `checkpoint` is missing"),
         ("batch", BATCH.replace(b"  branch: main", b"  branch: [main"), "file:"),
         ("batch", BATCH.replace(b"    completed:\n      - T001", b"    completed: 7"), "file:10:"),
         ("batch", b"a: 1\na: 2\n", "file:2:1"),
-        ("role", b"# a note\n", "here is no front matter"),
+        ("role", b"# a note\n", "the front matter is missing"),
         ("role", ROLE.replace(b'team: "build"\n', b""), "the checkpoint lacks team (role_key_missing)"),
         ("role", ROLE.replace(b'"build"', b'""'), "the checkpoint lacks team"),
         ("role", ROLE.replace(b"run: 7", b"feature: x"), "file:11:1"),
-        ("role", ROLE.replace(b"run: 7", b"type: cost-summary"), "no checkpoint of a role"),
+        ("role", ROLE.replace(b"run: 7", b"type: cost-summary"), "this is not a role checkpoint"),
     ],
 )  # fmt: skip
 def test_an_invalid_file_is_refused_where_it_is_wrong(place: Place, form: str, data: bytes, where: str) -> None:
@@ -267,14 +267,14 @@ def test_nothing_is_written_over(place: Place) -> None:
     place("import", "step", file)
     status, said = place("export", "step", "--out", file)
     assert status == 6
-    assert "nothing is written over it" in said
+    assert "was not overwritten" in said
 
 
 def test_of_several_files_one_has_to_be_named(place: Place) -> None:
     place("import", "step", place.write(STEP, "one"), place.write(lines({**STEP_EVENT, "mission_id": "two"}), "two"))
     status, said = place("export", "step")
     assert status == 68
-    assert "stands for several files: one, two" in said
+    assert "is ambiguous; it matches several files: one, two" in said
     assert place("export", "step", "two")[1].encode() == lines({**STEP_EVENT, "mission_id": "two"})
     assert place("export", "step", "041")[0] == 68
 

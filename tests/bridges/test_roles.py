@@ -75,7 +75,7 @@ def test_of_a_file_that_people_wrote_only_the_meant_spans_change(roles: Roles) -
     text = untimed(roles.text())
     assert text.startswith(f"{head}status: blocked\r\nlast_action: Who decides? # not this\r\nupdated: ")
     assert text.endswith(end.replace("[09:00]", "[HH:MM]").replace("it\r\n", "it\r\n* [HH:MM] Who decides?\r\n", 1))
-    assert roles.said.startswith(f"{FILE} was taken into the log\n")
+    assert roles.said.startswith(f"{FILE} was imported into the log\n")
 
 
 _LINES = st.text(st.characters(codec="ascii", categories=["L", "N", "P", "Zs"]), min_size=1, max_size=30).map(str.strip)
@@ -172,7 +172,7 @@ def test_a_killed_writer_leaves_a_late_file_that_the_next_call_brings_up(roles: 
     assert roles.text() == before
     assert [(row["status"], row["blocked_by"]) for row in roles.listed()] == [("blocked", ["run_busy"])]
     roles.done("note", *ROLE, "An answer", "--instance", "a")
-    assert "was late and is written anew" in roles.said
+    assert "was outdated and has been rewritten" in roles.said
     notes = [line.partition("] ")[2] for line in roles.text().splitlines() if line.startswith("- [")]
     assert notes == ["Claimed the task", "No answer", "An answer"]
 
@@ -283,7 +283,7 @@ def test_closing_a_feature_closes_what_can_be_closed_and_names_the_rest(roles: R
     roles.write(checkpoint("auth", "two of us"), "docs/progress/auth-two.md")
     roles.write(checkpoint("auth", "three"), "docs/progress/renamed.md")
     roles.done("close", "auth")
-    assert roles.said.startswith("auth: 1 closed; docs/progress/auth-two.md: 'two of us' is no name of agent")
+    assert roles.said.startswith("auth: 1 closed; docs/progress/auth-two.md: 'two of us' is not a valid name for agent")
     assert "docs/progress/renamed.md is the checkpoint of three in auth" in roles.said
 
 

@@ -113,8 +113,8 @@ def test_a_timeline_that_names_no_run_belongs_to_the_one_of_its_folder() -> None
 @pytest.mark.parametrize(
     ("events", "message"),
     [
-        ((EVENTS[0], EVENTS[2]), "seq: 1 stands before it"),
-        ((EVENTS[0], EVENTS[0]), "seq: 1 stands before it"),
+        ((EVENTS[0], EVENTS[2]), "seq: 1 comes before it"),
+        ((EVENTS[0], EVENTS[0]), "seq: 1 comes before it"),
         (
             ({**EVENTS[0], "timestamp": "now"},),
             "`timestamp` is not a valid RFC 3339 date and time: `now` (is not written YYYY-MM-DDThh:mm:ssZ)",
@@ -131,7 +131,7 @@ def test_a_timeline_that_cannot_be_right_is_refused(events: tuple[dict[str, Any]
 
 
 def test_an_empty_timeline_and_a_torn_one_are_refused() -> None:
-    assert fault(b"\n", "timeline.jsonl").message == "no event is in it"
+    assert fault(b"\n", "timeline.jsonl").message == "it contains no events"
     assert isinstance(RunStateBridge().read("timeline.jsonl", timeline(*EVENTS)[:-9])[0], Problem)
 
 

@@ -113,8 +113,8 @@ def test_a_fix_keeps_the_permissions_of_the_file(commands: Commands) -> None:
 
 def test_files_checked_alone_say_that_they_were(commands: Commands) -> None:
     commands.write(STUB_PATH, STUB)
-    assert "each for itself" in commands("check", STUB_PATH).out
-    assert "each for itself" not in commands("check").out
+    assert "on its own" in commands("check", STUB_PATH).out
+    assert "on its own" not in commands("check").out
 
 
 def test_a_kind_can_be_named_for_a_file_elsewhere(commands: Commands) -> None:

@@ -112,7 +112,7 @@ def test_a_changed_argument_is_asked_about_again_and_both_are_named(place: Place
     (new,) = asked(place, "clean")
     assert (new["before"]["0"], new["arguments"]["0"]) == ("/old", "/home")
     refused = place("resume", "clean", "--yes", "--confirm", old["digest"])
-    assert (refused.returncode, "about something else" in refused.stderr) == (15, True)
+    assert (refused.returncode, "has changed since" in refused.stderr) == (15, True)
     assert place("resume", "clean", new["id"], "--yes", "--confirm", new["digest"]).returncode == 0
     assert deleting("/home").stdout == "/home\n"
 
@@ -138,12 +138,12 @@ def test_what_a_program_asks_is_stored_without_its_secrets(place: Place) -> None
     ("words", "said"),
     [
         (["--yes"], "--yes needs --confirm DIGEST"),
-        (["--confirm", "0" * 64], "--confirm goes with the answer"),
-        (["--yes", "--no"], "are both given"),
-        (["--yes", "--retry"], "are both given"),
-        (["q9", "--no"], "'q9' is not an open question of clean@00000001; open are: q1"),
+        (["--confirm", "0" * 64], "--confirm requires an answer"),
+        (["--yes", "--no"], "exclude each other"),
+        (["--yes", "--retry"], "exclude each other"),
+        (["q9", "--no"], "'q9' is not an open question of clean@00000001; the open ones are: q1"),
         (["q1", "q2", "--no"], "name one run, and one of its questions"),
-        (["--mark-done"], "no open question of clean@00000001 is answered by --mark-done; q1 by --yes, --no"),
+        (["--mark-done"], "no open question of clean@00000001 can be answered with --mark-done; q1 by --yes, --no"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
@@ -254,7 +254,7 @@ except RunBlocked as blocked:
 
 def test_a_run_with_an_effect_of_unknown_outcome_is_not_finished_anywhere(place: Place) -> None:
     ended = started(place, UNKNOWN)
-    assert (ended.returncode, "nobody knows whether post: post happened" in ended.stdout) == (74, True)
+    assert (ended.returncode, "it is unknown whether post: post happened" in ended.stdout) == (74, True)
     (row,) = place.json("runs", "list")["data"]["runs"]
     assert (row["state"], row["attention"]) == ("stopped", "effect_outcome_unknown")
     assert place.json("resume")["data"]["unfinished"][0]["blocked_by"][0]["code"] == "effect_outcome_unknown"
@@ -350,7 +350,7 @@ def test_a_value_belongs_to_one_effect_that_is_marked_as_done(place: Place, word
 
 def test_the_result_that_a_finished_run_lacks_is_given_by_a_person(place: Place) -> None:
     assert started(place, RECEIVED, "redacted").stdout == "ghp_" + "A1b2" * 9 + "\n"
-    assert "post happened and is not done again" in started(place, RECEIVED, "redacted").stderr
+    assert "post happened and is not repeated" in started(place, RECEIVED, "redacted").stderr
     assert place("resume", "post", "--mark-done", "post", *GIVEN[1:]).returncode == 0
     assert started(place, RECEIVED, "redacted").stdout == "{'id': 7}\n"
     assert (place.root / "posted").read_text() == "ann"

@@ -58,19 +58,19 @@ def test_the_table_and_the_declaration_say_the_same(name: str, module: str, summ
     ("words", "code", "said"),
     [
         (["chek"], "unknown_command", "did you mean `workpacket check`?"),
-        (["frobnicate"], "unknown_command", "there is no command 'frobnicate'"),
+        (["frobnicate"], "unknown_command", "unknown command: 'frobnicate'"),
         (["check", "--formt", "json"], "unknown_option", "did you mean --format?"),
-        (["check", "--zzz"], "unknown_option", "there is no option --zzz"),
+        (["check", "--zzz"], "unknown_option", "unknown option: --zzz"),
         (["check", "--format"], "missing_argument", "--format needs a value: text|json|sarif|junit|github"),
         (["check", "--format", "xml"], "invalid_value", "not 'xml'"),
         (["check", "--format=text", "--format=json"], "conflicting_options", "--format was given twice"),
         (["check", "--fix=yes"], "unexpected_argument", "--fix takes no value"),
-        (["check", "--select", "no_such*"], "unknown_code", "no code fits 'no_such*'"),
-        (["check", "README.md"], "invalid_value", "README.md is not where a governance document lives"),
-        (["list", "--lane", "NOWHERE"], "invalid_value", "'NOWHERE' is no lane"),
+        (["check", "--select", "no_such*"], "unknown_code", "no code matches 'no_such*'"),
+        (["check", "README.md"], "invalid_value", "README.md is not a place for governance documents"),
+        (["list", "--lane", "NOWHERE"], "invalid_value", "'NOWHERE' is not a lane"),
         (["explain"], "missing_argument", "name one code"),
         (["explain", "byte_order_marks"], "unknown_code", "did you mean byte_order_mark"),
-        (["schema", "nothing"], "invalid_value", "there is no schema 'nothing'"),
+        (["schema", "nothing"], "invalid_value", "unknown schema: 'nothing'"),
         (["schema", "a", "b"], "unexpected_argument", "name one schema"),
         (["board", "drow"], "invalid_value", "'drow' is none of show, sync, move, export"),
         (["registry", "drow"], "invalid_value", "'drow' is none of show, audit, sync"),
@@ -115,7 +115,7 @@ def test_a_folder_that_is_gone_is_no_defect_of_ours(
     (tmp_path / "gone").rmdir()
     for words in (["check"], ["new", "WP-1-Parser-v1", "--what", "a", "--why", "b"], ["run", "start", "a"]):
         assert main(words) == 6, words
-        assert "is gone (no_repository)" in capsys.readouterr().err
+        assert "no longer exists (no_repository)" in capsys.readouterr().err
 
 
 def test_a_defect_of_ours_leaves_a_log_to_paste(commands: Commands, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,7 +160,7 @@ def test_a_reader_that_goes_away_is_no_failure(commands: Commands) -> None:
 def test_words_behind_two_dashes_are_arguments(commands: Commands) -> None:
     commands.write(STUB_PATH, STUB)
     assert commands("check", "--", STUB_PATH).status == 0
-    assert "is not where a governance document lives" in commands("check", "--", "--fix").err
+    assert "is not a place for governance documents" in commands("check", "--", "--fix").err
 
 
 def run(commands: Commands, shell: str) -> subprocess.CompletedProcess[str]:

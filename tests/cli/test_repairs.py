@@ -73,7 +73,7 @@ def test_a_diff_names_the_file_that_would_be_refused(commands: Commands) -> None
     commands.write(STUB_PATH, DAMAGED)
     done = commands("check", "--diff", STUB_PATH)
     assert done.status == 1
-    assert done.out.startswith(f"error: {STUB_PATH}: not repaired, nothing was written: ")
+    assert done.out.startswith(f"error: {STUB_PATH}: not fixed, nothing was written: ")
 
 
 def test_check_says_what_it_repaired(commands: Commands) -> None:
@@ -100,7 +100,7 @@ def test_fmt_says_what_it_repaired(commands: Commands) -> None:
 def test_a_hint_is_shown_before_it_is_deleted(commands: Commands) -> None:
     commands.write(PACKET_PATH, PACKET.replace("- BASE_WP_ID: WP-1-Parser\n", HINT))
     shown = commands("check", PACKET_PATH).out
-    assert "behind the value of BASE_WP_ID stands '(stable id without the revision)'" in shown
+    assert "the value of BASE_WP_ID is followed by '(stable id without the revision)'" in shown
     assert "delete '(stable id without the revision)' (--fix)" in shown
 
 

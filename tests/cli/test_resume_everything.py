@@ -138,7 +138,7 @@ def test_a_session_that_was_killed_goes_on_from_its_last_checkpoint_and_not_from
     gone.communicate()
     assert place.found()[BATCH]["where"] == "batch 1: implementers: T002"
     assert place(BATCH, "--yes") == 0
-    assert "Do the work, until its tests pass: T002." in place.said
+    assert "Do the work until its tests pass: T002." in place.said
 
 
 def test_a_completion_that_was_cut_short_is_finished(place: Place) -> None:
@@ -231,7 +231,7 @@ def test_one_that_cannot_go_on_after_all_does_not_hold_back_the_others(place: Pl
     place.write(FILE, checkpoint().partition("\n## ")[0] + "\n```\na fence that nobody closed\n")
     assert place("--yes") == 4
     assert f"{BATCH} goes on\n" in place.said
-    assert f"{ROLE} does not go on: " in place.said
+    assert f"{ROLE} cannot continue: " in place.said
     assert "(role_file_unwritable)" in place.said
 
 

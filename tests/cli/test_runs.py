@@ -360,7 +360,7 @@ def test_the_result_of_an_effect_that_was_not_kept_is_given_by_a_person(
         assert start().returncode == 1
     assert (place.root / "acts").read_text() == "act "
     assert place.json("runs", "list")["data"]["runs"][0]["attention"] == code
-    assert "send happened and is not done again" in start().stderr
+    assert "send happened and is not repeated" in start().stderr
     assert place("explain", code).returncode == 0
     assert catalogue()[code].exit_code == status
     assert place("resume", "mails", "--mark-done", "send").returncode == status

@@ -38,7 +38,7 @@ def test_a_thread_is_verified_followed_and_moved_and_is_no_run(place: Place, tmp
         "langgraph.checkpoint"
     ] * 5
     shown = place("runs", "show", "langgraph/t")
-    assert "is a thread of LangGraph's and no run" in shown.stderr
+    assert "is a LangGraph thread, not a run" in shown.stderr
     assert "workpacket runs tail langgraph/t" in shown.stderr
     assert place("runs", "export", "langgraph/t", "--output", "t.jsonl").returncode == 0
     bare_bones(tmp_path / "two")

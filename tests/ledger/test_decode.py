@@ -145,21 +145,21 @@ def test_an_event_too_large_is_not_even_parsed() -> None:
         ({"v": 0}, "/v: `v` must be at least 1, not 0"),
         ({"v": True}, "/v: `v` must be a whole number, not true"),
         ({"v": 1, "sig": "U1NI"}, "/sig: an event of version 1 has no signature"),
-        ({"sig": ""}, "/sig: `sig` is empty; it needs at least 1 character"),
+        ({"sig": ""}, "/sig: `sig` is empty; it must have at least 1 character"),
         ({"sig": "a b"}, "/sig: `sig` is not a valid SSHSIG signature"),
         ({"extra": 1}, "/extra: `extra` is not a known field"),
         ({"type": "exploded"}, "/type: `type` must be one of created, adopted"),
         ({"clock": 0}, "/clock: `clock` must be at least 1, not 0"),
-        ({"parents": ["a" * 64, "a" * 64]}, "/parents: must be sorted and name nothing twice"),
+        ({"parents": ["a" * 64, "a" * 64]}, "/parents: must be sorted and without duplicates"),
         ({"parents": ["b" * 64, "a" * 64]}, "/parents: must be sorted"),
         ({"parents": ["A" * 64]}, "/parents/0: item 1 of `parents` is not a valid SHA-256"),
         ({"parents": ["a" * 64 + "\n"]}, "/parents/0: item 1 of `parents` has 65 characters; at most 64"),
         (
             {"at": "2026-02-30T00:00:00Z"},
-            "/at: `at` does not have the right form: `2026-02-30T00:00:00Z` (names day 30 of month 02",
+            "/at: `at` does not have the right form: `2026-02-30T00:00:00Z` (is not a valid date: day 30 of month 02",
         ),
         ({"at": "2026-02-03"}, "/at: `at` does not have the right form: `2026-02-03` (has no time of day)"),
-        ({"at": "2026-02-03T24:00:00Z"}, "(names the time 24:00, which is on no clock)"),
+        ({"at": "2026-02-03T24:00:00Z"}, "(is not a valid time: 24:00)"),
         ({"actor": {"id": "x", "kind": "robot"}}, "/actor/kind: `kind` must be human, agent or ci, not `robot`"),
         ({"actor": {"id": "x\ny", "kind": "human"}}, "/actor/id: `id` is not a valid name on one line"),
         ({"tx": "0190a5de-ac96-474b-bcce-b302099a8057"}, "/tx: `tx` is not a valid transaction, a UUID of version 7"),
@@ -189,11 +189,11 @@ def test_an_event_too_large_is_not_even_parsed() -> None:
         ({"type": "checkpoint", "data": data_of("checkpoint")}, "/packet: events of type checkpoint"),
         (
             {"type": "fork.resolved", "data": data_of("fork.resolved", moves=["a" * 64])},
-            "/data/moves: `moves` has 1 item; it needs at least 2 items",
+            "/data/moves: `moves` has 1 item; it must have at least 2 items",
         ),
         (
             {"type": "abandoned", "data": data_of("abandoned", reason="")},
-            "/data/reason: `reason` is empty; it needs at least 1 character",
+            "/data/reason: `reason` is empty; it must have at least 1 character",
         ),
         (
             {"type": "abandoned", "data": data_of("abandoned", reason=None)},
@@ -236,7 +236,7 @@ def test_an_event_in_another_packets_log_is_refused() -> None:
 
 def test_an_event_of_a_newer_version_is_named_as_such() -> None:
     _, data = rewritten(event(), v=3, novelty="x")
-    assert reading(data) == ("event_version_unknown", "format version 3; known here: up to 2")
+    assert reading(data) == ("event_version_unknown", "format version 3; supported: up to 2")
 
 
 def test_an_event_of_version_1_is_read_as_it_is_and_keeps_its_bytes() -> None:

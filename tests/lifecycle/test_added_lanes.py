@@ -101,7 +101,7 @@ def test_advance_is_for_added_lanes_and_comes_only_where_the_way_leads(governed:
     submitted(governed)
     refused = governed("advance", NAME)
     assert refused.codes == ["wrong_lane"]
-    assert "advance leads from QA" in refused.err
+    assert "advance applies in QA" in refused.err
     assert refused.next == f"workpacket verdict {NAME} PASS --report FILE"
     governed.done(*PASS)
     assert governed.refused("advance", NAME, "--to", "VALIDATED") == ["advance_elsewhere"]
@@ -113,7 +113,7 @@ def test_without_added_lanes_advance_says_what_leaves_the_lane(governed: Governe
     governed.activate(NAME)
     refused = governed("advance", NAME)
     assert (refused.status, refused.codes) == (3, ["wrong_lane"])
-    assert "of which the policy has none. Possible now: claim" in refused.err
+    assert "the policy does not add any. Possible now: claim" in refused.err
 
 
 def test_blocked_in_an_added_lane_it_returns_there_and_reopened_it_is_in_progress(governed: Governed) -> None:
@@ -155,7 +155,7 @@ def test_a_shortcut_around_an_added_lane_is_refused_by_the_policy_of_the_base(ho
     forge(governed, NAME, *LEFT_OUT[how])
     checked = governed("check", "--base", "main").out
     assert "move_illegal" in checked
-    assert how != "the verdict leads past the lane" or "no transition: it leaves out QA" in checked
+    assert how != "the verdict leads past the lane" or "not a transition: it leaves out QA" in checked
 
 
 def test_a_policy_that_comes_with_the_change_takes_no_lane_away(governed: Governed) -> None:
@@ -230,7 +230,7 @@ def test_with_lanes_that_do_not_hold_nothing_moves_and_nothing_is_believed(lanes
     governed.git("switch", "--quiet", f"wp/{NAME}")
     result = governed(*PASS)
     assert (result.status, "lanes_unfit" in result.err) == (3, True)
-    assert "as long as this stands no packet moves" in governed.done("policy", "show").out
+    assert "until this is fixed, no packet can move" in governed.done("policy", "show").out
     assert lane(governed) == "IN_REVIEW"
     forge(governed, NAME, "verdict.given", {"lane_from": "IN_REVIEW", "lane_to": "MERGE_PENDING", "verdict": "PASS"})
     assert "base_lanes_unfit" in codes_of(governed, "--base", "main", "--worktree")
@@ -248,7 +248,7 @@ def test_policy_show_tells_the_way_and_where_it_comes_from(governed: Governed) -
     out = governed.done("policy", "show").out
     assert "IN_REVIEW > QA > MERGE_PENDING > STAGING > VALIDATED" in out
     assert "testers try it on the staging machine; section Quality Assurance" in out
-    assert "way out: anybody may advance it" in out
+    assert "way out: anyone may advance it" in out
     governed.done("policy", "test")
 
 

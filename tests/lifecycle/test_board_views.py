@@ -57,7 +57,7 @@ def test_the_page_goes_into_a_new_file_only(board: Governed) -> None:
     assert board.done("board", "export", "--out", "board.html").next == "open board.html in a browser"
     assert board.read("board.html") == page
     refused = board("board", "export", "--out", "board.html")
-    assert (refused.status, "nothing is written over it" in refused.err) == (6, True)
+    assert (refused.status, "was not overwritten" in refused.err) == (6, True)
 
 
 def test_an_empty_repository_has_an_empty_board(governed: Governed) -> None:

@@ -398,3 +398,16 @@ def test_a_scope_is_found_however_it_is_written(governed: Governed, scope: str) 
     governed.commit("activated")
     governed.work(NAME)
     assert said(governed) == []
+
+
+@pytest.mark.parametrize("report", ["docs/report.md", ".GOV/spec/report.md"])
+def test_a_verdict_does_not_land_without_its_work(governed: Governed, report: str) -> None:
+    begun(governed)
+    governed.work(NAME)
+    governed.done("submit", NAME, "--as", "coder", "--prove", "all=true")
+    governed.commit("submitted")
+    governed.write(report, "Good.\n")
+    governed.done("verdict", NAME, "PASS", "--report", report, "--as", "judge")
+    (governed.root / "src/greet.py").unlink()
+    governed.commit("judged")
+    assert said(governed) == [("changed_after_verdict", "src/greet.py")]

@@ -38,7 +38,7 @@ def test_a_packet_whose_log_does_not_hold_together_is_compared_with_nothing_and_
     # Somebody moves the other one by hand: that is drawn anew, and only that.
     governed.replace(BOARD, f"**[{OTHER}]** - [STUB]", f"**[{OTHER}]** - [FAIL]")
     said = governed.done("board", "sync").out
-    assert f"{NAME} is left as it is: its log does not hold together" in said
+    assert f"{NAME} is left as it is: its log is inconsistent" in said
     assert governed.read(BOARD) == board
     assert governed.refused("unblock", NAME) == ["log_unsound"]
 
@@ -67,7 +67,7 @@ def test_check_tells_of_a_command_that_died_between_files(governed: Governed, mo
         told = governed.json("check")
         (finding,) = [one for one in told["findings"] if one["code"] == "transaction_unfinished"]
         assert told["exit_code"] == 5
-        assert "abandon was interrupted between files" in finding["message"]
+        assert "abandon was interrupted while writing" in finding["message"]
     governed.done("recover", "--forward")
     assert errors(governed) == {}
     assert governed.state(NAME).lane == "ABANDONED"

@@ -245,7 +245,7 @@ def test_in_a_work_tree_of_another_packet_nothing_is_handed_in(
     assert f"the branch of {OTHER}" in found["message"]
     governed.git("switch", "--quiet", "--create", "elsewhere")
     (found,) = governed.json("submit", NAME, "--as", "coder", "--prove", "all=true")["findings"]
-    assert "which belongs to no packet" in found["message"]
+    assert "which does not belong to a packet" in found["message"]
 
 
 def test_a_lock_that_is_held_says_by_whom_and_since_when(governed: Governed) -> None:

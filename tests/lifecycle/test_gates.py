@@ -264,7 +264,7 @@ def test_a_proof_that_fails_says_what_it_came_to(governed: Governed) -> None:
     said = [one["message"] for one in answer["data"]["unmet"]]
     assert said[0].endswith(f"the evidence failed: {command} ended with 7, saying '42'")
     answer = governed.json("submit", NAME, "--as", "coder", "--prove", "1=src/greet.py:99")
-    assert answer["data"]["unmet"][0]["message"].endswith("the evidence failed: src/greet.py:99 is not there")
+    assert answer["data"]["unmet"][0]["message"].endswith("the evidence failed: src/greet.py:99 does not exist")
 
 
 def test_a_todo_is_left_for_nobody(governed: Governed) -> None:
@@ -358,7 +358,7 @@ def test_a_later_revision_takes_the_place_of_the_earlier_one(governed: Governed)
     assert governed.state(NAME).lane == "SUPERSEDED"
     assert governed.state(NAME).superseded_by == "WP-1-Greeting-v2"
     packet = governed.read(".GOV/task_packets/WP-1-Greeting-v2.md")
-    assert "2 of 2 demands preserved word for word" in packet
+    assert "2 of 2 requirements preserved word for word" in packet
     row = next(
         line for line in governed.read(".GOV/roles_shared/WP_TRACEABILITY_REGISTRY.md").splitlines() if "v2" in line
     )

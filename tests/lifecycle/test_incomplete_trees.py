@@ -254,8 +254,8 @@ def test_who_only_looks_is_told_every_time_that_not_all_is_here(
     for _ in range(2):
         result = tree(*command)
         if "tree_incomplete" not in result.err:
-            assert (result.status, result.err.count("not all is here: .GOV/")) == (0, 1), result
-        assert "bring it back: git " in result.err or "help: " in result.err
+            assert (result.status, result.err.count("incomplete work tree: .GOV/")) == (0, 1), result
+        assert "restore it: git " in result.err or "help: " in result.err
 
 
 @pytest.mark.parametrize("kind", HIDDEN)
@@ -272,7 +272,7 @@ def test_a_verdict_on_a_part_is_none_and_speaks_of_no_damage(kind: str, command:
 def test_a_deletion_that_a_command_has_nothing_to_do_with_is_named_on_one_line(kind: str, make: Maker) -> None:
     result = make(kind)(*COMMANDS["block"])
     assert result.status == 0
-    assert result.out.count("not all is here: .GOV/") == 1
+    assert result.out.count("incomplete work tree: .GOV/") == 1
     assert "git " in result.out or "chmod" in result.out
 
 

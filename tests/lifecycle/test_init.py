@@ -97,7 +97,7 @@ def test_a_file_that_nobody_edited_is_brought_up_to_date(governed: Governed, onc
     governed.write(PROTOCOL, OLDER)
     assert "starter_outdated" in governed("init", "--check").out
     result = governed.done("init")
-    assert f"brought up to date: {PROTOCOL}" in result.out
+    assert f"updated: {PROTOCOL}" in result.out
     assert governed.read(PROTOCOL) == now
 
 
@@ -136,7 +136,7 @@ def test_every_move_that_a_policy_makes_stands_in_the_protocols() -> None:
 def test_an_edit_outside_of_the_moves_is_left_whatever_the_policy_says(governed: Governed, dialect: str) -> None:
     governed.done("init", "--dialect", dialect)
     with_lane(governed)
-    governed.replace(ORCHESTRATOR, "You keep the backlog", "You, Ada, keep the backlog")
+    governed.replace(ORCHESTRATOR, "You maintain the backlog", "You, Ada, keep the backlog")
     governed.replace(POLICY_PATH, "testers try it", "Bob tries it")
     assert governed.json("init")["data"]["edited"] == [ORCHESTRATOR]
     assert "Bob tries it" in governed.read(VALIDATOR)

@@ -129,7 +129,7 @@ def test_the_next_checkpoint_names_what_has_changed_since_and_nothing_twice(vouc
     governed = vouched.governed
     again = ("log", "checkpoint", "--key", str(vouched.key), "--as", "ci")
     governed.commit("checkpoint")
-    assert "everything is vouched for already" in governed.done(*again).out
+    assert "a checkpoint already covers everything" in governed.done(*again).out
     governed.done("abandon", NAME, "--reason", "r")
     assert governed(*again).codes == ["work_uncommitted"]
     governed.commit("abandoned")

@@ -133,7 +133,7 @@ def test_with_the_driver_a_merge_leaves_nothing_to_do(parted: Governed) -> None:
     parted.git("merge", "--quiet", "--message", "merged", "one")
     assert_all_is_said(parted)
     assert_all_words_are_kept(parted)
-    assert "everything says what the log says" in parted.done("board", "sync").out
+    assert "everything agrees with the log" in parted.done("board", "sync").out
 
 
 def test_it_does_not_matter_which_side_is_merged_into_which(parted: Governed) -> None:
@@ -231,7 +231,7 @@ def test_words_that_contradict_each_other_in_a_packet_stay_a_conflict_between_pe
     text = parted.read(path)
     assert "<<<<<<< ours" in text
     assert "**Status:** Blocked" in text
-    assert parted.done("board", "sync").next == f"settle by hand what is left in {path}"
+    assert parted.done("board", "sync").next == f"resolve by hand what is left in {path}"
     assert parted.read(path) == text
     parted.write(path, re.sub(r"(?s)<{7}.*?={7}\n(.*?)>{7} theirs\n", r"\1", text))
     assert parted.done("board", "sync").next == f"git add {path} && git merge --continue"

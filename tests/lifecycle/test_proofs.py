@@ -209,7 +209,7 @@ def test_a_place_that_is_not_in_the_commit_proves_nothing_of_it(at_work: Governe
     before = at_work.files()
     result = submit(at_work, "1=touch .git/ran", f"1={place.format(outside=outside)}", only=True)
     assert (result.status, result.codes) == (2, ["proof_not_run"])
-    assert "is not a file of the commit" in result.err
+    assert "is not a file in the commit" in result.err
     assert at_work.files() == before
     assert not (at_work.root / ".git" / "ran").exists()
 

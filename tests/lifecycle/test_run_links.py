@@ -100,7 +100,7 @@ def test_ci_judges_it_from_the_log_alone(governed: Governed) -> None:
     })  # fmt: skip
     messages = [f["message"] for f in governed.json("check", "--base", "main")["findings"]
                 if f["code"] == "move_without_gate"]  # fmt: skip
-    assert any(f"the run {RUN} still works on {NAME}" in message for message in messages)
+    assert any(f"the run {RUN} is still working on {NAME}" in message for message in messages)
 
 
 def test_a_verdict_after_the_run_ended_is_a_change_that_holds(governed: Governed) -> None:
@@ -202,7 +202,7 @@ def test_the_end_of_a_packet_closes_the_links_of_its_runs(governed: Governed, co
     governed.stub(NEXT)
     words = ("--reason", "x") if command == "abandon" else ("--by", NEXT)
     said = governed.done(command, NAME, *words)
-    assert f"if it is at work: workpacket cancel {RUN}" in said.out
+    assert f"if it is still running: workpacket cancel {RUN}" in said.out
     assert runs(governed) == [(RUN, "abandoned" if command == "abandon" else "superseded")]
     governed.done("log", "verify")
 
@@ -212,7 +212,7 @@ def test_whoever_passes_a_packet_on_is_told_of_its_runs(governed: Governed, word
     in_progress(governed)
     start(governed)
     said = governed.done(*words, "--as", "coder", "--reason", "ill")
-    assert f"the run {RUN} is unfinished: whoever goes on with the packet resumes it" in said.out
+    assert f"the run {RUN} is unfinished: the next holder can resume it" in said.out
     assert runs(governed) == [(RUN, "")]
 
 
@@ -278,9 +278,9 @@ def test_people_read_of_a_run_where_they_look_at_its_packet(governed: Governed) 
     in_progress(governed)
     start(governed)
     assert (
-        f"run: {RUN} is live: a process is at work\n     -> workpacket runs tail {RUN}\n" in governed("why", NAME).out
+        f"run: {RUN} is live: a process is running\n     -> workpacket runs tail {RUN}\n" in governed("why", NAME).out
     )
-    assert f"run         {RUN} is live: a process is at work" in governed("show", NAME).out
+    assert f"run         {RUN} is live: a process is running" in governed("show", NAME).out
     assert f"run: {RUN} is live" in governed("status").out
     assert f"- **[{NAME}]** - [IN_PROGRESS] - runs: 1 live" in governed("board", "show").out
     assert "runs: 1 open" in governed("board", "export").out
@@ -378,7 +378,7 @@ def test_killed_before_the_run_began_there_is_an_open_link_that_is_settled(
     in_progress(governed)
     killed_at_its_beginning(governed, monkeypatch, owner=gone())
     assert runs(governed) == [(RUN, "")]
-    assert doubts(governed) == [f"{RUN} is linked to {NAME} and never began: workpacket runs settle"]
+    assert doubts(governed) == [f"{RUN} is linked to {NAME} but never started: workpacket runs settle"]
     assert settled(governed) == [("not_begun", RUN)]
     assert (runs(governed), doubts(governed)) == ([(RUN, "not_begun")], [])
 
@@ -417,7 +417,7 @@ def test_killed_after_the_run_ended_the_verdict_waits_until_it_is_settled(
     in_review(governed)
     assert governed(*VERDICT).codes == ["run_unfinished"]
     assert doubts(governed) == [
-        f"{RUN} is completed, and its link in the log of {NAME} is open: workpacket runs settle"
+        f"{RUN} is completed, but its link in the log of {NAME} is open: workpacket runs settle"
     ]
     assert settled(governed) == [("late", RUN)]
     assert runs(governed) == [(RUN, "completed")]
@@ -434,7 +434,7 @@ def test_what_cannot_be_written_at_the_end_of_a_run_is_said(
     ended = governed("run", "stop", handle)
     assert (ended.status, ended.out) == (4, f"{RUN} completed\n")
     assert (
-        f"note: {RUN} has ended, and its link in the log of {NAME} is still open: a merge is in progress" in ended.err
+        f"note: {RUN} has ended, but its link in the log of {NAME} is still open: a merge is in progress" in ended.err
     )
     assert "-> workpacket runs settle" in ended.err
     (governed.root / ".git/MERGE_HEAD").unlink()
@@ -448,7 +448,7 @@ def test_a_run_of_a_program_that_knows_no_log_is_found(governed: Governed) -> No
     assert doubts(governed) == []
     with Runtime.open() as runtime, runtime.resume(RUN):
         assert doubts(governed) == [
-            f"{RUN} is live, and the log of {NAME} here has no open link of it: workpacket cancel {RUN}"
+            f"{RUN} is live, but the log of {NAME} here has no open link to it: workpacket cancel {RUN}"
         ]
         assert settled(governed) == [("unlinked", RUN)]
         assert runs(governed) == [(RUN, "")]
@@ -504,7 +504,7 @@ def test_an_end_that_somebody_wrote_by_hand_is_not_that_of_the_stream(governed: 
     forge(governed, NAME, "run.closed", {**wrong, "stream_sha256": "f" * 64, "events": 1})
     status, (message,) = ends(governed)
     assert status == 70
-    assert message.startswith(f"{RUN}: by the log of {NAME} it ended as ffffffffffff, and the store has ")
+    assert message.startswith(f"{RUN}: according to the log of {NAME}, it ended as ffffffffffff, and the store has ")
 
 
 def test_a_store_that_was_put_back_does_not_reach_the_end_that_the_log_keeps(governed: Governed) -> None:
@@ -516,7 +516,7 @@ def test_a_store_that_was_put_back_does_not_reach_the_end_that_the_log_keeps(gov
     shutil.rmtree(place)
     shutil.copytree(governed.root / ".git/kept", place)
     assert ends(governed)[0] == 70
-    assert ends(governed)[1] == [f"{RUN}: by the log of {NAME} it ended with 2 events, and the store has 1"]
+    assert ends(governed)[1] == [f"{RUN}: according to the log of {NAME}, it ended with 2 events, but the store has 1"]
 
 
 @pytest.mark.on_disk
@@ -541,7 +541,7 @@ def test_a_run_of_a_lost_machine_is_given_up_by_a_person_with_a_reason(governed:
     lose(governed)
     assert governed(*VERDICT).codes == ["run_unfinished"]
     assert doubts(governed) == [
-        f"{RUN} works on {NAME} by its log, in a store that is not here: workpacket runs unlink {RUN} --reason TEXT"
+        f"{RUN} is linked to {NAME} in its log, but its store is not here: workpacket runs unlink {RUN} --reason TEXT"
     ]
     refused = governed("runs", "unlink", RUN, "--reason", "it is in my way", "--as", "bot", "--kind", "agent")
     assert (refused.status, "person_needed" in refused.err) == (3, True)

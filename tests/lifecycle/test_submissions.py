@@ -74,7 +74,7 @@ def test_the_commit_is_the_work_and_nothing_else() -> None:
     assert [code for code, _ in faults(*rows, work=replace(WORK, changed=None))] == ["changes_unknown"]
     assert [code for code, _ in faults(*rows, work=replace(WORK, older=True))] == ["changes_unknown"]
     outside = faults(*rows, work=replace(WORK, changed=("src/a.py", "lib/evil.py")))
-    assert outside == [("outside_scope", "lib/evil.py is outside of the scope")]
+    assert outside == [("outside_scope", "lib/evil.py is outside the scope")]
 
 
 def test_what_was_submitted_under_another_contract_is_not_compared_with_this_one() -> None:

@@ -35,8 +35,8 @@ def test_the_table_has_no_fault() -> None:
 @pytest.mark.parametrize(
     ("row", "fault"),
     [
-        (replace(TRANSITIONS[1], target="ELSEWHERE"), "activate: there is no lane ELSEWHERE"),
-        (replace(TRANSITIONS[1], event="prepared"), "activate: events of type prepared move nothing"),
+        (replace(TRANSITIONS[1], target="ELSEWHERE"), "activate: unknown lane ELSEWHERE"),
+        (replace(TRANSITIONS[1], event="prepared"), "activate: events of type prepared are not moves"),
         (TRANSITIONS[0], "new: stands twice"),
     ],
 )

@@ -21,12 +21,12 @@ def test_a_code_is_lower_case_words_joined_by_underscores(code: str) -> None:
 
 @pytest.mark.parametrize("title", ["", "A title."])
 def test_a_title_is_a_phrase_without_a_full_stop(title: str) -> None:
-    with pytest.raises(ValueError, match="the title is one phrase"):
+    with pytest.raises(ValueError, match="the title must be one phrase"):
         Reason("some_code", title, "An explanation.", "A remedy.", family="document")
 
 
 def test_the_strict_profile_is_never_milder() -> None:
-    with pytest.raises(ValueError, match="may not be milder"):
+    with pytest.raises(ValueError, match="may not be weaker"):
         reason(severity="error", strict_severity="warning")
 
 

@@ -212,7 +212,7 @@ def test_the_tables_are_made_and_roles_let_in_by_command(
     assert call("run", "start", "nightly").returncode == 54
     monkeypatch.setenv("WORKPACKET_STORE", schema_url)
     assert call("store", "shut-out", role).stdout.startswith(f"{role} is shut out\n")
-    assert call("store", "shut-out", role).stdout.startswith(f"{role} was not let in\n")
+    assert call("store", "shut-out", role).stdout.startswith(f"{role} did not have access\n")
     monkeypatch.setenv("WORKPACKET_STORE", schema_url.replace("owner@", f"{role}@"))
     assert call("runs", "list").returncode == 54
 

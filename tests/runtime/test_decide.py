@@ -254,13 +254,13 @@ def test_a_check_looks_at_all_that_it_rests_on(
         ),
         (
             state(), replace(SEEN, scope=()), "scope_within", "scope_widened",
-            ("no scope at all, where the run had one",),
+            ("no scope, although the run had one",),
         ),
         (
             state(last_recorded_at=51, budget={"until": 200}), SEEN, "environment_same", "environment_changed",
             ("the wall clock is behind the log, and the run has a deadline",),
         ),
-        (state(status="none"), SEEN, "not_terminal", "checkpoint_missing", ("the run has no beginning",)),
+        (state(status="none"), SEEN, "not_terminal", "checkpoint_missing", ("the run has no first event",)),
         (state(), replace(SEEN, name="x"), "same_identity", "identity_changed", ("name: 'run' -> 'x'",)),
         (state(), replace(SEEN, packet="x"), "same_identity", "identity_changed", ("packet: '' -> 'x'",)),
         (state(), replace(SEEN, repository="x"), "same_identity", "identity_changed", ("repository: 'root' -> 'x'",)),

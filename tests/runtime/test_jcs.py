@@ -73,7 +73,7 @@ def test_meaning_ignores_what_text_keeps() -> None:
         ({"k": (1,)}, "/k: tuple is not JSON; return a list"),
         ({"k": b""}, "/k: bytes"),
         ([2**53], "/0: the integer 9007199254740992"),
-        (["\ud800"], "/0: the text holds a lone surrogate"),
+        (["\ud800"], "/0: the text contains a lone surrogate"),
         ({"\udfff": 1}, "lone surrogate"),
         (object(), "/: object"),
     ],

@@ -85,7 +85,7 @@ def test_a_tool_that_signs_other_bytes_is_not_believed(tmp_path: Path, monkeypat
     tool.write_text(f'#!/bin/sh\necho other bytes | {find_ssh_keygen()} "$@"\n')
     tool.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    with pytest.raises(WorkpacketError, match="is not over these bytes"):
+    with pytest.raises(WorkpacketError, match="does not match these bytes"):
         sign(MESSAGE, str(key))
 
 

@@ -39,13 +39,13 @@ def test_an_insertion_may_touch_a_replacement() -> None:
     "edits", [(Edit(1, 4, ""), Edit(3, 5, "")), (Edit(1, 4, "a"), Edit(1, 4, "b")), (Edit(1, 9, ""), Edit(5, 5, "x"))]
 )
 def test_edits_of_the_same_characters_are_refused(edits: tuple[Edit, ...]) -> None:
-    with pytest.raises(OverlappingEdits, match="two edits of file meet at offset"):
+    with pytest.raises(OverlappingEdits, match="two edits of file overlap at offset"):
         edited(*edits)
 
 
 @pytest.mark.parametrize("edit", [Edit(9, 11, ""), Edit(-2, 0, ""), Edit(5, 4, "")])
 def test_an_edit_outside_the_text_is_refused(edit: Edit) -> None:
-    with pytest.raises(OverlappingEdits, match="lies outside file"):
+    with pytest.raises(OverlappingEdits, match="is outside file"):
         edited(edit)
 
 

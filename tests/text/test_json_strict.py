@@ -140,10 +140,10 @@ def test_messages_say_what_json_wants() -> None:
     def message(text: str) -> str:
         return load_json(source_of(text)).faults[0].message
 
-    assert message('{"a": [1\n 2]}') == "a ',' or a ']' should stand here, in the list begun on line 1"
-    assert message('{"a": 1 "b"}') == "a ',' or a '}' should stand here, in the mapping begun on line 1"
-    assert message("[1,]") == "a bracket closes where a value should stand"
-    assert message("[\x0c]") == "no value begins with '\\x0c'"
+    assert message('{"a": [1\n 2]}') == "expected ',' or ']' in the list that begins on line 1"
+    assert message('{"a": 1 "b"}') == "expected ',' or '}' in the mapping that begins on line 1"
+    assert message("[1,]") == "expected a value, found a closing bracket"
+    assert message("[\x0c]") == "a value cannot begin with '\\x0c'"
 
 
 def test_a_byte_order_mark_is_a_warning_that_can_be_repaired() -> None:

@@ -36,12 +36,12 @@ def test_words_on_two_lines_and_places_outside_are_no_run(start: int, end: int) 
 
 def test_blank_lines_are_a_run_and_leave_the_lines_beside_them_apart() -> None:
     assert Run(TEXT, 15, 17).deleted().edit == Edit(15, 17, "")
-    with pytest.raises(NotTogether, match="two lines would be one"):
+    with pytest.raises(NotTogether, match="would join two lines"):
         Run(TEXT, 14, 17).deleted()
 
 
 def test_a_line_does_not_become_two() -> None:
-    with pytest.raises(NotTogether, match="would become several"):
+    with pytest.raises(NotTogether, match="would split a line"):
         at("one").replaced_by("1\n2")
 
 

@@ -93,7 +93,7 @@ def test_several_violations_come_in_the_order_of_the_value_each_with_place_code_
         ),
         Problem(
             "field_value",
-            "`WP_ID` is not a valid work packet id: `WP-1-CON` (holds a name that Windows reserves for a device)",
+            "`WP_ID` is not a valid work packet id: `WP-1-CON` (contains a name that Windows reserves for a device)",
             Location(keys=("metadata", "wp_id")),
             "for example `WP-1-Parser-v2`",
         ),
@@ -112,7 +112,7 @@ def test_what_a_condition_asks_says_why() -> None:
         "`REASON` is missing in `METADATA` (because `USER_REVIEW_STATUS` is APPROVED)"
     ]
     assert told(REFINEMENT, {"metadata": {**approved, "reason": "no"}}) == [
-        "`REASON` has 2 characters; it needs at least 5 characters (because `USER_REVIEW_STATUS` is APPROVED)"
+        "`REASON` has 2 characters; it must have at least 5 characters (because `USER_REVIEW_STATUS` is APPROVED)"
     ]
 
 
@@ -183,16 +183,16 @@ ITS_KIND = "a valid item of the kind it is for"
         ({"exclusiveMinimum": 1}, 1, "`f` must be more than 1, not 1"),
         ({"exclusiveMaximum": 1.5}, 1.5, "`f` must be less than 1.5, not 1.5"),
         ({"multipleOf": 5}, 7, "`f` must be a multiple of 5, not 7"),
-        ({"minLength": 1}, "", "`f` is empty; it needs at least 1 character"),
-        ({"minLength": 3}, "ab", "`f` has 2 characters; it needs at least 3 characters"),
+        ({"minLength": 1}, "", "`f` is empty; it must have at least 1 character"),
+        ({"minLength": 3}, "ab", "`f` has 2 characters; it must have at least 3 characters"),
         ({"maxLength": 1}, "ab", "`f` has 2 characters; at most 1 may be there"),
-        ({"minItems": 1}, [], "`f` is empty; it needs at least 1 item"),
-        ({"minItems": 7}, [1] * 6, "`f` has 6 items; it needs at least 7 items"),
+        ({"minItems": 1}, [], "`f` is empty; it must have at least 1 item"),
+        ({"minItems": 7}, [1] * 6, "`f` has 6 items; it must have at least 7 items"),
         ({"maxItems": 1}, [1, 2], "`f` has 2 items; at most 1 may be there"),
-        ({"minProperties": 2}, {"a": 1}, "`f` has 1 field; it needs at least 2 fields"),
-        ({"maxProperties": 0}, {"a": 1}, "`f` has 1 field; at most 0 may be there"),
+        ({"minProperties": 2}, {"a": 1}, "`f` has 1 field; it must have at least 2 fields"),
+        ({"maxProperties": 0}, {"a": 1}, "`f` has 1 field; none are allowed"),
         ({"prefixItems": [True], "items": False}, [1, 2], "`f` has 2 items; at most 1 may be there"),
-        ({"items": False}, [1, 2], "`f` has 2 items; at most 0 may be there"),
+        ({"items": False}, [1, 2], "`f` has 2 items; none are allowed"),
         ({"uniqueItems": True}, ["a", "b", "a"], "item 3 of `f` repeats item 1: `a`"),
         ({"contains": {"const": "x"}}, ["y"], "`f` must contain x"),
         ({"contains": {"enum": ["x", "z"]}}, [], "`f` must contain x or z"),
@@ -332,7 +332,7 @@ GATES = {
         (
             {"oneOf": [{"type": "string", "minLength": 2}, BATCH]},
             "a",
-            ["`f` has 1 character; it needs at least 2 characters"],
+            ["`f` has 1 character; it must have at least 2 characters"],
         ),
         (
             {"anyOf": [{"type": "null"}, {"type": ["null", "array"]}]},
@@ -360,7 +360,7 @@ GATES = {
         (
             {"anyOf": [{"minLength": 9}, {"pattern": "^b", "maxLength": 0}]},
             "a",
-            ["`f` has 1 character; it needs at least 9 characters"],
+            ["`f` has 1 character; it must have at least 9 characters"],
         ),
         (
             {"anyOf": [{"required": ["z"]}, {"properties": {"a": {"properties": {"b": {"type": "string"}}}}}]},
@@ -376,13 +376,13 @@ GATES = {
         (
             {"oneOf": [{"title": "a word", "type": "string"}, {"title": "short text", "maxLength": 3}]},
             "abc",
-            ["`f` has more than one of the forms that exclude each other: a word and short text"],
+            ["`f` matches more than one of several exclusive forms: a word and short text"],
         ),
-        ({"oneOf": [{"type": "string"}, True]}, "abc", ["`f` has more than one of the forms that exclude each other"]),
+        ({"oneOf": [{"type": "string"}, True]}, "abc", ["`f` matches more than one of several exclusive forms"]),
         (
             {"oneOf": [{"required": ["a"]}, {"required": ["a"]}]},
             {"a": 1},
-            ["`f` has more than one of the forms that exclude each other"],
+            ["`f` matches more than one of several exclusive forms"],
         ),
     ],
 )

@@ -153,7 +153,7 @@ def test_no_reference_makes_the_loader_open_a_file_or_a_connection(
 def test_a_definition_that_is_missing_is_named() -> None:
     message = refusal({"items": {"$ref": "#/$defs/b"}, "$defs": {"a": {}}})
 
-    assert message == "it.schema.json#/items/$ref refers to '#/$defs/b', which is not there"
+    assert message == "it.schema.json#/items/$ref refers to '#/$defs/b', which does not exist"
 
 
 @pytest.mark.parametrize(
@@ -183,17 +183,17 @@ def test_definitions_that_double_each_other_are_loaded_once_each() -> None:
 @pytest.mark.parametrize(
     ("schema", "message"),
     [
-        ({"typ": "string"}, "#/typ is not a keyword that is honoured here, or has no argument of its kind"),
-        ({"items": {"$dynamicRef": "#x"}}, "#/items/$dynamicRef is not a keyword"),
-        ({"properties": {"a": {"$id": "x"}}}, "#/properties/a/$id is not a keyword"),
-        ({"properties": {"a": {"$defs": {}}}}, "#/properties/a/$defs is not a keyword"),
-        ({"unevaluatedItems": False}, "#/unevaluatedItems is not a keyword"),
-        ({"allOf": {}}, "#/allOf is not a keyword that is honoured here, or has no argument of its kind"),
-        ({"properties": []}, "#/properties is not a keyword that is honoured here, or has no argument of its kind"),
+        ({"typ": "string"}, "#/typ is not a supported keyword, or has the wrong type of argument"),
+        ({"items": {"$dynamicRef": "#x"}}, "#/items/$dynamicRef is not a supported keyword"),
+        ({"properties": {"a": {"$id": "x"}}}, "#/properties/a/$id is not a supported keyword"),
+        ({"properties": {"a": {"$defs": {}}}}, "#/properties/a/$defs is not a supported keyword"),
+        ({"unevaluatedItems": False}, "#/unevaluatedItems is not a supported keyword"),
+        ({"allOf": {}}, "#/allOf is not a supported keyword, or has the wrong type of argument"),
+        ({"properties": []}, "#/properties is not a supported keyword, or has the wrong type of argument"),
         ({"properties": {"a": "string"}}, "#/properties/a is no schema"),
         ({"anyOf": [None]}, "#/anyOf/0 is no schema"),
-        ({"format": "email"}, "#/format names the format 'email'; checked are date, date-time, "),
-        ({"format": ["date"]}, "#/format names the format ['date']; checked are date, date-time, "),
+        ({"format": "email"}, "#/format names the format 'email'; supported are date, date-time, "),
+        ({"format": ["date"]}, "#/format names the format ['date']; supported are date, date-time, "),
         ({"pattern": "(?P<a>b)"}, "#/pattern cannot be used: the pattern '(?P<a>b)' says '(?P<a>b)' at offset 0"),
         ({"pattern": 7}, "#/pattern cannot be used: a pattern is text"),
         ({"patternProperties": {"[": {}}}, "#/patternProperties cannot be used: the pattern '[' says '['"),
@@ -208,7 +208,7 @@ def test_what_would_be_overlooked_is_refused(schema: dict[str, Any], message: st
     [
         (b"{", "it.schema.json# is not JSON: "),
         (b"\xff", "it.schema.json# is not JSON: "),
-        (b'{"type": "string", "type": "array"}', "it.schema.json# is not JSON: a key is given twice among ['type']"),
+        (b'{"type": "string", "type": "array"}', "it.schema.json# is not JSON: a key is repeated among ['type']"),
         (b"[]", "it.schema.json# does not say"),
         (b"{}", 'it.schema.json# does not say `"$schema": "https://json-schema.org/draft/2020-12/schema"`'),
         (b'{"$schema": "http://json-schema.org/draft-07/schema#"}', "it.schema.json# does not say"),

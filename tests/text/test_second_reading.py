@@ -50,8 +50,8 @@ def test_any_other_line_has_to_be_as_it_was(after: str, said: str) -> None:
         ("- a\n  ```\n  x\n  ```\n", "```\n", "~~~\n", "would be in a fence"),
         ("> a\n> - b\n", "> a", "", "nothing would be left"),
         ("one\n\ntwo\n===\n", "two", "```", "in a fence"),
-        ("a `b\nc` d\n", "`", "", "read together in another way"),
-        ("a b\nc` d\n", "b", "`b", "read together in another way"),
+        ("a `b\nc` d\n", "`", "", "would be grouped differently"),
+        ("a b\nc` d\n", "b", "`b", "would be grouped differently"),
     ],
 )
 def test_no_other_line_is_read_in_another_way(text: str, old: str, new: str, said: str) -> None:
@@ -69,7 +69,7 @@ def test_no_other_value_of_yaml_changes(path: str) -> None:
 def test_yaml_that_could_not_be_read_may_change_in_blanks_only() -> None:
     broken = "a: [1\nb:\t2\n"
     assert replacing(broken, "\t", " ", "a.yaml") == ""
-    assert replacing(broken, "2", "3", "a.yaml") == "what is repaired could not be read before"
+    assert replacing(broken, "2", "3", "a.yaml") == "the original could not be read"
 
 
 @pytest.mark.parametrize(("path", "text"), [("a.json", '{"a": ["b", 1]}'), ("a.toml", 'a = ["b", 1]\n')])
@@ -83,7 +83,7 @@ def test_what_is_written_in_another_order_holds_every_line() -> None:
     before, after = Source("a.md", "# A\n\none\n\n```\ntwo\n```\n"), Source("a.md", "```\ntwo\n```\n\n- X: one\n")
     assert not_carried_over(before, after, ["# A"], "-") == ""
     assert not_carried_over(before, after, [], "-") == "the line '# A' would be lost"
-    assert "begin or end somewhere else" in not_carried_over(
+    assert "begin or end elsewhere" in not_carried_over(
         before, Source("a.md", "```\n- X: one\n```\ntwo\n"), ["# A"], ""
     )
 

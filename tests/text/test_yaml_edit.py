@@ -224,18 +224,22 @@ def test_front_matter_is_edited_and_every_other_byte_stays() -> None:
 
 
 REFUSED: dict[str, tuple[str, Step, str]] = {
-    "a list is no single value": ("a: [b]", lambda doc: set_scalar(doc, ("a",), "c"), "file:1:4: here is a list"),
+    "a list is no single value": ("a: [b]", lambda doc: set_scalar(doc, ("a",), "c"), "file:1:4: this is a list"),
     "nothing stands there": ("a: b", lambda doc: set_scalar(doc, ("b",), "c"), "file: nothing stands at b"),
-    "no list to append to": ("a:\n  b: c", lambda doc: append_item(doc, ("a",), "c"), "file:2:3: here is no list"),
-    "no item to remove": ("a: b", lambda doc: remove_item(doc, ("a",)), "file:1:4: here is no item of a list"),
+    "no list to append to": ("a:\n  b: c", lambda doc: append_item(doc, ("a",), "c"), "file:2:3: this is not a list"),
+    "no item to remove": ("a: b", lambda doc: remove_item(doc, ("a",)), "file:1:4: this is not an item of a list"),
     "no such item": ("a: [b]", lambda doc: remove_item(doc, ("a", 1)), "nothing stands at a/1"),
     "an item counted from the end": ("a: [b]", lambda doc: remove_item(doc, ("a", -1)), "nothing stands at a/-1"),
-    "no mapping": ("a: [b]", lambda doc: insert_key(doc, ("a",), "b", "c"), "file:1:4: here is no mapping"),
-    "the key is there": ("a: {b: c}", lambda doc: insert_key(doc, ("a",), "b", "c"), "file:1:4: the key 'b' is there"),
+    "no mapping": ("a: [b]", lambda doc: insert_key(doc, ("a",), "b", "c"), "file:1:4: this is not a mapping"),
+    "the key is there": (
+        "a: {b: c}",
+        lambda doc: insert_key(doc, ("a",), "b", "c"),
+        "file:1:4: the key 'b' already exists",
+    ),
     "a comment in between": (
         "- - a\n  # about b\n  - b\n",
         lambda doc: remove_item(doc, (0, 0)),
-        "file:1:5: this change cannot be made without touching more",
+        "file:1:5: this change cannot be made without changing other text",
     ),
 }
 

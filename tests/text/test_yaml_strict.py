@@ -153,22 +153,22 @@ def test_everything_that_is_wrong_is_told_at_once() -> None:
 
 
 MESSAGES = {
-    "a: b: c": "a ':' that makes a key stands where no key can be",
+    "a: b: c": "a ':' starts a key where a key is not allowed",
     "a: b\nc\nd: e\n": "this is neither 'key: value' nor part of what is above",
-    "a: @b": "no value can begin with this character",
+    "a: @b": "a value cannot begin with this character",
     "a: 'b": "this quote is never closed",
     "a: 'b\n---\nc'": "this quote is not closed before the '---'",
-    'a: "\\d"': "this is no escape of YAML",
-    'a: "\\U00110000"': "this escape names no character",
-    'a: "\\x4"': "this escape is not complete",
+    'a: "\\d"': "invalid YAML escape",
+    'a: "\\U00110000"': "this escape does not name a character",
+    'a: "\\x4"': "this escape is incomplete",
     "a: [b\n": "a list in brackets lacks a ',' or its ']'",
-    "a: {b\nc: d": "a mapping in braces lacks a ',' or its '}' (it belongs to what begins on line 1)",
-    "a: |b\n c": "nothing but a comment can follow the mark of a block of text",
-    "a: - b": "a list item stands where no list can begin",
-    "a:\n  b: c\n d: e\n": "this line fits no line above it (it belongs to what begins on line 1)",
-    "- a\nb: c\n": "this line fits no line above it (it belongs to what begins on line 1)",
-    "a: 'b'c\n": "the value has ended before this",
-    "a:\n\tb": "a tab where blanks must stand",
+    "a: {b\nc: d": "a mapping in braces lacks a ',' or its '}' (in what begins on line 1)",
+    "a: |b\n c": "only a comment may follow a block scalar indicator",
+    "a: - b": "a list item is not allowed here",
+    "a:\n  b: c\n d: e\n": "this line does not match the lines above it (in what begins on line 1)",
+    "- a\nb: c\n": "this line does not match the lines above it (in what begins on line 1)",
+    "a: 'b'c\n": "the value ended before this",
+    "a:\n\tb": "a tab where spaces are required",
 }
 
 
@@ -201,7 +201,7 @@ def test_a_tab_between_values_is_repaired_by_a_blank(engine: str) -> None:
 
 def test_characters_are_counted_and_shown_once() -> None:
     faults = load_yaml(source_of("a: \x07\x07\nb: \x1b\n")).faults
-    assert [fault.message for fault in faults] == ["the character U+0007 may not stand in YAML, and 2 more like it"]
+    assert [fault.message for fault in faults] == ["the character U+0007 is not allowed in YAML, and 2 more like it"]
 
 
 def test_bytes_that_are_not_utf8_are_refused_at_their_place() -> None:

@@ -98,10 +98,10 @@ def test_a_value_is_written_as(value: Plain, text: str) -> None:
         (1.5, "not an integer"),
         (10**15, "more digits"),
         (-(10**15), "more digits"),
-        ("\ud800", "half a character"),
-        ("\U0010ffff", "half a character, or U\\+10FFFF"),
+        ("\ud800", "a lone surrogate"),
+        ("\U0010ffff", "a lone surrogate or U\\+10FFFF"),
         ({"a" * 1001: 1}, "longer than YAML allows"),
-        ([{"a": ["b\n\udfff"]}], "half a character"),
+        ([{"a": ["b\n\udfff"]}], "a lone surrogate"),
     ],
 )
 def test_what_would_not_read_back_is_refused(value: Plain, why: str) -> None:

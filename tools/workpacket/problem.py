@@ -1,8 +1,8 @@
-"""What is wrong, where, and what to do about it: the one type for it, from the reader of a file to the report.
+"""A problem: what is wrong, where, and what to do about it. The same type is used from parsing to reporting.
 
 Readers, schemas, rules and gates return problems as values, because a person wants to see all of them at once; a
-command that cannot go on raises one (`workpacket.errors`). A problem is named by its `code`, a reason code of the
-catalogue. How severe it is depends on the repository's settings, so severity is put on last.
+command that cannot continue raises one (`workpacket.errors`). A problem is named by its `code`, a reason code of the
+catalogue. Its severity depends on the repository's settings, so it is assigned last.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Confidence: TypeAlias = "Literal['certain', 'likely', 'possible']"
 
 
 class Edit(Value):
-    """Replace the characters [start, end) of one file's text (see `text.source.Source`) by `text`."""
+    """Replace the characters [start, end) of one file's text (see `text.source.Source`) with `text`."""
 
     start: int
     end: int
@@ -26,7 +26,7 @@ class Edit(Value):
 
 
 class Fix(Value):
-    """Edits of the problem's own file. Safe: the meaning of the document stays; unsafe: a person should look."""
+    """Edits of the problem's own file. Safe: the document keeps its meaning; unsafe: someone should review them."""
 
     edits: tuple[Edit, ...]
     safe: bool
@@ -36,10 +36,9 @@ class Fix(Value):
 class Location(Value):
     """Where a problem is, as far as its finder can tell.
 
-    `line` and `column` count from 1; 0 means the file as a whole. The end is the place behind the last character.
-    A reader sees one text and gives the offsets [start, end) in it; `Source.placed` adds the rest. A schema sees a
-    value, and gives the `keys` that lead from its root to what is wrong; for a missing field, to the mapping that
-    lacks it.
+    `line` and `column` count from 1; 0 means the file as a whole. The end is the position after the last character. A
+    reader sees one text and gives the offsets [start, end) in it; `Source.placed` adds the rest. A schema sees a value,
+    and gives the `keys` that lead from its root to what is wrong; for a missing field, to the mapping that lacks it.
     """
 
     path: str = ""
@@ -95,7 +94,7 @@ class Problem(Value):
         return (self.path, self.line, self.column, self.code, self.message)
 
     def at(self, path: str, line: int = 0, column: int = 0) -> Problem:
-        """The same problem, of this place: known to the caller of who found it."""
+        """The same problem at this place, which the caller knows."""
         return replace(self, location=Location(path, line, column))
 
     def moved(self, by: int) -> Problem:

@@ -173,7 +173,7 @@ def ending(found: Governed, before: dict[str, bytes], whole: dict[str, bytes], n
         return f"{name} is not in {lane}, and something has changed"
     if {path for path in found.files() if "/log/" not in path} != {path for path in whole if "/log/" not in path}:
         return "other files than afterwards"
-    drawn = "everything says what the log says" in found.done("board", "sync").out
+    drawn = "everything agrees with the log" in found.done("board", "sync").out
     return "after" if drawn and found("log", "verify").status == 0 else "the log and what is drawn from it differ"
 
 

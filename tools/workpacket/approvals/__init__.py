@@ -1,11 +1,11 @@
-"""Who said yes to which bytes: statements, envelopes, signatures, the policy over them, and the verdict of a gate.
+"""Who approved which bytes: statements, envelopes, signatures, the policy that judges them, and the verdict of a gate.
 
 Pure: clock, nonce, policy files, envelopes and the state of the ledger are parameters. `workpacket.shell` gathers them
 and calls `ssh-keygen` to sign. The rules, and which module judges each:
 
 - the bytes are what they claim to be (`envelope`, `statement`, `sshsig`): one file, one statement, one signature, each
-  in its only form;
-- the key belongs to a person the policy of the base revision names (`allowed_signers`, `revoked_keys`, `verify`);
-- the statement is about this packet, gate, repository, text and specification, and still in time (`verify`);
-- enough different people, none of them judging their own work, none saying no (`decide`).
+  in its canonical form;
+- the key belongs to a person named in the policy of the base revision (`allowed_signers`, `revoked_keys`, `verify`);
+- the statement is about this packet, gate, repository, text and specification, and is still valid (`verify`);
+- there are enough different people, none of them judging their own work and none of them rejecting it (`decide`).
 """

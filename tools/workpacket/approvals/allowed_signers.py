@@ -1,13 +1,13 @@
-"""Which key speaks for which person, and which keys speak for nobody any more: the files that OpenSSH reads as well.
+"""Which key belongs to which person, and which keys are revoked: the files that OpenSSH also reads.
 
-`allowed_signers`, of which only a strict subset is read: one literal principal a line; `namespaces=` compulsory and
-without patterns; beside it only `valid-after` and `valid-before`, in UTC. One person may have several keys, one key
-never two persons, and two spellings of one name are refused, since a threshold counts persons. `ssh-keygen` reads every
-file that is accepted here in the same sense. One line that is not understood makes the whole file refused: half a list
-of signers is not the list that was approved.
+`allowed_signers`: only a strict subset is accepted. Each line has one literal principal and `namespaces=` without
+patterns; the only other options are `valid-after` and `valid-before`, in UTC. A person may have several keys, but a key
+belongs to one person, and two spellings of one name are refused, because thresholds count people. `ssh-keygen` reads
+every file that is accepted here in the same way. One invalid line makes the whole file invalid: half a list of signers
+is not the list that was approved.
 
-`revoked_keys`: public keys, one a line. A binary key revocation list is refused: it would be skipped as unreadable, in
-the one file where skipping is fatal. A key too weak to approve may well be listed; only its blob matters.
+`revoked_keys`: public keys, one per line. A binary key revocation list is refused: it would be skipped as unreadable,
+and in this file skipping is dangerous. Keys too weak to approve may be listed, because only the blob matters.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _OPTIONS = ("namespaces", "valid-after", "valid-before")
 
 
 class Signer(Value):
-    """One line: the key, whose it is, what for, and from when (inclusive) until when (exclusive)."""
+    """One line: the key, its owner, its namespaces, and its validity, from (inclusive) and until (exclusive)."""
 
     principal: str
     key: PublicKey
@@ -60,13 +60,13 @@ class Signer(Value):
 
 
 class Signers(Value):
-    """The lines of the file, by the bytes of their keys."""
+    """The lines of the file by key blob."""
 
     by_key: Mapping[bytes, Signer]
 
 
 def read_allowed_signers(data: bytes, path: str = "allowed_signers") -> Signers | tuple[Problem, ...]:
-    """The signers; or every fault in the file, and then no signer at all."""
+    """The signers, or every error in the file and no signers."""
     by_key: dict[bytes, Signer] = {}
     spellings: dict[str, Signer] = {}
     faults: list[Problem] = []
@@ -80,7 +80,7 @@ def read_allowed_signers(data: bytes, path: str = "allowed_signers") -> Signers 
 
 
 def meaningful_lines(data: bytes) -> Iterator[tuple[int, str]]:
-    """Lines that are neither empty nor comments, with their numbers; what is not UTF-8 stays visible as escapes."""
+    """Lines that are neither empty nor comments, with their numbers; bytes that are not UTF-8 are shown as escapes."""
     for number, line in enumerate(data.decode("utf-8", "backslashreplace").split("\n"), 1):
         if line.strip(" \t") and not line.startswith("#"):
             yield number, line
@@ -93,14 +93,14 @@ def _read_line(line: str, number: int) -> Signer:
     principal, options, kind, encoded = match.groups()
     if _PATTERN_CHARACTERS & set(principal):
         raise WorkpacketError(
-            "principal_pattern", f"{principal!r} is a pattern or a list; a line names one person literally"
+            "principal_pattern", f"{principal!r} is a pattern or a list; each line must name one person literally"
         )
     if not PRINCIPAL.fullmatch(principal):
         raise WorkpacketError(_MALFORMED_SIGNERS, f"{principal!r} is not a literal principal")
     values = _read_options(options)
     namespaces = tuple(values["namespaces"].split(",")) if "namespaces" in values else ()
     if not all(_NAMESPACE.fullmatch(each) for each in namespaces):
-        raise WorkpacketError(_MALFORMED_SIGNERS, "namespaces= holds something else than literal names")
+        raise WorkpacketError(_MALFORMED_SIGNERS, "namespaces= may contain only literal names")
     if not namespaces:
         raise WorkpacketError(
             _MALFORMED_SIGNERS, "namespaces= is missing: without it the key would sign for everything"
@@ -119,7 +119,7 @@ def _read_options(text: str) -> dict[str, str]:
                 _MALFORMED_SIGNERS, f"the options are not {', '.join(_OPTIONS)}, each with a quoted value"
             )
         if match.group(1) in values:
-            raise WorkpacketError(_MALFORMED_SIGNERS, f"the option {match.group(1)} stands twice")
+            raise WorkpacketError(_MALFORMED_SIGNERS, f"the option {match.group(1)} appears twice")
         values[match.group(1)] = match.group(2)
         position = match.end()
     if text.endswith(","):
@@ -139,20 +139,20 @@ def _date(values: dict[str, str], option: str) -> datetime | None:
         year, month, day, hour, minute, second = (int(part or 0) for part in match.groups())
         return datetime(year, month, day, hour, minute, second, tzinfo=UTC)
     except ValueError:
-        raise WorkpacketError(_MALFORMED_SIGNERS, f"{option} names a day or an hour that does not exist") from None
+        raise WorkpacketError(_MALFORMED_SIGNERS, f"{option} is not a valid date or time") from None
 
 
 def _require_distinct(signer: Signer, by_key: dict[bytes, Signer], spellings: dict[str, Signer]) -> None:
-    """Takes the signer into both tables."""
+    """Adds the signer to both tables."""
     same_key = by_key.setdefault(signer.key.blob, signer)
     if same_key is not signer:
         raise WorkpacketError(
-            "key_shared", f"the key stands in line {same_key.line} too; one key is one person, in one line"
+            "key_shared", f"the key is also on line {same_key.line}; each key belongs to one person, on one line"
         )
     namesake = spellings.setdefault(signer.principal.casefold(), signer)
     if namesake.principal != signer.principal:
         raise WorkpacketError(
-            "principal_ambiguous", f"line {namesake.line} spells the same person {namesake.principal!r}"
+            "principal_ambiguous", f"line {namesake.line} spells the same name {namesake.principal!r}"
         )
 
 
@@ -160,7 +160,7 @@ _MALFORMED_REVOCATIONS = "revoked_keys_malformed"
 
 
 def read_revoked_keys(data: bytes, path: str = "revoked_keys") -> frozenset[bytes] | tuple[Problem, ...]:
-    """The blobs of the revoked keys; or every fault in the file."""
+    """The blobs of the revoked keys, or every error in the file."""
     blobs: set[bytes] = set()
     faults: list[Problem] = []
     for number, line in meaningful_lines(data):

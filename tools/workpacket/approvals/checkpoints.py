@@ -1,7 +1,6 @@
-"""Whether somebody who may vouch for the log has signed a checkpoint: SSHSIG over the bytes of the event's file.
-
-The namespace is another one than that of approvals, so that neither signature can pass for the other; and the signer
-needs the role `ci` in the policy of the base.
+"""Whether an authorised signer has signed a checkpoint of the log: SSHSIG over the bytes of the event's file. The
+namespace differs from that of approvals, so that neither signature can pass for the other, and the signer must have the
+role `ci` in the policy of the base.
 """
 
 from __future__ import annotations
@@ -26,15 +25,16 @@ _OUT_OF_TIME = "log_checkpoint_out_of_time"
 def judge_signature(
     message: bytes, armored: bytes, trusted: Trusted | tuple[Problem, ...], told: datetime | None, judged: datetime
 ) -> Vouching:
-    """What the signature comes to. `told` is when the checkpoint says it was made, `judged` when it came to the base,
-    or now as long as it is not there."""
+    """Judges the signature. `told` is the checkpoint's own date, `judged` the time when it reached the base, or now if
+    it has not.
+    """
     signature = read_checkpoint_signature(message, armored)
     if isinstance(signature, Problem):
         return Vouching(fault=_INVALID, message=signature.message, broken=True)
     key = signature.key.fingerprint
     if not isinstance(trusted, Trusted):
         why = trusted[0].message if trusted else "the base has no policy"
-        return Vouching(key=key, fault=_SIGNER, message=f"nobody is trusted to sign: {why}")
+        return Vouching(key=key, fault=_SIGNER, message=f"no trusted signers: {why}")
     signer = trusted.signers.by_key.get(signature.key.blob)
     objection = _objection(signature, signer, trusted, told, judged)
     if objection is not None or signer is None:
@@ -46,23 +46,23 @@ def judge_signature(
 def _objection(
     signature: SshSignature, signer: Signer | None, trusted: Trusted, told: datetime | None, judged: datetime
 ) -> tuple[str, str] | None:
-    """Code and words for why a true signature does not count."""
+    """Code and message for a valid signature that does not count."""
     key = signature.key
     if key.blob in trusted.revoked:
         return "log_checkpoint_revoked", f"the key {key.fingerprint} is revoked"
     if signer is None:
-        return _SIGNER, f"no line of allowed_signers at the base holds the key {key.fingerprint}"
+        return _SIGNER, f"allowed_signers on the base does not list the key {key.fingerprint}"
     if CHECKPOINT_NAMESPACE not in signer.namespaces or not trusted.policy.holds(signer.principal, ROLE):
-        return _SIGNER, f"{signer.principal} needs the role {ROLE} and a key for {CHECKPOINT_NAMESPACE}"
+        return _SIGNER, f"{signer.principal} requires the role {ROLE} and a key for {CHECKPOINT_NAMESPACE}"
     if told is None or told > judged + CLOCK_SKEW:
-        return _OUT_OF_TIME, "the checkpoint says that it was made later than now"
+        return _OUT_OF_TIME, "the checkpoint is dated in the future"
     if not (signer.valid_at(told) and signer.valid_at(judged)):
-        return _OUT_OF_TIME, f"the key of {signer.principal} in line {signer.line} is not valid at this time"
+        return _OUT_OF_TIME, f"the key of {signer.principal} on line {signer.line} is not valid at this time"
     return None
 
 
 def read_checkpoint_signature(message: bytes, armored: bytes) -> SshSignature | Problem:
-    """The signature, if it is one over these bytes and for this purpose."""
+    """The signature, if it is valid for these bytes and this purpose."""
     blob = unarmor(armored.decode("ascii", "replace"))
     if isinstance(blob, Problem):
         return blob

@@ -1,13 +1,14 @@
-"""The verdict of one gate: enough different people said yes, nobody entitled said no, and if not, everything missing.
+"""The verdict of one gate: enough different people approved and no one entitled rejected it, or else everything that is
+missing.
 
 Counting rules:
 
-- persons count, not keys or envelopes: two keys of one principal are one voice;
-- a yes or no that its author, a person with a role at the gate, or an operator has revoked does not count, even if it
-  was used long ago;
-- a person's no stands until the same person says yes to the same bytes later; the no of anyone with a role at the gate
-  is enough;
-- two different statements with one nonce make each other unbelievable.
+- people count, not keys or envelopes: two keys of one principal count once;
+- an approval or rejection does not count if its author, someone with a role at the gate, or an operator has revoked it,
+  even if it was used long ago;
+- a rejection applies until the same person later approves the same bytes; one rejection by anyone with a role at the
+  gate is enough;
+- two different statements with the same nonce invalidate each other.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class Voice(Value):
 
 
 class Verdict(Value):
-    """`unmet` is empty if and only if the gate is satisfied. `judged` tells of every envelope, counted or not."""
+    """`unmet` is empty if and only if the gate is satisfied. `judged` lists every envelope, counted or not."""
 
     gate: str
     assurance: Assurance
@@ -58,7 +59,7 @@ def decide(facts: GateFacts) -> Verdict:
         return Verdict(facts.gate, "none", (), trusted)
     gate = trusted.policy.rules_of(facts.gate)
     if gate is None:
-        unknown = Problem("gate_without_policy", f"the policy at the base has no gate {facts.gate!r}")
+        unknown = Problem("gate_without_policy", f"the policy on the base does not define the gate {facts.gate!r}")
         return Verdict(facts.gate, "none", (), (unknown,))
     files = sorted(facts.envelopes, key=lambda file: file.name)
     judged = [judge_envelope(file, facts, gate, trusted) for file in files]
@@ -81,7 +82,7 @@ def _count(judged: list[Judged], facts: GateFacts, gate: GatePolicy) -> Verdict:
 
 
 def _counting(judged: list[Judged], decision: str) -> list[Opened]:
-    """What is valid for its kind."""
+    """The envelopes that are valid for their kind."""
     opened = (each.opened for each in judged if not each.refusals)
     return [each for each in opened if each is not None and each.statement.decision == decision]
 
@@ -104,7 +105,7 @@ def _unless_revoked(each: Judged, revocations: list[Opened], gate: GatePolicy, t
 
 
 def _without_shared_nonces(judged: list[Judged]) -> list[Judged]:
-    """A nonce belongs to one statement. The same statement signed twice is no contradiction."""
+    """A nonce belongs to one statement. Signing the same statement twice is not a conflict."""
     payloads: dict[str, set[bytes]] = defaultdict(set)
     for opened in _counting(judged, "approve"):
         payloads[opened.statement.nonce].add(opened.envelope.payload)
@@ -114,10 +115,10 @@ def _without_shared_nonces(judged: list[Judged]) -> list[Judged]:
 
 
 def _standing_noes(noes: list[Opened], approvals: list[Opened], facts: GateFacts) -> list[Problem]:
-    """After consumption on the base a no comes too late; what is left then is to revoke."""
+    """After consumption on the base, a rejection comes too late; only revoking is possible then."""
     yes = [(opened.statement.approver, opened.statement.issued_at) for opened in approvals]
     return [
-        Problem("approval_rejected", f"{no.statement.approver} has said no to this text")
+        Problem("approval_rejected", f"{no.statement.approver} has rejected this text")
         for no in noes
         if not any(who == no.statement.approver and at > no.statement.issued_at for who, at in yes)
         and not (facts.settled and no.statement.issued_at > facts.judged_at)
@@ -129,14 +130,16 @@ def _too_few(judged: list[Judged], persons: set[str], gate: GatePolicy) -> Probl
         return Problem(
             "approval_missing", f"needs {counted(gate.threshold, 'approval')} from {' or '.join(gate.roles)}"
         )
-    return Problem("threshold_unmet", f"{len(persons)} of {gate.threshold} persons have given an approval that counts")
+    return Problem("threshold_unmet", f"{len(persons)} of {gate.threshold} people have given a valid approval")
 
 
 def _judge_tokens(facts: GateFacts, gate: GatePolicy) -> list[tuple[Problem, ...]]:
-    """For each old-style token of this gate the reasons against it: an empty tuple is a token that counts."""
+    """The reasons against each old-style token of this gate: a token with an empty tuple counts."""
     here = [use for use in facts.legacy_uses if (use.packet, use.gate) == (facts.packet, facts.gate)]
     if not gate.legacy_tokens:
-        refused = Problem("legacy_refused", "a name with a date is no signature, and the policy does not make it one")
+        refused = Problem(
+            "legacy_refused", "a name and a date are not a signature, and the policy does not accept them as one"
+        )
         return [(refused,) for _ in here]
     return [judge_token(use, facts.legacy_uses, facts.now) + tuple(_own_token(use, facts, gate)) for use in here]
 

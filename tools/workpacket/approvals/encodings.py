@@ -1,9 +1,7 @@
-"""How keys, signatures, digests and times are written: read strictly, so that one value has one spelling.
-
-What is lenient here is where forged and malleable signatures live: the same signature appears in many files, and two
-readers disagree about which is meant. So base64 has no white space, full padding and no stray bits; in the binary
-encoding of SSH (RFC 4251, section 5) every number has one form and nothing follows the last field; a point in time is
-RFC 3339 in whole seconds, and always `Z`.
+"""How keys, signatures, digests and times are encoded: parsed strictly, so that each value has one encoding. Leniency
+would allow forged and malleable signatures: one signature in many encodings, which two parsers read differently. So
+base64 has no white space, full padding and no stray bits; in the binary encoding of SSH (RFC 4251, section 5) every
+number has one form and nothing follows the last field; a point in time is RFC 3339 in whole seconds, and always `Z`.
 """
 
 from __future__ import annotations
@@ -19,11 +17,11 @@ LONGEST_NAME = 255
 
 
 class WireFault(ValueError):
-    """The bytes do not have the form; the message names the offset."""
+    """The bytes are malformed; the message names the offset."""
 
 
 class Reader:
-    """Takes fields off the front of `data`."""
+    """Reads fields from the start of `data`."""
 
     __slots__ = ("_data", "_position")
 
@@ -49,7 +47,7 @@ class Reader:
         return self.raw(self.u32())
 
     def text(self) -> str:
-        """A string that names something: printable ASCII, and not endless."""
+        """A name: printable ASCII of limited length."""
         start = self._position
         data = self.string()
         if len(data) > LONGEST_NAME or not all(0x20 < byte < 0x7F for byte in data):
@@ -63,7 +61,7 @@ class Reader:
         if not data or data[0] & 0x80:
             raise WireFault(f"the integer at offset {start} is not positive")
         if data[0] == 0 and (len(data) == 1 or not data[1] & 0x80):
-            raise WireFault(f"the integer at offset {start} has a needless leading zero")
+            raise WireFault(f"the integer at offset {start} has a redundant leading zero")
         return int.from_bytes(data, "big")
 
     def end(self) -> None:
@@ -73,12 +71,12 @@ class Reader:
 
 
 def string(data: bytes) -> bytes:
-    """`data` with its length in front."""
+    """`data` preceded by its length."""
     return len(data).to_bytes(4, "big") + data
 
 
 def decode_base64(text: str) -> bytes:
-    """The bytes that `text` is the only encoding of; `ValueError` for every other text."""
+    """The bytes that `text` encodes canonically; `ValueError` for any other text."""
     try:
         data = base64.b64decode(text.encode("ascii"))
     except (binascii.Error, UnicodeEncodeError):
@@ -99,7 +97,7 @@ _FORM = lazy_pattern(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)Z", re.ASCII)
 
 
 def read_instant(text: str) -> datetime | None:
-    """The instant, or None if `text` has another form or names a day or hour that does not exist."""
+    """The time, or None if `text` has another form or names a date or time that does not exist."""
     match = _FORM.fullmatch(text)
     if match is None:
         return None

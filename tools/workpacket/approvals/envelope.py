@@ -1,10 +1,10 @@
 """The file that carries a statement and its signature: a DSSE envelope with exactly one SSH signature.
 
-The file is canonical JSON and one newline, named by its own SHA-256, so that an edited file betrays itself and one
-approval is one file. What is signed is the pre-authentication encoding (PAE), which binds the payload's type too; `sig`
-is the SSHSIG blob, whose base64 is the very body of the armored text `ssh-keygen` reads.
+The file is canonical JSON and one newline, named after its own SHA-256, so that edits are detected and one approval is
+one file. What is signed is the pre-authentication encoding (PAE), which binds the payload's type too; `sig` is the
+SSHSIG blob, whose base64 is the body of the armored text that `ssh-keygen` reads.
 
-An envelope is taken apart here, once however often it is asked about, and nothing in it is believed yet.
+An envelope is parsed here, once, however often it is used, and nothing in it is trusted yet.
 """
 
 from __future__ import annotations
@@ -71,16 +71,15 @@ def _read(name: str, data: bytes) -> Envelope:
     envelope = _closed(load_json(data), "the envelope", ("payload", "payloadType", "signatures"))
     kind = envelope["payloadType"]
     if kind != PAYLOAD_TYPE:
-        raise WorkpacketError(
-            "payload_type_wrong", f"the payload is said to be {str(kind)[:80]!r}, not {PAYLOAD_TYPE!r}"
-        )
+        raise WorkpacketError("payload_type_wrong", f"the payload type is {str(kind)[:80]!r}, not {PAYLOAD_TYPE!r}")
     payload = _bytes(envelope["payload"], "payload")
     signatures = envelope["signatures"]
     if not isinstance(signatures, list) or not signatures:
-        raise WorkpacketError("signature_missing", "the envelope holds no signature")
+        raise WorkpacketError("signature_missing", "the envelope has no signature")
     if len(signatures) > 1:
         raise WorkpacketError(
-            "signature_surplus", f"the envelope holds {len(signatures)} signatures; one person, one envelope"
+            "signature_surplus",
+            f"the envelope holds {len(signatures)} signatures; each person needs a separate envelope",
         )
     signature = _closed(signatures[0], "the signature", ("keyid", "sig"))
     key_id = signature["keyid"]
@@ -88,13 +87,13 @@ def _read(name: str, data: bytes) -> Envelope:
         raise WorkpacketError("envelope_malformed", "keyid is not the SHA256 fingerprint of a key")
     blob = _bytes(signature["sig"], "sig")
     if data != write_envelope(payload, key_id, blob)[1]:
-        raise WorkpacketError("envelope_not_canonical", "the envelope is not canonical JSON and one newline")
+        raise WorkpacketError("envelope_not_canonical", "the envelope is not canonical JSON followed by one newline")
     return Envelope(digest, payload, key_id, blob)
 
 
 def _closed(value: object, what: str, keys: tuple[str, ...]) -> dict[str, object]:
     if not isinstance(value, dict) or sorted(value) != sorted(keys):
-        raise WorkpacketError("envelope_malformed", f"{what} is not an object of exactly {', '.join(keys)}")
+        raise WorkpacketError("envelope_malformed", f"{what} is not an object with exactly the keys {', '.join(keys)}")
     return value
 
 
@@ -108,7 +107,7 @@ def _bytes(value: object, what: str) -> bytes:
 
 
 class Parts(Value):
-    """What is in a sound envelope, each part readable or not."""
+    """The parts of a well-formed envelope, each readable or not."""
 
     envelope: Envelope
     signature: SshSignature | Problem
@@ -120,7 +119,7 @@ class Parts(Value):
 
     @cached_property
     def broken(self) -> Problem | None:
-        """What is wrong with a readable signature over the statement's bytes."""
+        """What is wrong with a readable signature for the statement's bytes."""
         if isinstance(self.signature, Problem):
             return None
         return check_signature(self.signature, pae(self.envelope.payload))
@@ -141,17 +140,16 @@ class EnvelopeFile(Value):
 
     @property
     def claim(self) -> Statement | None:
-        """What it says, believed or not; None if that cannot be read."""
+        """The statement, trusted or not; None if it cannot be read."""
         if isinstance(self.parts, Problem) or isinstance(self.parts.statement, Problem):
             return None
         return self.parts.statement
 
 
 class Selection:
-    """Many envelopes, read once, in the order in which they were given. `claims`: what each readable one says.
-
-    Leaving out by claim is safe: a yes that claims another packet would be refused anyway, and a no or a revocation
-    that claims another one was never meant for this. What cannot be read claims nothing; `log verify` tells of it.
+    """Many envelopes, read once, in the given order. `claims` is what each readable one says. Filtering by claim is
+    safe: an approval that claims another packet would be refused anyway, and a rejection or revocation that claims
+    another one is not about this one. Unreadable envelopes claim nothing; `log verify` reports them.
     """
 
     def __init__(self, files: Iterable[EnvelopeFile]) -> None:
@@ -171,7 +169,7 @@ class Selection:
         self.claims: Mapping[str, Statement] = claims
 
     def about(self, packet: str, gate: str) -> tuple[EnvelopeFile, ...]:
-        """The envelopes about this gate of this packet, and those that revoke one of them, of any packet."""
+        """The envelopes about this gate of this packet, and all revocations of them."""
         own = self._about.get((packet, gate), [])
         revoking = (each for file in own for each in self._revoking.get(file.name.partition(".")[0], ()))
         return tuple(dict.fromkeys((*own, *revoking)))

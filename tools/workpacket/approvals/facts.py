@@ -1,8 +1,8 @@
 """What a verdict needs to know about the world, gathered by the shell.
 
-Where an approval was already consumed and its consuming event is on the base, the facts are gathered as of the first
-base commit that holds that event: the policy and specification in force before it, and its time. Only revocation is
-judged by today's facts. So an old packet does not fail because its approver left, and a stolen key fails everywhere.
+If the event that consumed an approval is on the base, the facts are those as of the first base commit with that event:
+the policy and specification in force before it, and its time. Only revocation is judged by today's facts. An old packet
+therefore does not fail because its approver left, while a stolen key fails everywhere.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from workpacket.value import Value
 
 
 class PolicyFiles(Value):
-    """Bytes of `.GOV/policy/` at the base revision; None for a file that is not there."""
+    """Bytes of `.GOV/policy/` at the base revision; None for a missing file."""
 
     policy: bytes | None
     allowed_signers: bytes | None
@@ -26,7 +26,7 @@ class PolicyFiles(Value):
 class PacketLog(Value):
     """The events of the packet that the consumer can see: id to parents, and which of them moved its lane.
 
-    The consuming event itself, and what came after it, is not among them.
+    The consuming event and later ones are not included.
     """
 
     parents: Mapping[str, tuple[str, ...]]
@@ -57,14 +57,13 @@ class LegacyUse(Value):
 class GateFacts(Value):
     """One gate of one packet.
 
-    `subjects` are the raw bytes that must have been approved, all of them and no other. `parties` names who else had a
-    hand in the packet (`author`, `coder`). `consumptions` maps a nonce to the events that used it; `consumer` is the
-    event whose right to exist is judged, None while it is only intended; `on_base_since` the time of the first base
-    commit that holds it, None before; of a settled consumer's rivals only those count that were on the base before it.
-    `revoked_keys_now` is the file as it is on the base today. `contract` is the digest of the contract that must have
-    been approved, None at the gate `policy`; `contract_fault` says why there is none that could be. `first_landed`:
-    when the base held the consumer first, if it was taken back since. `other_policies` are bases that statements name,
-    with other files.
+    `subjects` are exactly the raw bytes that must have been approved. `parties` names the others involved in the packet
+    (`author`, `coder`). `consumptions` maps a nonce to the events that used it; `consumer` is the event to be judged,
+    None if it is only planned; `on_base_since` the time of the first base commit with it, or None; of a settled
+    consumer's rivals only those count that were on the base before it. `revoked_keys_now` is the file as it is on the
+    base today. `contract` is the digest of the contract that must have been approved, None at the gate `policy`;
+    `contract_fault` says why there is none that could be. `first_landed`: when the base held the consumer first, if it
+    was taken back since. `other_policies` are bases that statements name, with other files.
     """
 
     now: datetime
@@ -96,5 +95,5 @@ class GateFacts(Value):
 
     @property
     def judged_at(self) -> datetime:
-        """Expiry limits consumption: once consumed on the base, the moment of that decides for ever."""
+        """Expiry limits consumption: once consumed on the base, the time of consumption decides for good."""
         return (self.on_base_since if self.settled else None) or self.now

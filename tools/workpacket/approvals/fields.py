@@ -1,9 +1,9 @@
-"""Reading a closed table: every key is known, of the right type and form, or it is a fault.
+"""Reads a closed table: every key must be known, with the right type and form.
 
-Faults are collected, so that one reading names all of them; a faulty value is replaced by an empty one, which the
-caller throws away when it finds that there were faults.
+Errors are collected, so that one pass reports all of them; an invalid value is replaced by an empty one, which the
+caller discards if there were errors.
 
-`load_json` is the only way for JSON into this layer. It refuses what readers of JSON disagree about: duplicate keys,
+`load_json` is the only JSON parser of this layer. It refuses whatever JSON parsers disagree about: duplicate keys,
 numbers that are not exact, anything but UTF-8.
 """
 
@@ -40,14 +40,14 @@ class Fields:
         return key in self._left
 
     def is_null(self, key: str) -> bool:
-        """Whether the key is there with the value null; it then counts as taken."""
+        """Whether the key is present with the value null; it then counts as read."""
         if self._left.get(key, _MISSING) is not None:
             return False
         del self._left[key]
         return True
 
     def names(self) -> tuple[str, ...]:
-        """The keys not taken yet."""
+        """The keys that were not read."""
         return tuple(self._left)
 
     def text(self, key: str, form: re.Pattern[str], what: str) -> str:
@@ -65,7 +65,7 @@ class Fields:
         return low
 
     def texts(self, key: str, form: re.Pattern[str], what: str) -> tuple[str, ...]:
-        """A list of different texts, each of the form."""
+        """A list of distinct strings, each of the form."""
         value = self._take(key)
         if isinstance(value, list) and all(isinstance(item, str) and form.fullmatch(item) for item in value):
             if len(set(value)) < len(value):
@@ -87,7 +87,7 @@ class Fields:
 
     def end(self) -> None:
         for key in self._left:
-            self.fault(key, "is not known here")
+            self.fault(key, "is unknown")
 
     def _take(self, key: str) -> object:
         if key not in self._left:
@@ -109,7 +109,7 @@ _LONGEST_NUMBER = 16
 def load_json(data: bytes) -> object:
     """The value of a JSON text; raises `WorkpacketError`."""
     if len(data) > LARGEST_BYTES:
-        raise WorkpacketError("approval_not_json", f"{len(data)} bytes are more than the {LARGEST_BYTES} that are read")
+        raise WorkpacketError("approval_not_json", f"{len(data)} bytes exceed the limit of {LARGEST_BYTES}")
     try:
         return json.loads(
             data.decode("utf-8"),
@@ -131,7 +131,7 @@ def _without_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
     table: dict[str, object] = {}
     for key, value in pairs:
         if key in table:
-            raise WorkpacketError("approval_duplicate_key", f"the key {key[:80]!r} stands twice in one object")
+            raise WorkpacketError("approval_duplicate_key", f"the key {key[:80]!r} appears twice in one object")
         table[key] = value
     return table
 

@@ -1,8 +1,8 @@
-"""Public keys of SSH: which kinds may approve, and what makes one too weak.
+"""SSH public keys: which types may approve, and which are too weak.
 
-Kinds: ed25519, ECDSA on the three NIST curves, RSA of 3072 bits and more, and the two kinds that live in a FIDO token
-(`sk-...`). Certificates are not keys and are refused. A key is known by its blob; two spellings of one key cannot
-exist, because every field is read in its only form.
+Kinds: ed25519, ECDSA on the three NIST curves, RSA of 3072 bits and more, and the two types on FIDO tokens (`sk-...`).
+Certificates are refused. A key is identified by its blob, which is unique because every field has only one accepted
+form.
 """
 
 from __future__ import annotations
@@ -83,10 +83,10 @@ def read_key_fields(kind: str, encoded: str) -> PublicKey:
     try:
         blob = decode_base64(encoded)
     except ValueError as fault:
-        raise WorkpacketError("key_malformed", f"the key of kind {kind} is {fault}") from None
+        raise WorkpacketError("key_malformed", f"the {kind} key is {fault}") from None
     key = read_key_blob(blob)
     if key.kind != kind:
-        raise WorkpacketError("key_malformed", f"the line says {kind}, the key in it is of kind {key.kind}")
+        raise WorkpacketError("key_malformed", f"the line says {kind}, but its key is of type {key.kind}")
     return key
 
 
@@ -101,25 +101,25 @@ def _material(kind: str, fields: Reader) -> tuple[Material, str]:
         return _edwards_point(fields), _application(fields)
     if kind == FIDO_ECDSA:
         return _curve_point(fields, "nistp256"), _application(fields)
-    raise WorkpacketError("key_kind_unsupported", f"keys of kind {kind} cannot approve")
+    raise WorkpacketError("key_kind_unsupported", f"keys of type {kind} cannot approve")
 
 
 def _edwards_point(fields: Reader) -> EdwardsPoint:
     data = fields.string()
     if len(data) != 32:
-        raise WorkpacketError("key_malformed", f"an ed25519 key has 32 bytes, this one {len(data)}")
+        raise WorkpacketError("key_malformed", f"an ed25519 key has 32 bytes, but this one has {len(data)}")
     height = int.from_bytes(data, "little") & (2**255 - 1)
     if height >= _FIELD:
         raise WorkpacketError("key_malformed", "the ed25519 key is not in its canonical form")
     if height in _WEAK_POINTS:
-        raise WorkpacketError("key_weak", "the ed25519 key is a point of small order: anybody can sign for it")
+        raise WorkpacketError("key_weak", "the ed25519 key is a point of small order: anyone can sign for it")
     return EdwardsPoint(data)
 
 
 def _curve_point(fields: Reader, curve: str) -> CurvePoint:
     named = fields.text()
     if named != curve:
-        raise WorkpacketError("key_malformed", f"the key names the curve {named} where its kind demands {curve}")
+        raise WorkpacketError("key_malformed", f"the key names the curve {named} but its type requires {curve}")
     data = fields.string()
     if len(data) != 1 + 2 * CURVE_WIDTHS[curve] or data[0] != 4:
         raise WorkpacketError("key_malformed", f"the key is not an uncompressed point of {curve}")

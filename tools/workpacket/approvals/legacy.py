@@ -1,8 +1,7 @@
-"""The old kind of signature: a name with a date, such as `ana310120261200`, that anyone can type.
-
-Shown for what it is (`assurance: legacy`), and good for a gate only where the policy says so in words. What can be
-checked is checked: the date is real, it fits the record, the token is used once in all of history, and there was time
-to read between presenting the text and recording the token.
+"""The old kind of signature: a name with a date, such as `ana310120261200`, that anyone can type. It is shown as
+`assurance: legacy`, and satisfies a gate only if the policy says so explicitly. What can be checked is checked: the
+date exists and matches the record, the token is used once in the whole history, and there was time to read the text
+before the token was recorded.
 """
 
 from __future__ import annotations
@@ -40,25 +39,27 @@ def read_token(token: str) -> LegacyToken | Problem:
     try:
         written_at = datetime(year, month, day, hour, minute, tzinfo=UTC)
     except ValueError:
-        return Problem("legacy_date_unreal", f"{token[:80]!r} names a day or an hour that does not exist")
+        return Problem("legacy_date_unreal", f"{token[:80]!r} is not a valid date or time")
     return LegacyToken(match.group(1), written_at)
 
 
 def judge_token(use: LegacyUse, history: tuple[LegacyUse, ...], now: datetime) -> tuple[Problem, ...]:
-    """Every reason why the token does not count, even where tokens do."""
+    """Every reason why the token does not count, even where tokens are accepted."""
     token = read_token(use.token)
     if isinstance(token, Problem):
         return (token,)
     refusals: list[Problem] = []
     lead = use.recorded_at - token.written_at
     if use.recorded_at > now + CLOCK_SKEW or not -_WIDEST_ZONE <= lead <= _WIDEST_ZONE + _LONGEST_LEAD:
-        refusals.append(Problem("legacy_date_off", f"{use.token[:80]!r} was recorded at another time than it names"))
+        refusals.append(
+            Problem("legacy_date_off", f"{use.token[:80]!r} was recorded at a different time from the one it names")
+        )
     others = {(other.packet, other.gate) for other in history if other.token == use.token} - {(use.packet, use.gate)}
     if others:
         packet, gate = min(others)
-        refusals.append(Problem("legacy_reused", f"{use.token[:80]!r} stands also for gate {gate} of {packet}"))
+        refusals.append(Problem("legacy_reused", f"{use.token[:80]!r} was also used at the gate {gate} of {packet}"))
     if use.presented_at is None:
-        refusals.append(Problem("legacy_unpresented", "it is not recorded when the text was presented for review"))
+        refusals.append(Problem("legacy_unpresented", "there is no record of when the text was shown for review"))
     elif use.recorded_at - use.presented_at < REVIEW_PAUSE:
         minutes = REVIEW_PAUSE // timedelta(minutes=1)
         refusals.append(Problem("legacy_hasty", f"the token came less than {minutes} minutes after the text"))

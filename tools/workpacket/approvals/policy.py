@@ -1,4 +1,4 @@
-"""The rules of approval in `policy.toml`: who has which role, and what each gate asks for.
+"""The approval rules in `policy.toml`: who has which role, and what each gate requires.
 
     [approvals]
     repository = "example/project"
@@ -11,9 +11,9 @@
     threshold = 1
     separation = ["author"]
 
-`roles`, `threshold` and `separation` are compulsory for every gate, so that leniency is always written down; `hardware`
-(none, touch or pin), `max_age_days` and `legacy_tokens` may be left out and then mean: none, 30, not accepted. An
-unknown key is a fault, since the rule it was meant to state would not be applied.
+`roles`, `threshold` and `separation` are required for every gate, so that leniency is always explicit; `hardware`
+(none, touch or pin), `max_age_days` and `legacy_tokens` are optional and default to none, 30 and not accepted. An
+unknown key is an error, because the intended rule would not be applied.
 
 `read_policy_files` reads it together with the lists of keys.
 """
@@ -58,7 +58,9 @@ _LEGACY = lazy_pattern(re.escape(LEGACY_WORDS))
 
 
 class GatePolicy(Value):
-    """`threshold` different principals, each holding one of `roles`, none being a party named in `separation`."""
+    """Requires `threshold` different principals, each with one of `roles`, and none of them a party named in
+    `separation`.
+    """
 
     roles: tuple[str, ...]
     threshold: int
@@ -95,7 +97,7 @@ def policy_from_toml(data: bytes, path: str = "policy.toml") -> Policy | tuple[P
         return (
             Problem(
                 "approvers_unnamed",
-                "the table [approvals] is missing: the policy names nobody who may approve",
+                "the table [approvals] is missing, so no one may approve",
                 Location(path),
             ),
         )
@@ -108,7 +110,7 @@ def policy_from_toml(data: bytes, path: str = "policy.toml") -> Policy | tuple[P
 
 
 def read_policy(table: object, path: str = "policy.toml") -> Policy | tuple[Problem, ...]:
-    """The policy in a loaded `[approvals]` table, or all that is wrong with it."""
+    """The policy in a loaded `[approvals]` table, or everything that is wrong with it."""
     faults: list[str] = []
     fields = Fields(table, "approvals", faults)
     repository = fields.text("repository", REPOSITORY, "the name of a repository")
@@ -132,7 +134,7 @@ def _roles(fields: Fields) -> dict[str, frozenset[str]]:
 def _gates(fields: Fields, roles: dict[str, frozenset[str]]) -> dict[str, GatePolicy]:
     gates: dict[str, GatePolicy] = {}
     if not fields.has(POLICY_GATE):
-        fields.fault(POLICY_GATE, "is missing: nobody could approve a change of this policy")
+        fields.fault(POLICY_GATE, "is missing: no one could approve a change of this policy")
     for name in fields.names():
         if not NAME.fullmatch(name):
             fields.fault(name, "is not the name of a gate: lower-case letters, digits, '_' and '-'")
@@ -152,12 +154,12 @@ def _gate(fields: Fields, roles: dict[str, frozenset[str]]) -> GatePolicy:
     fields.end()
     for role in gate.roles:
         if role not in roles:
-            fields.fault("roles", f"names the role {role!r}, which [approvals.roles] does not have")
+            fields.fault("roles", f"names the role {role!r}, which is not in [approvals.roles]")
     eligible = {principal.casefold() for role in gate.roles for principal in roles.get(role, ())}
     if len(eligible) < gate.threshold:
-        fields.fault("threshold", f"is {gate.threshold}, but its roles are held by {len(eligible)} persons")
+        fields.fault("threshold", f"is {gate.threshold}, but the number of people with its roles is {len(eligible)}")
     if gate.legacy_tokens and gate.threshold > 1:
-        fields.fault("legacy_tokens", "cannot be counted as persons, and the threshold is above 1")
+        fields.fault("legacy_tokens", "cannot be counted as people, but the threshold is above 1")
     return gate
 
 
@@ -179,8 +181,8 @@ def _legacy_tokens(fields: Fields) -> bool:
 class Trusted(Value):
     """The policy in force. `digest` is the SHA-256 of `policy.toml`, which statements name.
 
-    The digest leaves out the lists of keys: a new colleague's key must not void what others have approved, and who may
-    sign is judged by the lists themselves.
+    The digest does not cover the lists of keys: adding a colleague's key must not invalidate existing approvals, and
+    the lists themselves say who may sign.
     """
 
     policy: Policy
@@ -191,12 +193,12 @@ class Trusted(Value):
 
 @lru_cache(maxsize=64)
 def read_policy_files(files: PolicyFiles, revoked_keys_now: bytes | None = None) -> Trusted | tuple[Problem, ...]:
-    """The policy, or every reason why there is none to judge by. A history has few policies and many events."""
+    """The policy, or every reason why it cannot be used. Cached, because a history has few policies and many events."""
     if files.policy is None or files.allowed_signers is None:
         missing = POLICY_PATH if files.policy is None else SIGNERS_PATH
         said = policy_from_toml(files.policy, POLICY_PATH) if files.policy is not None else None
         faults = said if isinstance(said, tuple) else ()
-        return (*faults, Problem("policy_unanchored", f"the base revision holds no {missing}", Location(missing)))
+        return (*faults, Problem("policy_unanchored", f"the base revision has no {missing}", Location(missing)))
     policy = policy_from_toml(files.policy, POLICY_PATH)
     signers = read_allowed_signers(files.allowed_signers, SIGNERS_PATH)
     then = read_revoked_keys(files.revoked_keys or b"", REVOKED_PATH)

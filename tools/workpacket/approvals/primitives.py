@@ -1,5 +1,5 @@
-"""The three signature schemes, by `cryptography`. Imported only when a signature is really verified, and then only the
-scheme that it is made by: most are Ed25519.
+"""The three signature schemes, from `cryptography`. Imported only when a signature is verified, and then only the
+scheme that it uses: most are Ed25519.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def ed25519_holds(point: EdwardsPoint, proof: bytes, signed: bytes) -> bool:
 
 
 def ecdsa_holds(point: CurvePoint, proof: bytes, signed: bytes) -> bool:
-    """False too for a point that is not on its curve."""
+    """Also false for a point that is not on its curve."""
     from cryptography.hazmat.primitives import hashes
     from cryptography.hazmat.primitives.asymmetric import ec
     from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature

@@ -80,14 +80,14 @@ def read_record(data: bytes) -> tuple[NewRoot, ...] | Problem:
 
 def _entry(fields: Fields, faults: list[str]) -> NewRoot:
     root = NewRoot(
-        at=fields.text("at", _INSTANT, "an instant"),
+        at=fields.text("at", _INSTANT, "a valid time"),
         reason=fields.text("reason", _REASON, "one line of text without quotes and backslashes"),
         replaced=fields.text("replaced", SHA256, "a SHA-256 digest"),
         policy=fields.text("policy", SHA256, "a SHA-256 digest"),
     )
     fields.end()
     if root.at and read_instant(root.at) is None:
-        faults.append(f"{root.at} is not an instant")
+        faults.append(f"{root.at} is not a valid time")
     return root
 
 

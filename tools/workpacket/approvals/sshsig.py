@@ -1,8 +1,8 @@
 """Signatures as `ssh-keygen -Y sign` makes them (OpenSSH, PROTOCOL.sshsig), read strictly and verified.
 
-Never laxer than `ssh-keygen -Y verify`, and stricter in this: only the namespace that is asked for; an empty reserved
-field; RSA only with SHA-2 and in its full length; a FIDO signature only with the touch flag set, which `ssh-keygen`
-leaves to others.
+Never more lenient than `ssh-keygen -Y verify`, and stricter in these points: only the expected namespace; an empty
+reserved field; RSA only with SHA-2 and in its full length; a FIDO signature only with the touch flag set, which
+`ssh-keygen` does not check.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _ARMOR_WIDTH = 70
 
 
 class Fido(Value):
-    """What the token states beside the signature."""
+    """What the token states in addition to the signature."""
 
     flags: int
     counter: int
@@ -50,7 +50,7 @@ class Fido(Value):
 
 
 class SshSignature(Value):
-    """`proof` is what the key's scheme makes; for ECDSA the two numbers, as the wire has them."""
+    """`proof` is the output of the key's scheme; for ECDSA, the two numbers as encoded."""
 
     key: PublicKey
     hash_name: str
@@ -79,11 +79,11 @@ def armor(blob: bytes) -> str:
 
 
 def read_signature(blob: bytes, namespace: str = NAMESPACE) -> SshSignature | Problem:
-    """The signature with these bytes, or the first thing in it that is not as it must be."""
+    """The signature with these bytes, or the first error in it."""
     try:
         return _read(blob, namespace)
     except WireFault as fault:
-        return Problem("sshsig_malformed", f"the signature's bytes have not the form of SSHSIG: {fault}")
+        return Problem("sshsig_malformed", f"the signature is not valid SSHSIG data: {fault}")
     except WorkpacketError as refused:
         return refused.problem
 
@@ -91,10 +91,10 @@ def read_signature(blob: bytes, namespace: str = NAMESPACE) -> SshSignature | Pr
 def check_signature(signature: SshSignature, message: bytes) -> Problem | None:
     """None if the key made this signature over `message`, and a person touched the token if it is one."""
     if signature.fido is not None and not signature.fido.touched:
-        return Problem("touch_missing", "the token signed without being touched, so a program may have done it alone")
+        return Problem("touch_missing", "the token signed without a touch, so a program may have used it")
     if _holds(signature, _signed_bytes(signature, message)):
         return None
-    return Problem("signature_invalid", f"the signature of {signature.key.fingerprint} is not over these bytes")
+    return Problem("signature_invalid", f"the signature of {signature.key.fingerprint} does not match these bytes")
 
 
 def _read(blob: bytes, wanted: str) -> SshSignature:
@@ -103,7 +103,7 @@ def _read(blob: bytes, wanted: str) -> SshSignature:
         raise WireFault("it does not begin with SSHSIG")
     version = fields.u32()
     if version != _VERSION:
-        raise WireFault(f"its version is {version}, known is {_VERSION}")
+        raise WireFault(f"its version is {version}; only {_VERSION} is supported")
     key_blob, namespace, reserved = fields.string(), fields.string(), fields.string()
     hash_name, signature = fields.text(), fields.string()
     fields.end()
@@ -123,7 +123,7 @@ def _read_proof(key: PublicKey, fields: Reader) -> tuple[str, bytes, Fido | None
     algorithm = fields.text()
     accepted = tuple(_RSA_HASHES) if isinstance(key.material, RsaNumbers) else (key.kind,)
     if algorithm not in accepted:
-        raise WorkpacketError("algorithm_forbidden", f"a key of kind {key.kind} may not sign with {algorithm}")
+        raise WorkpacketError("algorithm_forbidden", f"a key of type {key.kind} may not sign with {algorithm}")
     proof = _proof(key, fields.string())
     fido = Fido(fields.byte(), fields.u32()) if key.in_hardware else None
     fields.end()
@@ -139,12 +139,12 @@ def _proof(key: PublicKey, data: bytes) -> bytes:
         return data
     length = 64 if isinstance(key.material, EdwardsPoint) else (key.material.modulus.bit_length() + 7) // 8
     if len(data) != length:
-        raise WireFault(f"a signature of this key has {length} bytes, this one {len(data)}")
+        raise WireFault(f"a signature of this key has {length} bytes, but this one has {len(data)}")
     return data
 
 
 def _signed_bytes(signature: SshSignature, message: bytes) -> bytes:
-    """What the key put its signature on: the message's hash in its SSHSIG wrapping, and again in a token's."""
+    """The signed bytes: the message's hash in its SSHSIG wrapping, wrapped again for a token."""
     wrapped = b"".join(
         (
             _MAGIC,

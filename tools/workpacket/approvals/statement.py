@@ -1,7 +1,8 @@
-"""What a person signs: an in-toto Statement v1 whose predicate says yes or no to named bytes, for one gate, for a time.
+"""What a person signs: an in-toto Statement v1 whose predicate approves or rejects specific bytes, for one gate, for a
+limited time.
 
-The payload is canonical JSON, so one statement has one sequence of bytes; the reader refuses every other spelling.
-Reading says only that the statement is well formed. Whether it is true, fitting and in time is judged in `verify`.
+The payload is canonical JSON, so one statement has one sequence of bytes; any other encoding is refused. Parsing only
+shows that the statement is well formed; `verify` judges whether it is authentic, applicable and in time.
 
 Version 2 adds the contract of the packet. Version 1 covered the refinement only; it is read for ever, and counts for
 what used it on the base.
@@ -46,7 +47,7 @@ _EARLIEST, _LATEST = (instant.replace(tzinfo=UTC) for instant in (datetime.min, 
 
 
 class Subject(Value):
-    """The raw bytes that are approved: of the file `name`, or for `revoke` of an envelope."""
+    """The approved raw bytes: those of the file `name`, or of an envelope for `revoke`."""
 
     name: str
     sha256: str
@@ -56,14 +57,14 @@ class Subject(Value):
 
 
 class Spec(Value):
-    """The place of the specification that the work answers to, and the digest of the version that was read."""
+    """The place in the specification that the work implements, and the digest of the version that was read."""
 
     anchor: str
     sha256: str
 
 
 class RepositoryName(Value):
-    """The name tells forks apart, the root commit namesakes."""
+    """The name distinguishes forks, the root commit repositories with the same name."""
 
     name: str
     root_commit: str
@@ -99,12 +100,12 @@ class Statement(Value):
         return "contract" if self.version > 1 else "refinement only"
 
     def payload(self) -> bytes:
-        """The canonical bytes; raises `NotCanonical` for text that has none."""
+        """The canonical bytes; raises `NotCanonical` if there are none."""
         return canonical_bytes(_as_json(self))
 
 
 def read_statement(payload: bytes) -> Statement | Problem:
-    """The statement in a payload, or all that is wrong with its form."""
+    """The statement in a payload, or everything that is wrong with its form."""
     try:
         document = load_json(payload)
     except WorkpacketError as refused:
@@ -128,7 +129,7 @@ def _read(fields: Fields) -> Statement:
     version = next((number for number, name in PREDICATE_TYPES.items() if name == named), STATEMENT_VERSION)
     subjects = tuple(_subject(each) for each in fields.tables("subject"))
     if list(subjects) != sorted(set(subjects)):
-        fields.fault("subject", "is not sorted by name, or names something twice")
+        fields.fault("subject", "is not sorted by name, or contains a name twice")
     predicate = fields.inner("predicate")
     fields.end()
     statement = _predicate(predicate, subjects, version)
@@ -182,7 +183,7 @@ def _repository(fields: Fields) -> RepositoryName:
 
 
 def _spec(fields: Fields) -> Spec | None:
-    """Null where the gate is not about a specification; the key itself is compulsory."""
+    """Null if the gate is not about a specification; the key itself is required."""
     if fields.is_null("spec"):
         return None
     inner = fields.inner("spec")
@@ -203,7 +204,7 @@ def _instant(fields: Fields, key: str, otherwise: datetime) -> datetime:
     text = fields.text(key, _TEXT, "an instant")
     instant = read_instant(text)
     if instant is None and text:
-        fields.fault(key, "is not an instant of the form 2026-01-31T12:00:00Z")
+        fields.fault(key, "is not a time of the form 2026-01-31T12:00:00Z")
     return instant or otherwise
 
 

@@ -54,12 +54,14 @@ def judge_base(pinned: Pin | None, seen: Pin, *, pinned_is_ancestor: bool) -> Pi
     """The pin to remember from now on, or why the base may not be believed.
 
     `pinned_is_ancestor` says whether the pinned base commit is the seen one or an ancestor of it. The first policy seen
-    is believed; a base beside or behind the pinned one is believed as long as its policy is the pinned one.
+    is trusted; a base that does not contain the pinned one is trusted as long as it has the pinned policy.
     """
     if pinned is None:
         return seen
     if pinned.root_commit != seen.root_commit:
-        return Problem("trust_file_foreign", f"the trust file belongs to the repository of {pinned.root_commit}")
+        return Problem(
+            "trust_file_foreign", f"the trust file belongs to the repository with the first commit {pinned.root_commit}"
+        )
     if pinned.base == seen.base and pinned.policy != seen.policy:
         what = f"the base is the commit {seen.base} as before, and has another policy: its objects were overwritten"
         return Problem("policy_rolled_back", what)
@@ -69,5 +71,5 @@ def judge_base(pinned: Pin | None, seen: Pin, *, pinned_is_ancestor: bool) -> Pi
         return pinned
     return Problem(
         "policy_rolled_back",
-        f"the base {seen.base} does not contain {pinned.base}, where the policy was last seen, and has another policy",
+        f"the base {seen.base} does not contain {pinned.base}, where the policy was last seen, and its policy differs",
     )

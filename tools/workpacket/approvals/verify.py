@@ -1,15 +1,15 @@
-"""Is this envelope a true statement of a known person about this gate, and is it still in time?
+"""Is this envelope an authentic statement by a known person about this gate, and is it still valid?
 
-Three questions, answered apart because a yes and a no need different answers:
+There are three separate questions, because approvals and rejections need different answers:
 
-- **authentic**: the file, the payload and the signature are sound, and the key is a person's whom the base names;
-- **fitting**: it is about this packet, gate, repository and these very bytes, and the person has a role here;
+- **authentic**: the file, the payload and the signature are valid, and the key belongs to a person named on the base;
+- **fitting**: it is about this packet, gate, repository and exactly these bytes, and the person has a role here;
 - **current**: nothing it rests on has moved (time, log, specification, policy, scope, contract), it was not used
   before, and the key and the person may say yes here.
 
-An approval needs all three. A rejection needs the first two: that the specification has moved since is no reason to
-overhear a no. A revocation is about another envelope, so it needs only to be authentic and of this repository. All
-reasons are collected, never only the first.
+An approval needs all three. A rejection needs the first two: it counts even if the specification has changed since. A
+revocation is about another envelope, so it only needs to be authentic and from this repository. All reasons are
+collected, not just the first.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from workpacket.value import Value, replace
 
 
 class Opened(Value):
-    """The parts of a readable envelope. Nothing in it is believed yet; `signer` is None for an unknown key."""
+    """The parts of a readable envelope, not trusted yet; `signer` is None for an unknown key."""
 
     envelope: Envelope
     statement: Statement
@@ -37,7 +37,9 @@ class Opened(Value):
 
 
 class Judged(Value):
-    """An envelope with every reason why it does not count as what it says: yes, no or revocation."""
+    """An envelope with every reason why it does not count as the approval, rejection or revocation that it claims to
+    be.
+    """
 
     name: str
     opened: Opened | None
@@ -49,7 +51,7 @@ class Judged(Value):
 
 
 def judge_envelope(file: EnvelopeFile, facts: GateFacts, gate: GatePolicy, trusted: Trusted) -> Judged:
-    """Everything there is to say about one envelope without looking at the others."""
+    """Judges one envelope without looking at the others."""
     parts = file.parts
     if isinstance(parts, Problem):
         return Judged(file.name, None, (parts,))
@@ -74,7 +76,7 @@ def _of(name: str, refusals: Iterable[Problem]) -> tuple[Problem, ...]:
 def _not_authentic(opened: Opened, broken: Problem | None, trusted: Trusted) -> Iterator[Problem]:
     key = opened.signature.key
     if opened.envelope.key_id != key.fingerprint:
-        yield Problem("key_id_wrong", f"the envelope names {opened.envelope.key_id}, signed has {key.fingerprint}")
+        yield Problem("key_id_wrong", f"the envelope names {opened.envelope.key_id}, but {key.fingerprint} signed")
     if broken is not None:
         yield broken
     if key.blob in trusted.revoked:
@@ -82,13 +84,13 @@ def _not_authentic(opened: Opened, broken: Problem | None, trusted: Trusted) -> 
     if key.fingerprint in trusted.policy.actors.names_by_key:
         yield Problem("event_key_at_gate", f"the key {key.fingerprint} signs events, so it opens no gate")
     if opened.signer is None:
-        yield Problem("signer_unknown", f"no line of allowed_signers at the base holds the key {key.fingerprint}")
+        yield Problem("signer_unknown", f"allowed_signers on the base does not list the key {key.fingerprint}")
         return
     if not opened.signer.may_approve:
         namespaces = ", ".join(opened.signer.namespaces)
         yield Problem("key_not_for_approvals", f"the key of {opened.signer.principal} is only for {namespaces}")
     if opened.signer.principal != opened.statement.approver:
-        who = f"the key is of {opened.signer.principal}, the statement is of {opened.statement.approver}"
+        who = f"the key belongs to {opened.signer.principal}, the statement to {opened.statement.approver}"
         yield Problem("approver_mismatch", who)
 
 
@@ -100,7 +102,7 @@ def _not_fitting(statement: Statement, facts: GateFacts, gate: GatePolicy, trust
     yield from _other_repository(statement, facts, trusted)
     yield from _other_subjects(statement, facts)
     if statement.role not in gate.roles:
-        yield Problem("role_not_accepted", f"the gate asks for {' or '.join(gate.roles)}, not for {statement.role}")
+        yield Problem("role_not_accepted", f"the gate requires {' or '.join(gate.roles)}, not {statement.role}")
     if not trusted.policy.holds(statement.approver, statement.role):
         yield Problem("role_not_held", f"{statement.approver} does not hold the role {statement.role}")
 
@@ -109,7 +111,7 @@ def _other_repository(statement: Statement, facts: GateFacts, trusted: Trusted) 
     here = RepositoryName(trusted.policy.repository, facts.root_commit)
     if statement.repository != here:
         told = " and ".join(f"{each.name} (root {each.root_commit})" for each in (statement.repository, here))
-        yield Problem("repository_mismatch", f"the statement's repository and this one differ: {told}")
+        yield Problem("repository_mismatch", f"the statement is for a different repository: {told}")
 
 
 def _other_subjects(statement: Statement, facts: GateFacts) -> Iterator[Problem]:
@@ -117,7 +119,7 @@ def _other_subjects(statement: Statement, facts: GateFacts) -> Iterator[Problem]
     present = {subject.name: subject.sha256 for subject in facts.subjects}
     for name in sorted(approved.keys() | present.keys()):
         if name not in present:
-            yield Problem("subject_mismatch", f"{name} was approved, but it is not what is judged here")
+            yield Problem("subject_mismatch", f"{name} was approved, but is not being judged here")
         elif name not in approved:
             yield Problem("subject_mismatch", f"{name} was not part of what was approved")
         elif approved[name] != present[name]:
@@ -140,7 +142,7 @@ def _not_current(opened: Opened, facts: GateFacts, gate: GatePolicy, trusted: Tr
 def _out_of_time(statement: Statement, facts: GateFacts, gate: GatePolicy) -> Iterator[Problem]:
     at = facts.first_landed or facts.judged_at
     if statement.issued_at > at + CLOCK_SKEW:
-        yield Problem("issued_in_future", f"it says it was issued at {write_instant(statement.issued_at)}")
+        yield Problem("issued_in_future", f"it is dated {write_instant(statement.issued_at)}")
     if statement.expires_at <= at:
         yield Problem("approval_expired", f"it expired at {write_instant(statement.expires_at)}")
     if statement.expires_at - statement.issued_at > LONGEST_VALIDITY:
@@ -151,23 +153,25 @@ def _out_of_time(statement: Statement, facts: GateFacts, gate: GatePolicy) -> It
 
 def _key_out_of_time(signer: Signer, statement: Statement, facts: GateFacts) -> Iterator[Problem]:
     if not (signer.valid_at(facts.judged_at) and signer.valid_at(statement.issued_at)):
-        yield Problem("key_out_of_time", f"the key in line {signer.line} is not valid at this time")
+        yield Problem("key_out_of_time", f"the key on line {signer.line} is not valid at this time")
 
 
 def _moved(statement: Statement, facts: GateFacts, trusted: Trusted) -> Iterator[Problem]:
     if statement.spec != facts.spec:
-        yield Problem("approved_spec_moved", "the specification, or the place in it, is not the one that was read")
+        yield Problem("approved_spec_moved", "the specification, or the place in it, has changed since the approval")
     if statement.policy != trusted.digest:
-        yield Problem("policy_moved", "policy.toml at the base is another than the one the approval was given under")
+        yield Problem("policy_moved", "policy.toml on the base has changed since the approval")
     elif statement.base in facts.other_policies:
         yield Problem("policy_moved", "the files of the policy have changed on the base since the approval was given")
     if statement.scope != tuple(sorted(facts.scope)):
-        yield Problem("scope_moved", "the paths in scope are others than those that were approved")
+        yield Problem("scope_moved", "the paths in scope are not the ones that were approved")
     if statement.base not in facts.base_history:
-        yield Problem("base_unknown", f"the base {statement.base} that was seen is not part of this base's history")
+        yield Problem(
+            "base_unknown", f"the base {statement.base} that the approver saw is not part of this base's history"
+        )
     for head in statement.log_heads:
         if head not in facts.log.parents:
-            yield Problem("log_head_unknown", f"the event {head} that was seen is not in the packet's log")
+            yield Problem("log_head_unknown", f"the event {head} that the approver saw is not in the packet's log")
     unseen = facts.log.lane_changes - facts.log.seen_from(statement.log_heads)
     if unseen:
         yield Problem("log_moved", f"the packet has changed its lane since ({', '.join(sorted(unseen))})")
@@ -192,21 +196,21 @@ def _too_soft(signature: SshSignature, gate: GatePolicy) -> Iterator[Problem]:
     if gate.hardware == "none":
         return
     if signature.fido is None:
-        yield Problem("hardware_required", "the gate asks for a key in a FIDO token; this key is a file")
+        yield Problem("hardware_required", "the gate requires a key on a FIDO token; this key is a file")
     elif gate.hardware == "pin" and not signature.fido.person_verified:
-        yield Problem("pin_missing", "the gate asks for PIN or fingerprint, and the token did not ask for it")
+        yield Problem("pin_missing", "the gate requires a PIN or fingerprint, which the token did not check")
 
 
 def own_work(approver: str, facts: GateFacts, gate: GatePolicy) -> Iterator[Problem]:
     for party in gate.separation:
         names = facts.parties.get(party, frozenset())
         if not names:
-            yield Problem("party_unknown", f"nobody is recorded as {party}, so nobody is known to be another person")
+            yield Problem("party_unknown", f"no {party} is recorded, so the approver could be the {party}")
         elif any(same_person(name, approver) for name in names):
-            yield Problem("own_work", f"{approver} is the {party} of what is to be approved")
+            yield Problem("own_work", f"{approver} is the {party} of what they approve")
 
 
 def same_person(name: str, principal: str) -> bool:
-    """Whether `name`, bare or as git writes it (`Name <address>`), is the principal, however spelt in case."""
+    """Whether `name`, bare or as git writes it (`Name <address>`), is the principal, ignoring case."""
     folded = name.strip().casefold()
     return principal.casefold() in (folded, folded.rpartition("<")[2].removesuffix(">"))

@@ -1,1 +1,3 @@
-"""What an auditor asks of a repository, answered from facts: who signed, what rests on what, what no longer holds."""
+"""Answers an auditor's questions about a repository from facts: who signed, what depends on what, what is no longer
+valid.
+"""

@@ -1,9 +1,9 @@
-"""What a log says that time, or a later change, has made doubtful; for `check` and for the audit.
+"""What time, or a later change, has made doubtful in a log; for `check` and the audit.
 
-- a file that the log holds by digest, a verdict's report or a refinement that was approved, is no longer that file;
-- the evidence of a submission says that nothing ran, or not how it ended;
+- a file whose digest is in the log, such as a verdict's report or an approved refinement, has changed;
+- the evidence of a submission shows that nothing ran, or does not say how it ended;
 - a run was never closed, although the work on its packet has ended;
-- a waiver of work that still goes on has expired.
+- a waiver expired while the work was still in progress.
 """
 
 from __future__ import annotations
@@ -29,9 +29,8 @@ _TELLING: Final = frozenset(
 
 
 def named_files(log: Log) -> Iterator[tuple[LogEvent, str, str]]:
-    """The files that the log rests on now, with the digest that it gives: event, path, SHA-256.
-
-    Of verdicts and activations the latest counts. A refinement with a signature is judged by what was signed.
+    """The files that the log depends on now, with their recorded digests: event, path, SHA-256. Only the latest verdict
+    and activation count. A signed refinement is judged by what was signed.
     """
     latest: dict[str, LogEvent] = {}
     for event in log.events:
@@ -45,7 +44,7 @@ def named_files(log: Log) -> Iterator[tuple[LogEvent, str, str]]:
 
 
 def standing_faults(log: Log, digest_of: DigestOf, now: str, reports: Sequence[Report]) -> Iterator[Problem]:
-    """Everything of this kind in one log; `reports` are those of the verdicts in all logs."""
+    """All such findings in one log; `reports` are those of the verdicts in all logs."""
     if not any(event.type in _TELLING for event in log.events):
         return
     yield from _changed_files(log, digest_of, reports)
@@ -56,12 +55,12 @@ def standing_faults(log: Log, digest_of: DigestOf, now: str, reports: Sequence[R
 
 
 def may_expire(log: Log, now: str) -> bool:
-    """Whether the log holds a waiver that is still to expire: then an answer of today may be another tomorrow."""
+    """Whether the log has a waiver that has not expired yet, so that the answer may change with time."""
     return any((event.text("expires_at") or "") > now for event in log.events if event.type in {"overridden", "waived"})
 
 
 def unfinished(lane: str) -> bool:
-    """Whether work in this lane goes on, or may. Of a lane nobody knows it is taken to."""
+    """Whether work in this lane is or may be in progress; true for an unknown lane."""
     known = lane_of_token(lane)
     return known is None or known.unfinished
 
@@ -78,10 +77,10 @@ def _changed_files(log: Log, digest_of: DigestOf, reports: Sequence[Report]) -> 
         report = report_of(event)
         if present == expected or (report is not None and is_vouched_for(report, present, reports)):
             continue
-        what = "is gone" if present is None else "is not what it was then"
+        what = "is gone" if present is None else "has changed since"
         code = "evidence_changed" if event.type == "verdict.given" else "approved_file_changed"
         yield audit_finding(
-            code, path, 0, f"{event.type} of {log.packet} at {event.at} rests on this file, which {what}"
+            code, path, 0, f"{event.type} of {log.packet} at {event.at} relies on this file, which {what}"
         )
 
 
@@ -92,10 +91,10 @@ def _evidence_faults(log: Log) -> Iterator[Problem]:
             if row["result"] != "met" or not row.get("command"):
                 continue
             if "exit_code" not in row:
-                message = f"{criterion!r} is called met by a command whose exit code is not recorded"
+                message = f"{criterion!r} is marked as met by a command whose exit code is not recorded"
                 yield _of_rule(EvidenceExitCodeMissing, event.path, message)
             if nothing := ran_nothing(str(row.get("log_tail", ""))):
-                message = f"{criterion!r} is called met, but the log says {nothing!r}"
+                message = f"{criterion!r} is marked as met, but the log says {nothing!r}"
                 yield _of_rule(EvidenceRanNothing, event.path, message)
 
 
@@ -107,7 +106,7 @@ def _zombies(state: PacketState) -> Iterator[Problem]:
     if unfinished(state.lane):
         return
     for run in state.open_runs:
-        message = f"the run {run.run} was never closed, and {state.packet} is {state.lane}"
+        message = f"the run {run.run} was never closed, although {state.packet} is {state.lane}"
         yield audit_finding("run_zombie", run.linked.path, 1, message)
 
 
@@ -122,6 +121,6 @@ def _expired(state: PacketState, now: str) -> Iterator[Problem]:
 
 
 def audit_finding(code: str, path: str, line: int, message: str) -> Problem:
-    """A finding of the table of the audit, with the remedy of its code."""
+    """A finding from the audit's reason table, with the remedy of its code."""
     reason = AUDIT_BY_CODE[code]
     return Problem(code, message, Location(path, line, 1 if line else 0), reason.remedy, severity=reason.severity)

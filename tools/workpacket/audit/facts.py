@@ -22,9 +22,8 @@ class KnownCommit(Value):
 
 
 class SignedDecision(Value):
-    """One signed word on a gate, and what verifying it came to: without refusals it counts.
-
-    `used_by` is the event that rests on it, '' if none does.
+    """One signed decision at a gate, with the result of verification: it counts if there are no refusals. `used_by` is
+    the event that uses it, or ''.
     """
 
     gate: str
@@ -50,10 +49,10 @@ class LastChange(Value):
 class AuditFacts(Value):
     """`now` is when leases, approvals and waivers are judged: the time of the head commit, so that it never moves.
 
-    `findings` are those of `check` and of the approvals. `digests` are of files that the logs name, None for one that
-    is gone; `committed` the same as a commit holds them, by `<commit>:<path>`. `specifications` are by path, as they
-    lie here. `uncommitted` are the governed files, and files that the logs name, that differ from the head commit.
-    `proven` are the events whose signature proves their actor; of others the actor is claimed.
+    `findings` are those of `check` and of the approvals. `digests` are those of files that the logs name, None for a
+    missing one; `committed` are the same by `<commit>:<path>`. `specifications` are by path, as in the work tree.
+    `uncommitted` are the governed files, and files that the logs name, that differ from the head commit. `proven` are
+    the events whose signature proves their actor; of others the actor is claimed.
     """
 
     name: str

@@ -1,13 +1,4 @@
-"""The audit of a repository as one value: what every form of the report renders.
-
-The registry as the log tells it: which packet of a base is in force, its revisions, how well it is proved.
-
-How many packets was in each lane as time went by, by the times that the log gives.
-
-What an audit finds in the traces: suspect links, containment that cannot be, and orphans in both directions.
-
-Why a packet does not go on, in words, and who can do something about it.
-"""
+"""The audit of a repository as one value, which every form of the report renders."""
 
 from __future__ import annotations
 
@@ -44,13 +35,13 @@ class Point(Value):
 
 
 def lane_order(packets: Iterable[PacketFacts], lanes: LaneTable) -> tuple[str, ...]:
-    """The lanes of the policy, then those that the logs name besides, then what is in none."""
+    """The lanes of the policy, then other lanes in the logs, then packets without a lane."""
     told = {event.lane_to or "" for packet in packets for event in packet.state.history if event.moves_lane}
     return (*lanes.tokens, *sorted(told - {"", FORKED, *lanes.tokens}), FORKED)
 
 
 def board_history(packets: Iterable[PacketFacts], order: Sequence[str]) -> list[Point]:
-    """At most some sixty moments between the first move and the last, evenly spaced."""
+    """About sixty times between the first move and the last, evenly spaced."""
     told = [event for packet in packets for event in packet.state.history if event.moves_lane]
     # Of moves at the same time, those of one packet stay in the order of its log.
     moves = [(event.at, event.packet, event.lane_to or "") for event in sorted(told, key=lambda event: event.at)]
@@ -79,7 +70,7 @@ def _moments(first: str, last: str) -> list[str]:
 
 
 class BaseRow(Value):
-    """One base. `active` is '' where nobody can say which revision counts. `lineage` are (later, earlier) pairs."""
+    """One base. `active` is '' if it is unclear which revision counts. `lineage` are (later, earlier) pairs."""
 
     base: str
     active: str
@@ -126,18 +117,18 @@ def _row(
 
 
 def obstacles(facts: AuditFacts, packet: PacketFacts) -> list[str]:
-    """Everything that the log and the documents tell. What a gate would ask besides, `why` says."""
+    """Everything that the log and the documents show. `why` also lists what a gate would require."""
     return list(_obstacles(facts, packet))
 
 
 def _obstacles(facts: AuditFacts, packet: PacketFacts) -> Iterator[str]:
     state = packet.state
     if not packet.lane:
-        yield "It has no log, so no gate lets it pass: workpacket adopt."
+        yield "It has no log, so it cannot pass a gate: workpacket adopt."
         return
     if state.forked:
         moves = " and ".join(f"{move.type} by {move.actor.id} at {move.at}" for move in state.latest_moves)
-        yield f"It was moved on two branches: {moves}. A person has to settle it."
+        yield f"It was moved on two branches: {moves}. A person must settle it."
     if packet.lane == "BLOCKED" and state.latest_moves:
         move = state.latest_moves[-1]
         yield f"Blocked by {move.actor.id} since {move.at}: {move.text('reason') or 'no reason given'}"
@@ -147,11 +138,11 @@ def _obstacles(facts: AuditFacts, packet: PacketFacts) -> Iterator[str]:
     yield from _waits_for(facts, packet)
     if packet.lane == "IN_PROGRESS" and not lease_held(state, facts.now):
         holder = f", last held by {state.lease.holder}" if state.lease is not None and state.lease.holder else ""
-        yield f"Nobody holds it: the lease has ended or was given back{holder}."
+        yield f"It has no holder: the lease has ended or was released{holder}."
     if packet.lane == "STUB" and packet.refinement is None:
         yield "There is no technical refinement yet."
     elif packet.lane == "STUB" and not any(_yes(facts, packet)):
-        yield "Nobody has signed its refinement."
+        yield "Its refinement is not signed."
 
 
 def _waits_for(facts: AuditFacts, packet: PacketFacts) -> Iterator[str]:
@@ -161,7 +152,7 @@ def _waits_for(facts: AuditFacts, packet: PacketFacts) -> Iterator[str]:
         other = facts.packets.get(name)
         lane = other.lane if other is not None else ""
         if lane not in facts.policy.satisfied_by:
-            yield f"It waits for {name}, which is {lane or 'known to nobody'}."
+            yield f"It waits for {name}, which is {lane or 'unknown'}."
 
 
 def _yes(facts: AuditFacts, packet: PacketFacts) -> Iterator[bool]:
@@ -170,7 +161,7 @@ def _yes(facts: AuditFacts, packet: PacketFacts) -> Iterator[bool]:
 
 
 def who_acts(finding: Problem, family: Family, packet: PacketFacts | None, lanes: LaneTable) -> str:
-    """Who can put a finding right: for what was forged the maintainer, for an approval its approver, else by lane."""
+    """Who can fix a finding: the maintainer for a forgery, the approver for an approval, otherwise by lane."""
     if family == "integrity":
         return "the maintainer"
     if family == "approval":
@@ -190,7 +181,7 @@ _SKEW: Final = timedelta(minutes=5)
 
 
 def submitted_lanes(lanes: LaneTable) -> tuple[str, ...]:
-    """Lanes in which every criterion has been proved, or the work should not have come so far."""
+    """Lanes in which every criterion must already have been proved."""
     return lanes.way[lanes.way.index("IN_PROGRESS") + 1 :]
 
 
@@ -207,10 +198,10 @@ def packet_doubts(packet: PacketFacts, traced: Trace, lanes: LaneTable) -> list[
 
 
 def _changed_requirements(packet: PacketFacts, traced: Trace) -> Iterator[Problem]:
-    """Once the work is validated, it was right for its version: that the specification moved on is another question."""
+    """Validated work was correct for its version; whether that has changed since is a separate question."""
     for anchor in traced.anchors if packet.lane != "VALIDATED" else ():
         if anchor.state == "changed":
-            message = f"{anchor.name or 'the passage'} is not what was refined: {anchor.why}"
+            message = f"{anchor.name or 'the passage'} has changed since the refinement: {anchor.why}"
             yield audit_finding("requirement_changed", packet.refinement_path, anchor.line, message)
 
 
@@ -225,7 +216,7 @@ def _unproved(packet: PacketFacts, traced: Trace, lanes: LaneTable) -> Iterator[
                 message = f"DONE_MEANS {criterion.number}, {criterion.text[:100]!r}: {each.suspect}"
                 yield audit_finding("proof_changed", packet.packet_path, criterion.line, message)
     for stray in traced.strays:
-        message = f"evidence for {stray.criterion[:100]!r}, which is no line of DONE_MEANS"
+        message = f"evidence for {stray.criterion[:100]!r}, which is not a line of DONE_MEANS"
         yield audit_finding("evidence_without_criterion", stray.source, stray.line, message)
 
 
@@ -240,14 +231,14 @@ def _containment(traced: Trace) -> Iterator[Problem]:
 def _target_doubts(commit: TracedCommit) -> Iterator[Problem]:
     yield from _on_target(commit)
     if commit.seen is not None and datetime.fromisoformat(commit.seen.at) > _instant(commit.event.at) + _SKEW:
-        message = f"it was recorded at {commit.event.at} that {commit.id[:12]} holds it, a commit of {commit.seen.at}"
+        message = f"{commit.id[:12]}, a commit of {commit.seen.at}, was recorded at {commit.event.at} as containing it"
         yield audit_finding("containment_too_early", commit.event.path, 1, message)
 
 
 def _on_target(commit: TracedCommit) -> Iterator[Problem]:
     target = commit.event.text("target") or "the target branch"
     if commit.seen is None:
-        message = f"{commit.id[:12]}, recorded as merged into {target}, is no commit of this clone"
+        message = f"{commit.id[:12]}, recorded as merged into {target}, is not a commit in this clone"
         yield audit_finding("commit_not_on_target", commit.event.path, 1, message)
     elif not commit.seen.on_target:
         message = f"{commit.id[:12]}, recorded as merged into {target}, is not on it"
@@ -264,7 +255,7 @@ def _without_requirement(packet: PacketFacts, traced: Trace) -> Iterator[Problem
 
 
 def coverage(facts: AuditFacts, traces: Mapping[str, Trace]) -> tuple[Sequence[Requirement], Sequence[Requirement]]:
-    """All requirements of the specification in force, and those on which no live packet rests."""
+    """All requirements of the specification in force, and those without a live packet."""
     if facts.specification is None:
         return (), ()
     path = facts.specification.path
@@ -277,7 +268,7 @@ def coverage(facts: AuditFacts, traces: Mapping[str, Trace]) -> tuple[Sequence[R
 
 
 def candidates_of(packet: PacketFacts) -> list[str]:
-    """The passages that a stub without anchors yet wants to rest on: the work is planned, if not refined."""
+    """The passages that a stub without anchors is planned for: the work is planned but not refined."""
     stub = packet.stub
     if stub is None or packet.refinement is not None:
         return []
@@ -289,7 +280,7 @@ def uncovered_findings(facts: AuditFacts, left: Sequence[Requirement]) -> list[P
         return []
     path = facts.specification.path
     return [
-        audit_finding("requirement_without_packet", path, one.first, f"no packet rests on {one.title!r}")
+        audit_finding("requirement_without_packet", path, one.first, f"no packet is based on {one.title!r}")
         for one in left
     ]
 
@@ -297,7 +288,7 @@ def uncovered_findings(facts: AuditFacts, left: Sequence[Requirement]) -> list[P
 class AuditFinding(Value):
     """A finding, with the packet that it is about ('' for none), since when, and who has to act.
 
-    `since` is '' where nobody knows; `pending` says that the file was changed since the last commit.
+    `since` is '' if unknown; `pending` means that the file has changed since the last commit.
     """
 
     finding: Problem
@@ -308,7 +299,7 @@ class AuditFinding(Value):
 
 
 class Gap(Value):
-    """How much of something is as it should be."""
+    """How much of something is in order."""
 
     name: str
     done: int
@@ -318,7 +309,7 @@ class Gap(Value):
 class Audit(Value):
     """`lane_order` is that of the counts in `history`.
 
-    `root` is one digest for all heads of all logs: two repositories with the same have the same history.
+    `root` is one digest for all heads of all logs: two repositories with the same root have the same history.
     """
 
     facts: AuditFacts
@@ -364,7 +355,7 @@ def log_root(facts: AuditFacts) -> str:
 
 
 def _matters(facts: AuditFacts, found: Sequence[Problem], reasons: Mapping[str, Reason]) -> list[AuditFinding]:
-    """The gravest first, each once."""
+    """Each once, the most severe first."""
     owner = owner_of(facts)
     ordered = sorted(dict.fromkeys(found), key=lambda one: (SEVERITIES.index(one.severity), one.order))
     return [_matter(facts, finding, owner(finding.path), reasons) for finding in ordered]
@@ -382,7 +373,7 @@ def _matter(facts: AuditFacts, finding: Problem, name: str, reasons: Mapping[str
 
 
 def owner_of(facts: AuditFacts) -> Callable[[str], str]:
-    """Gives the packet that a path belongs to: by its log, its own files, its envelopes or the files it rests on."""
+    """Gives the packet that a path belongs to: by its log, its own files, its envelopes or the files it depends on."""
     known: dict[str, str] = {}
     for name, packet in facts.packets.items():
         for path in (packet.stub_path, packet.packet_path, packet.refinement_path):
@@ -416,12 +407,16 @@ def _gaps(
     events = [event.id for packet in facts.packets.values() for event in packet.state.history]
     proven = sum(event in facts.proven for event in events)
     return [
-        Gap("Requirements on which a packet rests", len(required) - len(left), len(required)),
-        Gap("Packets that rest on a requirement", sum(bool(traces[name].anchors) for name in working), len(working)),
-        Gap("Anchors that say what was refined", sum(one.state in {"holds", "moved"} for one in anchors), len(anchors)),
+        Gap("Requirements with a packet", len(required) - len(left), len(required)),
+        Gap("Packets with a requirement", sum(bool(traces[name].anchors) for name in working), len(working)),
+        Gap(
+            "Anchors that still match the specification",
+            sum(one.state in {"holds", "moved"} for one in anchors),
+            len(anchors),
+        ),
         Gap("Criteria of all packets with evidence", sum(one.proved for one in criteria), len(criteria)),
         Gap("Criteria of finished work with evidence", sum(one.proved for one in asked), len(asked)),
-        Gap("Signed decisions that hold", sum(not one.refusals for one in decisions), len(decisions)),
+        Gap("Valid signed decisions", sum(not one.refusals for one in decisions), len(decisions)),
         Gap("Events whose actor is proven; others are claimed, not proven", proven, len(events)),
         Gap("Packets with a log", sum(bool(packet.lane) for packet in facts.packets.values()), len(facts.packets)),
     ]

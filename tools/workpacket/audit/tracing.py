@@ -1,22 +1,18 @@
-"""What a packet rests on and what it led to: requirement, acceptance criterion, evidence, commit.
+"""Traces a packet from its requirement through its acceptance criteria to evidence and commit. A link is suspect if its
+target has changed: the passage or the proof was edited, or the commit is not where it was recorded.
 
-A link is suspect when what it leads to is not what it was: the passage was changed, the proof was changed, the commit
-is not where it was recorded to be.
+A refinement pins a version of the specification by its digest. In another version, the excerpt is searched for in its
+window, then anywhere. If it is found elsewhere, the passage has only moved; if it is not found, it was changed.
 
-A refinement pins a version of the specification by its digest. In another version the excerpt is looked for: in its
-window, then anywhere. Found elsewhere, the passage has only moved; found nowhere, it was changed.
+It also shows whether the passages on which a refinement is based are unchanged.
 
-Whether the passages of the specification, on which a refinement rests, still say what they said.
+A refinement pins a version of the specification by its digest. In another version, the excerpt is searched for in its
+window, then anywhere. If it is found elsewhere, the passage has only moved; if it is not found, it was changed.
 
-A refinement pins a version of the specification by its digest. In another version the excerpt is looked for: in its
-window, then anywhere. Found elsewhere, the passage has only moved; found nowhere, it was changed.
+It finds the packets that depend on a file or on a passage of the specification.
 
-Which packets rest on a file, or on a passage of the specification.
-
-The requirements of a specification: the sections of its main body that demand something.
-
-A section demands something if its own lines hold one of the words of RFC 2119 that oblige. In a specification that
-uses none of them, every section with text of its own counts.
+The requirements of a specification are the sections of its main body whose own lines contain an obligation in the words
+of RFC 2119. If a specification uses none of these words, every section with its own text counts.
 """
 
 from __future__ import annotations
@@ -78,12 +74,12 @@ def _anchor(name: str, anchor: AnchorSummary, summary: RefinementSummary, source
         return Anchor(name, source.path, *window, "holds", line)
     found = _found_elsewhere(anchor, source)
     if found is not None:
-        return Anchor(name, source.path, *found, "moved", line, f"it stands in lines {found[0]} to {found[1]} now")
+        return Anchor(name, source.path, *found, "moved", line, f"it is now on lines {found[0]} to {found[1]}")
     return Anchor(name, source.path, *window, "changed", line, problem)
 
 
 def _found_elsewhere(anchor: AnchorSummary, source: Source) -> tuple[int, int] | None:
-    """The lines where the whole excerpt, or without one the token, is now."""
+    """The lines that now contain the whole excerpt, or the token if there is no excerpt."""
     wanted = [text for line in anchor["excerpt"].split("\n") if (text := folded(line)) and text.strip(".[]")]
     first_words = wanted[0] if wanted else folded(anchor["token"])
     window = window_of(anchor["start"], anchor["end"])
@@ -126,7 +122,7 @@ class _Section:
 
 
 def requirements(specification: Source, roadmap_headings: Sequence[str]) -> list[Requirement]:
-    """Those of the main body, in the order of the text."""
+    """The sections of the main body, in the order of the text."""
     sections = [section for section in _sections(specification, roadmap_headings) if not section.planned]
     demanding = [section for section in sections if section.obliges] or [one for one in sections if one.has_text]
     return [Requirement(section.title, section.first, section.last) for section in demanding]
@@ -153,7 +149,7 @@ def _sections(specification: Source, roadmap_headings: Sequence[str]) -> list[_S
 
 
 def uncovered(found: Sequence[Requirement], windows: Iterable[tuple[int, int]]) -> list[Requirement]:
-    """The requirements that no window touches: one pass over lines, since there may be thousands of both."""
+    """The requirements outside all windows, in one pass, because there may be thousands of both."""
     touched: set[int] = set()
     for first, last in windows:
         touched.update(range(first, min(last, first + _LONGEST_WINDOW) + 1))
@@ -169,10 +165,10 @@ _FILE_AND_LINE = re.compile(r"`?(?P<path>[^\s:`]+):(?P<line>[1-9][0-9]*)")
 
 
 class Evidence(Value):
-    """One proof. `suspect` says why it can no longer be taken at its word, '' if it can.
+    """One proof. `suspect` says why it can no longer be trusted, '' if it can.
 
     `source` is the path of the event or of the packet that states it. `log_sha256` names the output of a command, whose
-    end may be kept in the clone where it was run; only older events hold it themselves, as `log_tail`.
+    end may be kept in the clone where it was run; only older events contain it, as `log_tail`.
     """
 
     criterion: str
@@ -205,7 +201,7 @@ class Criterion(Value):
 
 
 class TracedCommit(Value):
-    """A commit that the log names, and as what. `seen` is None if it is not in this clone."""
+    """A commit that the log names, and its role. `seen` is None if it is not in this clone."""
 
     id: str
     role: Literal["submitted", "merged", "target"]
@@ -245,7 +241,7 @@ def _of_a_passage(evidence: Evidence) -> bool:
 
 
 def same(text: str) -> str:
-    """Two wordings of a criterion are one if they differ in nothing but space and marks, as of code."""
+    """Two wordings of a criterion are equal if they differ only in white space and markup."""
     return " ".join(text.translate(_MARKS).split()).casefold()
 
 
@@ -256,7 +252,7 @@ def _recorded(facts: AuditFacts, packet: PacketFacts) -> Iterator[Evidence]:
 
 
 def latest_evidence(packet: PacketFacts) -> Iterator[tuple[LogEvent, Mapping[str, object], str]]:
-    """The evidence of the log, with its event and commit: that of the latest submission, and what was added since."""
+    """The evidence of the log, with its event and commit: that of the latest submission, and any added since."""
     events = packet.state.evidence
     latest = max((n for n, event in enumerate(events) if event.type == "submitted"), default=0)
     commit = ""
@@ -308,7 +304,7 @@ def _changed_proofs(facts: AuditFacts, proofs: Sequence[str], commit: str) -> It
 
 
 def proved_path(proof: str) -> str:
-    """The path of a `path:line`, '' if it is none."""
+    """The path of a `path:line`; '' for anything else."""
     match = _FILE_AND_LINE.match(proof)
     return match["path"] if match is not None else ""
 
@@ -344,7 +340,7 @@ _PLACE = re.compile(r"(?P<path>[^\s:]+):(?P<line>[1-9][0-9]{0,8})\Z")
 
 
 class Rests(Value):
-    """A packet, its lane, and how it rests on what was asked for."""
+    """A packet, its lane, and how it depends on the subject of the query."""
 
     packet: str
     lane: str

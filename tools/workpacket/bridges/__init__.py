@@ -1,1 +1,1 @@
-"""Foreign forms of checkpoints, and the links between packets and runs: documents here, the runtime there."""
+"""Foreign checkpoint formats, and the links between packets and runs: where documents meet the runtime."""

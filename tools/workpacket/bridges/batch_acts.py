@@ -1,13 +1,12 @@
-"""What can be done about a batch: begin it, begin and end its stages, complete it.
+"""Operations on a batch: start it, start and end its stages, complete it. Each first repairs what an earlier one left
+behind: it synchronises file and log and finishes an interrupted completion. Contradictions and changes stop it before
+anything is written. Before a batch is committed, dependencies are compared with the commit of the last batch, or with
+the one at which the log began. The policy at that commit and the options of `begin` say what may change; later calls
+may only narrow it.
 
-Every act first settles what an earlier one left behind: the file and the log are brought in step, a completion that was
-cut short is finished. What contradicts the log or has changed stops the act before anything is written. Before a batch
-is committed, dependencies are compared with the commit of the last batch, or with the one at which the log began. What
-may change is what the policy allowed at that commit and what `begin` was given; later calls may only narrow it.
-
-Completing a batch updates tasks.yaml and checkpoint.yaml and commits them with the work. The intent is in the log
-before anything else happens, under an id that the commit carries as a trailer. If the process is killed, the next call
-sees how far it came, and goes on from there:
+Completing a batch updates tasks.yaml and checkpoint.yaml and commits them with the work. The intent is logged before
+anything else happens, under an id that the commit carries as a trailer. If the process is killed, the next call sees
+how far it got and continues from there:
 
     the intent alone        the files are written, then the commit is made
     intent and files        the commit is made
@@ -45,7 +44,7 @@ from workpacket.value import replace
 
 @dataclass(slots=True)
 class BatchDesk(CheckpointDesk[BatchFacts]):
-    """One command at work on a scope, which `folder` names."""
+    """One running command on the scope `folder`."""
 
     command = "batch"
 
@@ -64,7 +63,7 @@ class BatchDesk(CheckpointDesk[BatchFacts]):
         return None if found is None else found.data
 
     def write(self, done: frozenset[str] = frozenset()) -> None:
-        """Bring the files to what the log says, both or none, and look again. Tasks in `done` get that status."""
+        """Update both files from the log, or neither, and read them again. Tasks in `done` get that status."""
         facts = self.facts
         try:
             data = written(facts.checkpoint, facts.folder, facts.state.view, facts.words)
@@ -96,7 +95,7 @@ class BatchDesk(CheckpointDesk[BatchFacts]):
 
 
 def require_known_dependencies(desk: BatchDesk) -> None:
-    """Record what changed in dependencies; `RunBlocked` if nobody gave leave, or if that cannot be judged."""
+    """Record dependency changes; `RunBlocked` if they were not permitted or cannot be judged."""
     base = _base_of(desk)
     changes = dependency_changes(desk.repository, base, desk.facts.state.allow_deps, base)
     if changes.verdicts:
@@ -108,11 +107,11 @@ def require_known_dependencies(desk: BatchDesk) -> None:
 
 
 def narrowed(state: BatchState, wanted: Sequence[str]) -> tuple[str, ...]:
-    """The leave of the batch under way, if these names are asked for: the same or less."""
+    """The permissions of the current batch, if these names do not exceed them."""
     wider = [name for name in wanted if not any(covers(given, name) for given in state.allow_deps)]
     if wider:
-        message = f"the batch began without --allow-deps {','.join(wider)}"
-        raise RunBlocked(message, code="scope_widened", hint="leave is given when a batch begins")
+        message = f"the batch was started without --allow-deps {','.join(wider)}"
+        raise RunBlocked(message, code="scope_widened", hint="permission is given when a batch starts")
     return tuple(wanted) or state.allow_deps
 
 
@@ -121,8 +120,9 @@ def _base_of(desk: BatchDesk) -> str:
     named = state.view.last_commit if state.checkpoint_commit is None else state.checkpoint_commit
     if state.checkpoint_commit is None and not named:
         raise RunBlocked(
-            f"{desk.folder}: neither log nor file says at which commit the work began, so nobody can say what it "
-            "changed", code="check_not_run", hint="put the commit into checkpoint.yaml as last_commit, and batch adopt",
+            f"{desk.folder}: the commit at which the work started is not recorded, so its changes are "
+            "unknown", code="check_not_run", hint="write the commit to checkpoint.yaml as last_commit, then: "
+                                                  "workpacket batch adopt",
         )  # fmt: skip
     return base_commit(desk.repository, named, of=f"{desk.folder}: ")
 
@@ -134,7 +134,7 @@ _SHOWN = 3
 def complete_batch(
     desk: BatchDesk, batch: BatchUnderWay, issues: Sequence[Json], resolved: Sequence[int], message: str
 ) -> None:
-    """Write the intent down, then carry it out. What nobody may commit is refused before."""
+    """Record the intent, then carry it out. Anything that may not be committed is refused first."""
     require_known_dependencies(desk)
     view = _view_after(desk, batch, issues, resolved)
     desk.record(records.COMPLETING, {
@@ -145,7 +145,7 @@ def complete_batch(
 
 
 def finish(desk: BatchDesk) -> None:
-    """Do what is left of a completion that was cut short, if one was."""
+    """Finish an interrupted completion, if there is one."""
     _carry_out(desk, judged=False)
 
 
@@ -221,7 +221,7 @@ def _names(named: str, path: str) -> bool:
 
 
 def settle(desk: BatchDesk, accept: Sequence[str] = ()) -> None:
-    """Finish what was cut short; refuse to go on from what is not as it was, unless `accept` names it."""
+    """Finish interrupted work; refuse to continue from anything that has changed, unless `accept` names it."""
     desk.refuse_contradictions()
     refuse_stale(desk.facts, accept)
     accepted = sorted({stale.aspect for stale in desk.facts.stale if stale.blocks})
@@ -244,7 +244,7 @@ def _accept(desk: BatchDesk, aspects: list[str]) -> None:
 
 
 def begin(desk: BatchDesk, *, label: str = "", accept: Sequence[str] = (), allow_deps: Sequence[str] = ()) -> None:
-    """Begin the next batch, or what comes next in the one under way; after a crash, what was incomplete again."""
+    """Start the next batch, or the next stage of the current one; after a crash, start incomplete stages again."""
     settle(desk, accept)
     batch = desk.facts.state.batch
     if batch is None:
@@ -259,7 +259,7 @@ def _begin_batch(desk: BatchDesk, label: str, allow_deps: Sequence[str]) -> None
     if following is None:
         return
     if label in facts.state.labels:
-        raise WorkpacketError("invalid_value", f"the label {label!r} was given to a batch before")
+        raise WorkpacketError("invalid_value", f"the label {label!r} was already used for another batch")
     following = replace(following, label=label or following.label)
     reviewers: list[Json] = list(facts.reviewers)
     batch = BatchUnderWay(following.label, following.tasks).begun("testers", following.tasks, desk.caller.name)
@@ -288,7 +288,7 @@ def _begin_stages(
         holder = at_work(batch.stage(phase, unit).holder, desk.caller)
         if holder and not taken_over:
             message = f"{desk.folder}: {holder} is at work on {phase} {unit}"
-            hint = "Let it finish; if nobody is at work, take it over: --accept holder"
+            hint = "Let it finish; if it has stopped, take it over: --accept holder"
             raise RunBlocked(message, code="run_busy", hint=hint, details={"holder": holder})
     units: list[Json] = list(batch.open_units)
     data: dict[str, Json] = {"batch": batch.label, "phase": phase, "units": units, "holder": desk.caller.name}
@@ -299,7 +299,7 @@ def _begin_stages(
 
 
 def _view_with(facts: BatchFacts, batch: BatchUnderWay) -> BatchView:
-    """The view with the batch as far as it has come."""
+    """The view with the current progress of the batch."""
     phase = batch.cursor or records.ALL_PHASES_DONE
     return replace(facts.state.view, timestamp=moment().now, phase=phase, incomplete=batch.incomplete())
 
@@ -308,7 +308,7 @@ def end_stages(
     desk: BatchDesk, phase: Phase, units: Sequence[str], outcome: Outcome, *, tasks: Sequence[str] = (),
     note: str = "", accept: Sequence[str] = (),
 ) -> None:  # fmt: skip
-    """`units` of the phase ended so; none named are all that were begun. A rejection may name `tasks`."""
+    """Ends `units` of the phase with this outcome; by default all that were started. A rejection may name `tasks`."""
     settle(desk, accept)
     batch = under_way(desk.facts)
     begun = tuple(unit for unit in batch.open_units if batch.stage(phase, unit).state == "begun")
@@ -316,10 +316,10 @@ def end_stages(
     if batch.cursor != phase or not wanted or not set(wanted) <= set(begun):
         named = ", ".join(unit for unit in wanted if unit not in begun) or "nothing"
         now = f"the batch is in {batch.cursor}" if batch.cursor else "all phases are done"
-        message = f"{desk.folder}: {phase}: {named} was not begun; {now}, begun: {', '.join(begun) or 'nothing'}"
+        message = f"{desk.folder}: {phase}: {named} was not started; {now}, started: {', '.join(begun) or 'nothing'}"
         raise WorkpacketError("batch_stage_not_begun", message)
     if stray := [task for task in tasks if task not in batch.tasks]:
-        raise WorkpacketError("invalid_value", f"{', '.join(stray)}: no task of batch {batch.label}")
+        raise WorkpacketError("invalid_value", f"{', '.join(stray)}: not in batch {batch.label}")
     view = _view_with(desk.facts, batch.ended(phase, wanted, outcome, tasks))
     data: dict[str, Json] = {"batch": batch.label, "phase": phase, "units": list(wanted), "outcome": outcome}
     desk.record(records.STAGES_ENDED, {**data, "tasks": list(tasks), "note": note, "view": view.as_json()})
@@ -330,7 +330,7 @@ def complete(
     desk: BatchDesk, *, issues: Sequence[Json] = (), resolved: Sequence[int] = (), message: str = "",
     accept: Sequence[str] = (),
 ) -> None:  # fmt: skip
-    """Complete the batch under way, or finish the completion that was cut short."""
+    """Complete the current batch, or finish an interrupted completion."""
     cut_short = desk.facts.state.completing is not None
     settle(desk, accept)
     if cut_short:
@@ -348,12 +348,12 @@ def under_way(facts: BatchFacts) -> BatchUnderWay:
     if batch is None:
         last = facts.state.view.last_batch
         after = f"; batch {last} is complete" if last else ""
-        raise WorkpacketError("batch_not_begun", f"{facts.folder}: no batch is under way{after}")
+        raise WorkpacketError("batch_not_begun", f"{facts.folder}: no batch is in progress{after}")
     return batch
 
 
 def planned(scope: BatchScope) -> BatchPlan:
-    """What the scope says comes next; WorkpacketError with the code of what makes that impossible."""
+    """The next batch according to the scope; WorkpacketError with the code of what makes that impossible."""
     if scope.undecided:
         pairs = "; ".join(f"{{from: {one}, to: {other}}}" for one, other in scope.undecided)
         raise WorkpacketError("batch_dependency_undecided", f"dependencies.yaml: {pairs}")
@@ -365,7 +365,7 @@ def planned(scope: BatchScope) -> BatchPlan:
 
 
 def proposed(facts: BatchFacts, plan: BatchPlan) -> NextBatch | None:
-    """The next batch: the one that the checkpoint names, if it can begin unchanged; else the planned one."""
+    """The next batch: the one that the checkpoint names, if it can start unchanged; otherwise the planned one."""
     view = facts.state.view
     named = view.next
     label = label_after(view.last_batch, facts.state.labels)
@@ -381,12 +381,12 @@ def proposed(facts: BatchFacts, plan: BatchPlan) -> NextBatch | None:
 
 
 def refuse_stale(facts: BatchFacts, accepted: Sequence[str]) -> None:
-    """RunBlocked that names everything that is not as it was, unless it was accepted by name."""
+    """RunBlocked that names everything that has changed and was not accepted by name."""
     left = [stale for stale in facts.stale if stale.blocks and stale.aspect not in accepted]
     if not left:
         return
     named = ",".join(dict.fromkeys(stale.aspect for stale in left))
     rows: list[Json] = [{"aspect": one.aspect, "code": one.code, "message": one.message} for one in left]
     message = f"{facts.folder}: " + "; ".join(f"{one.aspect}: {one.message}" for one in left)
-    hint = f"Restore what changed, or go on all the same: --accept {named}"
+    hint = f"Restore what changed, or continue anyway: --accept {named}"
     raise RunBlocked(message, code=left[0].code, hint=hint, details={"stale": rows})

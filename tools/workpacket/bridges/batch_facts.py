@@ -1,4 +1,4 @@
-"""What is known of a scope before anything is done: files, log and git, and what has changed since its checkpoint."""
+"""What is known of a scope before an operation: files, log and git, and what has changed since its checkpoint."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ ASPECTS = ("branch", "commit", "tasks", "base", "config", "holder")
 
 
 class BatchObservation(Value):
-    """What git and the files say now. `relation` is how the present history lies to the recorded commit."""
+    """What git and the files say now. `relation` is how the current history relates to the recorded commit."""
 
     branch: str = ""
     head: str = ""
@@ -56,7 +56,7 @@ class BatchObservation(Value):
 
 
 class Stale(Value):
-    """One thing that is not as it was. What does not block is worth knowing and no more."""
+    """One thing that has changed. If it does not block, it is only worth knowing."""
 
     aspect: str
     code: str
@@ -65,7 +65,7 @@ class Stale(Value):
 
 
 def staleness(state: BatchState, scope: BatchScope, seen: BatchObservation) -> list[Stale]:
-    """In a fixed order; nothing for a scope that has not begun."""
+    """In a fixed order; empty for a scope that has not started."""
     if not state.version and not state.view.last_batch and not state.view.groups:
         return []
     return [
@@ -80,8 +80,8 @@ def staleness(state: BatchState, scope: BatchScope, seen: BatchObservation) -> l
 def _branch(state: BatchState, seen: BatchObservation) -> Iterator[Stale]:
     recorded = state.recorded.branch or state.view.branch
     if recorded and recorded != seen.branch:
-        here = f"this is {seen.branch}" if seen.branch else "here no branch is checked out"
-        yield Stale("branch", "git_diverged", f"the scope is worked on in the branch {recorded}, and {here}")
+        here = f"this is {seen.branch}" if seen.branch else "HEAD is detached here"
+        yield Stale("branch", "git_diverged", f"work on the scope is on the branch {recorded}, but {here}")
 
 
 def _commit(state: BatchState, seen: BatchObservation) -> Iterator[Stale]:
@@ -92,7 +92,7 @@ def _commit(state: BatchState, seen: BatchObservation) -> Iterator[Stale]:
         yield Stale("commit", "git_diverged", f"the commit {recorded[:12]} is not in the history of {seen.head[:12]}")
     elif seen.relation in {"rewritten", "content_equal"}:
         what = "its changes are here under another commit"
-        yield Stale("commit", "git_diverged", f"the commit {recorded[:12]} is gone, but {what}", blocks=False)
+        yield Stale("commit", "git_diverged", f"the commit {recorded[:12]} no longer exists, but {what}", blocks=False)
 
 
 def _tasks(state: BatchState, scope: BatchScope) -> Iterator[Stale]:
@@ -103,15 +103,15 @@ def _tasks(state: BatchState, scope: BatchScope) -> Iterator[Stale]:
     for task in dict.fromkeys((*done, *under_way)):
         said = "was done" if task in state.view.done else "is under way"
         if task not in scope.statuses:
-            yield _changed(f"{task} {said}, and tasks.yaml no longer has it")
+            yield _changed(f"{task} {said}, but it is no longer in tasks.yaml")
         elif task in done and scope.statuses[task] not in SATISFIED:
-            yield _changed(f"{task} was done, and tasks.yaml says it is {scope.statuses[task]}")
+            yield _changed(f"{task} was done, but in tasks.yaml it is {scope.statuses[task]}")
         elif state.recorded.definitions.get(task, scope.definitions[task]) != scope.definitions[task]:
-            yield _changed(f"{task} {said}, and what it demands was changed since")
+            yield _changed(f"{task} {said}, but its requirements have changed since")
     groups = {task: group for group, tasks in state.view.groups.items() for task in tasks}
     for task, status in scope.statuses.items():
         if status in {"done", "completed"} and groups.get(task, "completed") != "completed" and task not in under_way:
-            message = f"{task} is {status} in tasks.yaml, and no batch did it"
+            message = f"{task} is {status} in tasks.yaml, but no batch did it"
             yield Stale("tasks", "definitions_changed", message, blocks=False)
 
 
@@ -120,7 +120,7 @@ def _changed(message: str) -> Stale:
 
 
 def _base(state: BatchState, scope: BatchScope, seen: BatchObservation) -> Iterator[Stale]:
-    """A base that moves on is daily life; one that changes the files of work still to be done is not."""
+    """It is normal for a base to advance, but not to change the files of pending work."""
     if not state.recorded.base_commit or state.recorded.base_commit == seen.base_commit:
         return
     moved = f"{seen.base or 'the base'} moved from {state.recorded.base_commit[:12]} to {seen.base_commit[:12]}"
@@ -140,7 +140,7 @@ def _base(state: BatchState, scope: BatchScope, seen: BatchObservation) -> Itera
 
 def _config(state: BatchState, seen: BatchObservation) -> Iterator[Stale]:
     if state.recorded.config and state.recorded.config != seen.config:
-        message = "who reviews or implements was changed in checkpoint.yaml since the batch began"
+        message = "reviewers or implementers were changed in checkpoint.yaml since the batch started"
         yield Stale("config", "definitions_changed", message)
 
 
@@ -152,7 +152,7 @@ D = TypeVar("D", bound=Document)
 
 
 class BatchFacts(Value):
-    """`contradictions` are what the file says against the log; `late` is true of a file whose writer was killed."""
+    """`contradictions` are the differences between file and log; `late` means that the file's writer was killed."""
 
     folder: str
     checkpoint: BatchCheckpoint | None
@@ -194,7 +194,7 @@ class BatchFacts(Value):
         return self.checkpoint.reviewers if self.checkpoint is not None else ()
 
     def preconditions(self, commit: str = "", tree: str = "") -> Preconditions:
-        """What a resume from now on has to find again."""
+        """What a later resume must find unchanged."""
         seen = self.seen
         return Preconditions(
             seen.branch, commit or seen.head, tree or seen.tree, seen.base_commit, self.scope.definitions, seen.config
@@ -216,7 +216,7 @@ def reader_of(root: str) -> Read:
 
 
 def folder_named(word: str, read: Read) -> str:
-    """The folder of the scope that is meant: a path, or a name below specs/active or scopes/active."""
+    """The folder of the given scope: a path, or a name below specs/active or scopes/active."""
     path = word.strip().removeprefix("./").rstrip("/").removesuffix("/checkpoint.yaml").removesuffix("/tasks.yaml")
     candidates = [path] if "/" in path else [f"{folder}/{path}" for folder in FOLDERS]
     found = [folder for folder in candidates if path and read(f"{folder}/tasks.yaml") is not None]
@@ -259,7 +259,7 @@ def _document(kind: Callable[[Source], D], read: Read, path: str) -> D | None:
 
 
 def require_whole(document: Document) -> None:
-    """WorkpacketError with line and column for a document that is not what its kind demands: none is half read."""
+    """WorkpacketError with line and column for an invalid document: documents are never read in part."""
     root = document.root
     for problem in document.faults[:1] if root is None else misfits(root, document.schema):
         raise refusal_of_file(document.source, problem)
@@ -317,14 +317,14 @@ def _configuration(checkpoint: BatchCheckpoint | None) -> str:
 class BatchBridge:
     """`checkpoint.yaml` of batch scopes, between its file and the log: every key is kept, known or not.
 
-    Of a scope that this store moves itself, what is exported is the checkpoint as it is now.
+    For a scope that this store manages, the current checkpoint is exported.
     """
 
     name = "batch"
     lossy: tuple[str, ...] = (
         "comments",
-        "how values are quoted and laid out",
-        "of a scope moved by `workpacket batch`: keys that were changed by hand since the file was taken into the log",
+        "quoting and layout of values",
+        "of a scope that `workpacket batch` manages: keys changed by hand since the file was imported into the log",
     )
 
     def read(self, path: str, data: bytes) -> tuple[Foreign, ...] | tuple[Problem, ...]:
@@ -333,7 +333,7 @@ class BatchBridge:
         if document.root is None or document.faults:
             return tuple(document.faults)
         if checkpoint is None or not checkpoint.mapping:
-            return (Problem("field_missing", "here is no mapping `checkpoint`", Location.span(0, 0)),)
+            return (Problem("field_missing", "the mapping `checkpoint` is missing", Location.span(0, 0)),)
         faults = tuple(misfits(document.root, document.schema))
         if faults:
             return faults
@@ -355,7 +355,7 @@ class BatchBridge:
         return (Foreign(self.name, stream, cast("dict[str, Json]", stated)),)
 
     def same(self, held: Foreign, found: Foreign) -> bool:
-        """Whether they say the same of the work; a note, titles and who reviews belong to their writers."""
+        """Whether they agree about the work; notes, titles and reviewers belong to their writers."""
         return not differences(_view(held), _view(found))
 
 

@@ -1,17 +1,17 @@
 """The state of a batch scope: the batch under way, its stages, and what each record of the log changes. Pure.
 
-A batch goes through three phases, and each phase has units: testers and implementers a task each, reviewers a reviewer
-each. A unit is begun in the log before anybody works on it, so that after a crash it is known what was under way. The
-cursor is computed from the units and never stored as a fact of its own; that keeps it right in three cases:
+A batch goes through three phases, and each phase has units: one per task for testers and implementers, one per reviewer
+for reviewers. The start of a unit is logged before anyone works on it, so that after a crash it is known what was in
+progress. The cursor is computed from the units and never stored; that keeps it correct in three cases:
 
-- a unit that failed keeps the cursor in its phase; the units beside it that ended well stay done;
-- a rejected review takes the cursor back to the implementers of the tasks it names, and every reviewer looks again;
-- the next batch has units of its own and begins with its testers.
+- a unit that failed keeps the cursor in its phase; other units that succeeded stay done;
+- a rejected review moves the cursor back to the implementers of the tasks it names, and all reviewers review again;
+- the next batch has its own units and starts with its testers.
 
-A reviewer who gives no answer has approved nothing: the unit stays open.
+A reviewer who does not answer has not approved: the unit stays open.
 
-Each record that changes the checkpoint holds the view as it is from then on, so what the file may say is known for
-every moment of the log, whichever version of the program wrote it.
+Each record that changes the checkpoint contains the resulting view, so the expected content of the file is known for
+every point in the log, whichever version of the program wrote it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _COUNTED = re.compile(r"(?P<number>[0-9]{1,15})(?P<letter>[a-y]?)\Z")
 
 
 def label_after(last: str, used: Collection[str] = ()) -> str:
-    """`4` after `3`, `5b` after `5a`; what nobody can count with gets a number behind it. Never one of `used`."""
+    """`4` after `3`, `5b` after `5a`; other labels get a number appended. Never one of `used`."""
     label = _following(last) if last else "1"
     while label in used:
         label = _following(label)
@@ -61,7 +61,7 @@ ANYBODY = "review"  # the one unit of the reviewers where no reviewer is named
 
 
 class Stage(Value):
-    """How far one unit is in one phase. `holder` is who began it last."""
+    """The progress of one unit in one phase. `holder` is who started it last."""
 
     state: State = "waiting"
     tries: int = 0
@@ -72,7 +72,7 @@ _WAITING = Stage()
 
 
 class BatchUnderWay(Value):
-    """The batch that was begun and is not complete."""
+    """The batch that was started and is not complete."""
 
     label: str
     tasks: tuple[str, ...]
@@ -89,12 +89,12 @@ class BatchUnderWay(Value):
 
     @property
     def cursor(self) -> Phase | None:
-        """The first phase in which something is left to do; None if the batch can be completed."""
+        """The first phase with unfinished work; None if the batch can be completed."""
         return next((phase for phase in PHASES if self._open(phase)), None)
 
     @property
     def open_units(self) -> tuple[str, ...]:
-        """What is left to do in the phase of the cursor."""
+        """The unfinished units of the current phase."""
         return self._open(self.cursor) if self.cursor is not None else ()
 
     def _open(self, phase: Phase) -> tuple[str, ...]:
@@ -104,7 +104,7 @@ class BatchUnderWay(Value):
         return self._with({(phase, unit): Stage("begun", self.stage(phase, unit).tries + 1, holder) for unit in units})
 
     def ended(self, phase: Phase, units: Iterable[str], outcome: Outcome, tasks: Iterable[str] = ()) -> BatchUnderWay:
-        """`tasks` are those that a rejection is about; none named are all of them."""
+        """`tasks` are those that were rejected; all of them by default."""
         changed = {(phase, unit): replace(self.stage(phase, unit), state=outcome, holder="") for unit in units}
         if outcome != "rejected":
             return self._with(changed)
@@ -120,9 +120,8 @@ class BatchUnderWay(Value):
         return replace(self, stages={**self.stages, **changed})
 
     def as_far_as(self, phase: Phase, incomplete: Iterable[Json]) -> BatchUnderWay:
-        """The batch as a checkpoint without a log says it is: all before the cursor is done.
-
-        All units of a phase are begun together, so where some are incomplete, those that are not named are done.
+        """The batch according to a checkpoint without a log: everything before the cursor is done. All units of a phase
+        are started together, so if some are listed as incomplete, the others are done.
         """
         batch = self
         for before in PHASES[: PHASES.index(phase)]:
@@ -135,7 +134,7 @@ class BatchUnderWay(Value):
         return batch.begun(phase, left)
 
     def incomplete(self) -> tuple[Json, ...]:
-        """The stages that were begun and did not end well, as the checkpoint lists them."""
+        """The stages that were started and did not succeed, as the checkpoint lists them."""
         cursor = self.cursor
         if cursor is None:
             return ()
@@ -197,7 +196,7 @@ KINDS: Mapping[str, RecordKind] = foreign.KINDS | {
 
 
 class Preconditions(Value):
-    """What held when the log was written to last, and has to hold for the work to go on."""
+    """What was true when the log was last written, and must be true for the work to continue."""
 
     branch: str = ""
     commit: str = ""
@@ -221,7 +220,7 @@ def _preconditions(stored: Json) -> Preconditions:
 
 
 class Completing(Value):
-    """A batch whose completion was begun: its files may be written or not, its commit may be there or not."""
+    """A batch whose completion was started: its files may or may not be written, its commit may or may not exist."""
 
     id: str
     label: str
@@ -234,10 +233,10 @@ class Completing(Value):
 class BatchState(CheckpointState[BatchView]):
     """The view of a scope and the batch under way.
 
-    `checkpoint_commit` is the commit that dependencies are compared with: that of the last batch, else the one at which
-    the log began ('' before the first commit, None if it does not say). `allow_deps` may change in the batch under way.
+    `checkpoint_commit` is the commit that dependencies are compared with: that of the last batch, otherwise the one at
+    which the log began ('' before the first commit, None if unknown). `allow_deps` may change in the current batch.
 
-    `stated` are the values of the file that was taken into the log last, `stated_view` what it said.
+    `stated` are the values of the file that was last imported into the log, `stated_view` its view.
     """
 
     kinds = KINDS

@@ -1,6 +1,6 @@
 """Checkpoint files of other tools and of model sessions: snapshots of runs, artifacts of sessions, logs of steps.
 
-The schemas of a `state.json`, of an event of a `timeline.jsonl` and of an artifact are in `schemas/`. To evolve one:
+The schemas of a `state.json`, of an event of a `timeline.jsonl` and of an artifact are in `schemas/`. To change one:
 raise its version, add the field, and say in `docs/runtime/evolving.md` what a file without it means.
 """
 
@@ -33,7 +33,7 @@ _VERSION = re.compile(r"(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{
 
 
 def is_newer(values: Mapping[str, Any]) -> bool:
-    """Whether a later version wrote it. What is no version at all is not newer, but malformed."""
+    """Whether a later version wrote it. An invalid version is malformed, not newer."""
     said = values.get("schema_version")
     parts = _VERSION.match(said) if isinstance(said, str) else None
     known = _VERSION.match(SNAPSHOT_VERSION)
@@ -52,7 +52,7 @@ _PHASES: Final[dict[Status, str]] = {
 
 
 def snapshot(store: Store, state: RunState) -> dict[str, Json]:
-    """Everything that the format has a place for, of version "1.0.0"."""
+    """Everything that version "1.0.0" of the format can represent."""
     reached = sorted(state.milestones.reached.values(), key=lambda one: one.milestone_index)
     last = state.milestones.last
     values: dict[str, Json] = {
@@ -87,14 +87,14 @@ class RunStateBridge:
     """Snapshots of runs, `state.json`, and their event logs, `timeline.jsonl`, as other tools keep them.
 
     A snapshot without `schema_version` is a legacy one; it is read like one of "1.0.0" and written as one. A newer
-    version is refused: what it means by its fields is not known here. The events of a timeline are carried over line by
-    line; their run is the one that the first of them names, else the folder of the file. A run of this store is written
-    as a snapshot.
+    version is refused, because the meaning of its fields is unknown. The events of a timeline are imported line by
+    line; their run is the one that the first event names, otherwise the folder of the file. Runs in this store are
+    written as snapshots.
     """
 
     name = "runstate"
     lossy: tuple[str, ...] = (
-        "that a snapshot was a legacy one, without schema_version",
+        "whether a snapshot was a legacy one without schema_version",
         "spacing and the order of keys",
         "blank lines of a timeline",
         "of a run of this store: its steps, effects and cursors",
@@ -125,7 +125,7 @@ class RunStateBridge:
         if "seq" in first:
             return "".join(f"{_line(values)}\n" for values in (first, *more)).encode()
         if more:
-            raise ValueError("a snapshot is one file")
+            raise ValueError("a snapshot must be one file")
         return f"{json.dumps(first, sort_keys=True, indent=2, ensure_ascii=False)}\n".encode()
 
     def from_runs(self, store: Store, key: str) -> tuple[Foreign, ...]:
@@ -154,20 +154,20 @@ class RunStateBridge:
 
         faults = _judged_lines(source, judge)
         if faults or not events:
-            return tuple(faults) or (Problem(_CODE, "no event is in it", Location.span(0, 0)),)
+            return tuple(faults) or (Problem(_CODE, "it contains no events", Location.span(0, 0)),)
         stream = stream_named(self.name, _run_of(events[0], source.path), "timeline")
         return tuple(Foreign(self.name, stream, event) for event in events)
 
 
 def _is_timeline(text: str) -> bool:
-    """Whether the first line is a whole event, as in a file that was renamed."""
+    """Whether the first line is a complete event, as in a renamed file."""
     line = text.lstrip().split("\n", 1)[0]
     root = load_json(Source("", line), DATA).root
     return root is not None and "seq" in root.mapping
 
 
 def _judged_lines(source: Source, judge: Callable[[Node], Iterable[Problem]]) -> tuple[Problem, ...]:
-    """What is wrong with the lines of JSON, at its place in the file. `judge` is given the root of each."""
+    """Problems in lines of JSON, with their places in the file. `judge` gets the root of each line."""
     faults: list[Problem] = []
     start = 0
     for line in source.text.split("\n"):
@@ -185,15 +185,15 @@ def _line(values: Mapping[str, Json]) -> str:
 
 def _newer(root: Node) -> Problem:
     node = root.get("schema_version") or root
-    message = f"schema_version {node.value!r} is newer than {SNAPSHOT_VERSION}, the newest known here"
+    message = f"schema_version {node.value!r} is newer than {SNAPSHOT_VERSION}, the newest supported"
     return Problem("newer_schema", message, Location.span(*node.span), "update workpacket")
 
 
 def _out_of_order(root: Node, before: Sequence[Mapping[str, Json]]) -> Iterator[Problem]:
-    """An event log that lost or repeats an event is not believed."""
+    """An event log with a missing or repeated event is not trusted."""
     node = root.get("seq")
     if before and node is not None and node.value != cast(int, before[-1]["seq"]) + 1:
-        yield Problem(_CODE, f"seq: {before[-1]['seq']} stands before it", Location.span(*node.span))
+        yield Problem(_CODE, f"seq: {before[-1]['seq']} comes before it", Location.span(*node.span))
 
 
 def _run_of(event: Mapping[str, Json], path: str) -> str:
@@ -210,7 +210,7 @@ _ID = "artifact_id"
 class SessionBridge:
     """Checkpoint artifacts of model sessions as files: the artifact as JSON, with its id beside its content.
 
-    A session of this store is written from its last valid artifact. A file whose id is not that of its content was
+    A session in this store is written from its last valid artifact. A file whose id does not match its content was
     edited or damaged, and is refused.
     """
 
@@ -271,7 +271,7 @@ def _artifact_faults(root: Node) -> Iterator[Problem]:
     yield from wrong
     values = cast("Mapping[str, Json]", root.plain())
     if not wrong and _id_of(values) != values.get(_ID):
-        message = f"{_ID}: it is not that of the content: the file was edited or damaged"
+        message = f"{_ID}: it does not match the content: the file was edited or damaged"
         yield Problem(_CODE, message, Location.span(*(root.get(_ID) or root).span))
 
 
@@ -285,8 +285,8 @@ def _id_of(values: Mapping[str, Any]) -> str:
 class StepBridge:
     """`StepCheckpointed` event logs: JSON lines, one event each, `json.dumps(event, sort_keys=True)`.
 
-    Every event of the log is carried over, those of a step in the stream of that step, the others in that of their
-    mission: a checkpoint is judged together with its surroundings (spent tokens, answers, the end of the step).
+    Every event of the log is imported, those of a step into the stream of that step, the others into that of their
+    mission: a checkpoint is judged together with its context (spent tokens, answers, the end of the step).
     """
 
     name = "step"
@@ -314,9 +314,9 @@ class StepBridge:
 
 
 def _event_faults(root: Node) -> Iterator[Problem]:
-    """What is wrong with a checkpoint among the events; what other events hold is not judged."""
+    """Problems with checkpoints among the events; other events are not judged."""
     if not isinstance(root.value, dict):
-        yield Problem(_CODE, "an event is a JSON object", Location.span(*root.span))
+        yield Problem(_CODE, "an event must be a JSON object", Location.span(*root.span))
         return
     values = cast("Mapping[str, Any]", root.plain())
     if not is_checkpoint(values):

@@ -1,14 +1,13 @@
-"""Checkpoint commits: their sidecars as a foreign form, and where a run may go on by its checkpoint commits.
-
-The sources for where a run goes on, in this order:
+"""Checkpoint commits: their sidecars as a foreign format, and where a run can resume from them. The sources, in this
+order:
 
     sidecar                `.runr/checkpoints/*.json` of this run, by milestone, time and age, the highest first
     git_log_run_specific   commits of this history whose message names the run
-    git_log_legacy         commits that name no run: anybody's, so only if somebody says they are this run's
+    git_log_legacy         commits that name no run: used only if the caller says that they belong to this run
     none
 
-A sha is believed only if its commit is part of this history, or its trailer, its tree or its changes are. What is not
-believed is passed over and named, never skipped to.
+A sha is trusted only if its commit, trailer, tree or changes are in this history. Anything else is skipped and
+reported, never used.
 """
 
 from __future__ import annotations
@@ -41,10 +40,10 @@ class CommitBridge:
     """Sidecars of checkpoint commits, `.runr/checkpoints/<sha>.json`, as a foreign form."""
 
     name = "commit"
-    lossy: tuple[str, ...] = ("cursor", "tree of a milestone without changes", "promises of the checkpoint")
+    lossy: tuple[str, ...] = ("cursor", "tree of a milestone without changes", "preconditions of the checkpoint")
 
     def read(self, path: str, data: bytes) -> tuple[Foreign, ...] | tuple[Problem, ...]:
-        """The one checkpoint of a sidecar, every key in its place; or why it cannot be trusted."""
+        """The checkpoint in a sidecar, with the place of every key, or why it cannot be trusted."""
         from workpacket.rules.by_kind import rules_for  # takes long to import, and few who select read a sidecar
         from workpacket.rules.engine import examine
 
@@ -60,13 +59,13 @@ class CommitBridge:
         return (Foreign(self.name, stream, values),)
 
     def write(self, checkpoints: Sequence[Foreign]) -> bytes:
-        """A sidecar is one checkpoint."""
+        """A sidecar contains one checkpoint."""
         (checkpoint,) = checkpoints
         return sidecar_bytes(checkpoint.values)
 
 
 def _counts(fault: Problem, path: str) -> bool:
-    """What only concerns how the text is laid out does not; a name says which commit it is only in its own folder."""
+    """Layout does not matter; a file name identifies the commit only in its own folder."""
     if fault.code == "sidecar_sha_mismatch" and kind_of(path) != "commit_sidecar":
         return False
     return fault.fix is None or not fault.fix.safe
@@ -76,7 +75,7 @@ SelectedFrom = Literal["sidecar", "git_log_run_specific", "git_log_legacy", "non
 
 
 class Candidate(NamedTuple):
-    """A commit that somebody says is a checkpoint of the run."""
+    """A commit that is claimed to be a checkpoint of the run."""
 
     source: SelectedFrom
     sha: str
@@ -86,7 +85,7 @@ class Candidate(NamedTuple):
 
 
 class Selected(Value):
-    """`relation` is how this history lies to the commit. `skipped` says what was passed over, and why."""
+    """`relation` is how this history relates to the commit. `skipped` says what was skipped, and why."""
 
     source: SelectedFrom
     sha: str = ""
@@ -104,7 +103,7 @@ class Selected(Value):
 
 @dataclass(slots=True)
 class CommitSelection:
-    """`known` are the milestones that the log of the run knows; `legacy` lets messages that name no run count."""
+    """`known` are the milestones in the run's log; `legacy` also accepts messages that name no run."""
 
     repository: Repository
     run: str
@@ -144,7 +143,7 @@ class CommitSelection:
                 yield candidate
 
     def _read_sidecar(self, path: str, mtime: int) -> tuple[int, datetime, int, str, Candidate] | None:
-        """How it is ordered, and what it says; None for one that is invalid, which is named, or of another run."""
+        """Sort key and content; None if it belongs to another run or is invalid, which is reported."""
         try:
             data = read_bytes(str(self.repository.root), path, DATA.size)
         except OSError as error:
@@ -168,15 +167,17 @@ class CommitSelection:
         return next((one for one in self.known.reached.values() if one.commit == sha), None)
 
     def _contradiction(self, index: int, sha: str, history: dict[str, Commit]) -> str:
-        """In what the sidecar differs from the log it is a view of, or from the message of the commit itself."""
+        """How the sidecar differs from the log, or from the message of the commit itself."""
         reached = self._reached(sha)
         if reached is not None and reached.milestone_index != index:
-            return f"says milestone {index}, the log says {reached.milestone_index}"
+            return f"says milestone {index}, but the log says {reached.milestone_index}"
         if self.known.reached and index not in self.known.reached:
-            return f"says milestone {index}, which the log of {self.run} does not know"
+            return f"says milestone {index}, which the log of {self.run} does not have"
         said = read_message(history[sha].message) if sha in history else None
         if said is not None and (said.milestone_index != index or said.run not in {"", self.run}):
-            return f"says milestone {index}, its commit says milestone {said.milestone_index} of {said.run or 'a run'}"
+            return (
+                f"says milestone {index}, but its commit says milestone {said.milestone_index} of {said.run or 'a run'}"
+            )
         return ""
 
     # ---- messages ------------------------------------------------------------------------------------------------
@@ -201,24 +202,24 @@ class CommitSelection:
 
 
 def _highest_first(found: list[Candidate]) -> list[Candidate]:
-    """By milestone; of one milestone the newest commit, which git names first."""
+    """By milestone; for each milestone the newest commit, which git lists first."""
     return sorted(found, key=lambda one: one.milestone_index, reverse=True)
 
 
 def _instant(text: str) -> datetime:
-    """Two times are compared as moments, not as texts: they may be written in two zones."""
+    """Times are compared as moments, not as text, because their time zones may differ."""
     moment = datetime.fromisoformat(text)
     return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
 
 
 def _also_said(sidecar: CommitSidecar) -> tuple[str, str]:
-    """Tree and trailer, where the sidecar is one of ours."""
+    """Tree and trailer, if we wrote the sidecar."""
     tree, trailer = sidecar.text_at("tree"), sidecar.text_at("checkpoint_id")
     return (tree.value if tree else "", trailer.value if trailer else "")
 
 
 def sidecar_files(repository: Repository) -> list[tuple[str, int]]:
-    """The paths and ages of the sidecars; of a folder that is a link, none."""
+    """The paths and ages of the sidecars; none if the folder is a symbolic link."""
     folder = os.path.join(repository.root, SIDECARS)
     if os.path.islink(folder) or os.path.islink(os.path.dirname(folder)):
         return []

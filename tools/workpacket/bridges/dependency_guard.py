@@ -1,10 +1,10 @@
-"""What changed in the dependencies of a repository, and the guard of a run, which asks before each milestone.
+"""Dependency changes in a repository, and the guard that checks them before each milestone of a run.
 
-The work tree is compared with a commit, not git's index: it makes no difference whether a change was committed, staged
-or only saved. Files that git ignores and that were never committed are not part of the repository and not looked at.
+The work tree is compared with a commit, not git's index: committed, staged and unsaved changes count alike. Ignored
+files that were never committed are not part of the repository.
 
-What may change in a run is what it was allowed at its start, and what the policy allowed at the commit at which the run
-began: neither can be widened from within the run.
+A run may change what it was allowed to change when it started, and what the policy allowed at its first commit: neither
+can be widened from within the run.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ NOTHING_YET = "the empty repository"
 
 
 class DependencyChanges(Value):
-    """`base` is the commit compared with, '' for nothing at all."""
+    """`base` is the commit to compare with, '' for an empty state."""
 
     base: str
     leave: Leave
@@ -69,8 +69,9 @@ class DependencyChanges(Value):
 def dependency_changes(
     repository: Repository, base: str, allow: tuple[str, ...] = (), policy_at: str = ""
 ) -> DependencyChanges:
-    """`base` and `policy_at` are commits, '' for the time before the first one. What `allow` and the policy as of
-    `policy_at` name may change."""
+    """`base` and `policy_at` are commits, '' for the time before the first one. Packages named by `allow` or by the
+    policy at `policy_at` may change.
+    """
     policy = leave_at(repository, policy_at)
     leave = Leave((*policy.patterns, *allow), policy.threshold)
     before = state_at(repository, base)
@@ -79,20 +80,20 @@ def dependency_changes(
 
 
 def state_at(repository: Repository, commit: str) -> State:
-    """The files about dependencies as they were committed."""
+    """The dependency files as they were committed."""
     if not commit:
         return State(NOTHING_YET, {})
     entries = [entry for entry in list_tree(repository, commit) if format_of(entry.path) is not None]
     objects = read_objects(repository, (entry.object_id for entry in entries if entry.is_file))
     said: dict[str, bytes | str] = {
-        entry.path: objects.get(entry.object_id, "is not in this clone") if entry.is_file else "is no regular file"
+        entry.path: objects.get(entry.object_id, "is not in this clone") if entry.is_file else "is not a regular file"
         for entry in entries
     }
     return State(f"commit {commit[:12]}", said)
 
 
 def state_here(repository: Repository, before: State) -> State:
-    """The files about dependencies as they lie in the work tree, those of `before` too if git no longer knows them."""
+    """The dependency files in the work tree, including those of `before` that git no longer tracks."""
     listed = run_git(
         repository.root, "ls-files", "-z", "-t", "--cached", "--others", "--exclude-standard", "--deduplicate"
     ).text
@@ -104,7 +105,7 @@ def state_here(repository: Repository, before: State) -> State:
             continue
         link = link_on_the_way(root, path.rpartition("/")[0]) if "/" in path else ""
         try:
-            files[path] = f"lies behind the symbolic link {link}" if link else read_bytes(root, path, LOCKFILE.size)
+            files[path] = f"is behind the symbolic link {link}" if link else read_bytes(root, path, LOCKFILE.size)
         except (FileNotFoundError, NotADirectoryError):
             # In a sparse work tree a file that is left out is what the index says.
             if tags.get(path) == "S":
@@ -135,12 +136,12 @@ class DependencyGuard:
 
 
 def changes_of_run(repository: Repository, state: RunState, allow: tuple[str, ...] = ()) -> DependencyChanges:
-    """Since the last milestone of the run, or since its beginning."""
+    """Since the last milestone of the run, or since its start."""
     last = state.milestones.last
     base = last.commit if last is not None else state.base_commit
     if base is None:
         raise RunBlocked(
-            f"{state.stream} does not say at which commit it began, so nobody can say what it changed",
+            f"{state.stream} does not record its first commit, so its changes are unknown",
             code="check_not_run", hint="workpacket deps check --base REV, then start a new run",
         )  # fmt: skip
     known = base_commit(repository, base)
@@ -157,7 +158,7 @@ def base_commit(repository: Repository, named: str, of: str = "") -> str:
 
 
 def refusal_of(changes: DependencyChanges) -> RunBlocked | None:
-    """Why nothing may be built upon these changes. What could not be read has not passed."""
+    """Why these changes are not acceptable. Unreadable files are not acceptable either."""
     if changes.violations:
         first, *more = changes.violations
         rest = f", and {len(more)} more" if more else ""
@@ -171,6 +172,6 @@ def refusal_of(changes: DependencyChanges) -> RunBlocked | None:
         where = f"{wrong.path}:{wrong.line}:{wrong.column}" if wrong.line else wrong.path
         return RunBlocked(
             f"{where}: {wrong.message}", code="check_not_run",
-            hint="repair or restore the file: what cannot be read cannot be judged", details=changes.as_event(),
+            hint="repair or restore the file: it must be readable to be checked", details=changes.as_event(),
         )  # fmt: skip
     return None

@@ -1,8 +1,7 @@
-"""What the checkpoints of batches and of roles have in common: a stream of the log, and a file that is its view.
-
-The log is written first, then the file. So a file may be *late*: its writer was killed in between, and it still says
-what the log said before. A file that says anything else *contradicts* the log, and the work stops until a person takes
-the file for true (`adopt`) or has it written from the log (`restore`). A file without a log is taken into it.
+"""What the checkpoints of batches and roles have in common: a stream of the log, and a file that is a view of it. The
+log is written first, then the file. A file may therefore be *late*: its writer was killed in between, and it matches an
+earlier state of the log. Any other difference *contradicts* the log, and work stops until a person accepts the file
+(`adopt`) or has it rewritten from the log (`restore`). A file without a log is imported.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from workpacket.shell.transactions.transaction import Transaction
 
 
 class StreamRecord(NamedTuple):
-    """A record as it is stored: what was secret in it is gone. `writer` is one command; `payload` a foreign file."""
+    """A stored record, without its secrets. `writer` is one command; `payload` a foreign file."""
 
     type: str
     data: Data
@@ -42,7 +41,7 @@ V = TypeVar("V")
 
 @dataclass(slots=True)
 class CheckpointState(ABC, Generic[V]):
-    """What a stream came to. `earlier` are the views that the file may still show because its writer was killed."""
+    """The state of a stream. `earlier` are the views that the file may still show because its writer was killed."""
 
     kinds: ClassVar[Mapping[str, RecordKind]]
 
@@ -53,16 +52,16 @@ class CheckpointState(ABC, Generic[V]):
     @property
     @abstractmethod
     def logged(self) -> V:
-        """What the file has to say."""
+        """The expected content of the file."""
 
     @property
     def has_file(self) -> bool:
-        """Whether there has to be a file."""
+        """Whether the file must exist."""
         return True
 
     @abstractmethod
     def change(self, record: StreamRecord) -> None:
-        """Bring the state to where it is after this record."""
+        """Apply this record to the state."""
 
     def apply(self, record: StreamRecord) -> None:
         if record.writer != self.writer:
@@ -72,7 +71,7 @@ class CheckpointState(ABC, Generic[V]):
         self.version = record.version
 
     def compared(self, stated: V | None, differences: Callable[[V, V], list[str]]) -> tuple[tuple[str, ...], bool]:
-        """What the file (None: there is none) says against the log, and whether it is only late."""
+        """How the file (None if missing) differs from the log, and whether it is only late."""
         if not self.version:
             return (), False
         if stated is None:
@@ -86,7 +85,7 @@ S = TypeVar("S", bound="CheckpointState[Any]")
 
 
 def state_of(kind: Callable[[], S], store: Store, stream: str) -> S:
-    """Every record of the stream replayed; `LogDamaged` or `NewerSchema` if one cannot be believed or understood."""
+    """Replays every record of the stream; `LogDamaged` or `NewerSchema` if one is damaged or too new."""
     state = kind()
     for event in store.read(stream):
         state.apply(record_of(store, event, state.kinds))
@@ -100,7 +99,7 @@ def record_of(store: Store, event: Event, kinds: Mapping[str, RecordKind]) -> St
 
 
 class StreamLog:
-    """The right to append to a stream. What is appended is durable when `append` returns."""
+    """The right to append to a stream. Records are durable when `append` returns."""
 
     def __init__(self, runtime: Runtime, stream: str, kinds: Mapping[str, RecordKind]) -> None:
         self._store = runtime.store
@@ -111,9 +110,8 @@ class StreamLog:
         self._seq = 0
 
     def append(self, *drafts: RecordDraft, expected_version: int, lease: Lease | None = None) -> list[StreamRecord]:
-        """Append all or none, if the stream is still where it was seen; `VersionConflict` if it is not.
-
-        Payloads are stored as they are: the caller makes sure that they hold no secret.
+        """Append all or none, if the stream has not changed since it was read; otherwise `VersionConflict`. Payloads
+        are stored as they are: the caller must make sure that they contain no secret.
         """
         chosen = self._chosen
         now = chosen.clock.now()
@@ -128,7 +126,7 @@ class StreamLog:
 
 
 class CheckpointFacts(Protocol):
-    """What is known before anything is done. `operand` names the checkpoint on the command line."""
+    """What is known before an operation. `operand` names the checkpoint on the command line."""
 
     @property
     def path(self) -> str: ...
@@ -144,7 +142,7 @@ class CheckpointFacts(Protocol):
     def late(self) -> bool: ...
     @property
     def is_unlogged(self) -> bool:
-        """Whether there is a file and no log yet."""
+        """Whether there is a file but no log yet."""
         ...
 
 
@@ -153,7 +151,7 @@ F = TypeVar("F", bound=CheckpointFacts)
 
 @dataclass(slots=True)
 class CheckpointDesk(ABC, Generic[F]):
-    """One command at work on one checkpoint. `caller` is who it works for, `said` what there is to tell the person."""
+    """One running command on one checkpoint. `caller` is who it works for, `said` are notes for the person."""
 
     command: ClassVar[str]
 
@@ -169,7 +167,7 @@ class CheckpointDesk(ABC, Generic[F]):
 
     @abstractmethod
     def gather(self) -> F:
-        """The facts as they are now."""
+        """The current facts."""
 
     def look(self) -> None:
         self.facts = self.gather()
@@ -177,14 +175,14 @@ class CheckpointDesk(ABC, Generic[F]):
 
     @abstractmethod
     def take_over(self) -> None:
-        """Make what the file says the log's view."""
+        """Make the content of the file the view in the log."""
 
     @abstractmethod
     def write(self) -> None:
-        """Bring the file to what the log says, and look again."""
+        """Update the file from the log, and read it again."""
 
     def record(self, type_: str, data: Mapping[str, Json], *, lease: Lease | None = None, payload: Json = None) -> None:
-        """Append to the log; when this returns, the record is durable and the state is the one after it."""
+        """Append to the log; when this returns, the record is durable and the state updated."""
         state = self.facts.state
         kept = None if payload is None else stored_text(payload).encode("utf-8")
         for record in self.log.append(RecordDraft(type_, data, kept), expected_version=state.version, lease=lease):
@@ -200,17 +198,17 @@ class CheckpointDesk(ABC, Generic[F]):
             raise view_conflict(self.command, self.facts)
 
     def catch_up(self) -> None:
-        """Take a file without a log into it, and write a file that is late."""
+        """Import a file without a log, and rewrite a late one."""
         if self.facts.is_unlogged:
             self.take_over()
-            self.said.append(f"{self.facts.path} was taken into the log")
+            self.said.append(f"{self.facts.path} was imported into the log")
         if self.facts.late:
             self.write()
-            self.said.append(f"{self.facts.path} was late and is written anew")
+            self.said.append(f"{self.facts.path} was outdated and has been rewritten")
 
 
 def view_conflict(command: str, facts: CheckpointFacts) -> RunBlocked:
-    """The refusal to go on from a file that contradicts the log."""
+    """The refusal to continue from a file that contradicts the log."""
     hint = f"workpacket {command} restore {facts.operand}, or {command} adopt {facts.operand} if the file is right"
     details: dict[str, Json] = {"contradictions": list(facts.contradictions)}
     return RunBlocked(

@@ -1,17 +1,15 @@
-"""Checkpoints in foreign forms, on their way between files and the log: bridges, import, export.
+"""Import and export of checkpoints in foreign formats. The log is authoritative. A foreign file is a view of it: it is
+read completely or not at all, kept with every unknown key, and can be written again. A bridge consists of two pure
+functions and a list of what its format cannot represent; appending to the log is done here for all of them.
 
-The log is the only truth. A foreign file is a view of it: what the file says is read whole (or not at all), kept with
-every key that we do not know, and can be written again. A bridge is two pure functions and a declaration of what its
-form cannot carry; appending to the log is done here for all of them.
+An import is planned as a whole, then appended. The file is compared with the stream:
 
-An import is planned whole, then appended. What a file says of a stream is compared with what the stream holds:
+    no stream                           genesis: everything is appended
+    the same                            unchanged: nothing is appended
+    more, and the same up to there      extended: the rest is appended, as an event log grows
+    anything else                       the import is refused with `view_conflict`; nothing from any file is appended
 
-    no stream                        genesis: all of it is appended
-    the same                         unchanged: nothing is appended
-    more, and the same up to there   extended: the rest is appended, as an event log grows
-    anything else                    the import is refused with `view_conflict`; nothing of any file was appended
-
-A crash between the appends of two streams leaves the first one imported; the same import again goes on behind it.
+A crash between the appends of two streams leaves the first one imported; repeating the import continues after it.
 """
 
 from __future__ import annotations
@@ -38,7 +36,7 @@ from workpacket.text.source import Source
 
 
 class Foreign(NamedTuple):
-    """One checkpoint as its file says it. `stream` is where it belongs in the log: `<format>/<key>`."""
+    """One checkpoint as stated in its file. `stream` is its place in the log: `<format>/<key>`."""
 
     format: str
     stream: str
@@ -46,13 +44,13 @@ class Foreign(NamedTuple):
 
 
 class Bridge(Protocol):
-    """One foreign form. `lossy` names, in words, what the form cannot carry and so is lost on export."""
+    """One foreign format. `lossy` describes what the format cannot represent and is lost on export."""
 
     name: str
     lossy: tuple[str, ...]
 
     def read(self, path: str, data: bytes) -> tuple[Foreign, ...] | tuple[Problem, ...]:
-        """Everything in the file, or all that is wrong with it: never a part of it."""
+        """Everything in the file, or everything that is wrong with it: never a part of it."""
         ...
 
     def write(self, checkpoints: Sequence[Foreign]) -> bytes:
@@ -61,21 +59,21 @@ class Bridge(Protocol):
 
 
 def stream_named(form: str, *key: str) -> str:
-    """The stream of a checkpoint. The parts of the key are quoted: no '/' or '@' in one means anything."""
+    """The stream of a checkpoint. The parts of the key are quoted, so that '/' and '@' have no special meaning."""
     from urllib.parse import quote  # costs start-up, and most uses only read
 
     return "/".join((form, *(quote(part, safe=" :#+=,()") for part in key)))
 
 
 def misfits(root: Node, schema: str, code: str = "") -> Iterator[Problem]:
-    """What does not fit the schema, each at its place; with `code`, all under that one."""
+    """Schema violations with their places; with `code`, all under that code."""
     for wrong in schemas().violations(schema, root.plain()):
         place = Location.span(*root.nearest(wrong.location.keys).span)
         yield Problem(code or wrong.code, wrong.message, place, wrong.hint)
 
 
 def refusal_of_file(source: Source, problem: Problem, path: str = "") -> WorkpacketError:
-    """The refusal to go on with a file for what is wrong in it. Its message says where."""
+    """The refusal to continue with an invalid file. Its message says where."""
     found = source.placed(problem)
     message = f"{found.path}:{found.line}:{found.column}: {found.message}"
     return WorkpacketError(found.code, message, hint=found.hint, path=path)
@@ -93,7 +91,7 @@ BRIDGES: dict[str, str] = {
 
 
 def bridge_named(name: str) -> Bridge:
-    """The bridge of a form of `BRIDGES`."""
+    """The bridge for a format in `BRIDGES`."""
     module, _, cls = BRIDGES[name].partition(".")
     bridge: Bridge = getattr(import_module(f"workpacket.bridges.{module}"), cls)()
     return bridge
@@ -109,23 +107,23 @@ Outcome = Literal["genesis", "unchanged", "extended"]
 
 @runtime_checkable
 class OfRuns(Protocol):
-    """A bridge whose checkpoints this store also moves itself: the file is a view of what the stream came to."""
+    """A bridge whose checkpoints this store also manages: the file is a view of the stream's state."""
 
     def from_runs(self, store: Store, key: str) -> tuple[Foreign, ...]:
-        """The checkpoint of this key as it is now; none if the store knows nothing of it."""
+        """The current checkpoint for this key; None if the store does not have it."""
         ...
 
     def same(self, held: Foreign, found: Foreign) -> bool:
-        """Whether a file says what the stream came to."""
+        """Whether a file matches the state of the stream."""
         ...
 
 
 @runtime_checkable
 class AmongOthers(Protocol):
-    """A bridge whose checkpoints lie in one folder with files of other kinds."""
+    """A bridge whose checkpoints share a folder with files of other kinds."""
 
     def other_kind(self, path: str, data: bytes) -> str:
-        """What the file is in words, if by its name or its fields it is nothing to import; '' otherwise."""
+        """A description of the file if its name or fields show that it should not be imported; '' otherwise."""
         ...
 
 
@@ -158,7 +156,7 @@ def plan_import(store: Store, bridge: Bridge, placed: Iterable[Placed]) -> tuple
 
 
 def append_planned(runtime: Runtime, planned: Sequence[ImportPlan]) -> None:
-    """Append what was planned. If somebody else appended to a stream meanwhile: `VersionConflict`."""
+    """Append what was planned. `VersionConflict` if another writer appended to a stream meanwhile."""
     for plan in planned:
         for one in plan.new:
             require_no_secret(one.checkpoint, one.file, runtime.settings.redactor)
@@ -168,7 +166,7 @@ def append_planned(runtime: Runtime, planned: Sequence[ImportPlan]) -> None:
 
 
 def imported(store: Store, stream: str) -> tuple[Placed, ...]:
-    """What the stream holds of imported checkpoints, in order."""
+    """The imported checkpoints in the stream, in order."""
     if store.head(stream) is None:
         return ()
     return tuple(_placed(store, event) for event in store.read(stream) if event.type == IMPORTED.type)
@@ -183,12 +181,14 @@ def _planned(store: Store, bridge: Bridge, stream: str, found: Sequence[Placed])
         if not (bridge.same(old, new) if isinstance(bridge, OfRuns) else alike(old, new)):
             raise _conflict(stream, found[0].file, f"checkpoint {number}", _differences(old.values, new.values))
     if len(held) > len(found):
-        raise _conflict(stream, found[0].file, f"the stream holds {len(held)} checkpoints, the file {len(found)}", {})
+        raise _conflict(
+            stream, found[0].file, f"the stream holds {len(held)} checkpoints, but the file has {len(found)}", {}
+        )
     return ImportPlan(stream, len(held), tuple(found[len(held) :]))
 
 
 def alike(held: Foreign, found: Foreign) -> bool:
-    """Whether two checkpoints say the same in every key."""
+    """Whether two checkpoints agree in every key."""
     return jcs_hash(held.values) == jcs_hash(found.values)
 
 
@@ -206,7 +206,7 @@ def _differences(old: Mapping[str, Json], new: Mapping[str, Json]) -> dict[str, 
 
 def require_no_secret(checkpoint: Foreign, file: str, redactor: Redactor) -> None:
     if redactor.clean_value(checkpoint.values, stored_text(checkpoint.values))[1]:
-        raise RedactionFailed(f"{file} holds a secret; remove it from the file and import it then")
+        raise RedactionFailed(f"{file} contains a secret; remove it from the file, then import it")
 
 
 def _append(runtime: Runtime, plan: ImportPlan) -> None:
@@ -219,7 +219,7 @@ def _append(runtime: Runtime, plan: ImportPlan) -> None:
 
 
 def genesis_of(one: Placed) -> dict[str, Json]:
-    """The data of the record that takes a checkpoint into the log; its payload are the values."""
+    """The data of the record that imports a checkpoint into the log; its payload are the values."""
     values = one.checkpoint.values
     return {"format": one.checkpoint.format, "position": one.position, "digest": jcs_hash(values), "file": one.file}
 
@@ -228,7 +228,7 @@ def _placed(store: Store, event: Event) -> Placed:
     record = record_of(store, event, KINDS)
     data, values, position = record.data, record.payload, record.data.get("position")
     if not isinstance(values, Mapping) or not isinstance(position, int):
-        raise LogDamaged(event.stream, event.version, "it holds no checkpoint")
+        raise LogDamaged(event.stream, event.version, "it contains no checkpoint")
     return Placed(Foreign(str(data.get("format")), event.stream, values), str(data.get("file")), position)
 
 
@@ -238,7 +238,7 @@ class Exported(NamedTuple):
 
 
 def export(store: Store, bridge: Bridge, key: str) -> Exported:
-    """The file of one key, or of all that came out of one file: `key` may be empty or end before a '/'."""
+    """The file for one key, or for all keys that came from one file: `key` may be empty or end before a '/'."""
     own = bridge.from_runs(store, key) if isinstance(bridge, OfRuns) and key else ()
     found = own or _imported(store, bridge, key)
     keys = tuple(dict.fromkeys(one.stream.partition("/")[2] for one in found))
@@ -257,13 +257,13 @@ def _imported(store: Store, bridge: Bridge, key: str) -> tuple[Foreign, ...]:
     files = sorted({one.file for one in found})
     if len(files) > 1:
         keys = sorted({one.checkpoint.stream.partition("/")[2] for one in found})
-        raise WorkpacketError("checkpoint_missing", f"{key or bridge.name!r} stands for several files: "
+        raise WorkpacketError("checkpoint_missing", f"{key or bridge.name!r} is ambiguous; it matches several files: "
                               f"{', '.join(files)}", hint=f"name one of {', '.join(keys)}")  # fmt: skip
     return tuple(one.checkpoint for one in sorted(found, key=lambda one: one.position))
 
 
 def _held(store: Store, bridge: Bridge, stream: str) -> list[Placed]:
-    """What the stream holds: as it is now if this store moves such streams, else what was imported."""
+    """The content of the stream: its current state if this store manages such streams, otherwise what was imported."""
     found = list(imported(store, stream))
     own = bridge.from_runs(store, stream.partition("/")[2]) if isinstance(bridge, OfRuns) else ()
     return [Placed(one, found[-1].file if found else stream, 0) for one in own] or found

@@ -1,4 +1,4 @@
-"""The runs of packets, with what the store of runs here says of each. Imports little: the board asks it too."""
+"""The runs of packets, with what the local store says about each. Imports little, because the board uses it too."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _OUTCOMES: Final = {"run.completed": "completed", "run.stopped": "stopped", "run
 
 
 def ending_of(store: Store, stream: str) -> Ending | None:
-    """How the last attempt ended, None if it did not."""
+    """How the last attempt ended; None if it has not."""
     last, head = store.latest("runs", stream), store.head(stream)
     if head is None:
         gone = next((one for one in store.heads(stream, removed=True) if one.stream == stream), None)
@@ -31,7 +31,7 @@ def ending_of(store: Store, stream: str) -> Ending | None:
 def with_store(
     state: PacketState, store: Store, identity: str, leases: Mapping[str, str], *, unfinished: bool
 ) -> tuple[PacketRun, ...]:
-    """`leases` are the holders of the streams that are held."""
+    """`leases` are the holders of the held streams."""
     open_here = {run.run for run in state.open_runs if run.store == identity}
     found = linked_runs(state, unfinished=unfinished)
     return tuple(_as_seen(run, store, leases) if run.run in open_here else run for run in found)

@@ -1,4 +1,4 @@
-"""Unfinished work of every kind in one shape: where it would go on and why, or what stops it and what to do. Pure."""
+"""Unfinished work of every kind in one form: where it would resume and why, or what stops it and what to do. Pure."""
 
 from __future__ import annotations
 
@@ -21,9 +21,8 @@ from workpacket.value import Value, replace
 
 
 class UnfinishedRole(NamedTuple):
-    """A role with work left. `blocked_by` are the codes of what has to be settled first.
-
-    `artifacts` are the files that it named, with their digests at its last milestone.
+    """A role with unfinished work. `blocked_by` are the codes of what must be settled first. `artifacts` are the files
+    that it named, with their digests at its last milestone.
     """
 
     path: str
@@ -35,9 +34,8 @@ class UnfinishedRole(NamedTuple):
 def unfinished_roles(
     scanned: Iterable[RoleFacts], team: str = "", caller: Callable[[str], Caller] = lambda _: Caller()
 ) -> tuple[UnfinishedRole, ...]:
-    """The roles whose work goes on, of one team or of all; those first that were at work last.
-
-    `caller` is who asks, if it had a role: what it holds itself is not busy.
+    """The roles with unfinished work, of one team or of all, most recently active first. `caller` is the requester, if
+    it has a role: its own work does not count as busy.
     """
     found = [_open_role(facts, caller(facts.names[2])) for facts in scanned if facts.is_open]
     chosen = [one for one in found if not team or one.fields.team.casefold() == team.casefold()]
@@ -45,7 +43,7 @@ def unfinished_roles(
 
 
 def _moment(updated: str) -> datetime:
-    """When a file says that it was written last: a date alone is its first moment, what is no time comes last."""
+    """When a file says it was last written: a date alone means midnight, invalid times come last."""
     try:
         moment = datetime.fromisoformat(updated)
     except ValueError:
@@ -70,16 +68,15 @@ def _open_role(facts: RoleFacts, caller: Caller) -> UnfinishedRole:
 Kind = Literal["run", "session", "batch", "role", "step", "commit"]
 _OF_PHASE = {
     "testers": "Write the tests that fail until the work is done",
-    "implementers": "Do the work, until its tests pass",
+    "implementers": "Do the work until its tests pass",
     "reviewers": "Review the work; approve it or reject it with a reason",
 }
 
 
 class Resumable(Value):
-    """`where` is the point it goes on from, `why` what says so; `command` carries it on. `stops` are the reasons why it
-    does not go on by itself, `doubts` what a person may want to look at before; their hints are commands.
-
-    `task` is what an agent does then; it is empty for what a program does. `decision` is that about a run.
+    """`where` is the point to resume from, `why` the source for that; `command` resumes it. `stops` are the reasons why
+    it does not continue by itself, `doubts` what a person may want to look at first; their hints are commands. `task`
+    is what an agent does then; it is empty for a program. `decision` is that about a run.
     """
 
     kind: Kind
@@ -114,7 +111,7 @@ class Resumable(Value):
 
 
 def kept_back(work: Resumable, by_packet: Problem | None) -> Resumable:
-    """The same, but for what the lane of its packet says against it; what to choose from is told."""
+    """The same, together with objections from the lane of its packet, and the choices."""
     if by_packet is None:
         return work
     choice = f"{by_packet.hint}; or end the run: workpacket cancel {work.id}"
@@ -149,7 +146,7 @@ def of_session(line: RunLine, report: SessionReport) -> Resumable:
 
 
 def of_batch(facts: BatchFacts, caller: Caller) -> Resumable | None:
-    """None if nothing is left to do. What the caller began itself keeps nobody."""
+    """None if nothing is left to do. The caller's own work does not block it."""
     found = _unfinished(facts)
     if found is None:
         return None
@@ -180,7 +177,7 @@ def of_batch(facts: BatchFacts, caller: Caller) -> Resumable | None:
 
 
 def _unfinished(facts: BatchFacts) -> tuple[str, str, tuple[str, ...]] | None:
-    """Label, phase and tasks of what goes on: a completion cut short, a batch under way, or a next one."""
+    """Label, phase and tasks of what to resume: an interrupted completion, the current batch, or the next one."""
     state = facts.state
     if state.completing is not None:
         return state.completing.label, "completing", state.completing.tasks
@@ -199,7 +196,7 @@ def of_role(role: UnfinishedRole, changed: tuple[ArtifactChange, ...]) -> Resuma
         "role_zombie": f"workpacket progress close {fields.feature}",
         "view_conflict": f"workpacket progress adopt {names}",
     }
-    messages = {"run_busy": "its writer is not gone", "role_zombie": f"{fields.feature} is complete"}
+    messages = {"run_busy": "its writer is still there", "role_zombie": f"{fields.feature} is complete"}
     stops = [
         Problem(c, messages.get(c, role.path), hint=commands.get(c, f"workpacket explain {c}")) for c in role.blocked_by
     ]
@@ -210,7 +207,7 @@ def of_role(role: UnfinishedRole, changed: tuple[ArtifactChange, ...]) -> Resuma
         stops.append(Problem("check_not_run", fields.last_action, hint=f"workpacket progress review-approved {names}"))
     task = (
         f"You are {fields.agent} of the team {fields.team}, in the feature {fields.feature}, phase {fields.phase}.\n"
-        f"The last thing done: {fields.last_action}. Read {role.path} and go on from there.\n"
+        f"The last thing done: {fields.last_action}. Read {role.path} and continue from there.\n"
         f"At each milestone: workpacket progress MILESTONE {names}"
     )
     where = f"{fields.phase}: {fields.last_action}"
@@ -222,7 +219,7 @@ def of_role(role: UnfinishedRole, changed: tuple[ArtifactChange, ...]) -> Resuma
 
 def of_step(path: str, checkpoint: StepCheckpoint, stops: Iterable[Problem]) -> Resumable:
     id_ = f"step/{checkpoint.mission_id}/{checkpoint.run_id}/{checkpoint.step_id}"
-    why = f"{path}: the step {checkpoint.step_id} has a checkpoint and no end"
+    why = f"{path}: the step {checkpoint.step_id} has a checkpoint but has not ended"
     where = f"{checkpoint.step_id}, {checkpoint.cursor}"
     return Resumable("step", id_, where, why, "start its pipeline again", tuple(stops))
 

@@ -1,7 +1,5 @@
-"""What a role writes down: its milestones, one record and one line of its file each.
-
-Every act begins by bringing the file and the log in step. What contradicts the log, and what another writer holds,
-stops the act before anything is written.
+"""The milestones of a role: each is one record and one line of its file. Every operation starts by synchronising file
+and log. Contradictions, and files held by another writer, stop it before anything is written.
 """
 
 from __future__ import annotations
@@ -47,7 +45,7 @@ LONGEST = 1000
 
 
 class Milestone(NamedTuple):
-    """The status after it ('': as before), and what is noted if nobody says more ('': something must be said)."""
+    """The resulting status ('' if unchanged), and the default note ('' if a note is required)."""
 
     status: str
     note: str
@@ -70,7 +68,7 @@ ENDS = frozenset({"done", CLOSED})
 
 @dataclass(slots=True)
 class RoleDesk(CheckpointDesk[RoleFacts]):
-    """One command at work on the checkpoint of one role. `caller` is who writes: agent#instance, or processes."""
+    """One running command on the checkpoint of one role. `caller` is the writer: agent#instance, or processes."""
 
     command = "progress"
 
@@ -85,7 +83,7 @@ class RoleDesk(CheckpointDesk[RoleFacts]):
         return facts_of(self.key, self.runtime, notes, self.lanes)
 
     def acquire(self) -> None:
-        """The right to write the file: taken, or prolonged by its holder, or taken over from a dead process."""
+        """The right to write the file: acquired, renewed by its holder, or taken over from a dead process."""
         present = self.facts.lease
         free = present is not None and not at_work(present.holder, self.caller)
         over = present.token if present is not None and free else None
@@ -109,9 +107,8 @@ class RoleDesk(CheckpointDesk[RoleFacts]):
         self.record(IMPORTED, data, lease=self.lease, payload=dict(checkpoint.values))
 
     def write(self, *, with_note: bool = True) -> None:
-        """Bring the fields of the file to what the log says, with its last note, and look again.
-
-        The note is the one that was stored: what was secret in it is gone.
+        """Update the fields of the file and its last note from the log, and read it again. The note is the stored one,
+        without secrets.
         """
         facts = self.facts
         state = facts.state
@@ -143,7 +140,7 @@ def _brought_up(document: RoleProgress, state: RoleState, note: str) -> bytes:
 
 
 def reach(desk: RoleDesk, milestone: str, *, text: str = "", phase: str = "", artifacts: Sequence[str] = ()) -> None:
-    """Write down that the role reached a milestone. `artifacts` are files that its words do not name."""
+    """Record that the role reached a milestone. `artifacts` are files that the text does not name."""
     known = MILESTONES.get(milestone) or _UNNAMED[milestone]
     words = " ".join(text.split()) or known.note
     facts = desk.facts
@@ -157,7 +154,7 @@ def reach(desk: RoleDesk, milestone: str, *, text: str = "", phase: str = "", ar
     vocabulary = desk.vocabularies.get(team, PHASES)
     phase = phase or facts.fields.phase or vocabulary[0]
     if phase not in vocabulary and phase != facts.fields.phase:
-        message = f"{phase!r} is no phase of {team}: {', '.join(vocabulary)}"
+        message = f"{phase!r} is not a phase of {team}: {', '.join(vocabulary)}"
         raise WorkpacketError("role_phase_foreign", message)
     desk.refuse_contradictions()
     desk.acquire()
@@ -179,16 +176,18 @@ def reach(desk: RoleDesk, milestone: str, *, text: str = "", phase: str = "", ar
 
 
 def _naming(desk: RoleDesk, words: str, artifacts: Sequence[str]) -> str:
-    """The note: the words, and the files that they do not name."""
+    """The note: the text, and the files that it does not name."""
     missing = [path for path in artifacts if digest_of(desk.root, path) is None]
     if missing:
-        raise WorkpacketError("invalid_value", f"{missing[0]!r} is no file of this repository", path=missing[0])
+        raise WorkpacketError("invalid_value", f"{missing[0]!r} is not a file in this repository", path=missing[0])
     further = [path for path in dict.fromkeys(artifacts) if path not in named_in([words])]
     return f"{words} ({', '.join(further)})" if further else words
 
 
 def _artifacts(desk: RoleDesk, note: str, artifacts: Sequence[str]) -> dict[str, str]:
-    """What the role has named so far, with its digests of now; a path with a secret in it would not be stored whole."""
+    """The files that the role has named so far, with their current digests; a path that contains a secret could not be
+    stored in full.
+    """
     facts, clean = desk.facts, desk.runtime.settings.redactor.clean_text
     notes = [item.text for item in facts.document.notes()] if facts.document is not None else []
     named = (*facts.state.artifacts, *named_in([*notes, note]), *artifacts)
@@ -196,7 +195,7 @@ def _artifacts(desk: RoleDesk, note: str, artifacts: Sequence[str]) -> dict[str,
 
 
 def _require_writable(desk: RoleDesk, data: Mapping[str, Json]) -> None:
-    """Try the change before the log says that it was made."""
+    """Try the change before it is logged."""
     fields = {key: str(data[key]) for key in KEYS}
     document, note = desk.facts.document, str(data["note"])
     try:
@@ -210,14 +209,14 @@ def _require_writable(desk: RoleDesk, data: Mapping[str, Json]) -> None:
 
 
 def adopt(desk: RoleDesk) -> None:
-    """Take the file for true, whatever the log says."""
+    """Accept the file, whatever the log says."""
     desk.acquire()
     desk.take_over()
     desk.look()
 
 
 def restore(desk: RoleDesk) -> None:
-    """Write the fields of the log into the file again; its notes stay as they are."""
+    """Restore the fields of the file from the log; its notes stay unchanged."""
     if not desk.facts.state.version:
         raise WorkpacketError("checkpoint_missing", f"{desk.facts.path} has no log to restore it from")
     desk.acquire()
@@ -225,7 +224,7 @@ def restore(desk: RoleDesk) -> None:
 
 
 def open_roles(notes: Mapping[str, RoleProgress], feature: str) -> dict[str, tuple[str, str, str]]:
-    """The roles of a feature that are still open: feature, agent and team, by their files."""
+    """The open roles of a feature according to their files: feature, agent and team."""
     found = {}
     for path, note in notes.items():
         fields = fields_of(front_of(note))

@@ -1,12 +1,12 @@
 """The checkpoint of a role: its file, the files beside it, its log, and the files that its notes name.
 
-The log begins with the file as it was found, or with the first milestone, and holds each milestone since. Folded, it
-gives the front matter and the notes again, so a file that was lost, or is late because its writer was killed, can be
-written from it. What people write into the file besides the seven fields is theirs, and does not contradict the log.
+The log starts with the file as it was found, or with the first milestone, and contains each milestone since. Replaying
+it yields front matter and notes, so a file that was lost, or is late because its writer was killed, can be rewritten.
+Anything else that people write into the file does not contradict the log.
 
-A note names a file by its path, as in `Drafted docs/plan.md`. Every milestone takes the digests of all files that were
-ever named, so that a change is one since the last milestone. A change stops nothing: a role that was interrupted
-between two milestones has left files that are ahead of the last one.
+A note names a file by its path, as in `Drafted docs/plan.md`. Every milestone records the digests of all files ever
+named, so that changes are relative to the last milestone. A change does not block: a role interrupted between two
+milestones leaves files that are ahead of the last one.
 """
 
 from __future__ import annotations
@@ -59,12 +59,12 @@ KINDS: Mapping[str, RecordKind] = {
 
 
 def stream_of(feature: str, team: str, agent: str) -> str:
-    """The stream of one role in one feature. Its lease makes one writer of the file."""
+    """The stream of one role in one feature. Its lease ensures a single writer of the file."""
     return stream_named(FORM, feature, team, agent)
 
 
 class RoleFields(NamedTuple):
-    """The seven, in the order of the published format."""
+    """The seven fields, in the order of the published format."""
 
     feature: str
     team: str
@@ -107,17 +107,17 @@ class RoleState(CheckpointState[RoleFields]):
 
 
 def fields_of(front: Mapping[str, object]) -> RoleFields:
-    """The seven fields that the log and the file have in common."""
+    """The seven fields that log and file have in common."""
     return RoleFields(*(str(front[key]) if front.get(key) is not None else "" for key in KEYS))
 
 
 def artifact_rows(artifacts: Mapping[str, str]) -> list[Json]:
-    """Artifacts as a record has them: in rows, since the key of a mapping may look like the name of a secret."""
+    """Artifacts as stored in a record: as rows, because the key of a mapping may look like the name of a secret."""
     return [{"path": path, "sha256": digest} for path, digest in artifacts.items()]
 
 
 def _artifacts(rows: Json) -> dict[str, str]:
-    """None in the records of a time that knew no artifacts."""
+    """None in records from before artifacts existed."""
     found = [row for row in rows if isinstance(row, Mapping)] if isinstance(rows, list) else []
     return {str(row["path"]): str(row["sha256"]) for row in found}
 
@@ -138,7 +138,7 @@ Read = Callable[[str], bytes | None]
 
 
 class RoleKey(Value):
-    """Who is meant: `team` may be '' where the file says it."""
+    """The role that is meant: `team` may be '' if the file names it."""
 
     feature: str
     agent: str
@@ -146,11 +146,13 @@ class RoleKey(Value):
 
     def __post_init__(self) -> None:
         if not self.team.isprintable():
-            raise WorkpacketError("invalid_value", f"{self.team!r} is no name of a team")
+            raise WorkpacketError("invalid_value", f"{self.team!r} is not a valid team name")
         for what in ("feature", "agent"):
             word = getattr(self, what)
             if not _NAME.match(word):
-                message = f"{word!r} is no name of {what}: letters, digits, '-', '_', '.' and '#', at most 100"
+                message = (
+                    f"{word!r} is not a valid name for {what}: use letters, digits, '-', '_', '.' and '#', at most 100"
+                )
                 raise WorkpacketError("invalid_value", message)
 
     @property
@@ -159,10 +161,9 @@ class RoleKey(Value):
 
 
 class RoleFacts(Value):
-    """`names` are feature, team and agent. `contradictions` are what the file says against the log.
-
-    `late` is true of a file whose writer was killed. `closed_by` is what says that the feature is complete, `twins` are
-    other files of the same role.
+    """`names` are feature, team and agent. `contradictions` are the differences between file and log. `late` means that
+    the writer of the file was killed. `closed_by` is what declares the feature complete, `twins` are other files of the
+    same role.
     """
 
     path: str
@@ -177,7 +178,7 @@ class RoleFacts(Value):
 
     @property
     def fields(self) -> RoleFields:
-        """The fields of the role: by its log, or by its file if it has none."""
+        """The fields of the role: from its log, or from its file if there is no log."""
         if not self.state.version and self.document is not None:
             return fields_of(front_of(self.document))
         return self.state.fields
@@ -196,7 +197,7 @@ class RoleFacts(Value):
 
     @property
     def is_astray(self) -> bool:
-        """Whether the file is called otherwise than its fields say."""
+        """Whether the file name differs from what its fields say."""
         return self.path != f"{FOLDER}/{self.names[0]}-{self.names[2]}.md"
 
     @property
@@ -205,7 +206,7 @@ class RoleFacts(Value):
 
 
 def read_folder(names: Names, read: Read, *, about: str = "") -> dict[str, RoleProgress]:
-    """Every note of the folder by path, or only those that contain the word `about`: reading one costs."""
+    """Every note in the folder by path, or only those that contain the word `about`, because reading takes time."""
     word = about.casefold().encode()
     found: dict[str, RoleProgress] = {}
     for name in sorted(names(FOLDER)):
@@ -217,7 +218,7 @@ def read_folder(names: Names, read: Read, *, about: str = "") -> dict[str, RoleP
 
 
 def notes_here(root: str, *, about: str = "") -> dict[str, RoleProgress]:
-    """`read_folder` of a work tree, without a lock: for those who only look. What cannot be read is left out."""
+    """`read_folder` for a work tree, without a lock, for read-only commands. Unreadable files are left out."""
 
     def read(path: str) -> bytes | None:
         try:
@@ -231,29 +232,29 @@ def notes_here(root: str, *, about: str = "") -> dict[str, RoleProgress]:
 
 
 def unreadable_bytes(note: RoleProgress) -> Problem | None:
-    """Why nothing that a file says may be believed or edited: it is not UTF-8, or was read in part for its size."""
+    """Why a file may not be trusted or edited: it is not UTF-8, or is too large to be read completely."""
     return next(iter(unreadable(note.source.text, 0, MARKDOWN)), None)
 
 
 def facts_of(key: RoleKey, runtime: Runtime, notes: Mapping[str, RoleProgress], lanes: Mapping[str, str]) -> RoleFacts:
-    """The facts about one role. What cannot be told apart from another role is refused."""
+    """The facts about one role. A role that cannot be distinguished from another is refused."""
     document = notes.get(key.path)
     names = (key.feature, key.team, key.agent)
     twins = tuple(path for path, note in notes.items() if path != key.path and _is_of(note, names))
     if document is not None:
         _require_identity(key, document)
     elif twins:
-        message = f"{twins[0]} is the checkpoint of {key.agent} in {key.feature}, and its name says otherwise"
+        message = f"{twins[0]} is the checkpoint of {key.agent} in {key.feature}, but its name says otherwise"
         raise WorkpacketError("role_identity_mismatch", message, path=twins[0], hint=f"rename it to {key.path}")
     stated = document.team.value if document is not None and document.team is not None else ""
     team = key.team or stated or _team_in_log(key, runtime)
     if not team:
-        raise WorkpacketError("missing_argument", f"{key.path} does not exist yet: say which team", hint="--team TEAM")
+        raise WorkpacketError("missing_argument", f"{key.path} does not exist yet: name the team", hint="--team TEAM")
     return _facts(key.path, (key.feature, team, key.agent), document, runtime, notes, lanes, twins)
 
 
 def _team_in_log(key: RoleKey, runtime: Runtime) -> str:
-    """The team of a role whose file is gone, if the log knows only one."""
+    """The team of a role whose file is missing, if the log has only one."""
     teams = {
         fields.team
         for head in runtime.store.heads(f"{stream_named(FORM, key.feature)}/")
@@ -265,9 +266,8 @@ def _team_in_log(key: RoleKey, runtime: Runtime) -> str:
 def scan_roles(
     runtime: Runtime, notes: Mapping[str, RoleProgress], lanes: Mapping[str, str]
 ) -> tuple[list[RoleFacts], list[tuple[str, str]]]:
-    """The facts about every role that has a file or a log; and the files that cannot be judged, with the reason.
-
-    A role whose file is gone is found by its log.
+    """The facts about every role with a file or a log, and the files that cannot be judged, with the reason. A role
+    whose file is missing is found by its log.
     """
     scanned: list[RoleFacts] = []
     unread: list[tuple[str, str]] = []
@@ -324,7 +324,7 @@ def _require_identity(key: RoleKey, document: RoleProgress) -> None:
         raise refusal_of_file(document.source, illegible, key.path)
     if not document.is_checkpoint:
         fault = document.faults[0].message if document.faults else f"it is a {document.note}"
-        raise WorkpacketError("checkpoint_malformed", f"{key.path} is no checkpoint of a role: {fault}", path=key.path)
+        raise WorkpacketError("checkpoint_malformed", f"{key.path} is not a role checkpoint: {fault}", path=key.path)
     stated = {name: text.value for name in ("feature", "team", "agent") if (text := document.text_at(name)) is not None}
     wanted = {"feature": key.feature, "agent": key.agent, **({"team": key.team} if key.team else {})}
     wrong = [f"{name} {stated.get(name, '')!r}" for name, word in wanted.items() if stated.get(name, "") != word]
@@ -349,12 +349,12 @@ class ArtifactChange(NamedTuple):
 
     @property
     def choice(self) -> str:
-        """What to look at, or to do, for a person who does not go on with what is there."""
+        """What a person can look at or do who does not accept the current state."""
         return f"git {'log --stat' if self.what == 'is gone' else 'diff'} -- {shlex.quote(self.path)}"
 
 
 def named_in(texts: Iterable[str]) -> Iterator[str]:
-    """What could be a path: anything in backquotes, and every word with a slash or a dot."""
+    """Possible paths: anything in backticks, and every word with a slash or a dot."""
     for text in texts:
         for found in _QUOTED.findall(text):
             yield _path(found)
@@ -368,7 +368,7 @@ def _path(word: str) -> str:
 
 
 def digest_of(root: str, path: str) -> str | None:
-    """The digest of a file below the repository; None of anything else, and of what lies behind a link."""
+    """The digest of a file in the repository; None for anything else, or behind a symbolic link."""
     try:
         *folders, _ = split_path(path)
     except WorkpacketError:
@@ -377,13 +377,13 @@ def digest_of(root: str, path: str) -> str | None:
 
 
 def digests(root: str, paths: Iterable[str], own: str) -> dict[str, str]:
-    """Those of the paths that are files, with their digests. The role's own file changes with every milestone."""
+    """The paths that are files, with their digests, except the role's own file, which changes with every milestone."""
     found = {path: digest for path in dict.fromkeys(paths) if path != own and (digest := digest_of(root, path))}
     return dict([*found.items()][-MOST:])
 
 
 def changes(root: str, artifacts: Mapping[str, str]) -> tuple[ArtifactChange, ...]:
-    """What is not as it was at the last milestone."""
+    """What has changed since the last milestone."""
     now = {path: digest_of(root, path) for path in artifacts}
     return tuple(
         ArtifactChange(path, "is gone" if now[path] is None else "has changed")
@@ -399,16 +399,16 @@ _BESIDE: Mapping[str, str] = {"summary": "summary", "cost_summary": "cost summar
 class RoleBridge:
     """Checkpoints of roles, `docs/progress/<feature>-<agent>.md`: every key of the front matter, and the text below it.
 
-    Of a role that this store moves itself, what is exported is the checkpoint as it is now. A file without one of
-    the seven fields is refused, and so is one whose fields say that it is no checkpoint.
+    For a role that this store manages, the current checkpoint is exported. Files that lack one of the seven fields, or
+    whose fields show that they are not checkpoints, are refused.
     """
 
     name = FORM
     lossy: tuple[str, ...] = (
         "the digests of the files that a role named",
-        "comments, quotes and layout of the front matter, and the order of keys behind the seven",
+        "comments, quotes and layout of the front matter, and the order of keys after the seven",
         "a byte order mark",
-        "of a role moved by `workpacket progress`: what was written into the text by hand since it was imported",
+        "of a role that `workpacket progress` manages: text written by hand since it was imported",
     )
 
     def read(self, path: str, data: bytes) -> tuple[Foreign, ...] | tuple[Problem, ...]:
@@ -420,7 +420,7 @@ class RoleBridge:
         return faults or (foreign_of(document),)
 
     def other_kind(self, path: str, data: bytes) -> str:
-        """Not `other` and not an older form: those may be checkpoints that are broken, and are refused."""
+        """Not `other` or an older form: those may be broken checkpoints, and are refused."""
         document = RoleProgress(Source.from_bytes(path, data))
         return "" if unreadable_bytes(document) is not None else _BESIDE.get(document.note, "")
 
@@ -437,13 +437,13 @@ class RoleBridge:
         return (Foreign(FORM, stream, _values(state.front, state.body)),)
 
     def same(self, held: Foreign, found: Foreign) -> bool:
-        """Whether the seven fields are: the text and further keys belong to their writers."""
+        """Whether the seven fields are equal: text and other keys belong to their writers."""
         mine, theirs = (cast("Mapping[str, Json]", one.values["front"]) for one in (held, found))
         return fields_of(mine) == fields_of(theirs)
 
 
 def foreign_of(document: RoleProgress) -> Foreign:
-    """The checkpoint of a file that is one."""
+    """The checkpoint in a checkpoint file."""
     front = front_of(document)
     feature, team, agent = fields_of(front)[:3]
     return Foreign(FORM, stream_of(feature, team, agent), _values(front, body_of(document)))
@@ -456,7 +456,11 @@ def _values(front: Mapping[str, Plain], body: str) -> dict[str, Json]:
 def _faults(document: RoleProgress) -> list[Problem]:
     root = document.root
     if root is None or not document.has_front_matter:
-        return [Problem("checkpoint_malformed", "here is no front matter, and so no checkpoint", Location.span(0, 0))]
+        return [
+            Problem(
+                "checkpoint_malformed", "the front matter is missing, so this is not a checkpoint", Location.span(0, 0)
+            )
+        ]
     place = (root.start, root.start)
     missing = [key for key, value in zip(KEYS, fields_of(front_of(document)), strict=True) if not value.strip()]
     if missing:
@@ -464,7 +468,7 @@ def _faults(document: RoleProgress) -> list[Problem]:
     if not document.is_checkpoint:
         return [
             Problem(
-                "checkpoint_malformed", f"this is no checkpoint of a role but a {document.note}", Location.span(*place)
+                "checkpoint_malformed", f"this is not a role checkpoint but a {document.note}", Location.span(*place)
             )
         ]
     return []

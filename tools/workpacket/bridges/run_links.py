@@ -1,11 +1,10 @@
-"""Runs of the runtime and the packets they work on: what the store does is told to the log of the packet.
+"""Links runs to the packets they work on: the log of a packet is told what happens in the store. The runtime knows
+packets only by name; it has a witness (`runtime.stores.contract.Witness`), which this module implements. The start of
+an attempt is recorded in the log first, its end in the store first. A process killed in between leaves a link open,
+which `disagreements` finds and `settle` fixes; the log has every active run.
 
-The runtime knows nothing of packets but their names; it has a witness (`runtime.stores.contract.Witness`), which this
-is. Of an attempt the log is told first, of its end the store. What is killed in between leaves a link open, which is
-found (`disagreements`) and set right (`settle`); the log knows of every run that is at work.
-
-`run.closed` keeps the hash that the stream had when the run ended. A person who can write to the store can recompute
-all hashes in it; the log in git is outside their reach, and shows that, as it shows a store that was put back.
+`run.closed` keeps the hash that the stream had when the run ended. Someone who can write to the store can recompute all
+its hashes, but not the log in git, which therefore reveals that, or a store that was restored from a backup.
 """
 
 from __future__ import annotations
@@ -40,8 +39,8 @@ Quarrel = Literal["late", "not_begun", "unlinked", "elsewhere"]
 class Disagreement(Value):
     """A run about which store and log disagree.
 
-    late: the store says that it ended, the link is open. not_begun: there is a link and no run. unlinked: the run is
-    unfinished, and no link is open. elsewhere: the link is open, of a run in a store that is not here.
+    late: it has ended in the store, but its link is open. not_begun: there is a link but no run. unlinked: the run is
+    unfinished, but has no open link. elsewhere: the link is open, but the run is in a store that is not here.
     """
 
     run: str
@@ -51,7 +50,7 @@ class Disagreement(Value):
 
 
 class RunLinks:
-    """The witness for one repository. `tell` is given what could not be written, which a command says and passes on."""
+    """The witness for one repository. `tell` receives what could not be written, which the command reports."""
 
     def __init__(self, repository: Repository, tell: Callable[[WorkpacketError], None] | None = None) -> None:
         self.repository = repository
@@ -59,7 +58,10 @@ class RunLinks:
 
     def begins(self, store: Store, stream: str, packet: str) -> None:
         if len(stream) > _LONGEST or not stream.isprintable():
-            message = f"{stream[:40]!r}...: the name of a run with a packet is printable, and at most {_LONGEST} long"
+            message = (
+                f"{stream[:40]!r}...: the name of a run with a packet must be printable and at most {_LONGEST} "
+                "characters long"
+            )
             raise WorkpacketError("invalid_value", message)
         try:
             link(self.repository, acting(self.repository), packet, stream, store.identity)
@@ -70,7 +72,7 @@ class RunLinks:
 
     def ended(self, store: Store, stream: str, packet: str) -> None:
         def ending() -> Ending | None:
-            """Nothing while somebody holds the run who did not end it: they are about to begin another attempt."""
+            """Does nothing while another process holds the run: it is about to start another attempt."""
             lease, last = store.lease(stream), store.latest("runs", stream)
             if lease is not None and not is_certainly_dead(lease.holder) and (not last or last.fence != lease.token):
                 return None
@@ -79,7 +81,7 @@ class RunLinks:
         self._close(store, stream, packet, ending)
 
     def never_began(self, store: Store, stream: str, packet: str) -> None:
-        """Close the link of a run that the store has never heard of, unless somebody is just beginning it."""
+        """Close the link of a run that the store does not have, unless it is just being started."""
 
         def ending() -> Ending | None:
             lease = store.lease(stream)
@@ -98,7 +100,7 @@ class RunLinks:
         except (WorkpacketError, OSError) as error:
             left = error if isinstance(error, WorkpacketError) else None
             code, why = (left.code, left.message) if left is not None else ("storage_failed", str(error))
-            message = f"{stream} has ended, and its link in the log of {packet} is still open: {why}"
+            message = f"{stream} has ended, but its link in the log of {packet} is still open: {why}"
             self._tell(WorkpacketError(code, message, hint="workpacket runs settle"))
 
 
@@ -107,14 +109,14 @@ def _warn(left: WorkpacketError) -> None:
 
 
 def governed_runtime(where: str | Path | None = None, settings: Settings | None = None) -> Runtime:
-    """The runtime for programs that work on packets: as `Runtime.open`, and the log of the packet knows of each run."""
+    """The runtime for programs that work on packets: like `Runtime.open`, but runs are linked in the packet's log."""
     witness = RunLinks(find_repository(Path.cwd()))
     chosen = settings or Settings()
     return Runtime.open(where, dataclasses.replace(chosen, witness=witness))
 
 
 def disagreements(repository: Repository, runtime: Runtime) -> Iterator[Disagreement]:
-    """Everything in which the logs here and the store at hand differ."""
+    """All differences between the local logs and the local store."""
     store = runtime.store
     identity = store.identity
     lines = {line.id: line for line in runtime.runs() if line.packet}
@@ -128,30 +130,30 @@ def disagreements(repository: Repository, runtime: Runtime) -> Iterator[Disagree
 
 def _about(store: Store, identity: str, packet: str, run: LinkedRun) -> Iterator[Disagreement]:
     if run.store != identity:
-        message = f"{run.run} works on {packet} by its log, in a store that is not here"
+        message = f"{run.run} is linked to {packet} in its log, but its store is not here"
         yield Disagreement(run.run, packet, "elsewhere", message)
     elif (ending := ending_of(store, run.run)) is not None:
-        message = f"{run.run} is {ending.outcome}, and its link in the log of {packet} is open"
+        message = f"{run.run} is {ending.outcome}, but its link in the log of {packet} is open"
         yield Disagreement(run.run, packet, "late", message)
     elif store.head(run.run) is None:
-        yield Disagreement(run.run, packet, "not_begun", f"{run.run} is linked to {packet} and never began")
+        yield Disagreement(run.run, packet, "not_begun", f"{run.run} is linked to {packet} but never started")
 
 
 def _unlinked(repository: Repository, identity: str, line: RunLine) -> Iterator[Disagreement]:
     state = state_here(repository, line.packet)
     if state.history and not any((run.run, run.store) == (line.id, identity) for run in state.open_runs):
-        message = f"{line.id} is {line.liveness}, and the log of {line.packet} here has no open link of it"
+        message = f"{line.id} is {line.liveness}, but the log of {line.packet} here has no open link to it"
         yield Disagreement(line.id, line.packet, "unlinked", message)
 
 
 def packet_stop(repository: Repository, packet: str) -> Problem | None:
-    """Why a run of this packet does not go on, whatever its store says; None if nothing of that kind does."""
+    """Why a run of this packet may not continue, whatever its store says; None if it may."""
     state = state_here(repository, packet)
     return next((unmet for unmet in link_unmet(state)), None) if state.history or state.findings else None
 
 
 def settle(repository: Repository, runtime: Runtime, links: RunLinks) -> tuple[list[Disagreement], list[Disagreement]]:
-    """Write into the logs what the store knows; what was settled, and what is left for a person."""
+    """Record in the logs what the store knows; returns what was settled and what is left for a person."""
     found = list(disagreements(repository, runtime))
     for one in found:
         if one.what == "late":
@@ -165,13 +167,13 @@ def settle(repository: Repository, runtime: Runtime, links: RunLinks) -> tuple[l
 
 
 def differing_ends(repository: Repository, store: Store) -> Iterator[str]:
-    """Every run of this store that did not end here as the log says."""
+    """Every run in this store that did not end as the log says."""
     identity = store.identity
     for state in linked_packets(repository):
         for run in state.runs:
             what = _difference(store, run) if run.store == identity else ""
             if what:
-                yield f"{run.run}: by the log of {state.packet} {what}"
+                yield f"{run.run}: according to the log of {state.packet}, {what}"
 
 
 def _difference(store: Store, run: LinkedRun) -> str:
@@ -182,13 +184,13 @@ def _difference(store: Store, run: LinkedRun) -> str:
     head = store.head(run.run)
     head = head or next((one for one in store.heads(run.run, removed=True) if one.stream == run.run), None)
     if head is None or head.version < count:
-        return f"it ended with {count} events, and the store has {head.version if head is not None else 0}"
+        return f"it ended with {count} events, but the store has {head.version if head is not None else 0}"
     found = head.hash if head.version == count else _hash_at(store, run.run, count)
-    return f"it ended as {digest[:12]}, and the store has {found[:12]}" if found and found != digest else ""
+    return f"it ended as {digest[:12]}, but the store has {found[:12]}" if found and found != digest else ""
 
 
 def _hash_at(store: Store, stream: str, version: int) -> str:
-    """'' where it cannot be read: what was removed, and what the check of the store names."""
+    """'' if it cannot be read: it was removed, or the check of the store reports it."""
     try:
         return next((event.hash for event in store.read(stream, version - 1, version)), "")
     except LogDamaged:

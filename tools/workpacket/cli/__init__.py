@@ -1,1 +1,1 @@
-"""The command line: one module a command, imported only when that command is called."""
+"""The command line: one module per command or subject, imported only when it is needed."""

@@ -1,4 +1,4 @@
-"""`workpacket approvals`: which decisions there are, and whether all that rests on them holds."""
+"""`workpacket approvals`: which decisions there are, and whether everything that depends on them is valid."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _SHORT = 12
 
 
 def verify_approvals(arguments: Arguments) -> int:
-    """Exit status 5 if anything was forged or lost, 1 if something lacks its approval."""
+    """Exits with 5 if anything was forged or lost, with 1 if an approval is missing."""
     with open_approvals(find_repository(Path.cwd()), arguments.value("base") or None, moment()) as approvals:
         wanted = [require_id(word) for word in arguments.words[1:]]
         findings = [*check_approvals(approvals, NO_CACHE), *contracts_changed(approvals)]
@@ -65,14 +65,14 @@ def verify_approvals(arguments: Arguments) -> int:
         return status
     if findings:
         sys.stdout.write(render(arguments, outcome, status, catalogue(), style_of(arguments)))
-        sys.stdout.write("Next: workpacket explain CODE says what to do about each\n")
+        sys.stdout.write("Next: workpacket explain CODE explains what to do about each\n")
     if all(finding.severity == "info" for finding in findings):
         count = counted(len(approvals.own_envelopes), "envelope")
-        sys.stdout.write(f"{count} verified {against}; nothing rests on a missing approval\n")
+        sys.stdout.write(f"{count} verified {against}; no approval is missing\n")
     if not data["policy_anchored"]:
-        sys.stdout.write(f"note: the base holds no policy yet, so nothing was asked for; anchor one: {ANCHORING}\n")
+        sys.stdout.write(f"note: the base has no policy yet, so nothing was required; add one: {ANCHORING}\n")
     if not remembered:
-        sys.stdout.write("note: the policy could not be remembered on this machine; a rollback would go unseen\n")
+        sys.stdout.write("note: the policy could not be recorded on this machine; a rollback would go unnoticed\n")
     return status
 
 
@@ -99,7 +99,7 @@ def list_approvals(arguments: Arguments) -> int:
 
 
 def _envelopes(approvals: Approvals, packet: str, verdict: Verdict) -> Iterator[tuple[str, Statement, list[str]]]:
-    """Every decision at this gate, with the codes of what speaks against it."""
+    """Every decision at this gate, with the codes of its objections."""
     judged = {each.name: [refusal.code for refusal in each.refusals] for each in verdict.judged}
     used = {digest for event in approvals.log(packet).events for digest in event.attest}
     for name, said in sorted(approvals.claims.items(), key=lambda item: (item[1].issued_at, item[0])):

@@ -1,8 +1,7 @@
-"""`workpacket approve`: a person's yes or no to named bytes, signed with a key that no agent has.
+"""`workpacket approve`: a person's approval or rejection of specific bytes, signed with a key that no agent has.
 
-What `approve` looks at before it asks: whether it was approved already, and what would shut the gate anyway.
-
-No one shall read and sign what the gate then refuses for a reason that was there before.
+Before it asks, `approve` checks whether the text was already approved and whether the gate would refuse it anyway, so
+that no one reads and signs in vain.
 """
 
 from __future__ import annotations
@@ -67,7 +66,7 @@ from workpacket.shell.keys import OwnKey, find_key, find_ssh_keygen, sign
 
 
 def already_given(approvals: Approvals, wish: Wish, principal: str) -> Written | None:
-    """The approval of these very bytes that the person has given and that counts; a no after it undid it."""
+    """The valid approval of exactly these bytes by this person; a later rejection cancels it."""
     if wish.decision != "approve":
         return None
     verdict = approvals.verdict(wish.packet, wish.gate, terms=wish.terms)
@@ -78,7 +77,7 @@ def already_given(approvals: Approvals, wish: Wish, principal: str) -> Written |
 
 
 def unmet_at_the_gate(approvals: Approvals, wish: Wish) -> tuple[Problem, ...]:
-    """The conditions of the activation gate that no signature supplies."""
+    """The conditions of the activation gate that a signature cannot meet."""
     if wish.gate != ACTIVATION_GATE or wish.decision != "approve":
         return ()
     facts = gather(approvals.repository, [wish.packet], NOBODY)
@@ -96,7 +95,7 @@ def approve(arguments: Arguments) -> int:
         if arguments.value("attach"):
             return _attach(arguments, approvals, now)
         if len(arguments.words) != 1:
-            what = "name one packet, or `policy`, and nothing else: the signature is made by ssh-keygen, not typed"
+            what = "give one packet or `policy`, and nothing else: ssh-keygen makes the signature, you don't type it"
             raise usage(arguments.command, "missing_argument", what)
         key = find_key(arguments.value("key"))
         wish = _wish(arguments, key)
@@ -113,7 +112,7 @@ def approve(arguments: Arguments) -> int:
 def revoke(arguments: Arguments) -> int:
     now = moment()
     if len(arguments.words) != 1:
-        raise usage(arguments.command, "missing_argument", "name one envelope by its digest")
+        raise usage(arguments.command, "missing_argument", "give the digest of one envelope")
     with _opened(arguments, now) as approvals:
         key = find_key(arguments.value("key"))
         digest = _digest(approvals, arguments.words[0])
@@ -131,7 +130,9 @@ def _wish(arguments: Arguments, key: OwnKey) -> Wish:
     packet = require_id(arguments.words[0])
     gate = arguments.value("gate", ACTIVATION_GATE)
     if (packet == POLICY_MATTER) != (gate == POLICY_GATE):
-        raise usage(arguments.command, "invalid_value", "a change of the policy is `approve policy --gate policy`")
+        raise usage(
+            arguments.command, "invalid_value", "to approve a change of the policy, use `approve policy --gate policy`"
+        )
     days = arguments.value("days", str(DEFAULT_VALIDITY.days))
     if not (days.isascii() and days.isdigit() and 1 <= int(days[:4]) <= LONGEST_VALIDITY.days):
         raise usage(arguments.command, "invalid_value", f"--days takes 1 to {LONGEST_VALIDITY.days}; not {days!r}")
@@ -153,19 +154,21 @@ def _terms(arguments: Arguments, gate: str) -> dict[str, str]:
         if name in OPTIONAL and name in wanted:
             continue
         if bool(arguments.value(name)) != (name in wanted):
-            what = f"the gate {gate} needs --{name}" if name in wanted else f"--{name} is not for the gate {gate}"
+            what = (
+                f"the gate {gate} needs --{name}" if name in wanted else f"--{name} does not apply to the gate {gate}"
+            )
             raise usage(arguments.command, "missing_argument" if name in wanted else "conflicting_options", what)
     if "until" in wanted and read_instant(arguments.value("until")) is None:
-        raise usage(arguments.command, "invalid_value", "--until takes an instant like 2026-01-31T12:00:00Z")
+        raise usage(arguments.command, "invalid_value", "--until requires a time such as 2026-01-31T12:00:00Z")
     reason = arguments.value("reason") + arguments.value("target")
     if len(reason) > LONGEST_REASON or not reason.isprintable():
-        what = f"--reason takes one line of up to {LONGEST_REASON} characters"
+        what = f"--reason must be one line of up to {LONGEST_REASON} characters"
         raise usage(arguments.command, "invalid_value", what)
     return {name: arguments.value(name) for name in wanted}
 
 
 def _digest(approvals: Approvals, word: str) -> str:
-    """The one digest that begins with `word`."""
+    """The only digest that begins with `word`."""
     stem = os.path.basename(word).partition(".")[0].lower()
     found = [digest for name in approvals.claims if (digest := name.partition(".")[0]).startswith(stem)]
     if len(found) != 1 or len(stem) < 4:
@@ -175,7 +178,7 @@ def _digest(approvals: Approvals, word: str) -> str:
 
 
 def _decide(arguments: Arguments, approvals: Approvals, draft: StatementDraft, key: OwnKey) -> int:
-    """By a person at a terminal; or the statement for somebody else's."""
+    """Approve at this terminal, or write a statement to sign elsewhere."""
     out = arguments.value("statement-out")
     screen = sys.stderr if arguments.flag("json") else sys.stdout
     if out:
@@ -184,8 +187,8 @@ def _decide(arguments: Arguments, approvals: Approvals, draft: StatementDraft, k
     if not (sys.stdin.isatty() and screen.isatty()):
         raise WorkpacketError(
             "approval_needs_terminal",
-            "a person has to read the text and answer, and there is no terminal",
-            hint="run it in a terminal; or --statement-out FILE, to sign elsewhere",
+            "a person must read the text and answer, but there is no terminal",
+            hint="run it in a terminal, or use --statement-out FILE to sign elsewhere",
         )
     find_ssh_keygen()
     _show(approvals, draft, screen, style_of(arguments))
@@ -210,7 +213,9 @@ def _show(approvals: Approvals, draft: StatementDraft, screen: TextIO, style: St
         if before is None:
             screen.write(f"--- {escape(path)} was never approved before\n")
         elif before.data is None:
-            screen.write(f"--- the version that {escape(before.approver)} approved is in no commit; read all of it\n")
+            screen.write(
+                f"--- the version that {escape(before.approver)} approved was never committed; read all of it\n"
+            )
         else:
             since = f"{escape(before.approver)} approved it at {before.at:%Y-%m-%d %H:%M}Z"
             screen.write(render_changes(path, before.data, data, since, style))
@@ -244,7 +249,7 @@ def _ask(draft: StatementDraft, screen: TextIO) -> None:
 
 
 def _write_statement(arguments: Arguments, draft: StatementDraft, path: Path) -> int:
-    """A file outside of the governed ones, and never over another."""
+    """Writes a file outside the governed folders, and never overwrites one."""
     try:
         with path.open("xb") as file:
             file.write(draft.message)
@@ -262,7 +267,7 @@ def _attach(arguments: Arguments, approvals: Approvals, now: Moment) -> int:
     if isinstance(statement, Problem):
         raise WorkpacketError.of(statement)
     if pae(payload) != message:
-        raise WorkpacketError("statement_unfit", f"{path} is not what `--statement-out` wrote", path=str(path))
+        raise WorkpacketError("statement_unfit", f"{path} was not written by `--statement-out`", path=str(path))
     blob = unarmor(armored.decode("ascii", "replace").replace("\r\n", "\n"))
     if isinstance(blob, Problem):
         raise WorkpacketError.of(blob)
@@ -293,7 +298,7 @@ def _finish(arguments: Arguments, approvals: Approvals, draft: StatementDraft, b
 def _tell_already(arguments: Arguments, said: Statement, given: Written) -> int:
     open_now = given.verdict.met and said.gate == ACTIVATION_GATE
     following = f"workpacket activate {said.packet}" if open_now else f"workpacket approvals list {said.packet}"
-    text = f"{said.approver} has approved {said.packet} at the gate {said.gate} already: {given.envelope}\n"
+    text = f"{said.approver} has already approved {said.packet} at the gate {said.gate}: {given.envelope}\n"
     text += "nothing was signed or written\n"
     return _tell(arguments, _decided(said, given, following), f"{text}Next: {following}")
 
@@ -361,19 +366,21 @@ instead of asked for, with exit status 3; a text that you have approved already 
 writes what is to be signed elsewhere, and `--attach` takes it back together with the FILE.sig that ssh-keygen has
 made.""",
     options=(
-        Option("gate", "the gate; activation unless told", value="GATE"),
-        Option("decision", "what to say; approve unless told", choices=("approve", "reject")),
+        Option("gate", "the gate (default: activation)", value="GATE"),
+        Option("decision", "the decision (default: approve)", choices=("approve", "reject")),
         KEY_OPTION,
-        Option("role", "the role to speak in, where the gate asks for one of several", value="ROLE"),
-        Option("verdict", "at the gate verdict: which one", choices=VERDICTS),
+        Option("role", "the role to act in, where the gate accepts several", value="ROLE"),
+        Option("verdict", "at the gate verdict: the verdict", choices=VERDICTS),
         Option("lane", "at the gate resolve: in which lane the fork is settled", value="LANE"),
         Option("rule", "at the gates waiver and override: the code of the rule", value="CODE"),
-        Option("until", "and when that ends: 2026-01-31T12:00:00Z", value="INSTANT"),
-        Option("reason", "and why, in the words that the event will hold", value="TEXT"),
-        Option("target", "and for which one only, such as the dependency", value="TEXT"),
-        Option("days", "how long it may wait to be used: 1 to 30 days, 14 unless told", value="N"),
-        Option("statement-out", "write what is to be signed into FILE, and sign nothing", value="FILE"),
-        Option("attach", "take a statement that was signed elsewhere: FILE, and its signature FILE.sig", value="FILE"),
+        Option("until", "and when it ends: 2026-01-31T12:00:00Z", value="INSTANT"),
+        Option("reason", "and why, as recorded in the event", value="TEXT"),
+        Option("target", "and for what only, such as one dependency", value="TEXT"),
+        Option("days", "how long it stays valid: 1 to 30 days (default: 14)", value="N"),
+        Option("statement-out", "write the statement to FILE without signing it", value="FILE"),
+        Option(
+            "attach", "attach a statement that was signed elsewhere: FILE, and its signature FILE.sig", value="FILE"
+        ),
         BASE_OPTION,
     ),
     examples=(

@@ -1,4 +1,4 @@
-"""`workpacket audit`: is anything wrong, what, since when, who must act; as text, or as a report to keep."""
+"""`workpacket audit`: what is wrong, since when, and who must act; as text, or as a report to keep."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MARKS = (b"<!doctype html>", b'{"workpacket"', b'{"$schema"', b"# Audit")
 
 
 def examine() -> tuple[AuditInput, Audit]:
-    """The facts of this repository, and the audit made of them."""
+    """The facts about this repository, and the audit based on them."""
     repository = open_for_reading()
     workspace = open_workspace()
     cache = Cache(workspace.common_dir, workspace.fingerprint)
@@ -64,7 +64,7 @@ def _report(arguments: Arguments) -> int:
 
 
 def _form(arguments: Arguments, target: str) -> str:
-    """What was asked for, else what the name of the file says, else text."""
+    """The requested format, otherwise the one of the file name, otherwise text."""
     if arguments.flag("json"):
         if arguments.flag("format") and arguments.value("format") != "json":
             raise usage(arguments.command, "conflicting_options", "--format and --json exclude each other")
@@ -74,7 +74,7 @@ def _form(arguments: Arguments, target: str) -> str:
         return arguments.value("format")
     if target and ending not in _BY_ENDING:
         known = ", ".join(_BY_ENDING)
-        raise usage(arguments.command, "invalid_value", f"{target!r} does not end in one of {known}; say --format")
+        raise usage(arguments.command, "invalid_value", f"{target!r} does not end in one of {known}; use --format")
     return _BY_ENDING.get(ending, "text")
 
 
@@ -94,12 +94,12 @@ def _rendered(form: str, made: Audit, outcome: CheckOutcome, status: int) -> str
 
 
 def _write(target: str, data: bytes) -> None:
-    """Beside it first, so that nobody finds half of a report."""
+    """Writes a temporary file first, so that the report is never incomplete."""
     try:
         if os.path.lexists(target) and not _is_report(target):
             raise WorkpacketError(
                 "file_unwritable",
-                f"{target} exists and is no report of an audit; nothing is written over it",
+                f"{target} exists and is not an audit report; it was not overwritten",
                 path=target,
                 hint="name another file, or remove the old one",
             )
@@ -135,8 +135,8 @@ what does not hold. With --out the report is written into a file, in the form th
 .sarif or .md. The page needs no network and no other file. The clock is not looked at: what expires is judged as of
 the head commit, so the same repository gives the same bytes. Exits as `check` does.""",
     options=(
-        Option("format", "how to write the report", choices=FORMATS),
-        Option("out", "write it into this file, replacing an earlier report", value="FILE"),
+        Option("format", "the format of the report", choices=FORMATS),
+        Option("out", "write it to this file, replacing an earlier report", value="FILE"),
     ),
     examples=(
         "workpacket audit",

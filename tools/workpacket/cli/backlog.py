@@ -1,4 +1,4 @@
-"""Commands that begin work: `new` writes a stub, `refine` its technical refinement, `adopt` the logs of old packets."""
+"""Commands that start work: `new` writes a stub, `refine` its technical refinement, `adopt` the logs of old packets."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ def _run_new(arguments: Arguments) -> int:
 def _wanted_id(arguments: Arguments, governed: GovernedFiles) -> WorkPacketId:
     base = arguments.value("next")
     if base and arguments.words:
-        raise usage(arguments.command, "conflicting_options", "either an id or --next")
+        raise usage(arguments.command, "conflicting_options", "give either an id or --next")
     try:
         if base:
             known = [WorkPacketId.parse(name) for name in governed.known]
             return next_revision(WorkPacketId.parse(base).base, known)
         if len(arguments.words) != 1:
-            raise usage(arguments.command, "missing_argument", "it needs one WP_ID, or --next BASE")
+            raise usage(arguments.command, "missing_argument", "give one WP_ID, or --next BASE")
         wp_id = WorkPacketId.parse(arguments.words[0])
     except InvalidId as error:
         raise usage(arguments.command, "invalid_value", f"{base or arguments.words[0]!r} {error}") from error
@@ -122,15 +122,15 @@ _NEW = Command(
     _run_new,
     arguments="[WP_ID]",
     description="""
-Writes the stub, its entry on the board, its row in the registry and the beginning of its log.""",
+Writes the stub, its board entry, its registry row and the first event of its log.""",
     options=(
         Option("next", "the next revision of this base", value="BASE_WP_ID"),
         Option("from", "a stub's id, or a file with the text of an issue", value="WP_ID|FILE"),
-        Option("what", "what is to be done, on one line", value="TEXT"),
+        Option("what", "what to do, on one line", value="TEXT"),
         Option("why", "why, on one line", value="TEXT"),
         Option("standing", "a standing packet for small changes that recur", choices=tuple(RECURRING)),
         Option("until", "the last day of a standing packet, else in 90 days", value="YYYY-MM-DD"),
-        Option("roadmap", "where the roadmap speaks of it", value="TEXT"),
+        Option("roadmap", "where the roadmap mentions it", value="TEXT"),
         Option("risk", "how much can go wrong, such as LOW; part of what is approved", value="TIER"),
         *ACTING,
     ),
@@ -147,9 +147,9 @@ _REFINE = Command(
     lambda arguments: packet_command(arguments, present if arguments.flag("present") else refine),
     arguments="WP_ID",
     description="""
-Writes a scaffold that pins the specification in force by its digest. Called again, it pins the present version. With
---present the block is printed for the conversation with the user, and recorded that it was.""",
-    options=(Option("present", "print the block for the user, and record its digest"), *ACTING),
+Writes a scaffold that pins the specification in force by its digest. Called again, it pins the current version. With
+--present, the block is printed to be shown to the user, and that is recorded.""",
+    options=(Option("present", "print the block for the user and record its digest"), *ACTING),
     examples=("workpacket refine WP-1-Parser-v1", "workpacket refine WP-1-Parser-v1 --present"),
 )
 
@@ -176,10 +176,10 @@ _ADOPT = Command(
     _run_adopt,
     arguments="[WP_ID...]",
     description="""
-No document is rewritten. Packets on which board and file contradict one another are listed and left out, until you say
-which is to be believed.""",
+No document is rewritten. Packets whose board entry and file contradict each other are listed and skipped until you say
+which one to believe.""",
     options=(
-        Option("prefer", "what to believe where they contradict one another", choices=("board", "packet")),
+        Option("prefer", "which to believe where they contradict each other", choices=("board", "packet")),
         *ACTING,
     ),
     examples=("workpacket adopt", "workpacket adopt WP-1-Parser-v1 --prefer board"),

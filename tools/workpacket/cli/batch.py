@@ -42,7 +42,7 @@ def _look(arguments: Arguments, action: str, word: str) -> int:
         raise view_conflict("batch", facts)
     following = proposed(facts, planned(facts.scope)) if facts.state.batch is None else facts.state.view.next
     if following is None:
-        return answer(arguments, "nothing is left to begin\n", {**_as_json(facts), "batch": None})
+        return answer(arguments, "nothing left to start\n", {**_as_json(facts), "batch": None})
     text = f"batch {following.label}{', in parallel' if following.parallel else ''}: {', '.join(following.tasks)}\n"
     data: dict[str, Json] = {
         "label": following.label, "tasks": list(following.tasks), "parallel": following.parallel,
@@ -81,7 +81,7 @@ def _end(arguments: Arguments, desk: BatchDesk, accept: Sequence[str]) -> None:
     phase: Phase = phase_named(arguments.value("phase")) or "testers"
     outcome = outcome_named(arguments.value("outcome", "ok"))
     if outcome == "rejected" and phase != "reviewers":
-        raise usage(arguments.command, "conflicting_options", "only reviewers reject; others fail")
+        raise usage(arguments.command, "conflicting_options", "only reviewers can reject; others fail")
     tasks, reviewers = arguments.values("task"), arguments.values("reviewer")
     units = reviewers if phase == "reviewers" else tasks
     about = tasks if outcome == "rejected" else []
@@ -89,18 +89,18 @@ def _end(arguments: Arguments, desk: BatchDesk, accept: Sequence[str]) -> None:
 
 
 def caller_of(arguments: Arguments) -> Caller:
-    """Who the work is begun for."""
+    """The actor for whom the work is started."""
     return caller_with(owner_of(arguments))
 
 
 def _issue(arguments: Arguments, text: str) -> Json:
-    """`SEVERITY: DESCRIPTION @ LOCATION`, where the place may be left out."""
+    """`SEVERITY: DESCRIPTION @ LOCATION`, where the location is optional."""
     severity, colon, rest = text.partition(":")
     severity = severity.strip().casefold()
     if not colon or not rest.strip():
         raise usage(arguments.command, "invalid_value", f"--defer takes SEVERITY:TEXT, not {text!r}")
     if severity not in DEFERRABLE:
-        message = f"an issue of severity {severity!r} cannot be put off; {', '.join(DEFERRABLE)} can"
+        message = f"an issue of severity {severity!r} cannot be deferred; {', '.join(DEFERRABLE)} can"
         raise WorkpacketError("batch_issue_not_deferrable", message)
     description, at, location = rest.rpartition(" @ ")
     issue: dict[str, Json] = {"severity": severity, "description": (description if at else location).strip()}
@@ -115,13 +115,13 @@ def _numbers(arguments: Arguments, count: int) -> list[int]:
 
 
 def _progress(facts: BatchFacts) -> str:
-    """How far the scope is, what comes next, where in its phases that is, and what was put off."""
+    """The progress of the scope, its next batch and phase, and what was deferred."""
     state, view = facts.state, facts.state.view
     groups = view.groups or facts.scope.groups()
     done, total = len(groups.get("completed", ())), sum(map(len, groups.values()))
     lines = [f"{facts.name}: {done} of {total} tasks done, last batch {view.last_batch or 'none'}"]
     if state.completing is not None:
-        lines.append(f"batch {state.completing.label}: its completion was cut short; `batch complete` finishes it")
+        lines.append(f"batch {state.completing.label}: its completion was interrupted; `batch complete` finishes it")
     elif state.batch is not None:
         batch = state.batch
         lines.append(f"batch {batch.label} is under way: {', '.join(batch.tasks)}")
@@ -134,7 +134,7 @@ def _progress(facts: BatchFacts) -> str:
     lines += [f"conflict: {text}" for text in facts.contradictions]
     lines += [f"{'stale' if one.blocks else 'note'}: {one.aspect}: {one.message}" for one in facts.stale]
     if facts.late:
-        lines.append("late: checkpoint.yaml does not yet say what the log says; the next command writes it")
+        lines.append("checkpoint.yaml is behind the log; the next command updates it")
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -194,22 +194,22 @@ COMMAND = Command(
 `begin` writes down what comes next before anybody works on it: the next batch with its testers, then the implementers,
 then the reviewers; after a crash, what was left incomplete. `complete --phase` says how stages ended; `complete` alone
 updates tasks.yaml, writes checkpoint.yaml and commits both with what is staged and with the files the tasks name.
-`adopt` takes a checkpoint.yaml that contradicts the log for true, `restore` writes it anew from the log.""",
+`adopt` accepts a checkpoint.yaml that contradicts the log, `restore` rewrites it from the log.""",
     options=(
         Option("phase", "complete: the stages of this phase ended", choices=("testers", "implementers", "reviewers")),
-        Option("task", "complete --phase: this task only; of a rejection, what it is about", value="ID", many=True),
+        Option("task", "complete --phase: only this task; on rejection, its subject", value="ID", many=True),
         Option("reviewer", "complete --phase reviewers: this reviewer only", value="NAME", many=True),
         Option("outcome", "complete --phase: how they ended", choices=("ok", "failed", "rejected", "timed_out")),
         Option("note", "complete --phase: a sentence to store", value="TEXT"),
         Option("defer", "complete: an issue to carry forward", value="SEVERITY:TEXT", many=True),
-        Option("resolved", "complete: a deferred issue that is mended, by its number", value="NUMBER", many=True),
+        Option("resolved", "complete: a deferred issue that is resolved, by its number", value="NUMBER", many=True),
         Option("message", "complete: the first line of the commit message", value="TEXT"),
         Option("label", "begin: the label of the batch, such as 5a", value="LABEL"),
-        Option("accept", "go on although this is not as it was: branch, commit, tasks, base, config; or although its "
-               "holder lives: holder", value="ASPECT", many=True),
-        Option("allow-deps", "begin: dependencies that may change in this batch, `*` for any characters", value="NAME",
+        Option("accept", "continue although this changed: branch, commit, tasks, base, config; or although its "
+                         "holder is alive: holder", value="ASPECT", many=True),
+        Option("allow-deps", "begin: dependencies that may change; `*` matches any characters", value="NAME",
                many=True),
-        Option("owner", "begin: the process that does the work; else the one that called and those above it",
+        Option("owner", "begin: the process that does the work (default: the caller and its parents)",
                value="PID"),
     ),
     examples=(

@@ -1,7 +1,6 @@
-"""Output that is shown again as long as nothing it was made from has changed.
-
-Most calls of `check` and `list` change nothing since the last one. The way to that answer is short: look at the files,
-compare, print. Rules and readers are imported only by the function that computes.
+"""Output that is shown again until something that it depends on changes. Usually nothing has changed since the last
+call of `check` or `list`, so the fast path is short: look at the files, compare, print. Rules and readers are imported
+only by the function that computes.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ SETTINGS_FILES = ("pyproject.toml", POLICY_PATH)
 
 
 class Output:
-    """What a command writes, its exit status, and what both rest on besides the documents."""
+    """What a command writes, its exit status, and what both depend on besides the documents."""
 
     __slots__ = ("rests_on", "status", "text")
 
@@ -50,7 +49,7 @@ def show(
     compute: Callable[[], Output],
     deciding: Callable[[], tuple[str, ...] | None] = tuple,
 ) -> int:
-    """Writes the output of the command, computed only if anything differs that it rests on (`CachedOutput`)."""
+    """Writes the output of the command, computed only if something that it depends on has changed (`CachedOutput`)."""
     request = (workspace.here, arguments.command.name, arguments.given, terminal())
     cached = CachedOutput(cache, workspace.root, files, request, deciding)
     known = cached.recall()
@@ -65,13 +64,13 @@ def show(
 
 
 def show_fresh(output: Output) -> int:
-    """Writes what rests on more than can be named, and keeps nothing of it."""
+    """Writes output whose dependencies cannot be listed, without caching it."""
     sys.stdout.write(output.text)
     return output.status
 
 
 def terminal() -> tuple[bool, int | None, str]:
-    """Whether output goes to a terminal, how wide that is, and what the environment says of colour."""
+    """Whether output goes to a terminal, its width, and the colour settings of the environment."""
     wish = "never" if os.environ.get("NO_COLOR") else "always" if os.environ.get("FORCE_COLOR") else ""
     if not sys.stdout.isatty():
         return False, None, wish
@@ -89,9 +88,8 @@ _ELSEWHERE = tuple(folder for folder in ROOTS if folder != GOVERNANCE_FOLDER)
 
 
 class GarbageCollectionOff:
-    """For commands that read all documents: these stay in memory until the end, so a search for garbage finds none.
-
-    In an audit of a thousand packets it would take two fifths of the time.
+    """Turns off garbage collection for commands that read all documents: these stay in memory until the end anyway. In
+    an audit of a thousand packets, collecting would take two fifths of the time.
     """
 
     __slots__ = ("_before",)

@@ -33,7 +33,7 @@ def run(arguments: Arguments) -> int:
 
 
 def _refuse_contradictions(arguments: Arguments) -> None:
-    """Each of these options decides what is written; of two, one would be passed over in silence."""
+    """Each of these options decides the output; of two, one would be silently ignored."""
     given = [f"--{name}" for name in ("format", "json", "statistics", "diff") if arguments.flag(name)]
     same = (given == ["--format", "--json"] and arguments.value("format") == "json") or (
         given == ["--format", "--statistics"] and arguments.value("format") == "text"
@@ -43,7 +43,7 @@ def _refuse_contradictions(arguments: Arguments) -> None:
 
 
 def check_once(arguments: Arguments, workspace: Workspace, cache: Cache) -> int:
-    """One check; from the cache if nothing that went into its output has changed."""
+    """Runs one check, or takes its output from the cache if nothing has changed."""
     files = chosen_files(arguments, workspace)
 
     def compute() -> Output:
@@ -69,9 +69,11 @@ def chosen_files(arguments: Arguments, workspace: Workspace) -> list[Found]:
     kind = arguments.value("kind")
     if kind and kind not in {known for _, known in PLACES}:
         known = ", ".join(sorted({known for _, known in PLACES}))
-        raise usage(arguments.command, "invalid_value", f"{kind!r} is no kind of document; the kinds are {known}")
+        raise usage(arguments.command, "invalid_value", f"{kind!r} is not a kind of document; the kinds are {known}")
     if kind and not arguments.words:
-        raise usage(arguments.command, "missing_argument", "--kind says what the files named are; name one")
+        raise usage(
+            arguments.command, "missing_argument", "--kind describes the files on the command line; name at least one"
+        )
     if not arguments.words:
         return find_documents(workspace.root)
     chosen: dict[str, Found] = {}
@@ -85,7 +87,7 @@ def chosen_files(arguments: Arguments, workspace: Workspace) -> list[Found]:
             continue
         own_kind = kind or kind_of(path)
         if own_kind is None:
-            what = f"{word} is not where a governance document lives; say what it is with --kind"
+            what = f"{word} is not a place for governance documents; give its --kind"
             raise usage(arguments.command, "invalid_value", what)
         chosen[path] = named_document(workspace.root, path, own_kind)
     return [chosen[path] for path in sorted(chosen)]
@@ -105,20 +107,20 @@ came from.
 Approvals are verified where there are any. With `--base`, what was committed there decides: policy, severities and
 ignores are read from it, and nothing that it holds of log and attestations may be changed or deleted.""",
     options=(
-        Option("format", "how to write what was found", choices=FORMATS),
-        Option("select", "only these codes, or families ending in '*'", value="CODE", many=True),
-        Option("ignore", "all but these codes, or families ending in '*'", value="CODE", many=True),
-        Option("profile", "adopt: old forms are warnings; strict: they are errors", choices=("adopt", "strict")),
-        Option("fail-on", "the least severity that makes the check fail", choices=("error", "warning", "info")),
-        Option("fix", "repair what can be repaired without changing the meaning"),
-        Option("unsafe-fixes", "repair also what a person should look over afterwards"),
-        Option("diff", "show what --fix would change, and change nothing"),
-        Option("statistics", "how often each code was found, instead of where"),
+        Option("format", "the output format", choices=FORMATS),
+        Option("select", "only these codes; a trailing '*' matches a family", value="CODE", many=True),
+        Option("ignore", "all but these codes; a trailing '*' matches a family", value="CODE", many=True),
+        Option("profile", "adopt: older forms are warnings; strict: they are errors", choices=("adopt", "strict")),
+        Option("fail-on", "the lowest severity that makes the check fail", choices=("error", "warning", "info")),
+        Option("fix", "apply fixes that do not change the meaning"),
+        Option("unsafe-fixes", "also apply fixes that a person should review"),
+        Option("diff", "show what --fix would change, without changing anything"),
+        Option("statistics", "count the findings of each code instead of listing them"),
         Option("watch", "check again whenever a file changes, until interrupted"),
-        Option("base", "judge also the change since this revision, by its policy and settings", value="REV"),
+        Option("base", "also check the changes since this revision, by its policy and settings", value="REV"),
         WORKTREE_OPTION,
-        Option("kind", "the kind of the files named: a name of a schema", value="KIND"),
-        Option("no-cache", "neither use nor fill the cache"),
+        Option("kind", "the kind of the given files: the name of a schema", value="KIND"),
+        Option("no-cache", "do not use the cache"),
     ),
     examples=(
         "workpacket check",

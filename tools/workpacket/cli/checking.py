@@ -32,11 +32,11 @@ from workpacket.value import replace
 Files = Sequence[Found]
 Choose = Callable[[], Files]
 
-_ALONE = "files were checked each for itself; `workpacket check` without paths also compares them with one another"
+_ALONE = "each file was checked on its own; `workpacket check` without paths also compares them"
 
 
 def check_and_render(arguments: Arguments, workspace: Workspace, files: Files, cache: Cache, again: Choose) -> Output:
-    """Checks, repairs if asked to, and renders what is left. `again` gives the files as repairs left them."""
+    """Checks, applies fixes if requested, and renders what is left. `again` returns the files after the fixes."""
     reasons = catalogue()
     settings = _settings(arguments, workspace)
     selected = _selection(arguments, reasons)
@@ -71,7 +71,7 @@ def check_and_render(arguments: Arguments, workspace: Workspace, files: Files, c
     notes: tuple[str, ...] = (_ALONE,) if arguments.words else ()
     repaired: Repaired | None = None
     if base and wanted:
-        raise usage(arguments.command, "conflicting_options", "either --base or a repair")
+        raise usage(arguments.command, "conflicting_options", "--base cannot be combined with fixes")
     if wanted:
         from workpacket.cli.fixing import fix_files, refuse_unreadable
 
@@ -100,7 +100,7 @@ def check_and_render(arguments: Arguments, workspace: Workspace, files: Files, c
 def _diff(
     workspace: Workspace, kinds: Mapping[str, str], findings: Sequence[Problem], *, unsafe: bool, style: Style
 ) -> Output:
-    """What `--fix` would change; before it the files that it would refuse, in lines that those who apply it skip."""
+    """What `--fix` would change, preceded by the files that it would refuse, in lines that `patch` skips."""
     from workpacket.cli.fixing import show_fixes
 
     shown, refused = show_fixes(workspace.root, kinds, findings, unsafe=unsafe, style=style)
@@ -113,7 +113,7 @@ def _diff(
 def render(
     arguments: Arguments, outcome: CheckOutcome, status: int, reasons: Mapping[str, Reason], style: Style
 ) -> str:
-    """The outcome in the form that was asked for."""
+    """The result in the requested format."""
     form = arguments.value("format", "json" if arguments.flag("json") else "text")
     # Each form is imported when it is wanted: the usual one is text, and it is waited for.
     if form == "json":
@@ -165,9 +165,8 @@ def source_lines(root: str) -> Callable[[str, int], str | None]:
 
 
 def approval_findings(arguments: Arguments, workspace: Workspace, cache: Cache, *, claimed: bool) -> Checked:
-    """What is wrong with the approvals: of the whole repository, and not before there are any, or a base is named.
-
-    `claimed`: the log has events that rest on people, so it is asked even where the policy says nothing of them.
+    """What is wrong with the approvals of the whole repository, if there are any or a base is given. `claimed`: the log
+    has events that require approvals, so they are checked even if the policy does not mention them.
     """
     base = arguments.value("base")
     governed = approvals_here(workspace.root)
@@ -188,7 +187,7 @@ def approval_findings(arguments: Arguments, workspace: Workspace, cache: Cache, 
 
 
 def _left_between_files(workspace: Workspace) -> list[Problem]:
-    """The commands that were interrupted: what else is found may be no more than the half that they left."""
+    """Interrupted commands: other findings may only be due to what they left half done."""
     if not left_between_files(workspace.git_dir):
         return []
     from pathlib import Path
@@ -199,7 +198,7 @@ def _left_between_files(workspace: Workspace) -> list[Problem]:
     return [
         Problem(
             "transaction_unfinished",
-            f"{left.command} was interrupted between files: {', '.join(left.paths)}",
+            f"{left.command} was interrupted while writing: {', '.join(left.paths)}",
             Location(left.paths[0]),
             catalogue()["transaction_unfinished"].remedy,
         )
@@ -232,7 +231,7 @@ def _of_the_change(base: str, *, worktree: bool) -> list[Problem]:
 
 
 def _left_behind(workspace: Workspace, kinds: Mapping[str, str], cache: Cache) -> list[Problem]:
-    """What stubs say and the packets made from them do not, of the files that were named."""
+    """What stubs require and their packets lack, for the given files."""
     from workpacket.shell.checking.whole import activated_among, not_carried_over
 
     return not_carried_over(workspace.root, activated_among(workspace.root, kinds), cache)
@@ -247,11 +246,11 @@ def _severity(word: str) -> Severity:
 
 
 def _selection(arguments: Arguments, reasons: Mapping[str, Reason]) -> Callable[[Sequence[Problem]], list[Problem]]:
-    """Keeps the findings asked for. A pattern that fits no code is a mistake; integrity cannot be ignored."""
+    """Selects findings. A pattern that matches no code is an error; integrity findings cannot be ignored."""
     select, ignore = arguments.values("select"), arguments.values("ignore")
     for pattern in (*select, *ignore):
         if not any(fnmatchcase(code, pattern) for code in reasons):
-            what = f"no code fits {pattern!r}; `workpacket explain --all` lists them"
+            what = f"no code matches {pattern!r}; `workpacket explain --all` lists them"
             raise usage(arguments.command, "unknown_code", what)
 
     def kept(finding: Problem) -> bool:

@@ -1,4 +1,4 @@
-"""Commands for who does the work: `prepare` and `claim`."""
+"""Commands that decide who does the work: `prepare` and `claim`."""
 
 from __future__ import annotations
 
@@ -71,14 +71,14 @@ def _uncommitted(arguments: Arguments, packet: PacketFacts, where: str, start: s
     path, name = packet.packet_path, packet.id.text
     again = f"workpacket prepare {name} --worktree {shlex.quote(arguments.value('worktree'))}"
     command = f"commit the governed files on {start}, then: {again}"
-    return Problem("packet_uncommitted", f"{where} that does not hold {path}", Location(path), command)
+    return Problem("packet_uncommitted", f"{where} that does not contain {path}", Location(path), command)
 
 
 def _start(repository: Repository, branch: str) -> str:
-    """The commit at which the branch is to begin."""
+    """The commit from which the branch starts."""
     commit = commit_of(repository, branch) if branch in branch_names(repository) else head_commit(repository)
     if commit is None:
-        raise WorkpacketError("unknown_revision", "there is no commit yet to begin from", hint="git commit first")
+        raise WorkpacketError("unknown_revision", "there is no commit to start from yet", hint="git commit first")
     return commit
 
 
@@ -87,10 +87,10 @@ _PREPARE = Command(
     _run_prepare,
     arguments="WP_ID",
     options=(
-        Option("for", "who is to do the work", value="NAME"),
-        Option("branch", "the branch, instead of the one that the policy names", value="BRANCH"),
-        Option("worktree", "make a work tree there", value="FOLDER"),
-        Option("base", "build on the branch of another packet", value="WP_ID"),
+        Option("for", "who will do the work", value="NAME"),
+        Option("branch", "the branch (default: named by the policy)", value="BRANCH"),
+        Option("worktree", "create a work tree there", value="FOLDER"),
+        Option("base", "start from the branch of another packet", value="WP_ID"),
         *ACTING,
     ),
     examples=("workpacket prepare WP-1-Parser-v1 --for coder-1 --worktree ../parser",),
@@ -109,11 +109,11 @@ _CLAIM = Command(
     "claim",
     _run_claim,
     arguments="WP_ID",
-    description="One who claims wins; the others are told who holds it, and until when.",
+    description="The first to claim it wins; others are told who holds it, and until when.",
     options=(
-        Option("renew", "go on holding it: the lease ends later"),
-        Option("branch", "where the work goes, if nothing was prepared", value="BRANCH"),
-        Option("worktree", "the work tree in which it is done", value="FOLDER"),
+        Option("renew", "extend the lease"),
+        Option("branch", "the branch for the work, if none was prepared", value="BRANCH"),
+        Option("worktree", "the work tree for the work", value="FOLDER"),
         *ACTING,
     ),
     examples=("workpacket claim WP-1-Parser-v1 --as coder-1", "workpacket claim WP-1-Parser-v1 --renew"),

@@ -1,10 +1,7 @@
-"""`workpacket completion`: what a shell loads to complete our command lines, and what that asks us.
+"""`workpacket completion`: the scripts that shells load to complete our command lines, and the answers to them.
 
-What may are next on a command line, read from the declarations of the commands.
-
-The scripts that shells load ask this for every completion, so that they never know less than the installed version.
-
-The words that placeholders of command lines stand for in the repository at hand.
+Completions are read from the declarations of the commands for every request, so that they always match the installed
+version. Placeholders are completed from the current repository.
 """
 
 from __future__ import annotations
@@ -24,7 +21,7 @@ GATES = ("activation", "verdict", "waiver", "override", "resolve")
 
 
 def words_for(placeholder: str) -> Iterable[str]:
-    """Without duplicates and in order; `()` for a placeholder of which nothing is known."""
+    """Sorted and without duplicates; `()` for an unknown placeholder."""
     source = _SOURCES.get(placeholder)
     return sorted(set(source())) if source else ()
 
@@ -38,7 +35,7 @@ def _bases() -> Iterable[str]:
 
 
 def _ids() -> Iterable[WorkPacketId]:
-    """By the names of files alone: a packet whose file cannot be read can be named all the same."""
+    """From file names only, so that a packet whose file cannot be read can still be named."""
     for found in find_documents(open_workspace().root):
         if found.kind not in {"stub", "packet"}:
             continue
@@ -67,7 +64,7 @@ def _kinds() -> Iterable[str]:
 
 
 def _branches() -> Iterable[str]:
-    """Branches only, of all that a revision can be: nobody completes a hash."""
+    """Only branches: no one completes a hash."""
     from pathlib import Path
 
     from workpacket.git.repository import find_repository
@@ -100,7 +97,7 @@ class Completion(NamedTuple):
 
 
 def candidates(line: Sequence[str], words_for: Words) -> list[Completion]:
-    """What the last word of `line`, which may be begun or empty, can be. `line` begins behind `workpacket`."""
+    """Completions of the last word of `line`, which may be incomplete. `line` starts after `workpacket`."""
     *before, begun = line or [""]
     before = [word for word in before if word != "="]  # bash hands on `--format=js` as three words
     begun = "" if begun == "=" else begun
@@ -135,7 +132,7 @@ def _values(option: Option, words_for: Words) -> list[Completion]:
 
 
 def _arguments_among(before: Sequence[str], options: dict[str, Option]) -> list[str]:
-    """The words that are neither an option nor the value of one."""
+    """The words that are neither options nor their values."""
     found: list[str] = []
     takes_next = False
     for word in before:
@@ -149,7 +146,7 @@ def _arguments_among(before: Sequence[str], options: dict[str, Option]) -> list[
 
 
 def _arguments(declared: str, given: Sequence[str], words_for: Words) -> list[Completion]:
-    """`declared` is what the help shows: `WP_ID PASS|FAIL`, or `show | sync [WP_ID...]` where words are subcommands."""
+    """`declared` as in the help: `WP_ID PASS|FAIL`, or `show | sync [WP_ID...]` if the words are subcommands."""
     forms = [form.split() for form in declared.split("|")]
     if declared[:1].islower():
         if not given:
@@ -166,7 +163,7 @@ def _arguments(declared: str, given: Sequence[str], words_for: Words) -> list[Co
 
 
 def _standing_for(names: Sequence[str], words_for: Words) -> list[Completion]:
-    """Placeholders are known by name; a word that names nothing, like PASS in `PASS|FAIL`, stands for itself."""
+    """Placeholders are known by name; any other word, such as PASS in `PASS|FAIL`, is literal."""
     found: list[Completion] = []
     for name in names:
         known = [Completion(word) for word in words_for(name)]
@@ -254,7 +251,7 @@ def _words(line: list[str]) -> list[str]:
 
 
 def _words_for(placeholder: str) -> Iterable[str]:
-    """What stands in this repository for a placeholder; nothing where there is no repository to look at."""
+    """The values of a placeholder in this repository; empty outside a repository."""
     from workpacket.errors import WorkpacketError
 
     try:
@@ -268,6 +265,6 @@ COMMAND = Command(
     run,
     arguments="bash | zsh | fish | words [-- WORD...]",
     description="""
-The printed script asks `completion words` for what may stand next, with the words typed so far behind `--`.""",
+The printed script asks `completion words` for what may come next, with the words typed so far after `--`.""",
     examples=('eval "$(workpacket completion bash)"', "workpacket completion words -- check --format ''"),
 )

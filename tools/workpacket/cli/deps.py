@@ -1,4 +1,4 @@
-"""`workpacket deps`: dependencies that changed, and whether they were allowed to."""
+"""`workpacket deps`: dependencies that changed, and whether that was allowed."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ from workpacket.report.runs import next_line
 @refusing
 def check(arguments: Arguments) -> int:
     if arguments.words:
-        raise usage(arguments.command, "unexpected_argument", f"{arguments.words[0]!r} is one argument too many")
+        raise usage(arguments.command, "unexpected_argument", f"{arguments.words[0]!r} is an unexpected argument")
     if arguments.value("base") and arguments.value("since"):
-        raise usage(arguments.command, "conflicting_options", "--base and --since are both given")
+        raise usage(arguments.command, "conflicting_options", "--base and --since exclude each other")
     return _answer(arguments, _compared(arguments, find_repository(Path.cwd())))
 
 
@@ -61,14 +61,14 @@ def _commit_of_checkpoint(repository: Repository, checkpoint: str) -> str:
     found = commit_with_trailer(repository, head, TRAILER, checkpoint) if head is not None else None
     if found is None:
         raise WorkpacketError(
-            "checkpoint_missing", f"neither a run nor a commit of this history is the checkpoint {checkpoint!r}",
+            "checkpoint_missing", f"no run or commit in this history has the checkpoint {checkpoint!r}",
             hint="workpacket runs list",
         )  # fmt: skip
     return found.commit
 
 
 def _where_the_branch_left(repository: Repository) -> str:
-    """The last commit that this branch has in common with the default one; on the default one, the last commit."""
+    """The last commit that this branch shares with the default branch; on the default branch, the last commit."""
     head, branch = head_commit(repository), default_branch(repository)
     if head is None:
         return ""
@@ -145,11 +145,9 @@ dependencies may only change if --allow, or [deps] of the policy as of that comm
 content under the same version, is never allowed by a name. The exit status is 11 if something changed without leave, 17
 if a file could not be read.""",
     options=(
-        Option("base", "compare with this revision; else with where the branch left the default one", value="REV"),
-        Option(
-            "since", "compare with a checkpoint: a run, by its last milestone, or a Checkpoint-Id", value="CHECKPOINT"
-        ),
-        Option("allow", "dependencies that may change, `*` for any characters", value="NAME", many=True),
+        Option("base", "compare with this revision (default: where the branch left the default branch)", value="REV"),
+        Option("since", "compare with a checkpoint: a run (its last milestone) or a Checkpoint-Id", value="CHECKPOINT"),
+        Option("allow", "dependencies that may change; `*` matches any characters", value="NAME", many=True),
     ),
     examples=(
         "workpacket deps check",

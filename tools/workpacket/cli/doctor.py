@@ -1,4 +1,4 @@
-"""`workpacket doctor`: is this a place where runs are safe, and is their store whole?"""
+"""`workpacket doctor`: are runs safe in this place, and is their store intact?"""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _rows(path: Path, *, accept_rollback: bool) -> Iterator[CheckRow]:
     yield _row("ignored by git", _ignored(), str(path))
     yield _sidecars_ignored()
     if not path.exists():
-        yield CheckRow("store", "not_applicable", "", ["there is no store yet; the first run makes it"])
+        yield CheckRow("store", "not_applicable", "", ["there is no store yet; the first run creates it"])
         yield from _links(Runtime(MemoryStore()))
         return
     store = SQLiteStore(path, timeout=2.0, accept_rollback=accept_rollback)
@@ -82,7 +82,7 @@ def _rows(path: Path, *, accept_rollback: bool) -> Iterator[CheckRow]:
 
 
 def _on_server() -> tuple[str, list[CheckRow]]:
-    """The same of a server, as far as it can be asked. The address is shown without its password."""
+    """The same for a server, as far as possible. The address is shown without its password."""
     with open_runtime() as runtime:
         from workpacket.runtime.stores.postgres.health import examine_server
         from workpacket.runtime.stores.postgres.store import PostgresStore
@@ -104,7 +104,7 @@ def _about_runs(store: Store) -> Iterator[CheckRow]:
 
 
 def _links(runtime: Runtime) -> Iterator[CheckRow]:
-    """Where the runs are those of packets: whether their logs say of each run what the store says."""
+    """For the runs of packets: whether logs and store agree about each run."""
     tree = work_tree_of(Path.cwd())
     if tree is None or not (tree / LOG_FOLDER).is_dir():
         return
@@ -124,7 +124,7 @@ def _row(name: str, problems: list[tuple[str, str]], well: str = "") -> CheckRow
 
 
 def _ignored() -> list[tuple[str, str]]:
-    """A store inside the work tree has to be ignored, or it is committed: one made before there was a repository."""
+    """A store inside the work tree, from before the repository existed, must be ignored, or it would be committed."""
     tree = work_tree_of(Path.cwd())
     if tree is None or not (tree / OUTSIDE_GIT).exists():
         return []
@@ -134,7 +134,7 @@ def _ignored() -> list[tuple[str, str]]:
 
 
 def _sidecars_ignored() -> CheckRow:
-    """A view that is committed grows old in the history; a run never commits its own, but other people might."""
+    """A committed view becomes outdated in the history; a run never commits its own, but people might."""
     name = "sidecars ignored by git"
     tree = work_tree_of(Path.cwd())
     if tree is None:
@@ -150,7 +150,7 @@ def _sidecars_ignored() -> CheckRow:
 
 
 def _orphans(store: Store) -> list[str]:
-    """Programs at work for a run that nobody holds."""
+    """Programs still working for a run without a holder."""
     held = {lease.stream for lease in store.leases()}
     found: list[str] = []
     for stream, last in store.newest("runs"):
@@ -163,7 +163,7 @@ def _orphans(store: Store) -> list[str]:
 
 
 def _secrets(store: Store) -> list[str]:
-    """Records in which today's rules and environment find a secret that those of their time did not."""
+    """Records in which the current rules and environment find a secret that earlier ones missed."""
     redactor = Redactor.from_environment(os.environ)
     found: list[str] = []
     for head in store.heads():

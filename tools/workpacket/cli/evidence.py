@@ -1,4 +1,4 @@
-"""`workpacket evidence`: what the proofs of a packet printed, for those who review it."""
+"""`workpacket evidence`: the output of a packet's proofs, for reviewers."""
 
 from __future__ import annotations
 
@@ -33,8 +33,11 @@ def publish(arguments: Arguments) -> int:
     found = {one.log_sha256: kept_output(repository, one.log_sha256, one.log_tail) for one in rows if one.log_sha256}
     ends = {digest: end for digest, end in found.items() if end is not None}
     if not ends:
-        message = f"nothing of what the proofs of {name} printed is kept in this clone"
-        hint = f"publish it where they were run, or run them again: workpacket submit {name} --prove N=COMMAND"
+        message = f"no output of the proofs of {name} is in this clone"
+        hint = (
+            f"publish it in the clone where they were run, or run them again: workpacket submit {name} --prove "
+            "N=COMMAND"
+        )
         raise WorkpacketError("evidence_not_kept", message, hint=hint)
     redactor = Redactor.from_environment(os.environ)
     text = redactor.clean_text("\n".join(_markdown(name.text, rows, ends)) + "\n")
@@ -50,7 +53,7 @@ def _answer(arguments: Arguments, name: str, text: str, count: int) -> int:
         return show_json(arguments, data)
     if target:
         print(f"{counted(count, 'output')} written to {escape(target)}")
-        print(f"next: read {escape(target)}, then put it into the pull request")
+        print(f"next: read {escape(target)}, then add it to the pull request")
     else:
         sys.stdout.write(text)
     return exits.OK
@@ -67,14 +70,14 @@ def _markdown(name: str, rows: Sequence[Evidence], ends: dict[str, str]) -> Iter
         ended = "was stopped at its time limit" if one.limit == "time" else f"ended with {one.exit_code}"
         yield f"  {_code(one.what)} {ended} at {one.commit[:12] or 'a commit that is not recorded'}; `{one.log_sha256}`"
         if one.log_sha256 not in ends:
-            yield "  What it printed is not kept in this clone."
+            yield "  Its output is not in this clone."
         elif one.log_sha256 not in shown:
             shown.add(one.log_sha256)
             yield from _block(ends[one.log_sha256])
 
 
 def _code(text: str) -> str:
-    """Text that Markdown takes as it is, whatever stands in it."""
+    """Text in a fence that Markdown does not interpret, whatever it contains."""
     line = escape(text)
     fence = "`" * (max((len(run) for run in _CODE.findall(line)), default=0) + 1)
     return f"{fence} {line} {fence}" if len(fence) > 1 else f"`{line}`"
@@ -107,7 +110,7 @@ The log holds of a proof its command, its exit code, and length and digest of wh
 the clone where it was run. `publish` writes it as Markdown, for the text of a pull request. Secrets that are known by
 their form, or as values of your environment, were taken out, and are looked for once more. Read it before you paste it:
 what you publish is no longer yours to take back.""",
-    options=(Option("out", "write into this new file instead of showing", value="FILE"),),
+    options=(Option("out", "write to this new file instead of printing", value="FILE"),),
     examples=(
         "workpacket evidence publish WP-1-Parser-v1",
         "workpacket evidence publish WP-1-Parser-v1 --out ../evidence.md",

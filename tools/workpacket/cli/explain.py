@@ -1,4 +1,4 @@
-"""What the program says of itself: `explain` for reason codes, `schema` for document kinds and answers."""
+"""The self-documentation of the program: `explain` for reason codes, `schema` for document kinds and answers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _run_explain(arguments: Arguments) -> int:
     if word not in codes:
         near = nearest_codes(word, codes)
         hint = f"did you mean {' or '.join(near)}?" if near else "`workpacket explain --all` lists every code"
-        raise WorkpacketError("unknown_code", f"there is no code {word!r}", hint=hint)
+        raise WorkpacketError("unknown_code", f"unknown code: {word!r}", hint=hint)
     reason = codes[word]
     if arguments.flag("json"):
         sys.stdout.write(render_envelope("explain", 0, [], _as_json(reason)))
@@ -80,9 +80,9 @@ def _run_schema(arguments: Arguments) -> int:
         raise usage(arguments.command, "unexpected_argument", "name one schema")
     name = arguments.words[0]
     if name not in names:
-        raise WorkpacketError("invalid_value", f"there is no schema {name!r}", hint=f"one of: {', '.join(names)}")
+        raise WorkpacketError("invalid_value", f"unknown schema: {name!r}", hint=f"one of: {', '.join(names)}")
     if arguments.flag("draft-07") and name not in kinds:
-        raise usage(arguments.command, "conflicting_options", "only the schemas of documents have a twin")
+        raise usage(arguments.command, "conflicting_options", "only the schemas of documents have a draft-07 version")
     parts = [folder, "draft-07"] if arguments.flag("draft-07") else [folder]
     with open(os.path.join(*parts, name + _ENDING), encoding="utf-8") as stream:
         text = stream.read()
@@ -105,9 +105,9 @@ _SCHEMA = Command(
     _run_schema,
     arguments="[NAME]",
     description="""
-Without a name, the names of all schemas. `commands/NAME` is `data` of what the command NAME prints with --json, and
-`output` the object around it.""",
-    options=(Option("draft-07", "the twin for editors that know nothing newer than draft-07"),),
+Without a name, the names of all schemas. `commands/NAME` describes `data` in what the command NAME prints with --json,
+and `output` the object around it.""",
+    options=(Option("draft-07", "the draft-07 version, for older editors"),),
     examples=("workpacket schema", "workpacket schema stub", "workpacket schema commands/claim"),
 )
 

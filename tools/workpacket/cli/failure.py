@@ -20,7 +20,7 @@ _REFUSED_OUTPUT = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EBADF)
 
 
 def report_failure(error: Exception, words: list[str]) -> int:
-    """Says what went wrong, on standard error, or as the JSON object if one was asked for."""
+    """Reports what went wrong, on standard error, or as the JSON object if requested."""
     if not isinstance(error, WorkpacketError):
         error = _unexpected(error, words)
     reason = catalogue().get(error.code)
@@ -34,15 +34,15 @@ def report_failure(error: Exception, words: list[str]) -> int:
 
 
 def _unexpected(error: Exception, words: list[str]) -> WorkpacketError:
-    """A defect of ours, with a log to paste. What the system refused is no defect."""
+    """A bug in workpacket, with a log to attach. Errors of the operating system are not bugs."""
     if isinstance(error, OSError) and error.errno in _REFUSED_OUTPUT and error.filename is None:
         message = f"the output cannot be written: {error.strerror}"
         # What is left of the output would fail again at the exit.
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - it stays open until the process ends
-        return WorkpacketError("file_unwritable", message, hint="free some space, or write it elsewhere")
+        return WorkpacketError("file_unwritable", message, hint="free some space, or write to another place")
     if isinstance(error, FileNotFoundError) and error.filename is None and _nowhere():
-        message = "the folder in which this was called is gone"
-        return WorkpacketError("no_repository", message, hint="change into one that is there, then try again")
+        message = "the current directory no longer exists"
+        return WorkpacketError("no_repository", message, hint="change to an existing directory, then try again")
     if isinstance(error, OSError) and error.filename is not None:
         message = f"{error.filename}: {error.strerror}"
         return WorkpacketError("file_unwritable", message, hint="check permissions and free space, then try again")
@@ -55,7 +55,7 @@ def _unexpected(error: Exception, words: list[str]) -> WorkpacketError:
 
 
 def _nowhere() -> bool:
-    """Whether the folder in which this was called was taken away. One that is gone can still be looked at as `.`."""
+    """Whether the current directory was deleted. A deleted one can still be read as `.`."""
     try:
         os.getcwd()
     except FileNotFoundError:

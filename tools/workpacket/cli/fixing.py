@@ -29,7 +29,7 @@ _ROUNDS = 64
 
 
 class Repairs(NamedTuple):
-    """What was repaired: before and after of each file, how often each code, and the files that were refused."""
+    """What was fixed: each file before and after, the count per code, and the refused files."""
 
     changed: list[tuple[Source, Source]]
     codes: Counter[str]
@@ -52,7 +52,7 @@ def nothing_yet() -> Repairs:
 
 
 def fix_files(root: str, kinds: Mapping[str, str], findings: Sequence[Problem], *, unsafe: bool) -> Repairs:
-    """Repairs the files that have fixable findings. One that is refused stays as it is, and the others go on."""
+    """Fixes the files that have fixable findings. A refused file stays unchanged, and the others are still fixed."""
     repairs = _repaired_files(root, kinds, findings, unsafe=unsafe)
     rewrite(root, "check --fix", repairs.changed)
     return repairs
@@ -61,7 +61,7 @@ def fix_files(root: str, kinds: Mapping[str, str], findings: Sequence[Problem], 
 def show_fixes(
     root: str, kinds: Mapping[str, str], findings: Sequence[Problem], *, unsafe: bool, style: Style
 ) -> tuple[str, list[Problem]]:
-    """What the fixes would change, as one diff a file, and the files that would be refused."""
+    """What the fixes would change, as one diff per file, and the files that would be refused."""
     repairs = _repaired_files(root, kinds, findings, unsafe=unsafe)
     shown = [render_diff(before, whole_change(before, after), style) for before, after in repairs.changed]
     return "".join(shown), repairs.refused
@@ -93,9 +93,8 @@ def repaired(
     unsafe: bool,
     lanes: LaneTable = BUILT_IN,
 ) -> tuple[Source, Counter[str]]:
-    """The source with all fixes made, round after round, and how often each code; only those of `codes` are repaired.
-
-    `RepairRefused` if a fix would change more than its finding names; then none is to be made.
+    """The source with all fixes applied, round after round, and the count per code; only `codes` are fixed.
+    `RepairRefused` if a fix would change more than its finding names; then no fix may be applied.
     """
     made: Counter[str] = Counter()
     for _ in range(_ROUNDS):
@@ -110,7 +109,7 @@ def repaired(
 
 
 def refuse_unreadable(files: Sequence[Found]) -> None:
-    """Nothing is repaired as long as nobody knows what else there is."""
+    """Nothing is fixed while parts of the file cannot be read."""
     for found in files:
         finding = unreadable_finding(found.path, found.problem)
         if finding.code == "tree_unreadable":
@@ -118,13 +117,13 @@ def refuse_unreadable(files: Sequence[Found]) -> None:
 
 
 def refusal_of(path: str, refused: RepairRefused) -> Problem:
-    """What is said of a file that a repair would have changed too much."""
-    message = f"not repaired, nothing was written: {refused}"
+    """The finding for a file that a fix would have changed too much."""
+    message = f"not fixed, nothing was written: {refused}"
     return Problem("repair_refused", message, Location(path), catalogue()["repair_refused"].remedy)
 
 
 def whole_change(before: Source, after: Source) -> list[Edit]:
-    """One edit that makes `after` of `before`, without what is the same at both ends."""
+    """One edit that turns `before` into `after`, without the common start and end."""
     old, new = before.text, after.text
     start = 0
     while start < min(len(old), len(new)) and old[start] == new[start]:

@@ -1,4 +1,4 @@
-"""`workpacket fmt`: brings documents to their canonical form and changes nothing that they say."""
+"""`workpacket fmt`: brings documents to their canonical form without changing their content."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _say(arguments: Arguments, repairs: Repairs, upgrades: list[str], files: int
 
 
 def _readable(root: str, found: Found) -> Source | Problem:
-    """The document, or why it cannot be formatted: what is left out is said."""
+    """The document, or the reason why it cannot be formatted, which is reported."""
     if found.problem:
         return unreadable_finding(found.path, found.problem)
     limit = kind_named(found.kind).limits.size
@@ -94,7 +94,7 @@ def _status(changed: list[str], left_out: list[Problem], files: int, *, writes: 
 
 
 class Formatted(NamedTuple):
-    """A document in its canonical form, how often each code was repaired, and whether it was an older stub."""
+    """A document in its canonical form, the count of fixes per code, and whether it was an older stub."""
 
     source: Source
     codes: Counter[str]
@@ -104,7 +104,7 @@ class Formatted(NamedTuple):
 def formatted(
     source: Source, kind: str, codes: frozenset[str], *, upgrade: bool, lanes: LaneTable = BUILT_IN
 ) -> Formatted:
-    """The canonical form of a document. Formatting what is formatted changes nothing."""
+    """The canonical form of a document. Formatting a formatted document changes nothing."""
     present = upgraded(source) if upgrade and kind == "stub" else None
     source = present or source
     row = examine_bytes(source.path, kind, source.encode(), lanes)
@@ -145,8 +145,8 @@ said is left open as `<fill in>`, which `check` reports.""",
     options=(
         Option("check", "change nothing; exit with 1 if something would be changed"),
         Option("diff", "change nothing; show what would be changed"),
-        Option("upgrade", "rewrite stubs of the older family into the present one"),
-        Option("kind", "the kind of the files named", value="KIND"),
+        Option("upgrade", "rewrite stubs of the older form in the current form"),
+        Option("kind", "the kind of the given files", value="KIND"),
     ),
     examples=("workpacket fmt", "workpacket fmt --check", "workpacket fmt --upgrade .GOV/task_packets/stubs"),
 )

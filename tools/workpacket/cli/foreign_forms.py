@@ -1,4 +1,4 @@
-"""`workpacket import` and `workpacket export`: checkpoints in a foreign form, into the log and out of it."""
+"""`workpacket import` and `workpacket export`: checkpoints in foreign formats, into the log and out of it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from workpacket.text.source import Source
 def take_in(arguments: Arguments) -> int:
     bridge = _bridge_of(arguments)
     if not arguments.words:
-        raise usage(arguments.command, "missing_argument", f"name the files of the form {bridge.name}")
+        raise usage(arguments.command, "missing_argument", f"give the files in the {bridge.name} format")
     placed: list[Placed] = []
     findings: list[Problem] = []
     files = {path: _bytes_of(path) for path in arguments.words}
@@ -55,13 +55,13 @@ def take_in(arguments: Arguments) -> int:
 
 
 def _bridge_of(arguments: Arguments) -> Bridge:
-    """The bridge that the first word names; the other words are left."""
+    """The bridge named by the first word; the other words remain."""
     known = ", ".join(sorted(BRIDGES))
     if not arguments.words:
         raise usage(arguments.command, "missing_argument", f"name the form: {known}")
     name = arguments.words.pop(0)
     if name not in BRIDGES:
-        raise usage(arguments.command, "invalid_value", f"{name!r} is none of the forms {known}")
+        raise usage(arguments.command, "invalid_value", f"{name!r} is not one of the formats {known}")
     return bridge_named(name)
 
 
@@ -74,7 +74,9 @@ def _bytes_of(path: str) -> bytes:
 
 
 def _passed_over(bridge: Bridge, files: Mapping[str, bytes]) -> dict[str, str]:
-    """Files of another kind, by what they are: a whole folder may be named. If all are such, each is refused."""
+    """Files of other kinds, with their kind: a whole folder may be given. If there are only such files, each is
+    refused.
+    """
     if not isinstance(bridge, AmongOthers):
         return {}
     found = {path: kind for path, data in files.items() if (kind := bridge.other_kind(path, data))}
@@ -92,7 +94,9 @@ def _read(bridge: Bridge, path: str, data: bytes) -> tuple[list[Placed], list[Pr
         else:
             placed.append(Placed(one, path, position))
     if not placed and not findings:
-        findings.append(Problem("checkpoint_malformed", f"no {bridge.name} checkpoint is in it", Location(path, 1, 1)))
+        findings.append(
+            Problem("checkpoint_malformed", f"it does not contain a {bridge.name} checkpoint", Location(path, 1, 1))
+        )
     return placed, findings
 
 
@@ -104,7 +108,7 @@ def _invalid(arguments: Arguments, findings: list[Problem]) -> int:
     for one in sorted(findings, key=lambda finding: finding.order):
         print(f"{escape(one.path)}:{one.line}:{one.column}: {escape(one.message)} ({one.code})")
         print(f"  help: {escape(one.hint or catalogue()[one.code].remedy)}")
-    print("nothing was taken over")
+    print("nothing was imported")
     print(f"next: {then}")
     return exits.FINDINGS
 
@@ -117,7 +121,7 @@ def _answer(
     text = "".join(
         f"{escape(plan.stream)}  {words[plan.outcome]}, {plan.known} known, {len(plan.new)} new\n" for plan in planned
     )
-    text += "".join(f"{escape(path)}  passed over, it is a {kind}\n" for path, kind in passed_over.items())
+    text += "".join(f"{escape(path)}  skipped, it is a {kind}\n" for path, kind in passed_over.items())
     others: list[Json] = [{"path": path, "kind": kind} for path, kind in passed_over.items()]
     rows: list[Json] = [
         {"stream": plan.stream, "outcome": plan.outcome, "known": plan.known, "new": len(plan.new)} for plan in planned
@@ -134,7 +138,7 @@ IMPORT = Command(
 A file that is not valid is refused with line and column; if one of several is refused, none is taken over. A file
 that differs from what the log holds already is refused too: see `workpacket explain view_conflict`. Summaries, cost
 files and templates that lie among the checkpoints of roles are passed over, and named.""",
-    options=(Option("plan", "say what would be taken over; write nothing"),),
+    options=(Option("plan", "show what would be imported, without writing anything"),),
     examples=("workpacket import step mission.events.jsonl", "workpacket import step --plan mission.events.jsonl"),
 )
 
@@ -162,9 +166,9 @@ EXPORT = Command(
     write,
     arguments="FORMAT [KEY]",
     description="""
-Without a key, or with the beginning of one up to a '/', everything that came out of one file. What the form cannot
-carry is listed by --json and in docs/runtime/formats.md.""",
-    options=(Option("out", "write into this file, which must not exist yet", value="FILE"),),
+Without a key, or with the beginning of one up to a '/', writes everything that came from one file. What the format
+cannot represent is listed by --json and in docs/runtime/formats.md.""",
+    options=(Option("out", "write to this file, which must not exist yet", value="FILE"),),
     examples=("workpacket export step --out mission.events.jsonl", "workpacket export session review-42"),
 )
 

@@ -1,8 +1,6 @@
-"""`workpacket init`: begin to govern a repository.
-
-What an agent is told: the section of AGENTS.md and the skills, written from the declarations of the commands.
-
-Every step names when, and the command line; what the command does is said in the words of its own declaration.
+"""`workpacket init`: set up governance for a repository. The section of AGENTS.md and the skills for agents are
+generated from the declarations of the commands. Every step says when to run which command line; the command's
+declaration says what it does.
 """
 
 from __future__ import annotations
@@ -37,14 +35,14 @@ FOLDER: Final = ".agents/skills"
 _STATUSES = (
     (exits.OK, "done"),
     (exits.FINDINGS, "findings"),
-    (exits.REFUSED, "refused, with everything that is missing"),
+    (exits.REFUSED, "refused, with a list of everything that is missing"),
     (exits.CONFLICT, "try again"),
-    (exits.INTEGRITY, "integrity: stop and tell a person"),
+    (exits.INTEGRITY, "integrity problem: stop and tell a person"),
 )
 
 
 class Step(Value):
-    """When, and the command to call then."""
+    """When to run which command."""
 
     when: str
     command: str
@@ -58,7 +56,7 @@ class Step(Value):
 
 
 class Skill(Value):
-    """One skill. `description` is what an agent decides by whether it reads on; `rules` are what a command is not."""
+    """One skill. An agent decides by `description` whether to read on; `rules` cannot be expressed as commands."""
 
     name: str
     title: str
@@ -72,68 +70,68 @@ _SUMMARIES = {name: summary for name, _, summary in COMMANDS}
 _SECTION = (
     Step("Where everything stands", "status"),
     Step("What is ready", "next"),
-    Step("What a packet waits for, and the commands that supply it", "why WP_ID"),
-    Step("Take a packet before you touch a file", "claim WP_ID"),
+    Step("What a packet is waiting for, and the commands that supply it", "why WP_ID"),
+    Step("Claim a packet before you touch a file", "claim WP_ID"),
     Step("After an interruption", "resume"),
     Step("Before you commit", "check"),
     Step("When the work is done, for each line of DONE_MEANS", "submit WP_ID --prove N=COMMAND"),
-    Step("When you cannot go on", "block WP_ID --reason TEXT --until TEXT"),
+    Step("When you cannot continue", "block WP_ID --reason TEXT --until TEXT"),
 )
 
 _CONTINUE = Skill(
     "workpacket-continue",
     "Go on with a task",
-    "How to find, take, do and hand in a task that is governed by work packets. Use when asked to continue, to do the "
+    "How to find, claim, do and submit a task that is governed by work packets. Use when asked to continue, to do the "
     "next task, or to work on a packet.",
     (
-        Step("Begin by looking for work that was interrupted", "resume"),
-        Step("Nothing unfinished: choose the first that is listed", "next"),
+        Step("First look for interrupted work", "resume"),
+        Step("Nothing unfinished: take the first one listed", "next"),
         Step("Take it", "claim WP_ID"),
-        Step("Read what is to be done, and what proves it", "show WP_ID"),
-        Step("Tasks of a tasks.yaml: look which batch comes next", "batch next SPEC"),
-        Step("Before you hand in: see all that is missing", "why WP_ID"),
-        Step("Hand in, with the work committed", "submit WP_ID --prove N=COMMAND"),
-        Step("You stop before the end", "release WP_ID --reason TEXT"),
+        Step("Read what to do, and what proves it", "show WP_ID"),
+        Step("Tasks in a tasks.yaml: see which batch comes next", "batch next SPEC"),
+        Step("Before you submit: see everything that is missing", "why WP_ID"),
+        Step("Submit the committed work", "submit WP_ID --prove N=COMMAND"),
+        Step("If you stop before the end", "release WP_ID --reason TEXT"),
     ),
     (
         "Change only files of IN_SCOPE_PATHS.",
-        "Refused? Do what each line says after `->`; do not look for a way around.",
+        "Refused? Do what each line says after `->`; do not try to work around it.",
         "Never approve, sign, waive or judge your own work.",
     ),
 )
 _CHECKPOINT = Skill(
     "workpacket-checkpoint",
     "Leave checkpoints",
-    "When to record progress, so that the work goes on after a crash or a full context window without repeating "
+    "When to record progress, so that work can continue after a crash or a full context window without repeating "
     "anything. Use at every milestone of a task.",
     (
         Step("Milestone: task claimed", "claim WP_ID"),
-        Step("The work begins; the answer is its handle", "run start NAME --packet WP_ID"),
+        Step("Work starts; the answer is its handle", "run start NAME --packet WP_ID"),
         Step("Milestone: plan drafted", "run checkpoint HANDLE --name plan-drafted"),
         Step("Anything that must not happen twice", "run step HANDLE STEP -- PROGRAM"),
-        Step("After each part that is committed", "run checkpoint HANDLE --git"),
-        Step("The work ends; until then no verdict is given on the packet", "run stop HANDLE"),
+        Step("After each committed part", "run checkpoint HANDLE --git"),
+        Step("Work ends; the packet can't get a verdict before that", "run stop HANDLE"),
         Step("Milestone: review requested", "submit WP_ID --prove N=COMMAND"),
-        Step("Milestone: review approved, and merged", "merged WP_ID"),
+        Step("Milestone: review approved and merged", "merged WP_ID"),
         Step("Milestone: blocked", "block WP_ID --reason TEXT --until TEXT"),
         Step("In a team, each milestone of your role in a feature", f"progress {PROGRESS[0]} FEATURE AGENT TEXT"),
     ),
     (
-        "One call at each milestone, no more: a checkpoint is a place to go on from, not a diary.",
+        "One call per milestone, no more: a checkpoint is a place to resume from, not a diary.",
         f"The milestones of a role: {', '.join(PROGRESS)}.",
-        "Put where to go on into `--cursor`, in few words; never a password or a key.",
-        "A step has the same name at every attempt: by its name it is known to be done.",
+        "Say briefly in `--cursor` where to continue; never include a password or a key.",
+        "Give a step the same name in every attempt: its name tells whether it is done.",
     ),
 )
 _RESUME = Skill(
     "workpacket-resume",
-    "Go on after an interruption",
+    "Resume after an interruption",
     "What to do first after a crash, a lost session or a cleared context. Use before any other work.",
     (
-        Step("See what is unfinished, and what each would go on with", "resume"),
-        Step("See it decided, with every check, and write nothing", "resume ID --plan"),
-        Step("Let go on what can; do then what is printed", "resume --yes"),
-        Step("The roles of your team only", "resume --team TEAM"),
+        Step("See what is unfinished, and how each would continue", "resume"),
+        Step("See the decision with every check, without writing anything", "resume ID --plan"),
+        Step("Resume what can be resumed; then do what is printed", "resume --yes"),
+        Step("Only the roles of your team", "resume --team TEAM"),
         Step("An effect has an unknown outcome, and you found that it happened", "resume ID --mark-done STEP"),
         Step("You found that it did not happen", "resume ID --retry STEP"),
         Step("A stop reason that you do not know", "explain CODE"),
@@ -141,47 +139,48 @@ _RESUME = Skill(
         Step("A batch was interrupted", "batch status SPEC"),
     ),
     (
-        "Look at the world before you answer for an effect; if you cannot find out, ask a person.",
-        "What is recorded as done is done: do not do it again to be sure.",
-        "What changed meanwhile is shown: inputs, files, policy. Tell a person; do not confirm it for them.",
+        "Find out what really happened before you answer for an effect; if you cannot, ask a person.",
+        "What is recorded as done is done: do not repeat it to be sure.",
+        "Changes to inputs, files and policy are shown. Tell a person; do not confirm them yourself.",
     ),
 )
 _STUB = Skill(
     "workpacket-stub",
-    "Write stubs, and leave them alone",
-    "How to put an idea into the backlog, and what has to happen before anybody works on it. Use when you find work "
-    "that nobody asked for yet.",
+    "Write stubs, but do not work on them",
+    "How to add an idea to the backlog, and what must happen before anyone works on it. Use when you find work that "
+    "has not been requested yet.",
     (
-        Step("Put it into the backlog", "new WP_ID --what TEXT --why TEXT"),
+        Step("Add it to the backlog", "new WP_ID --what TEXT --why TEXT"),
         Step("Prepare its activation", "refine WP_ID"),
         Step("Show the refinement to the user", "refine WP_ID --present"),
-        Step("See what the activation still asks for", "why WP_ID"),
-        Step("Activate it, when nothing is missing", "create-task-packet WP_ID"),
+        Step("See what activation still requires", "why WP_ID"),
+        Step("Activate it when nothing is missing", "create-task-packet WP_ID"),
     ),
     (
-        "A stub needs neither refinement nor signature, and nobody works from one.",
-        "Its id is not reused: what comes next is a revision, with `workpacket new --next BASE_WP_ID`.",
-        f"The activation asks for, and derives from evidence instead of ticked boxes: {', '.join(ITEMS)}.",
+        "A stub needs neither refinement nor signature, and no one works from it.",
+        "Its id is not reused: the next version is a revision, with `workpacket new --next BASE_WP_ID`.",
+        f"Activation requires the following, derived from evidence instead of ticked boxes: {', '.join(ITEMS)}.",
     ),
 )
 _BATCHES = Skill(
     "task-continue",
-    "Go on with the batches of a spec",
-    "How to go on with the tasks of a `tasks.yaml`, batch by batch, through tests, implementation and review. Use in a "
+    "Continue the batches of a spec",
+    "How to continue with the tasks in a `tasks.yaml`, batch by batch, through tests, implementation and review. Use "
+    "in a "
     "repository with `specs/active/*/checkpoint.yaml`.",
     (
         Step("Read the checkpoint: progress, next batch, phase, deferred issues", "batch status SPEC"),
-        Step("Before anybody works on a phase: testers first, then implementers, then reviewers", "batch begin SPEC"),
-        Step("All stages of a phase went well", "batch complete SPEC --phase testers"),
-        Step("One failed, or gave no answer", "batch complete SPEC --phase implementers --task ID --outcome failed"),
+        Step("Before anyone works on a phase: testers first, then implementers, then reviewers", "batch begin SPEC"),
+        Step("All stages of a phase succeeded", "batch complete SPEC --phase testers"),
+        Step("One failed, or did not answer", "batch complete SPEC --phase implementers --task ID --outcome failed"),
         Step("A review is rejected", "batch complete SPEC --phase reviewers --outcome rejected --task ID"),
         Step("All three phases are done: write the checkpoint and commit it with the batch", "batch complete SPEC"),
         Step("The same, with an issue to carry forward", "batch complete SPEC --defer SEVERITY:TEXT"),
-        Step("The same, when a deferred issue is mended", "batch complete SPEC --resolved NUMBER"),
+        Step("The same, when a deferred issue is resolved", "batch complete SPEC --resolved NUMBER"),
     ),
     (
-        "Work only on what `begin` wrote down, and begin again after every phase.",
-        "Issues above medium are resolved within the batch; only the others are deferred.",
+        "Work only on what `begin` recorded, and run it again after every phase.",
+        "Issues above medium must be resolved within the batch; only the others can be deferred.",
         "Never edit checkpoint.yaml or a status in tasks.yaml by hand.",
     ),
 )
@@ -212,7 +211,7 @@ def skills() -> dict[str, str]:
 
 
 def command_lines() -> Iterator[str]:
-    """Every command line that an agent is told."""
+    """Every command line that agents are told about."""
     for step in (*_SECTION, *(step for skill in SKILLS for step in skill.steps)):
         yield step.command
 
@@ -234,7 +233,7 @@ def _text(skill: Skill) -> str:
 
 
 def _explained(steps: tuple[Step, ...]) -> Iterator[str]:
-    """The first time that a command is named, with what it does."""
+    """The first mention of a command, with its description."""
     known: set[str] = set()
     for step in steps:
         yield step.line() if step.name in known else f"{step.line()} ({_SUMMARIES[step.name]})"
@@ -243,7 +242,7 @@ def _explained(steps: tuple[Step, ...]) -> Iterator[str]:
 
 def run(arguments: Arguments) -> int:
     if arguments.words:
-        raise usage(arguments.command, "unexpected_argument", "it takes options only")
+        raise usage(arguments.command, "unexpected_argument", "it takes only options")
     repository = here()
     package = read_package(instructions(), skills())
     paths = paths_of_interest(package)
@@ -263,7 +262,7 @@ def run(arguments: Arguments) -> int:
 
 
 def _policy(seen: ExistingFiles) -> LifecyclePolicy:
-    """The policy that lies beside the files; what it becomes on the base, they are written for."""
+    """The policy in the work tree: the files are written for it, because it will be the one on the base."""
     return lifecycle_of(seen.files.get(POLICY_PATH) or b"")
 
 
@@ -293,12 +292,12 @@ to date what nobody edited; everything else is left as it is. Packets without a 
 Dialects: `handshake` has recipes for just and templates; `spec-kitty` the words of its lanes and a template of a work
 package; `plain` nothing besides. Without the option it is the one that the repository shows, else handshake.""",
     options=(
-        Option("dialect", "what is written besides, and in whose words", choices=DIALECTS),
+        Option("dialect", "which files are written, and for which conventions", choices=DIALECTS),
         Option("check", "write nothing; fail if something is missing or out of date"),
         Option("skills", "also skills for agents, below .agents/skills"),
-        Option("pre-commit", "also .pre-commit-config.yaml; it installs no hook"),
+        Option("pre-commit", "also .pre-commit-config.yaml; does not install the hook"),
         Option("workflow", "also .github/workflows/workpacket.yml"),
-        Option("vscode", "also .vscode/settings.json and the schemas that it names"),
+        Option("vscode", "also .vscode/settings.json and the schemas it refers to"),
     ),
     examples=("workpacket init", "workpacket init --dialect plain --skills", "workpacket init --check"),
 )

@@ -33,18 +33,18 @@ _BARE = lazy_pattern(r"[A-Za-z0-9_-]+")
 
 
 def init(arguments: Arguments) -> int:
-    """A new key, and the line that a change of the policy has to add for it."""
+    """A new key, and the line that a policy change must add for it."""
     if len(arguments.words) > 2:
         raise usage(arguments.command, "unexpected_argument", "name at most one file")
     if arguments.flag("event") or arguments.value("agent"):
         return _init_event(arguments)
     if not sys.stdin.isatty():
-        raise WorkpacketError(
-            "approval_needs_terminal", "ssh-keygen asks for a passphrase, and there is no terminal to ask in"
-        )
+        raise WorkpacketError("approval_needs_terminal", "ssh-keygen asks for a passphrase, but there is no terminal")
     principal = arguments.value("principal") or _of_git("user.email")
     if not PRINCIPAL.fullmatch(principal):
-        raise usage(arguments.command, "invalid_value", f"{principal!r} is no literal principal; give --principal NAME")
+        raise usage(
+            arguments.command, "invalid_value", f"{principal!r} is not a literal principal; use --principal NAME"
+        )
     path = Path(arguments.words[1]).absolute() if len(arguments.words) == 2 else default_path()
     key = make_key(path, principal)
     line = signers_line(principal, key.public)
@@ -85,7 +85,7 @@ def _actor_lines(name: str, fingerprint: str, *, agent: bool) -> list[Json]:
 
 
 def doctor(arguments: Arguments) -> int:
-    """Exit status 1 if a program of this account could approve."""
+    """Exits with 1 if a program running under this account could approve."""
     approving = _approving(arguments)
     folder = Path.home() / ".ssh"
     files = dict.fromkeys([*private_keys(str(folder)), *([str(default_path())] if default_path().exists() else [])])
@@ -110,14 +110,16 @@ def doctor(arguments: Arguments) -> int:
     lines = [diagnosis.sentence, *(f"  {escape(each.message)}" for each in findings)]
     lines += [f"  {number}. {remedy}" for number, remedy in enumerate(diagnosis.remedies, 1)]
     if approving is None:
-        lines.append("note: no allowed_signers at the base yet, so every key that was found counts")
+        lines.append("note: the base has no allowed_signers yet, so every key that was found counts")
     sys.stdout.write("\n".join(lines) + "\n")
-    sys.stdout.write(f"Next: {'take the first step above' if findings else 'nothing; repeat it when keys change'}\n")
+    sys.stdout.write(
+        f"Next: {'do the first step above' if findings else 'nothing to do; run it again when keys change'}\n"
+    )
     return status
 
 
 def list_keys(arguments: Arguments) -> int:
-    """Whom the policy of the base trusts, for what."""
+    """Whom the policy of the base trusts, and for what."""
     with open_approvals(_repository(), arguments.value("base") or None, moment()) as approvals:
         trusted = trusted_or_error(approvals)
     rows = [
@@ -148,7 +150,7 @@ def _row(trusted: Trusted, blob: bytes) -> dict[str, Json]:
 
 
 def _approving(arguments: Arguments) -> frozenset[bytes] | None:
-    """The keys that the policy of the base lets approve; None where there is none to read, or no repository."""
+    """The keys that may approve by the policy of the base; None without a readable policy or repository."""
     try:
         with open_approvals(_repository(), arguments.value("base") or None, moment()) as approvals:
             trusted = approvals.trusted
@@ -195,7 +197,7 @@ rogue program would and says whether one could approve. `list` shows whom the po
         Option("event", "init: a key without a passphrase, with which you sign events"),
         Option("agent", "init: the same for an agent of this name", value="NAME"),
         Option("as", "init --event: whose key; else WORKPACKET_ACTOR, else git's user.name", value="NAME"),
-        Option("principal", "init: the name in allowed_signers; git's user.email unless told", value="NAME"),
+        Option("principal", "init: the name in allowed_signers (default: git's user.email)", value="NAME"),
         BASE_OPTION,
     ),
     examples=(

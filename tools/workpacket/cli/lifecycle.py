@@ -1,6 +1,5 @@
-"""The commands that are one move of a packet: what each takes, and the plan that decides.
-
-What a move needs is imported when it is carried out, so that one command does not load the plans of the others.
+"""The commands that make one move of a packet: their arguments, and the plans that decide. A plan is imported when it
+is needed, so that a command does not load the plans of the others.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ _LONGEST_NOTE: Final = 4000
 
 
 class _WordedMove(Value):
-    """What a move takes, by the names that its plan has for them, and what else it may change."""
+    """The arguments of a move, under the names that its plan uses, and what else it may change."""
 
     plan: Callable[..., Answer]
     required: tuple[str, ...] = ()
@@ -32,7 +31,7 @@ class _WordedMove(Value):
 
 
 def _moves() -> Mapping[str, _WordedMove]:
-    """The moves that need nothing but words."""
+    """The moves that need only text arguments."""
     from workpacket.lifecycle.claims import release
     from workpacket.lifecycle.side_moves import abandon, advance, block, reopen, unblock
 
@@ -102,10 +101,10 @@ def _waive(arguments: Arguments) -> int:
 
     rule = words_of(arguments, 2, "WP_ID and the code of the condition")[1]
     if rule not in catalogue():
-        raise usage(arguments.command, "unknown_code", f"there is no code {rule!r}; `workpacket why WP_ID` shows them")
+        raise usage(arguments.command, "unknown_code", f"unknown code {rule!r}; `workpacket why WP_ID` shows them")
     reason, day = required(arguments, "reason"), required(arguments, "until")
     if not _DAY.match(day):
-        raise usage(arguments.command, "invalid_value", f"--until takes a day like 2026-12-31, not {day!r}")
+        raise usage(arguments.command, "invalid_value", f"--until requires a date such as 2026-12-31, not {day!r}")
     override = arguments.command.name == "override"
     kind, expires_at, target = "overridden" if override else "waived", f"{day}T23:59:59Z", arguments.value("target")
     terms = {"rule": rule, "until": expires_at, "reason": reason, "target": target}
@@ -165,14 +164,14 @@ def _resolve(arguments: Arguments) -> int:
 
 
 def _then_sync_claim(arguments: Arguments, decide: Decide, also: Sequence[str] = ()) -> int:
-    """A move after which the claim that all clones see may no longer be right."""
+    """A move after which the claim shared by all clones may be outdated."""
     from workpacket.cli.team_claims import sync_team_claim
 
     return sync_team_claim(arguments, packet_command(arguments, decide, also=also))
 
 
 def _leave_work(arguments: Arguments, decide: Decide, also: Sequence[str] = ()) -> int:
-    """And one after which nobody should be at work in a role of the packet."""
+    """A move after which no role of the packet should be active."""
     from workpacket.cli.open_roles import noting_roles
 
     return _then_sync_claim(arguments, noting_roles(here(), decide), also)
@@ -184,10 +183,10 @@ def _waiver(name: str) -> Command:
         _waive,
         arguments="WP_ID CODE",
         description="""
-Somebody with a role at its gate approves it first, in the same words: rule, end and reason are what they sign.""",
+Someone with a role at its gate must approve it first: they sign the same rule, end and reason.""",
         options=(
-            Option("until", "the last day on which it holds", value="YYYY-MM-DD"),
-            Option("target", "only this one, such as the dependency", value="TEXT"),
+            Option("until", "the last day on which it applies", value="YYYY-MM-DD"),
+            Option("target", "only for this item, such as one dependency", value="TEXT"),
             REASON,
             *ACTING,
         ),
@@ -231,8 +230,9 @@ _ALL: Final = (
         "merged",
         _merged,
         arguments="WP_ID",
-        description="Found are the commit itself, the same change (after squash), or the same files (after rebase).",
-        options=(Option("target", "the branch, instead of the one of the policy", value="BRANCH"), *ACTING),
+        description="It looks for the commit itself, the same change (after a squash), or the same files (after a "
+        "rebase).",
+        options=(Option("target", "the branch (default: named by the policy)", value="BRANCH"), *ACTING),
         examples=("workpacket merged WP-1-Parser-v1",),
     ),
     Command(
@@ -240,10 +240,10 @@ _ALL: Final = (
         _move,
         arguments="WP_ID",
         description="""
-The lanes that every repository has are left by commands of their own, which ask for what that lane has to show. A lane
-of `[lifecycle.lanes]` is left by this one, behind the gates that `[lifecycle.gates]` puts on it.""",
+Moves a packet out of a lane that `[lifecycle.lanes]` adds, subject to the gates in `[lifecycle.gates]`. Built-in lanes
+have their own commands.""",
         options=(
-            Option("to", "the lane that you expect it to come to; refused if the way leads elsewhere", value="LANE"),
+            Option("to", "the expected next lane; refused if it is a different one", value="LANE"),
             REASON,
             *ACTING,
         ),
@@ -315,7 +315,7 @@ lost theirs. It changes no lane.""",
         _resolve,
         arguments="WP_ID",
         options=(
-            Option("lane", "where the packet is", value="LANE"),
+            Option("lane", "the lane the packet is in", value="LANE"),
             REASON,
             *ACTING,
         ),

@@ -17,7 +17,7 @@ _PATIENCE = 3.0  # seconds
 
 
 def runs_of(states: Mapping[str, PacketState], *, ask_store: bool = True) -> dict[str, tuple[PacketRun, ...]]:
-    """By packet, of those that have any. What the store cannot say, because it cannot be read, the log says alone."""
+    """By packet, for packets with runs. If the store cannot be read, only the log is used."""
     some = {name: state for name, state in states.items() if state.runs}
     found = None
     if ask_store and any(state.open_runs for state in some.values()):
@@ -31,7 +31,7 @@ def runs_of(states: Mapping[str, PacketState], *, ask_store: bool = True) -> dic
 
 
 def _with_store(states: Mapping[str, PacketState]) -> dict[str, tuple[PacketRun, ...]] | None:
-    """None where there is no store."""
+    """None if there is no store."""
     from workpacket.bridges.packet_runs import with_store
 
     store = _store()
@@ -48,7 +48,7 @@ def _with_store(states: Mapping[str, PacketState]) -> dict[str, tuple[PacketRun,
 
 
 def _store() -> Store | None:
-    """Opened by itself: the runtime around it would cost more than the board does. Nobody waits long for a board."""
+    """Opened directly, because the runtime around it would cost more than the board, which must be fast."""
     from pathlib import Path
 
     from workpacket.runtime.stores.place import server_url, store_path
@@ -66,9 +66,8 @@ def _store() -> Store | None:
 
 
 def cache_dependencies(shown: Mapping[str, tuple[PacketRun, ...]]) -> tuple[bool, list[str]]:
-    """Whether what is shown stays true until a file changes, and which files that are beside the log.
-
-    Only of a run that is live it is not so: its process may end without a word. What is not live begins in the store.
+    """Whether the output stays correct until a file changes, and which files besides the log. It does not for a live
+    run, whose process may end at any time. Runs that are not live only change in the store.
     """
     states = {run.state for runs in shown.values() for run in runs}
     if states <= {"blocked"}:

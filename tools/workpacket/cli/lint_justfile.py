@@ -1,9 +1,7 @@
 """`workpacket lint-justfile`: parameters that a justfile pastes into a command line.
 
-Parameters that a justfile pastes into a command line.
-
-`{{ name }}` is replaced before the shell reads the line, so an argument with a quote or a `$(...)` in it is run.
-Handed on as `"$@"` or `"$1"` (with `positional-arguments`), or through `quote(name)`, it stays what it was.
+`{{ name }}` is replaced before the shell reads the line, so an argument that contains a quote or a `$(...)` is
+executed. Passed as `"$@"` or `"$1"` (with `positional-arguments`), or through `quote(name)`, it stays a plain argument.
 """
 
 from __future__ import annotations
@@ -54,7 +52,7 @@ def _in_body(line: str, start: int, parameters: dict[str, str]) -> Iterator[Prob
         named = set(_WORD.findall(_QUOTED.sub("", match["expression"] or "")))
         for name in sorted(named & parameters.keys()):
             message = f"the recipe {parameters[name]} pastes its parameter {name} into a command line"
-            hint = 'set positional-arguments, and hand it on as "$@" or "$1"; or write {{ quote(' + name + ") }}"
+            hint = 'set positional-arguments, and pass it on as "$@" or "$1"; or write {{ quote(' + name + ") }}"
             yield Problem(CODE, message, Location.span(start + match.start(), start + match.end()), hint)
 
 
@@ -90,6 +88,6 @@ COMMAND = Command(
     "lint-justfile",
     run,
     arguments="[FILE...]",
-    description="Without a file, the justfile of the current folder.",
+    description="Without a file, checks the justfile in the current directory.",
     examples=("workpacket lint-justfile", "workpacket lint-justfile .GOV/gov.just"),
 )

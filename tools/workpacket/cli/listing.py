@@ -28,7 +28,7 @@ Entry = tuple[str, str, WorkSummary]
 
 
 def list_work(arguments: Arguments, root: str, files: Sequence[Found], cache: Cache) -> Output:
-    """Lists every file that the options let through, by id."""
+    """Lists every file that the options select, by id."""
     table = lanes_here(root)
     results = known_or_examined(root, files, cache, progress_bar(), table)
     entries = [
@@ -49,13 +49,13 @@ def list_work(arguments: Arguments, root: str, files: Sequence[Found], cache: Ca
 
 
 def _lanes(arguments: Arguments, table: LaneTable) -> frozenset[str]:
-    """The tokens of the lanes asked for; any name of a lane will do."""
+    """The tokens of the requested lanes, given by any of their names."""
     tokens: set[str] = set()
     for word in arguments.values("lane"):
         named = table.named(word.replace("_", " "))
         if not named:
             known = ", ".join(table.tokens)
-            raise usage(arguments.command, "invalid_value", f"{word!r} is no lane; the lanes are {known}")
+            raise usage(arguments.command, "invalid_value", f"{word!r} is not a lane; the lanes are {known}")
         tokens.update(lane.token for lane in named)
     return frozenset(tokens)
 
@@ -77,7 +77,7 @@ def _depends_on(work: WorkSummary, other: str) -> bool:
 
 
 def lane_shown(work: WorkSummary) -> str:
-    """The lane, or what stands there if it is none or several."""
+    """The lane, or the original text if it is not one lane."""
     return work["lanes"][0] if len(work["lanes"]) == 1 else work["status"] or "-"
 
 

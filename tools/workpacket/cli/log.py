@@ -1,4 +1,4 @@
-"""`workpacket log`: whether the log is what was written, and checkpoints that vouch for it."""
+"""`workpacket log`: verifies the log, and signs checkpoints of it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _SETTLED_BY_IT = {
 
 def checkpoint(arguments: Arguments) -> int:
     if arguments.words[1:]:
-        raise usage(arguments.command, "unexpected_argument", "a checkpoint is of the whole log")
+        raise usage(arguments.command, "unexpected_argument", "a checkpoint always covers the whole log")
     from workpacket.shell.actor import moment
 
     repository, now = open_for_reading(), moment()
@@ -46,7 +46,7 @@ def checkpoint(arguments: Arguments) -> int:
             sys.stdout.write(render_envelope("log", status, findings, {"checkpoints": []}))
             return status
         say(findings)
-        print("nothing is vouched for as long as the log has faults")
+        print("no checkpoint can be made while the log has errors")
         print(f"next: workpacket explain {findings[0].code}")
         return status
     key, actor = find_key(arguments.value("key")), actor_of(arguments, repository)
@@ -62,7 +62,7 @@ def checkpoint(arguments: Arguments) -> int:
     for event in made:
         print(f"{event.path}: the heads of {counted(len(list(checkpointed_heads(event))), 'packet')}, signed")
     if not made:
-        print("everything is vouched for already")
+        print("a checkpoint already covers everything")
     print("next: git commit it on the protected branch" if made else "next: workpacket log verify")
     return exits.OK
 
@@ -116,7 +116,7 @@ def say(findings: Iterable[Problem]) -> None:
 
 
 def vouched_lines(rows: Sequence[Reach], *, in_full: bool) -> list[str]:
-    """How much of the log is vouched for, by whom; of packets that were asked for, one by one."""
+    """How much of the log is covered by checkpoints, and by whom; for given packets, one by one."""
     if in_full:
         return [
             f"{escape(row.packet)}: {row.vouched} of {row.events} events vouched for"
@@ -139,7 +139,7 @@ def row_json(row: Reach) -> Json:
 
 
 def exit_of(findings: Sequence[Problem]) -> int:
-    """The gravest status of the errors; forks are no damage and no error of the log."""
+    """The most severe status of the errors; forks are neither damage nor errors of the log."""
     errors = [catalogue()[one.code].exit_code for one in findings if one.severity == "error"]
     return max(errors, default=exits.OK)
 
@@ -158,7 +158,7 @@ key has to stand in allowed_signers for workpacket-checkpoint@v1, and its owner 
     options=(
         Option("base", "compare with this revision, and take the policy from it", value="REV"),
         Option("signatures", "verify: also the signature of every event, by the keys in the policy of the base"),
-        Option("key", "the key to sign a checkpoint with; a .pub file if an agent holds it", value="PATH"),
+        Option("key", "the key to sign a checkpoint with; a .pub file if it is in an agent", value="PATH"),
         *ACTING,
     ),
     examples=(

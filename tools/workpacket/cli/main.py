@@ -1,6 +1,6 @@
 """The entry point: finds the command, runs it, turns failures into one clear message and an exit status.
 
-Everything imported here is paid by every call, so next to nothing is.
+Every call pays for the imports here, so there are hardly any.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def load(name: str) -> Command:
 
         near = get_close_matches(name, [command for command, _, _ in COMMANDS], n=1)
         hint = f"did you mean `workpacket {near[0]}`?" if near else "workpacket --help"
-        raise WorkpacketError("unknown_command", f"there is no command {name!r}", hint=hint)
+        raise WorkpacketError("unknown_command", f"unknown command: {name!r}", hint=hint)
     from importlib import import_module
 
     found = import_module(f"workpacket.cli.{module}")

@@ -1,4 +1,4 @@
-"""Milestones of `run` that are reached by commits, and which of them were reached."""
+"""Milestones of `run` that are reached by commits."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from workpacket.runtime.errors import RunBlocked
 
 
 def reach(arguments: Arguments, session: Session, cursor: Json) -> int:
-    """Commit the work as a milestone, or give the commit by which it was reached before."""
+    """Commit the work as a milestone, or return the commit that already reached it."""
     if arguments.flag("token"):
-        raise usage(arguments.command, "conflicting_options", "--token and --commit are both given")
+        raise usage(arguments.command, "conflicting_options", "--token and --commit exclude each other")
     repository = find_repository(Path.cwd())
     checkpoints = CommitCheckpoints(session, repository, DependencyGuard(session, repository))
     index = _number(arguments, session)
@@ -52,5 +52,5 @@ def _number(arguments: Arguments, session: Session) -> int:
     if not word:
         return next_milestone(session)
     if not (word.isascii() and word.isdigit() and len(word) < 10):
-        raise usage(arguments.command, "invalid_value", f"--milestone takes a number from 0 upwards, not {word!r}")
+        raise usage(arguments.command, "invalid_value", f"--milestone must be a non-negative number, not {word!r}")
     return int(word)

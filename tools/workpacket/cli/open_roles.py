@@ -1,4 +1,4 @@
-"""The role checkpoints of a packet that are still open, for commands after which nobody should be at work in them."""
+"""The open role checkpoints of a packet, for commands after which no role should be active."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _FOLDER = "docs/progress"
 
 
 def noting_roles(repository: Repository, decide: Decide) -> Decide:
-    """The same decision, with a note on each open role of the packet. A role is its writer's: it is not closed here."""
+    """The same decision, with a note on each open role of the packet. Only its writer closes a role."""
 
     def noted(facts: Facts, packet: PacketFacts) -> Answer:
         answer = decide(facts, packet)

@@ -1,4 +1,4 @@
-"""What the commands about runs share: the store, runs by a part of their id, answers as text or JSON."""
+"""Shared by the commands about runs: the store, runs by a prefix of their id, answers as text or JSON."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def open_runtime(
     *, create: bool = False, ask: Callable[[str, str], bool | None] | None = None, holder: str = "",
     lease_seconds: float = 30.0, promise: bool = False,
 ) -> Runtime:  # fmt: skip
-    """The runtime of this place. Commands that only look make no store where there is none."""
+    """The runtime for this folder. Read-only commands do not create a store."""
     repository = _repository(needed=promise)
     observers = () if repository is None else (GitObserver(repository, own=OWN_FOLDERS, promise=promise),)
     witness = _witness(repository)
@@ -50,10 +50,10 @@ def open_runtime(
 
 
 def require_server(arguments: Arguments) -> str:
-    """The URL of the server, for what a file has not: queues, rights."""
+    """The URL of the server, for features that a file lacks: queues and rights."""
     url = server_url()
     if not url:
-        raise usage(arguments.command, "missing_argument", f"{VARIABLE} has to name a server: postgresql://...")
+        raise usage(arguments.command, "missing_argument", f"{VARIABLE} must name a server: postgresql://...")
     require_driver()
     return url
 
@@ -73,14 +73,14 @@ def _repository(*, needed: bool) -> Repository | None:
 
 
 def _witness(repository: Repository | None) -> Witness | None:
-    """Who tells the logs of runs, where there are any."""
+    """The witness that informs the logs, if there are any."""
     if repository is None or not os.path.isdir(os.path.join(repository.root, LOG_FOLDER)):
         return None
     return CommandLinks(repository)
 
 
 class CommandLinks:
-    """`bridges.run_links` for a command: imported when a run of a packet begins or ends, which most calls do not see.
+    """`bridges.run_links` for a command: imported only when a run of a packet starts or ends.
 
     `left` is what could not be written.
     """
@@ -102,7 +102,7 @@ class CommandLinks:
 
 
 def with_links(runtime: Runtime, status: int) -> int:
-    """Say what could not be written into the logs; the exit status, which is not 0 then."""
+    """Report what could not be written to the logs; the exit status is then not 0."""
     witness = runtime.settings.witness
     for left in witness.left if isinstance(witness, CommandLinks) else ():
         sys.stdout.flush()
@@ -112,7 +112,7 @@ def with_links(runtime: Runtime, status: int) -> int:
 
 
 def run_named(runtime: Runtime, word: str) -> str:
-    """The id of the run: as given, or the only one that begins so."""
+    """The id of the run: as given, or the only one with this prefix."""
     if runtime.store.head(word) is not None:
         return word
     found = [head.stream for head in runtime.store.heads(word, limit=4)]
@@ -124,7 +124,7 @@ def run_named(runtime: Runtime, word: str) -> str:
 
 
 def examine_any(store: Store) -> tuple[StoreProblem, ...]:
-    """All that is wrong with the store, by the one who knows its kind."""
+    """Everything that is wrong with the store, by the checks for its kind."""
     if server_url():
         return tuple(contents_of(cast(IndexedStore, store)))
     from workpacket.runtime.stores.sqlite.store import SQLiteStore, examine
@@ -139,7 +139,7 @@ def one_run(runtime: Runtime, arguments: Arguments) -> str:
 
 
 def answer(arguments: Arguments, text: str, data: Mapping[str, Json], *, status: int = 0, then: str = "") -> int:
-    """Print the answer in the form that was asked for, with the line that says what to do next."""
+    """Print the answer in the requested format, with the `next:` line."""
     if arguments.flag("json"):
         sys.stdout.write(render_envelope(arguments.command.name, status, [], {**data, "next": then}))
         return status
@@ -165,7 +165,7 @@ def refuse(arguments: Arguments, fault: RuntimeFault) -> int:
 
 
 def refusing(act: Callable[P, int]) -> Callable[P, int]:
-    """A command, or a part of one, that answers with the stop reason if it is stopped."""
+    """A command, or a part of one, that reports the stop reason if it is stopped."""
 
     @wraps(act)
     def answered(*args: P.args, **kwargs: P.kwargs) -> int:
@@ -181,7 +181,7 @@ def owner_of(arguments: Arguments) -> int:
     """The number of the process that --owner names; 0 if it is not given."""
     word = arguments.value("owner")
     if word and not word.isdecimal():
-        raise usage(arguments.command, "invalid_value", f"--owner takes the number of a process, not {word!r}")
+        raise usage(arguments.command, "invalid_value", f"--owner must be a process id, not {word!r}")
     return int(word or 0)
 
 

@@ -1,7 +1,6 @@
-"""Command lines read from a declaration, which also writes the help, the reference page and the completion.
-
-`argparse` would do, at a third of the time that `check` of an unchanged file may take in all; and a declaration that is
-data can be tested for completeness.
+"""Parses command lines from a declaration, from which help, reference page and completion are also generated.
+`argparse` would take a third of the total time allowed for `check` of an unchanged file; and a declaration that is data
+can be tested for completeness.
 """
 
 from __future__ import annotations
@@ -16,9 +15,9 @@ if TYPE_CHECKING:
 
 
 class Option:
-    """`--name`, or `--name VALUE` where `value` names what it takes. `many` options may be given several times.
+    """`--name`, or `--name VALUE` if `value` is set. `many` options may be given several times.
 
-    The value of an `optional` one may be left out, at the end or before another option.
+    The value of an `optional` one may be omitted at the end or before another option.
     """
 
     __slots__ = ("choices", "help", "many", "name", "optional", "short", "value")
@@ -44,7 +43,7 @@ class Option:
 
 
 class Command:
-    """One command: what it is called with, and the function that carries it out and returns the exit status."""
+    """One command: its arguments, and the function that executes it and returns the exit status."""
 
     __slots__ = ("arguments", "description", "examples", "name", "options", "run")
 
@@ -72,7 +71,7 @@ class Command:
 
 
 class Arguments:
-    """What was given: positional words, flags and values."""
+    """The parsed command line: positional words, flags and values."""
 
     __slots__ = ("_values", "command", "given", "words")
 
@@ -103,13 +102,13 @@ class Arguments:
 
 COMMON_OPTIONS = (
     Option("json", "print one JSON object instead of text"),
-    Option("color", "when to colour the output", choices=("auto", "always", "never")),
+    Option("color", "when to color the output", choices=("auto", "always", "never")),
     Option("help", "show this help", short="h"),
 )
 
 
 def parse(command: Command, words: Sequence[str]) -> Arguments:
-    """Reads `words` by the declaration of `command`; what does not fit raises an error with a usage code."""
+    """Parses `words` by the declaration of `command`; invalid input raises an error with a usage code."""
     given = Arguments(command, words)
     known = {f"--{option.name}": option for option in command.options}
     known |= {f"-{option.short}": option for option in command.options if option.short}
@@ -128,19 +127,19 @@ def parse(command: Command, words: Sequence[str]) -> Arguments:
             raise _unknown(command, name, known)
         _take(given, option, value if equals else None, waiting)
     if given.words and not command.arguments:
-        raise usage(command, "unexpected_argument", f"it takes no arguments, but {given.words[0]!r} was given")
+        raise usage(command, "unexpected_argument", f"unexpected argument: {given.words[0]!r}")
     return given
 
 
 def subcommand(arguments: Arguments, known: Sequence[str]) -> str:
-    """The first word, which has to be one of `known`; `words` then holds what follows it."""
+    """The first word, which must be one of `known`; it is removed from `words`."""
     given = chosen(arguments, known)
     del arguments.words[0]
     return given
 
 
 def chosen(arguments: Arguments, known: Sequence[str]) -> str:
-    """The first word, which has to be one of `known`. It is left in `words`."""
+    """The first word, which must be one of `known`. It stays in `words`."""
     given = arguments.words[0] if arguments.words else ""
     if given not in known:
         code = "invalid_value" if given else "missing_argument"
@@ -150,12 +149,12 @@ def chosen(arguments: Arguments, known: Sequence[str]) -> str:
 
 
 def own_words(words: Sequence[str]) -> Sequence[str]:
-    """The words that are meant for us: those behind `--` belong to somebody else."""
+    """The words for us: those after `--` are for another program."""
     return words[: words.index("--")] if "--" in words else words
 
 
 def usage(command: Command, code: str, what: str) -> WorkpacketError:
-    """A command line that does not fit; `code` says in which way."""
+    """An invalid command line; `code` says why."""
     return WorkpacketError(code, f"workpacket {command.name}: {what}", hint=f"workpacket {command.name} --help")
 
 
@@ -185,9 +184,7 @@ def _unknown(command: Command, name: str, known: dict[str, Option]) -> Workpacke
     from difflib import get_close_matches
 
     near = get_close_matches(name, known, n=1)
-    return usage(
-        command, "unknown_option", f"there is no option {name}" + (f"; did you mean {near[0]}?" if near else "")
-    )
+    return usage(command, "unknown_option", f"unknown option: {name}" + (f"; did you mean {near[0]}?" if near else ""))
 
 
 def overview() -> str:
@@ -200,7 +197,7 @@ def overview() -> str:
         "",
         *(f"  {name:<{width}}  {summary}" for name, _, summary in COMMANDS),
         "",
-        "`workpacket COMMAND --help` shows the options of a command, `workpacket explain CODE` what a code means.",
+        "`workpacket COMMAND --help` shows the options of a command, and `workpacket explain CODE` explains a code.",
     ]
     return "\n".join(lines)
 
@@ -228,7 +225,7 @@ def command_help(command: Command) -> str:
 
 
 def written(option: Option) -> str:
-    """An option as one writes it: `-s, --select CODE`."""
+    """An option as written: `-s, --select CODE`."""
     short = f"-{option.short}, " if option.short else ""
     value = f"[{option.value}]" if option.optional else option.value
     return f"{short}--{option.name}" + (f" {value}" if value else "")

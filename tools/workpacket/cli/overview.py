@@ -58,16 +58,15 @@ def _show_board(arguments: Arguments) -> Output:
     board = columns(cards, facts.policy.lanes)
     shown = render_board(board, style) if style.columns is not None else _plain(board)
     unknown = sum(not packet.lane for packet in facts.packets.values())
-    then = f"{unknown} packets have no log and stand nowhere\nnext: workpacket adopt" if unknown else _SYNC
+    then = f"{unknown} packets have no log\nnext: workpacket adopt" if unknown else _SYNC
     return output(repository, f"{shown}\n{then}\n", lasts=lasts, also=also)
 
 
 def cards_of(
     arguments: Arguments, repository: Repository, facts: Facts, *, published: bool = False
 ) -> Iterator[tuple[Card, str]]:
-    """Every packet that has a lane, by id, with the time of its last event.
-
-    `published`: with nothing in it that is only so now and here, as which process is at work.
+    """Every packet with a lane, by id, with the time of its last event. `published`: without information that is only
+    valid here and now, such as the running process.
     """
     from workpacket.cli.show import log_at
 
@@ -84,7 +83,7 @@ def cards_of(
 
 
 def _note(state: PacketState, *, signed: bool) -> str:
-    """Nothing that depends on the clock: a board that is shown again, or published, stays true.
+    """Does not depend on the clock, so that a cached or published board stays correct.
 
     `signed` is whether the policy names actors.
     """
@@ -102,7 +101,7 @@ def _entry(card: Card) -> str:
 
 
 def _plain(board: tuple[Column, ...]) -> str:
-    """Without a terminal, in the words of the board file."""
+    """Without a terminal, in the format of the board file."""
     lines: list[str] = []
     for column in board:
         lines += [f"## {column.heading}", *map(_entry, column.cards), ""]
@@ -137,7 +136,7 @@ def export(arguments: Arguments) -> int:
 
 
 def _titles() -> dict[str, str]:
-    """What each packet is about, else what its stub says; what did not change is known to the cache of `check`."""
+    """The summary of each packet, or of its stub; unchanged ones come from the cache of `check`."""
     import json
 
     from workpacket.cli.progress import progress_bar

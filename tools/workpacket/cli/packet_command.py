@@ -1,4 +1,4 @@
-"""What the commands of the lifecycle share: naming a packet, carrying out, saying what was done and what is next."""
+"""Shared by the lifecycle commands: finding the packet, executing, reporting what was done and what is next."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from workpacket.shell.governing.execution import Carried, carry_out, here
 Decide: TypeAlias = Callable[[Facts, PacketFacts], Answer]
 
 ACTING = (
-    Option("as", "who acts; else WORKPACKET_ACTOR, else git's user.name", value="NAME"),
-    Option("kind", "what kind of actor that is", choices=KINDS),
+    Option("as", "who acts (default: WORKPACKET_ACTOR, then git's user.name)", value="NAME"),
+    Option("kind", "the kind of actor", choices=KINDS),
 )
 REASON = Option("reason", "why, in words", value="TEXT")
 
@@ -36,7 +36,7 @@ def actor_of(arguments: Arguments, repository: Repository) -> Actor:
 
 
 def required(arguments: Arguments, name: str) -> str:
-    """The value of an option that the command cannot do without."""
+    """The value of a required option."""
     value = arguments.value(name).strip()
     if not value:
         raise usage(arguments.command, "missing_argument", f"it needs --{name}")
@@ -44,11 +44,11 @@ def required(arguments: Arguments, name: str) -> str:
 
 
 def words_of(arguments: Arguments, count: int, what: str) -> list[str]:
-    """The positional words, exactly as many as wanted."""
+    """The positional words, exactly as many as required."""
     if len(arguments.words) < count:
         raise usage(arguments.command, "missing_argument", f"it needs {what}")
     if len(arguments.words) > count:
-        raise usage(arguments.command, "unexpected_argument", f"it takes {what} and nothing else")
+        raise usage(arguments.command, "unexpected_argument", f"expected {what} and nothing else")
     return arguments.words
 
 
@@ -60,9 +60,8 @@ def packet_command(
     words: int = 1,
     questions: Sequence[Question] = (),
 ) -> int:
-    """Carry out a command about the packet named first; `also` are further packets whose facts it needs.
-
-    `questions` are those that its gate puts to the approvals.
+    """Execute a command on the first packet; `also` are other packets whose facts it needs. `questions` are what its
+    gate asks about approvals.
     """
     repository = here()
     name = packet_called(str(repository.root), words_of(arguments, words, "WP_ID")[0]).text
@@ -78,7 +77,7 @@ def packet_command(
 
 
 def packet_of(facts: Facts, name: str) -> PacketFacts:
-    """The packet that was there when it was named; an error if it is gone since, or is called so only by the disk."""
+    """The packet as it was found; an error if it has disappeared since, or matches only on a case-insensitive disk."""
     packet = facts.packets.get(name)
     if packet is None:
         raise WorkpacketError("packet_unknown", f"there is no packet {name}", hint="workpacket list shows all")
@@ -86,7 +85,7 @@ def packet_of(facts: Facts, name: str) -> PacketFacts:
 
 
 def conclude(arguments: Arguments, carried: Carried) -> int:
-    """Say what came of it; the exit status."""
+    """Report the result; returns the exit status."""
     answer = carried.answer
     if isinstance(answer, Refused):
         return refuse(arguments, answer.packet, answer.unmet)
@@ -99,7 +98,7 @@ def conclude(arguments: Arguments, carried: Carried) -> int:
         sys.stdout.write(render_envelope(arguments.command.name, exits.OK, [], data))
         return exits.OK
     for done in carried.finished:
-        print(f"note: an interrupted {escape(done.command)} was finished first")
+        print(f"note: an interrupted {escape(done.command)} was completed first")
     if answer.shown:
         print("\n".join(escape(line) for line in answer.shown.split("\n")))
     print(escape(answer.said))

@@ -55,5 +55,5 @@ def schemas_page(names: Iterable[str], read: Callable[[str], bytes]) -> str:
     for name in names:
         schema = json.loads(read(name))
         rows.append(f"| [{name}](../../schemas/{name}.schema.json) | {schema['title']}: {schema['description']} |")
-    rows.append("\n`workpacket schema NAME` prints one; `--draft-07` prints its twin for editors.")
+    rows.append("\n`workpacket schema NAME` prints one; `--draft-07` prints its version for editors.")
     return "\n".join(rows) + "\n"

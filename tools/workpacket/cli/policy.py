@@ -1,4 +1,4 @@
-"""`workpacket policy`: which rules are in force, and where they come from."""
+"""`workpacket policy`: the rules in force, and where they come from."""
 
 from __future__ import annotations
 
@@ -153,25 +153,25 @@ def _show(arguments: Arguments, policy: BasePolicy) -> int:
     _show_actors(policy.lifecycle.actors)
     given = ", ".join(proofs.env) or "nothing more"
     print(
-        f"{'proofs':<18}stopped after {proofs.timeout_seconds} s; {proofs.output_bytes} bytes of output are searched; "
-        f"of the environment besides the usual: {escape(given)}"
+        f"{'proofs':<18}time limit {proofs.timeout_seconds} s; up to {proofs.output_bytes} bytes of output are "
+        f"searched; extra environment variables: {escape(given)}"
     )
     print(f"next: {'workpacket policy test' if policy.anchored else ANCHORING}")
     return exits.OK
 
 
 def _show_lanes(policy: LifecyclePolicy) -> None:
-    """What the policy makes of the way, and why nothing moves on it, if nothing does."""
+    """The order of the lanes by the policy, and why no packet can move, if so."""
     print(f"{'way':<18}{' > '.join(policy.lanes.way)}")
     for lane in policy.lanes.added:
         gates = added_gates(policy, ADVANCED, lane.token)
-        way_out = f"the gate {' and the gate '.join(gates)}" if gates else "anybody may advance it"
+        way_out = f"the gate {' and the gate '.join(gates)}" if gates else "anyone may advance it"
         what = f"{lane.means}; " if lane.means else ""
         print(f"  {lane.token:<16}{escape(what)}section {escape(lane.section)}; way out: {escape(way_out)}")
     if policy.lanes.added:
         print("after a change of lanes: workpacket board sync, then: workpacket init")
     for fault in policy.lane_faults:
-        print(f"not in force: {escape(fault.message)} ({fault.code}); as long as this stands no packet moves")
+        print(f"not in force: {escape(fault.message)} ({fault.code}); until this is fixed, no packet can move")
 
 
 def _actors(actors: Actors) -> Json:
@@ -221,7 +221,7 @@ def _plain(value: object) -> Json:
 
 
 def _test(arguments: Arguments, root: str) -> int:
-    """Whether the policy in the work tree, which would be the next one, can be read."""
+    """Whether the policy in the work tree, the future one, is valid."""
     findings = load_findings(POLICY_PATH, examine_file(root, POLICY_PATH, "policy").findings)
     if arguments.flag("json"):
         rows: list[Json] = [{"code": one.code, "line": one.line, "message": one.message} for one in findings]
@@ -229,7 +229,7 @@ def _test(arguments: Arguments, root: str) -> int:
     else:
         for one in findings:
             print(f"{POLICY_PATH}:{one.line}:{one.column}: {escape(one.message)} ({one.code})")
-        print(f"{len(findings)} faults in {POLICY_PATH} of the work tree")
+        print(f"{len(findings)} errors in {POLICY_PATH} in the work tree")
         print(f"next: {f'edit {POLICY_PATH}' if findings else 'workpacket policy show'}")
     return exits.FINDINGS if findings else exits.OK
 
@@ -239,15 +239,15 @@ COMMAND = Command(
     run,
     arguments="show|test|trust|re-anchor",
     description="""
-In force is the policy of the base revision, never the one that lies in the work tree. `trust` writes your key into that
-of the work tree, and the table [approvals] where it has none; it counts once the base holds it.
+The policy on the base revision is in force, never the one in the work tree. `trust` adds your key to the work tree's
+policy, and the table [approvals] if it is missing; it takes effect once it is on the base.
 
 `re-anchor` is for people who lost the keys: it records that the policy of the work tree replaces that of the base
 although no key is left that could approve it. `check --base` accepts it only if the CI configuration on the base names
 its digest.""",
     options=(
-        Option("base", "the revision to read it from", value="REV"),
-        Option("key", "trust: the key, instead of the one that `key init` makes", value="PATH"),
+        Option("base", "the revision to read the policy from", value="REV"),
+        Option("key", "trust: the key (default: the one that `key init` creates)", value="PATH"),
         Option("principal", "trust: the name in allowed_signers; git's user.email unless told", value="NAME"),
         Option("reason", "re-anchor: why no key can approve the change", value="TEXT"),
     ),

@@ -1,4 +1,4 @@
-"""`workpacket progress`: where a role stands in a feature, in one call and one line."""
+"""`workpacket progress`: the progress of a role in a feature, in one call and one line."""
 
 from __future__ import annotations
 
@@ -71,22 +71,22 @@ def desk_of(
 
 
 def lanes_for(root: str, features: tuple[str, ...]) -> Mapping[str, str]:
-    """The lanes of packets, if one of the features could be the id of one: reading the logs costs."""
+    """The lanes of packets, only if a feature could be a packet id, because reading the logs takes time."""
     return look_at_logs(root).lanes if any(feature.casefold().startswith("wp") for feature in features) else {}
 
 
 def caller_of(arguments: Arguments, agent: str) -> Caller:
-    """Who writes: agent#instance where an instance is named, else processes, which can be seen to be gone."""
+    """The writer: agent#instance if an instance is given, otherwise processes, whose end can be observed."""
     instance = arguments.value("instance") or os.environ.get("WORKPACKET_INSTANCE", "")
     if instance:
         if not _INSTANCE.match(instance):
-            raise usage(arguments.command, "invalid_value", f"{instance!r} is no name of an instance")
+            raise usage(arguments.command, "invalid_value", f"{instance!r} is not a valid instance name")
         return caller_named(f"{agent}#{instance}")
     return caller_with(owner_of(arguments))
 
 
 def _close(arguments: Arguments, feature: str) -> int:
-    """Complete every open checkpoint of the feature that nobody is at work on; name the others."""
+    """Complete every open checkpoint of the feature that is not in use; report the others."""
     repository = here()
     closed: list[str] = []
     left: list[str] = []
@@ -106,7 +106,7 @@ def _close(arguments: Arguments, feature: str) -> int:
 
 
 def roles_here(repository: Repository, runtime: Runtime) -> tuple[list[RoleFacts], list[tuple[str, str]]]:
-    """Every role of the repository, without a lock: for those who only look."""
+    """Every role in the repository, without a lock, for read-only commands."""
     root = str(repository.root)
     notes = notes_here(root)
     features = tuple(note.feature.value for note in notes.values() if note.is_checkpoint and note.feature is not None)
@@ -121,7 +121,9 @@ def _list(arguments: Arguments) -> int:
     team = arguments.value("team")
     roles = unfinished_roles(scanned, team)
     changed = {role.path: changes(str(repository.root), role.artifacts) for role in roles}
-    text = "".join(f"{escape(_listed(role, changed[role.path]))}\n" for role in roles) or "no role has work left\n"
+    text = (
+        "".join(f"{escape(_listed(role, changed[role.path]))}\n" for role in roles) or "no role has unfinished work\n"
+    )
     text += "".join(f"{escape(path)}: cannot be read ({code})\n" for path, code in unread)
     rows: list[Json] = [
         {
@@ -172,10 +174,10 @@ path, and of each --artifact, the digest is kept; `resume` says which of them ha
 contradicts the log for true, `restore` writes its fields anew from the log.""",
     options=(
         Option("team", "the team of the role; list: only this team", value="TEAM"),
-        Option("phase", "the phase that the work is in now; else as before", value="PHASE"),
-        Option("artifact", "a file that the role has made, if the text does not name it", value="PATH", many=True),
-        Option("instance", "who of several with this role writes; else the process that called", value="NAME"),
-        Option("owner", "the process that does the work; else the one that called", value="PID"),
+        Option("phase", "the current phase of the work (default: unchanged)", value="PHASE"),
+        Option("artifact", "a file that the role created, if the text does not name it", value="PATH", many=True),
+        Option("instance", "the writer, if several have this role (default: the calling process)", value="NAME"),
+        Option("owner", "the process that does the work (default: the caller)", value="PID"),
     ),
     examples=(
         "workpacket progress claimed auth backend-eng --team build --phase implementation",

@@ -1,4 +1,4 @@
-"""`workpacket queue` and `workpacket worker`: runs that are offered on a server, and the doing of them."""
+"""`workpacket queue` and `workpacket worker`: offering runs on a server, and executing them."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def run(arguments: Arguments) -> int:
 
 def _offer(arguments: Arguments) -> int:
     if len(arguments.words) != 1:
-        raise usage(arguments.command, "missing_argument", "`queue offer` takes the name of the run")
+        raise usage(arguments.command, "missing_argument", "`queue offer` requires the name of the run")
     if arguments.value("packet"):
         require_packet(arguments.value("packet"))
     priority = arguments.value("priority", "0")
     if not priority.lstrip("-").isdigit() or abs(int(priority)) > ANY:
-        raise usage(arguments.command, "invalid_value", f"--priority takes a whole number, not {priority!r}")
+        raise usage(arguments.command, "invalid_value", f"--priority must be a whole number, not {priority!r}")
     with server_runtime(arguments) as runtime:
         from workpacket.runtime.queue.offering import Offer, queue_of
 
@@ -81,7 +81,7 @@ def _list(arguments: Arguments) -> int:
 
 def _revive(arguments: Arguments) -> int:
     if len(arguments.words) != 1 or not arguments.words[0].isdigit():
-        raise usage(arguments.command, "missing_argument", "`queue revive` takes the number of a job")
+        raise usage(arguments.command, "missing_argument", "`queue revive` requires the number of a job")
     number = int(arguments.words[0])
     with server_runtime(arguments) as runtime:
         from workpacket.runtime.queue.offering import queue_of
@@ -99,18 +99,18 @@ QUEUE = Command(
     run,
     arguments="offer NAME | list | revive JOB",
     description="""
-The queue lies on the server that WORKPACKET_STORE names. What is finished is gone from it; what failed for good stays,
-with its reason, until it is revived.""",
+The queue is on the server that WORKPACKET_STORE names. Finished jobs are removed; jobs that failed for good stay, with
+the reason, until they are revived.""",
     options=(
         Option("queue", "which queue (default)", value="QUEUE"),
         Option("packet", "offer: the work packet the run belongs to", value="WP_ID"),
-        Option("key", "offer: names one run for good; offered again, it is not done twice", value="KEY"),
+        Option("key", "offer: an idempotency key; a run offered again is not done twice", value="KEY"),
         Option("input", "offer: what the results depend on", value="NAME=VALUE", many=True),
-        Option("priority", "offer: the highest is done first (0)", value="N"),
-        Option("delay", "offer: not before so many seconds are over", value="SECONDS"),
-        Option("lane", "offer: of one lane only --limit runs are at work at a time", value="LANE"),
-        Option("limit", "offer: how many of the lane (1)", value="N"),
-        Option("tries", "offer: how often it may fail (5)", value="N"),
+        Option("priority", "offer: runs with a higher number come first (default: 0)", value="N"),
+        Option("delay", "offer: wait at least this many seconds", value="SECONDS"),
+        Option("lane", "offer: at most --limit runs of one lane are active at a time", value="LANE"),
+        Option("limit", "offer: the limit of the lane (default: 1)", value="N"),
+        Option("tries", "offer: how often it may fail (default: 5)", value="N"),
     ),
     examples=(
         "workpacket queue offer import --key 2026-10 --input month=10 --lane bank --limit 2",
@@ -127,7 +127,7 @@ def work(arguments: Arguments) -> int:
     lease = number_of(arguments, "lease", 30)
     idle = number_of(arguments, "idle", 1)
     if not lease or not idle:
-        raise usage(arguments.command, "invalid_value", "--lease and --idle take more than 0 seconds")
+        raise usage(arguments.command, "invalid_value", "--lease and --idle must be more than 0 seconds")
     tasks = _tasks(arguments)
     try:
         with server_runtime(arguments, lease_seconds=lease) as runtime:
@@ -144,7 +144,7 @@ def work(arguments: Arguments) -> int:
 
 
 def _ender(worker: Worker) -> Any:
-    """The first signal lets the run end at its next boundary, the second does not wait for that."""
+    """The first signal ends the run at its next boundary, the second at once."""
 
     def end(_: int, __: FrameType | None) -> None:
         if worker.stopping:
@@ -157,7 +157,7 @@ def _ender(worker: Worker) -> Any:
 def _tasks(arguments: Arguments) -> Mapping[str, Any]:
     module, colon, name = arguments.words[0].partition(":")
     if not (module and colon and name):
-        raise usage(arguments.command, "invalid_value", f"the tasks are named MODULE:TASKS, not {arguments.words[0]!r}")
+        raise usage(arguments.command, "invalid_value", f"give the tasks as MODULE:TASKS, not {arguments.words[0]!r}")
     sys.path.insert(0, os.getcwd())
     try:
         found = getattr(import_module(module), name)
@@ -178,9 +178,9 @@ folder. SIGTERM or Ctrl-C ends the worker at the next boundary of its run, which
 second one ends it in the middle of a step.""",
     options=(
         Option("queue", "which queue (default)", value="QUEUE"),
-        Option("lease", "how long a worker that says nothing keeps its run (30)", value="SECONDS"),
-        Option("idle", "how long to wait between two looks at an empty queue (1)", value="SECONDS"),
-        Option("until-empty", "end when there is nothing to do"),
+        Option("lease", "how long a silent worker keeps its run, in seconds (default: 30)", value="SECONDS"),
+        Option("idle", "seconds to wait before checking an empty queue again (default: 1)", value="SECONDS"),
+        Option("until-empty", "exit when the queue is empty"),
     ),
     examples=("workpacket worker jobs:TASKS", "workpacket worker jobs:TASKS --until-empty"),
 )

@@ -1,8 +1,5 @@
-"""What commands share that look at packets and change nothing: facts without the lock, and what output depends on.
-
-Besides documents: what the output of a command that looks at every packet rests on.
-
-What the commands share that look at packets and change nothing: facts without the lock, and unfinished writes.
+"""Shared by read-only commands about packets: facts without the lock, notes about unfinished writes, and what their
+output depends on besides documents.
 """
 
 from __future__ import annotations
@@ -40,13 +37,14 @@ NOBODY = Actor("nobody", "agent")
 
 
 def open_for_reading() -> Repository:
-    """The repository; a note says what an earlier command left unfinished, which reading does not recover, and what is
-    missing from this work tree."""
+    """The repository; a note reports unfinished writes, which read-only commands do not recover, and what is missing
+    from this work tree.
+    """
     repository = here()
     for left in unfinished(repository):
         paths = ", ".join(left.paths)
         sys.stderr.write(
-            f"note: {left.command} was interrupted between files: {paths}; workpacket recover finishes it\n"
+            f"note: {left.command} was interrupted while writing {paths}; workpacket recover completes it\n"
         )
     say_what_is_missing(str(repository.root))
     return repository
@@ -68,7 +66,7 @@ def reader_identity(arguments: Arguments, repository: Repository) -> Actor:
 def packet_facts(
     arguments: Arguments, *, words: int = 1, questions: Sequence[Question] = ()
 ) -> tuple[Repository, Facts, PacketFacts]:
-    """The packet named first, with all that belongs to it."""
+    """The first packet, with everything that belongs to it."""
     repository = open_for_reading()
     name = packet_called(str(repository.root), words_of(arguments, words, "WP_ID")[0]).text
     facts = gather(repository, [name], reader_identity(arguments, repository), questions)
@@ -86,12 +84,12 @@ _DOCUMENTS = sorted({f"{top}/{folder}/" for top, folder, *_ in _SEGMENTS if top 
 
 
 def all_facts(repository: Repository) -> Facts:
-    """The facts about all packets, for somebody who only looks."""
+    """The facts about all packets, for read-only commands."""
     return gather(repository, None, NOBODY)
 
 
 def facts_from_summaries(repository: Repository) -> Facts:
-    """The same for one who asks all of them what they wait for: of many, without reading what was read before."""
+    """The same with what each packet waits for; if there are many, unchanged files are not read again."""
     facts = all_facts(repository)
     if len(facts.packets) < MANY:
         return facts
@@ -106,9 +104,8 @@ def facts_from_summaries(repository: Repository) -> Facts:
 
 
 def output(repository: Repository, text: str, *, lasts: bool = True, also: Sequence[str] = ()) -> Output:
-    """`lasts` is whether the output stays true while time goes by; `also` are further files that it rests on.
-
-    What an interrupted command left is told of each time, until somebody has recovered it.
+    """`lasts` says whether the output is independent of the time; `also` are further files that it depends on.
+    Unfinished writes are reported each time until they are recovered.
     """
     places = [
         repository.common_dir / "packed-refs",

@@ -1,4 +1,4 @@
-"""`workpacket recover`: finish what an interrupted command left between several files."""
+"""`workpacket recover`: complete or undo an interrupted change of several files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from workpacket.shell.transactions.recovery import recover, unfinished
 def run(arguments: Arguments) -> int:
     repository = here()
     if arguments.flag("forward") and arguments.flag("back"):
-        raise usage(arguments.command, "conflicting_options", "either --forward or --back")
+        raise usage(arguments.command, "conflicting_options", "give either --forward or --back")
     left = unfinished(repository)
     if not (arguments.flag("forward") or arguments.flag("back")):
         return _show(arguments, [(one.command, one.tx, one.paths, one.third_state) for one in left])
@@ -41,7 +41,7 @@ def _show(arguments: Arguments, left: list[tuple[str, str, tuple[str, ...], tupl
     for command, tx, paths, third in left:
         print(f"{escape(command)} ({tx}) stopped between: {escape(', '.join(paths))}")
         for path in third:
-            print(f"  changed by somebody since: {escape(path)}")
+            print(f"  changed since: {escape(path)}")
     if not left:
         print("nothing is unfinished")
     print("next: workpacket recover --forward, or workpacket recover --back" if left else "next: workpacket status")
@@ -51,7 +51,7 @@ def _show(arguments: Arguments, left: list[tuple[str, str, tuple[str, ...], tupl
 COMMAND = Command(
     "recover",
     run,
-    description="Without an option it says what is unfinished. A version that somebody made since is set aside first.",
+    description="Without an option, shows what is unfinished. Versions changed since are set aside first.",
     options=(Option("forward", "finish it"), Option("back", "undo it")),
     examples=("workpacket recover", "workpacket recover --forward"),
 )

@@ -1,4 +1,4 @@
-"""Board and registry where they are written: drawn from the log, hand edits taken over, versions merged for git."""
+"""Commands that write board and registry: generated from the log, hand edits adopted, versions merged for git."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def sync_board(arguments: Arguments) -> int:
 
 
 def to_go_on(repository: Repository, carried: Carried) -> Carried:
-    """In the middle of a merge, what comes next is its end."""
+    """During a merge, the next step is to finish it."""
     waiting = unmerged(repository)
     if waiting is None or not isinstance(carried.answer, Planned):
         return carried
@@ -45,7 +45,7 @@ def to_go_on(repository: Repository, carried: Carried) -> Carried:
 
 
 def _adopt(arguments: Arguments) -> int:
-    """Each hand edit as the move that it stands for; those that are none are listed, and nothing of them is done."""
+    """Each hand edit as a move; edits that are not moves are listed and not applied."""
     repository = here()
     actor = actor_of(arguments, repository)
     facts = gather(repository, None, actor)
@@ -70,7 +70,7 @@ def _adopt(arguments: Arguments) -> int:
 
 def move_entry(arguments: Arguments) -> int:
     if len(arguments.words) != 3:
-        raise usage(arguments.command, "missing_argument", "it needs a WP_ID and a lane")
+        raise usage(arguments.command, "missing_argument", "give a WP_ID and a lane")
     repository = here()
     name = packet_called(str(repository.root), arguments.words[1]).text
     lanes = read_base_policy(repository).lifecycle.lanes.named(arguments.words[2].replace("_", " "))

@@ -1,7 +1,6 @@
-"""`workpacket resume`: what is unfinished here, what can go on and what cannot, and the answers that let it.
-
-Runs, sessions, batches, roles, steps and checkpoint commits are looked at. What cannot be read stops itself and nothing
-else: it is listed with the code that says why.
+"""`workpacket resume`: what is unfinished here, what can be resumed and what cannot, and the answers that allow it.
+Covers runs, sessions, batches, roles, steps and checkpoint commits. Unreadable items do not affect the others: they are
+listed with the code that says why.
 """
 
 from __future__ import annotations
@@ -77,9 +76,8 @@ STEP_LOGS = ".events.jsonl"
 
 
 def scan(runtime: Runtime, team: str, caller: Callable[[str], Caller]) -> list[Resumable]:
-    """What goes on first, then what is stopped. With a team: its roles only, as a team resumes nobody else's work.
-
-    `caller` names who asks, given a role ('' for a batch): what somebody holds who asks for it is not held back.
+    """Resumable items first, then stopped ones. With a team, only its roles. `caller` maps a role ('' for a batch) to
+    the caller, whose own work does not count as busy.
     """
     try:
         repository = find_repository(Path.cwd())
@@ -120,7 +118,7 @@ def _runs(runtime: Runtime, repository: Repository | None) -> Iterator[Resumable
     for one in disagreements(repository, runtime) if repository is not None else ():
         if one.what != "unlinked":  # that one is listed as what it is: unfinished
             stop = Problem("run_links_disagree", one.message, hint=choice_about(one))
-            yield Resumable("run", one.run, "nowhere", "log and store do not agree", "", (stop,))
+            yield Resumable("run", one.run, "nowhere", "log and store disagree", "", (stop,))
 
 
 def _scopes(root: str) -> Iterator[str]:
@@ -189,7 +187,7 @@ def _steps(repository: Repository) -> Iterator[Resumable]:
 
 
 def _commits(repository: Repository, runtime: Runtime) -> Iterator[Resumable]:
-    """The run of another program whose sidecar is the newest; a sidecar does not say that its run is done."""
+    """The run of another program with the newest sidecar; a sidecar does not say whether its run is done."""
     newest: tuple[str, str] = ("", "")
     for path, _ in sidecar_files(repository):
         try:
@@ -205,7 +203,7 @@ def _commits(repository: Repository, runtime: Runtime) -> Iterator[Resumable]:
 
 
 def carry_on(arguments: Arguments) -> int:
-    """Everything, or the one that is named; listed, or done where `--yes` or the person says so."""
+    """Everything, or the given item; listed, or resumed if `--yes` or the person says so."""
     with open_runtime() as runtime:
         found = scan(
             runtime,
@@ -242,7 +240,7 @@ def _work_named(found: Sequence[Resumable], word: str) -> Resumable:
 
 
 def _chosen(arguments: Arguments, found: Sequence[Resumable]) -> list[Resumable]:
-    """What is to be done now. Of what is stopped nothing is: its code names what has to come first."""
+    """What to resume now. Stopped items are left out: their codes say what must be done first."""
     ready = [one for one in found if one.goes_on]
     if arguments.words and not ready and arguments.flag("yes"):
         stop = found[0].stops[0]
@@ -259,7 +257,7 @@ def _chosen(arguments: Arguments, found: Sequence[Resumable]) -> list[Resumable]
 
 def _asked(arguments: Arguments, ready: list[Resumable]) -> list[Resumable]:
     sys.stderr.write(render_work([_work_row(one) for one in ready], (), style_of(arguments), numbered=True))
-    sys.stderr.write("go on with which? a number, 'all', or nothing: ")
+    sys.stderr.write("Resume which? Enter a number, 'all', or nothing: ")
     sys.stderr.flush()
     word = sys.stdin.readline().strip().casefold()
     if word == "all":
@@ -281,7 +279,7 @@ def _work_row(one: Resumable) -> WorkRow:
 
 
 def _do(arguments: Arguments, one: Resumable) -> list[str]:
-    """Let it go on: what to say. A program's work is its program's; an agent's is leased and recorded here."""
+    """Resume an item and report it. Programs resume their own work; an agent's work is leased and recorded here."""
     if one.kind not in {"batch", "role"}:
         return []
     repository = here()
@@ -308,7 +306,7 @@ CHOICES: dict[str, Choice] = {"mark-done": "mark_done", "retry": "retry", "compe
 @refusing
 def run(arguments: Arguments) -> int:
     if arguments.flag("yes") and arguments.flag("no"):
-        raise usage(arguments.command, "conflicting_options", "--yes and --no are both given")
+        raise usage(arguments.command, "conflicting_options", "--yes and --no exclude each other")
     if not arguments.words or arguments.words[0].startswith(OTHER_KINDS):
         _require_no_question(arguments)
         return carry_on(arguments)
@@ -320,7 +318,7 @@ def _require_no_question(arguments: Arguments) -> None:
     """The answers that only a run takes."""
     given = [name for name in ("confirm", "value", *OUTCOMES) if arguments.flag(name)]
     if given:
-        raise usage(arguments.command, "missing_argument", f"--{given[0]} is about one run: name it first")
+        raise usage(arguments.command, "missing_argument", f"--{given[0]} applies to one run: name it first")
     if len(arguments.words) > 1:
         raise usage(arguments.command, "unexpected_argument", f"only a run has questions, not {arguments.words[0]!r}")
 
@@ -348,7 +346,7 @@ def _one(arguments: Arguments, runtime: Runtime) -> int:
 
 
 def _require_work(runtime: Runtime, run: str) -> None:
-    """A run whose packet is over, or stopped, is not gone on with in silence."""
+    """A run whose packet has ended or is stopped is not resumed silently."""
     packet = run.rpartition("/")[0]
     witness = runtime.settings.witness
     if not packet or not isinstance(witness, CommandLinks) or runtime.summary(run).liveness == "completed":
@@ -358,36 +356,36 @@ def _require_work(runtime: Runtime, run: str) -> None:
     stop = packet_stop(witness.repository, packet)
     if stop is not None:
         hint = f"{stop.hint}; or end the run: workpacket cancel {run}"
-        raise RunBlocked(f"{run} does not go on: {stop.message}", code=stop.code, hint=hint)
+        raise RunBlocked(f"{run} cannot continue: {stop.message}", code=stop.code, hint=hint)
 
 
 # ---- answers -------------------------------------------------------------------------------------------------------
 
 
 def _named(arguments: Arguments, run: str, questions: tuple[OpenQuestion, ...]) -> tuple[OpenQuestion, ...]:
-    """The question that is named, or all."""
+    """The given question, or all of them."""
     if len(arguments.words) < 2:
         return questions
     found = tuple(one for one in questions if one.id == arguments.words[1])
     if not found:
         known = ", ".join(one.id for one in questions) or "none"
-        what = f"{arguments.words[1]!r} is not an open question of {run}; open are: {known}"
+        what = f"{arguments.words[1]!r} is not an open question of {run}; the open ones are: {known}"
         raise usage(arguments.command, "invalid_value", what)
     return found
 
 
 def _answered(arguments: Arguments, runtime: Runtime, run: str, questions: tuple[OpenQuestion, ...]) -> bool:
-    """Store the answer that is given, on the line or at the terminal; whether there is one."""
+    """Store the answer from the command line or the terminal; returns whether there is one."""
     value = _value_given(arguments)
     given = [name for name in (*YES_OR_NO, *OUTCOMES) if arguments.flag(name)]
     named = [(name, step) for name in OUTCOMES for step in arguments.all_of(name) if step]
     if named and not {*YES_OR_NO} & {*given}:
         if len(arguments.words) > 1 or len(named) < sum(len(arguments.all_of(name)) for name in OUTCOMES):
-            raise usage(arguments.command, "conflicting_options", "name the question, or a step behind each option")
+            raise usage(arguments.command, "conflicting_options", "name the question, or a step after each option")
         _settle_steps(arguments, runtime, run, named, value)
         return True
     if len(given) > 1:
-        raise usage(arguments.command, "conflicting_options", f"--{given[0]} and --{given[1]} are both given")
+        raise usage(arguments.command, "conflicting_options", f"--{given[0]} and --{given[1]} exclude each other")
     if not given:
         return _answered_at_terminal(arguments, runtime, run, questions)
     question = _the_one(arguments, run, given[0], questions)
@@ -400,18 +398,16 @@ def _answered(arguments: Arguments, runtime: Runtime, run: str, questions: tuple
 
 
 def _value_given(arguments: Arguments) -> Json | NoValue:
-    """The value of --value, which belongs to the one effect that is marked as done."""
+    """The value of --value, for the one effect that is marked as done."""
     if not arguments.all_of("value"):
         return NO_VALUE
     if len(arguments.all_of("mark-done")) != 1 or arguments.flag("retry") or arguments.flag("compensate"):
-        raise usage(
-            arguments.command, "conflicting_options", "--value is the result of one effect: give one --mark-done"
-        )
+        raise usage(arguments.command, "conflicting_options", "--value requires exactly one --mark-done")
     try:
         value: Json = json.loads(arguments.value("value"))
         stored_text(value)
     except (ValueError, RecursionError) as error:
-        raise usage(arguments.command, "invalid_value", f"--value is not JSON that can be stored: {error}") from None
+        raise usage(arguments.command, "invalid_value", f"--value is not valid JSON for the store: {error}") from None
     return value
 
 
@@ -422,7 +418,7 @@ def _the_one(arguments: Arguments, run: str, answer: str, questions: tuple[OpenQ
     if fitting:
         known = ", ".join(one.id for one in fitting)
         raise usage(arguments.command, "missing_argument", f"say which question --{answer} answers: {known}")
-    what = f"no open question of {run} is answered by --{answer}"
+    what = f"no open question of {run} can be answered with --{answer}"
     if questions:
         others = (f"{one.id} by --{', --'.join(one.answers)}" for one in questions)
         what += f"; {'; '.join(others)}"
@@ -430,18 +426,18 @@ def _the_one(arguments: Arguments, run: str, answer: str, questions: tuple[OpenQ
 
 
 def _require_shown(arguments: Arguments, run: str, answer: str, question: OpenQuestion) -> None:
-    """Nobody says yes to what they were not shown: the digest of it is given, or it is shown now."""
+    """A question can only be confirmed by those who saw it: its digest is given, or it is shown now."""
     digest = arguments.value("confirm")
     if digest and digest != question.digest:
         raise RunBlocked(
-            f"{question.id} of {run} is about something else by now: its digest is {question.digest}, not {digest}",
+            f"{question.id} of {run} has changed since: its digest is {question.digest}, not {digest}",
             code="needs_confirmation",
             hint=f"workpacket resume {run}",
         )
     if digest or answer != "yes":
         return
     if not _at_terminal(arguments):
-        what = f"--yes needs --confirm DIGEST; `workpacket resume {run}` shows what is asked, and its digest"
+        what = f"--yes needs --confirm DIGEST; `workpacket resume {run}` shows the question and its digest"
         raise usage(arguments.command, "missing_argument", what)
     sys.stderr.write(render_questions([_row(question)], style_of(arguments)))
 
@@ -454,7 +450,7 @@ def _answered_at_terminal(
     arguments: Arguments, runtime: Runtime, run: str, questions: tuple[OpenQuestion, ...]
 ) -> bool:
     if arguments.flag("confirm"):
-        raise usage(arguments.command, "missing_argument", "--confirm goes with the answer: --yes, --no, ...")
+        raise usage(arguments.command, "missing_argument", "--confirm requires an answer: --yes, --no, ...")
     asked = [one for one in questions if "yes" in one.answers]
     if len(asked) != 1 or not _at_terminal(arguments):
         return False
@@ -468,7 +464,7 @@ def _answered_at_terminal(
 def _settle_steps(
     arguments: Arguments, runtime: Runtime, run: str, named: list[tuple[str, str]], value: Json | NoValue
 ) -> None:
-    """`--mark-done STEP`: any effect of unknown outcome or result, also one that its program could settle itself."""
+    """`--mark-done STEP`: any effect with an unknown outcome or result, even if its program could settle it."""
     state = runtime.state(run)
     open_effects = {record.step: record.effect for record in (*state.unknown_effects, *state.open_receipts)}
     for option, step in named:
@@ -526,19 +522,19 @@ unknown outcome or result; each with an id, what it is about, and a digest. QUES
 where one is open. --yes holds for exactly what the digest was printed for: at a terminal by the same call, elsewhere
 --confirm names it. Then the run goes on as it began: by its program, or by `workpacket run start NAME`.""",
     options=(
-        Option("team", "without an id: the roles of this team only", value="TEAM"),
-        Option("owner", "the process that does the work of an agent; else the one that called", value="PID"),
-        Option("instance", "who of several with a role writes; else that process", value="NAME"),
-        Option("plan", "decide and show every check; write nothing"),
+        Option("team", "without an id: only the roles of this team", value="TEAM"),
+        Option("owner", "the process that does an agent's work (default: the caller)", value="PID"),
+        Option("instance", "the writer, if several have the role (default: that process)", value="NAME"),
+        Option("plan", "show the decision and every check, without writing anything"),
         Option("yes", "answer the question with yes"),
         Option("no", "answer the question with no"),
-        Option("confirm", "the digest that was printed with the question", value="DIGEST"),
+        Option("confirm", "the digest printed with the question", value="DIGEST"),
         Option(
             "mark-done", "this effect of unknown outcome or result did happen", value="STEP", many=True, optional=True
         ),
-        Option("value", "what the effect of --mark-done gave, as JSON; without it that is null", value="JSON"),
-        Option("retry", "have this effect of unknown outcome done again", value="STEP", many=True, optional=True),
-        Option("compensate", "have this effect of unknown outcome undone", value="STEP", many=True, optional=True),
+        Option("value", "the result of the effect of --mark-done, as JSON (default: null)", value="JSON"),
+        Option("retry", "repeat this effect of unknown outcome", value="STEP", many=True, optional=True),
+        Option("compensate", "undo this effect of unknown outcome", value="STEP", many=True, optional=True),
         Option("note", "a sentence to store with the answer", value="TEXT"),
     ),
     examples=(

@@ -1,4 +1,4 @@
-"""The commands of a review: `submit` proves each criterion and puts the work up for it, `verdict` judges it."""
+"""The commands of a review: `submit` proves each criterion and submits the work, `verdict` judges it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _run_submit(arguments: Arguments) -> int:
 
 
 def _evidence(arguments: Arguments, repository: Repository, facts: Facts, name: str) -> tuple[Proofs, Sequence[str]]:
-    """What is proved here and now, and what is not committed, so that nothing was run."""
+    """Proofs that were run now, and uncommitted files that prevented them."""
     from workpacket.runtime.records.redaction import Redactor
     from workpacket.shell.governing.evidence import Prover, numbered, require_no_secret
 
@@ -76,10 +76,10 @@ every line. A command is run at the commit that is submitted, without a shell (f
 environment and the limits that [evidence] of the policy allows. Recorded are its exit code, and the length and digest
 of what it printed; the end of that, without secrets, stays in this clone: `workpacket trace` shows it.""",
     options=(
-        Option("prove", "a command or place that proves line N", value="N=COMMAND", many=True),
+        Option("prove", "a command or a place in the code that proves line N", value="N=COMMAND", many=True),
         Option("not-applicable", "why line N does not apply", value="N=REASON", many=True),
-        Option("commit", "the commit to be judged, instead of HEAD", value="REV"),
-        Option("record-only", "keep the proofs, and submit later"),
+        Option("commit", "the commit to judge (default: HEAD)", value="REV"),
+        Option("record-only", "record the proofs, and submit later"),
         *ACTING,
     ),
     examples=(
@@ -112,15 +112,13 @@ def _run_verdict(arguments: Arguments) -> int:
 
 
 def _report(path: str) -> Json:
-    """The validator's report as it is now."""
+    """The validator's current report."""
     if not path:
         return None
     repository = here()
     place = relative_place(repository, os.path.abspath(path)).replace(os.sep, "/")
     if os.path.isabs(place):
-        raise WorkpacketError(
-            "path_outside_repository", f"{path} lies outside the repository", hint=str(repository.root)
-        )
+        raise WorkpacketError("path_outside_repository", f"{path} is outside the repository", hint=str(repository.root))
     try:
         with open(path, "rb") as stream:
             return {"path": place, "sha256": hashlib.sha256(stream.read()).hexdigest()}
@@ -132,10 +130,10 @@ _VERDICT = Command(
     "verdict",
     _run_verdict,
     arguments="WP_ID PASS|FAIL|CHANGES|OUTDATED_ONLY",
-    description="Nobody judges their own work, and a verdict comes with a report.",
+    description="You cannot judge your own work, and a verdict requires a report.",
     options=(
-        Option("report", "the validator's report, a file of the repository", value="FILE"),
-        Option("reference", "where it is said what is to be changed", value="PLACE"),
+        Option("report", "the validator's report, a file in the repository", value="FILE"),
+        Option("reference", "where the requested changes are described", value="PLACE"),
         REASON,
         *ACTING,
     ),

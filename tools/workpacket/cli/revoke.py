@@ -1,4 +1,4 @@
-"""`workpacket revoke`: takes an approval, or a rejection, back for ever."""
+"""`workpacket revoke`: permanently revokes an approval or a rejection."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ COMMAND = Command(
     arguments="ENVELOPE",
     description="""
 ENVELOPE is the digest of the envelope, or its beginning, as `workpacket approvals list` shows it. A revocation comes
-from the approver, from somebody with a role at the gate or from an operator, and cannot be taken back itself.""",
+from the approver, from someone with a role at the gate, or from an operator, and cannot itself be revoked.""",
     options=(
         KEY_OPTION,
         Option("statement-out", "write what is to be signed into FILE, and sign nothing", value="FILE"),

@@ -1,4 +1,4 @@
-"""`workpacket run`: a run whose steps are commands, for shell scripts and agents of any kind."""
+"""`workpacket run`: runs whose steps are commands, for shell scripts and agents of any kind."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def _start(arguments: Arguments, runtime: Runtime) -> int:
 
 
 def _head() -> str | None:
-    """The commit at which the run begins: what changes later, committed or not, has changed since then."""
+    """The commit at which the run starts: later changes, committed or not, are relative to it."""
     try:
         return head_commit(find_repository(Path.cwd())) or ""
     except WorkpacketError:
@@ -115,7 +115,7 @@ def inputs_of(arguments: Arguments) -> dict[str, Json]:
 
 
 def require_packet(packet: str) -> None:
-    """Work is done from packets. From a stub nobody can start."""
+    """Work requires a packet; it cannot start from a stub."""
     root = open_workspace().root
     folder = os.path.join(root, GOVERNANCE_FOLDER)
     if not os.path.isdir(folder):
@@ -133,7 +133,7 @@ def _step(arguments: Arguments, session: Session) -> int:
     _, name, *argv = arguments.words
     given = arguments.flag("result")
     if given == bool(argv):
-        raise usage(arguments.command, "missing_argument", "a step takes a program behind `--`, or --result")
+        raise usage(arguments.command, "missing_argument", "a step requires a program after `--`, or --result")
     try:
         if given:
             value, before = scripted.value_step(session, name, _json(arguments, "result"))
@@ -180,7 +180,7 @@ def _stop(arguments: Arguments, session: Session) -> int:
         from workpacket.report.explain import nearest_codes
 
         near = nearest_codes(word, catalogue())
-        what = f"there is no stop reason {word!r}" + (f"; did you mean {near[0]}?" if near else "")
+        what = f"unknown stop reason: {word!r}" + (f"; did you mean {near[0]}?" if near else "")
         raise usage(arguments.command, "unknown_code", what)
     scripted.stop(session, code, arguments.value("note"))
     run = session.state.stream
@@ -210,25 +210,25 @@ With --packet the run stands in the log of the packet, and no verdict is given o
 The exit status of `run` is that of the stop reason: see `workpacket explain CODE`.""",
     options=(
         Option("packet", "start: the work packet the run belongs to", value="WP_ID"),
-        Option("key", "start: names one run for good", value="KEY"),
+        Option("key", "start: an idempotency key for the run", value="KEY"),
         Option("input", "start: what the results depend on", value="NAME=VALUE", many=True),
-        Option("scope", "start: what the run may touch", value="PATH", many=True),
-        Option("code-version", "start: the version of the script; another one has to be confirmed", value="TEXT"),
-        Option("from", "start: go on from this checkpoint only", value="CHECKPOINT"),
-        Option("retry-token", "start: the token of a checkpoint, good for one attempt", value="TOKEN"),
+        Option("scope", "start: what the run may change", value="PATH", many=True),
+        Option("code-version", "start: the version of the script; a change must be confirmed", value="TEXT"),
+        Option("from", "start: resume only from this checkpoint", value="CHECKPOINT"),
+        Option("retry-token", "start: the token of a checkpoint, valid for one attempt", value="TOKEN"),
         Option("allow-deps", "start: dependencies that may change, `*` for any characters", value="NAME", many=True),
-        Option("fresh", "start: begin a new run even if an unfinished one exists"),
-        Option("owner", "the process that owns the run, $$ of a script; else the one that called", value="PID"),
-        Option("timeout", "step: stop the program after so many seconds", value="SECONDS"),
+        Option("fresh", "start: start a new run even if there is an unfinished one"),
+        Option("owner", "the process that owns the run, $$ in a script (default: the caller)", value="PID"),
+        Option("timeout", "step: stop the program after this many seconds", value="SECONDS"),
         Option("result", "step: record this result instead of running a program", value="JSON"),
-        Option("cursor", "checkpoint: where to go on from here", value="JSON"),
+        Option("cursor", "checkpoint: where to continue from here", value="JSON"),
         Option("name", "checkpoint: its name", value="TEXT"),
-        Option("git", "checkpoint: promise that the commit and a clean work tree are still there at a resume"),
+        Option("git", "checkpoint: require the same commit and a clean work tree on resume"),
         Option("commit", "checkpoint: commit what the run changed, as a milestone, and print the commit"),
-        Option("milestone", "checkpoint: its number from 0; the next one if not given", value="NUMBER"),
-        Option("legacy", "milestone: let commit messages that name no run count as this run's"),
+        Option("milestone", "checkpoint: its number, from 0 (default: the next one)", value="NUMBER"),
+        Option("legacy", "milestone: treat commit messages without a run as this run's"),
         Option("token", "checkpoint: also print a token that starts one retry from here"),
-        Option("reason", "stop: why it stops before its end; without one it is finished", value="CODE"),
+        Option("reason", "stop: why it stops early; without a reason it is finished", value="CODE"),
         Option("note", "stop: a sentence to store with the reason", value="TEXT"),
     ),
     examples=(

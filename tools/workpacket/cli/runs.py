@@ -1,4 +1,4 @@
-"""`workpacket runs` and `workpacket cancel`: look at runs, move, prune and verify them, ask one to end."""
+"""`workpacket runs` and `workpacket cancel`: show, export, import, prune and verify runs, or cancel one."""
 
 from __future__ import annotations
 
@@ -101,9 +101,9 @@ DAY = 86_400_000_000
 
 def _export_raw(arguments: Arguments) -> int:
     if server_url():
-        raise usage(arguments.command, "conflicting_options", "--raw is for a file; a server has pg_dump")
+        raise usage(arguments.command, "conflicting_options", "--raw works only for a file; use pg_dump on a server")
     if arguments.value("format"):
-        raise usage(arguments.command, "conflicting_options", "--raw interprets nothing, so it has no --format")
+        raise usage(arguments.command, "conflicting_options", "--raw and --format exclude each other")
     return _write(arguments, _raw_lines(), {"store": str(store_path(Path.cwd()))})
 
 
@@ -117,7 +117,7 @@ def _export(arguments: Arguments, runtime: Runtime) -> int:
 
 
 def _raw_lines() -> Iterable[str]:
-    """The file as SQL, read by SQLite alone: our own reader may refuse it, which is when this is needed."""
+    """The file as SQL, read by SQLite itself: this is needed when our own reader refuses the file."""
     import sqlite3
     from contextlib import closing
 
@@ -154,7 +154,7 @@ def _import(arguments: Arguments, runtime: Runtime) -> int:
     try:
         run = import_lines(runtime.store, lines)
     except VersionConflict as conflict:
-        hint = "import it where that run never was: one that was pruned keeps its name, so that no other gets it"
+        hint = "import it into another store: the name of a pruned run is not reused"
         raise RuntimeFault(conflict.message, code="view_conflict", hint=hint) from None
     show = "tail" if run.startswith(THREADS) else "show"
     return answer(arguments, f"{escape(run)} taken over\n", {"run": run}, then=f"workpacket runs {show} {run}")
@@ -188,7 +188,9 @@ def _verify(arguments: Arguments, runtime: Runtime) -> int:
 
 def _list(arguments: Arguments, runtime: Runtime) -> int:
     if len(arguments.words) > 1:
-        raise usage(arguments.command, "unexpected_argument", "`runs list` takes the beginning of the ids, if anything")
+        raise usage(
+            arguments.command, "unexpected_argument", "`runs list` takes at most one argument, the beginning of the ids"
+        )
     state, packet = arguments.value("state"), arguments.value("packet")
     lines = [
         line
@@ -209,7 +211,7 @@ def _list(arguments: Arguments, runtime: Runtime) -> int:
 def _show(arguments: Arguments, runtime: Runtime) -> int:
     run = one_run(runtime, arguments)
     if run.startswith(THREADS):
-        message = f"{run} is a thread of LangGraph's and no run"
+        message = f"{run} is a LangGraph thread, not a run"
         raise WorkpacketError("checkpoint_missing", message, hint=f"workpacket runs tail {run}")
     at = arguments.value("at")
     summary = runtime.summary(run)
@@ -258,7 +260,7 @@ def _tail(arguments: Arguments, runtime: Runtime) -> int:
 
 
 def _arriving(runtime: Runtime, run: str, lines: int, *, follow: bool) -> Iterator[list[Event]]:
-    """The last events, then those that come, until the run has ended."""
+    """The last events, then new ones, until the run has ended."""
     head = runtime.store.head(run)
     version = max(head.version - lines, 0) if head is not None else 0
     with following(runtime.store, run) as wait:
@@ -284,7 +286,7 @@ def _diff(arguments: Arguments, runtime: Runtime) -> int:
 
 
 def _differences(one: RunState, two: RunState) -> Iterator[tuple[str, str, str]]:
-    """What was asked for, what was done and what came out: by hash, as the log keeps it."""
+    """What was requested, what was done and what resulted: by hash, as in the log."""
     for name in ("status", "packet", "code_version", "scope", "attempt"):
         old, new = str(getattr(one, name)), str(getattr(two, name))
         if old != new:
@@ -322,7 +324,9 @@ def choice_about(one: Disagreement) -> str:
 def _settle(arguments: Arguments, runtime: Runtime) -> int:
     repository = find_repository(Path.cwd())
     if arguments.words:
-        raise usage(arguments.command, "unexpected_argument", "`runs settle` looks at all runs of packets")
+        raise usage(
+            arguments.command, "unexpected_argument", "`runs settle` covers all runs of packets and takes no arguments"
+        )
     failed: list[WorkpacketError] = []
     settled, left = settle(repository, runtime, RunLinks(repository, failed.append))
     text = "".join(f"settled: {escape(one.message)}\n" for one in settled)
@@ -341,15 +345,15 @@ def _as_json(one: Disagreement) -> Json:
 
 
 def _unlink(arguments: Arguments, runtime: Runtime) -> int:
-    """A person says that a run will never end by itself, because its store is gone. The log keeps who and why."""
+    """A person declares that a run will never end by itself, because its store is gone. The log records who and why."""
     if len(arguments.words) != 1 or "/" not in arguments.words[0]:
         raise usage(arguments.command, "missing_argument", "name one run of a packet, as in WP-1-Parser-v1/nightly@1")
     run, reason = arguments.words[0], required(arguments, "reason")
     packet, repository = run.rpartition("/")[0], find_repository(Path.cwd())
     actor = actor_of(arguments, repository)
     if actor.kind != "human":
-        message = f"{actor.id} is of kind {actor.kind}; that a run is lost is for a person to say"
-        raise WorkpacketError("person_needed", message, hint=f"a person types: workpacket runs unlink {run}")
+        message = f"{actor.id} is of kind {actor.kind}; only a person may declare a run lost"
+        raise WorkpacketError("person_needed", message, hint=f"ask a person to run: workpacket runs unlink {run}")
     found = [one for one in state_here(repository, packet).open_runs if one.run == run]
     if not found:
         raise WorkpacketError("checkpoint_missing", f"the log of {packet} has no open link of {run}",
@@ -369,7 +373,7 @@ def _unlink(arguments: Arguments, runtime: Runtime) -> int:
 
     closed = close(repository, actor, packet, is_it, lambda: Ending("lost", reason=reason))
     data: dict[str, Json] = {"run": run, "packet": packet, "outcome": "lost", "links": len(closed)}
-    return answer(arguments, f"{escape(run)} is lost: no verdict on {packet} waits for it\n", data,
+    return answer(arguments, f"{escape(run)} is lost: it no longer prevents a verdict on {packet}\n", data,
                   then=f"workpacket why {packet}")  # fmt: skip
 
 
@@ -395,7 +399,7 @@ def cancel(arguments: Arguments) -> int:
         run = one_run(runtime, arguments)
         runtime.cancel(run, arguments.value("reason", "cancelled on the command line"))
         state = runtime.state(run).status
-        text = f"{run} is cancelled\n" if state == "cancelled" else f"{run} ends at its next boundary\n"
+        text = f"{run} is cancelled\n" if state == "cancelled" else f"{run} will end at its next boundary\n"
         data: dict[str, Json] = {"run": run, "state": state}
         return with_links(runtime, answer(arguments, text, data, then=f"workpacket runs show {run}"))
 
@@ -415,16 +419,16 @@ that it is lost, and why.""",
         Option("state", "list: only runs in this state",
                choices=("live", "interrupted", "stopped", "cancelled", "completed")),
         Option("packet", "list: only runs of this work packet", value="WP_ID"),
-        Option("at", "show: the run as it was at this checkpoint", value="CHECKPOINT"),
-        Option("lines", "tail: how many events to begin with (10)", value="N"),
+        Option("at", "show: the run as of this checkpoint", value="CHECKPOINT"),
+        Option("lines", "tail: how many events to show first (default: 10)", value="N"),
         Option("follow", "tail: wait for more, until the run ends"),
-        Option("format", "export: as CloudEvents 1.0, without payloads, instead of as it is stored",
+        Option("format", "export: as CloudEvents 1.0, without payloads, instead of the stored form",
                choices=("cloudevents",)),
-        Option("output", "export: write into this file", value="FILE"),
-        Option("raw", "export: the whole store as SQL, interpreting nothing; also of a newer version"),
-        Option("older-than", "prune: days without an event (30)", value="DAYS"),
-        Option("yes", "prune: really remove them"),
-        Option("reason", "unlink: why nobody will ever finish the run", value="TEXT"),
+        Option("output", "export: write to this file", value="FILE"),
+        Option("raw", "export: the whole store as SQL, without interpreting it; also for newer versions"),
+        Option("older-than", "prune: days without an event (default: 30)", value="DAYS"),
+        Option("yes", "prune: actually remove them"),
+        Option("reason", "unlink: why the run will never be finished", value="TEXT"),
         *ACTING,
     ),
     examples=(
@@ -446,9 +450,9 @@ CANCEL = Command(
     cancel,
     arguments="ID",
     description="""
-A run that is being worked on ends before its next step, chunk or effect, never between an effect and its record. A run
-without a worker is cancelled at once. Either can be resumed later if a person confirms it.""",
-    options=(Option("reason", "why, for those who read the log", value="TEXT"),),
+An active run ends before its next step, chunk or effect, never between an effect and its record. A run without a worker
+is cancelled at once. Both can be resumed later if a person confirms.""",
+    options=(Option("reason", "the reason, for readers of the log", value="TEXT"),),
     examples=("workpacket cancel nightly@00000003 --reason 'wrong month'",),
 )
 

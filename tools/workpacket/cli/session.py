@@ -1,4 +1,4 @@
-"""`workpacket session`: what became of sessions with a model, and what an operator decides about them."""
+"""`workpacket session`: the outcomes of sessions with a model, and an operator's decisions about them."""
 
 from __future__ import annotations
 

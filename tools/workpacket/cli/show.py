@@ -1,4 +1,4 @@
-"""Commands that look at one packet: `show`, `history`, and `why`, which says what keeps it from its next lane."""
+"""Commands that look at one packet: `show`, `history`, and `why`, which shows what keeps it from its next lane."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def log_at(arguments: Arguments, repository: Repository, log: Log, at: str) -> L
     if _EVENT.match(at):
         found = [identity for identity in log.by_id if identity.startswith(at)]
         if len(found) > 1:
-            raise usage(arguments.command, "invalid_value", f"{at} could be several events")
+            raise usage(arguments.command, "invalid_value", f"{at} is ambiguous: it matches several events")
         if found:
             return log.as_of(found)
     commit = commit_of(repository, at)
@@ -190,7 +190,7 @@ _WHY = Command(
     "why",
     _run_why,
     arguments="WP_ID",
-    options=(Option("gate", "exit with 3 if anything stands in the way"), *ACTING),
+    options=(Option("gate", "exit with 3 if anything is unmet"), *ACTING),
     examples=("workpacket why WP-1-Parser-v1", "workpacket why WP-1-Parser-v1 --json"),
 )
 

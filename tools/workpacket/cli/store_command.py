@@ -43,7 +43,7 @@ def run(arguments: Arguments) -> int:
             said = f"{escape(role)} is a {right} now\n"
         elif action == "shut-out":
             known = shut_out(access, arguments.words[0])
-            said = f"{escape(arguments.words[0])} {'is shut out' if known else 'was not let in'}\n"
+            said = f"{escape(arguments.words[0])} {'is shut out' if known else 'did not have access'}\n"
         present = schema_version(access)
     finally:
         access.close()

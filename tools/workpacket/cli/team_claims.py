@@ -1,8 +1,8 @@
 """Claims that all clones see: a lease in the store that the policy names, taken before the log is written.
 
-The log in git stays the truth and records who holds what; but two clones learn of each other's log only by a merge, and
-by then two people have done the work. The store knows it at once. Where it cannot be asked, the claim is made all the
-same, and says what is then not certain.
+The log in git remains authoritative and records who holds what, but clones learn of each other's logs only by merging,
+when two people may already have done the work. The store knows at once. If it cannot be reached, the claim is still
+made, with a note that it is uncertain.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ AWAY = "store_busy"
 
 
 class _Team(NamedTuple):
-    """The store of the policy; None if it cannot be asked, and why."""
+    """The store named by the policy; None with the reason if it cannot be reached."""
 
     store: Store | None
     why: str
@@ -43,7 +43,7 @@ class _Team(NamedTuple):
 
 
 def claim_for_all(arguments: Arguments, decide: Decide) -> int:
-    """Carry out a claim, or a renewal, while nobody in another clone can make one."""
+    """Execute a claim or a renewal while no other clone can make one."""
     # Before anything is asked of a server.
     look(here(), head=False).require_visible()
     team = _team()
@@ -58,8 +58,9 @@ def claim_for_all(arguments: Arguments, decide: Decide) -> int:
 
 
 def sync_team_claim(arguments: Arguments, status: int) -> int:
-    """After a command that moved a packet: the claim that all clones see is held while somebody works on it, and only
-    then. `status` is that of the command."""
+    """After a command that moved a packet, keeps the shared claim only while someone works on the packet. `status` is
+    that of the command.
+    """
     team = _team() if status == 0 else None
     if team is not None and team.store is not None:
         try:
@@ -67,12 +68,12 @@ def sync_team_claim(arguments: Arguments, status: int) -> int:
         finally:
             team.store.close()
     elif team is not None:
-        sys.stderr.write(f"note: {escape(team.why)}; for the other clones the claim ends when its lease does\n")
+        sys.stderr.write(f"note: {escape(team.why)}; in other clones the claim ends with its lease\n")
     return status
 
 
 def _sync(arguments: Arguments, store: Store, hours: int) -> None:
-    """What a clone knows nothing of is not its own to give up: the holder must be one of those its log names."""
+    """A clone may only release claims that it knows: the holder must be named in its log."""
     from workpacket.runtime.errors import LeaseHeld
 
     stream = _name_of(arguments)
@@ -87,8 +88,8 @@ def _sync(arguments: Arguments, store: Store, hours: int) -> None:
     try:
         store.acquire(stream, holder, hours * 3600.0, over=held.token if held and held.holder == holder else None)
     except LeaseHeld as other:
-        said = f"{other.details['holder']} holds {state.packet} in another clone, and {holder} in this one"
-        sys.stderr.write(f"note: {escape(said)}; agree who goes on, and let the other one release it\n")
+        said = f"{other.details['holder']} holds {state.packet} in another clone, while {holder} holds it in this one"
+        sys.stderr.write(f"note: {escape(said)}; agree on who continues, and have the other one release it\n")
 
 
 def _claim(arguments: Arguments, decide: Decide, store: Store, hours: int) -> int:
@@ -120,7 +121,7 @@ def _name_of(arguments: Arguments) -> str:
 
 
 def _team() -> _Team | None:
-    """None where the policy of the base names no store."""
+    """None if the policy of the base does not name a store."""
     policy = read_base_policy(here()).lifecycle
     if not policy.claim_store:
         return None
@@ -135,13 +136,13 @@ def _team() -> _Team | None:
     except RuntimeFault as fault:
         if fault.code != AWAY:
             raise
-        return _Team(None, "the store of the team does not answer", policy.lease_hours)
+        return _Team(None, "the team's store does not answer", policy.lease_hours)
 
 
 def _unseen(why: str) -> str:
     return (
-        f"{why}: other clones do not see this claim, and this one not theirs; if somebody else claims the packet too, "
-        "`workpacket check` says so when the branches are merged"
+        f"{why}: other clones and this one cannot see each other's claims; if someone else claims the packet too, "
+        "`workpacket check` reports it when the branches are merged"
     )
 
 

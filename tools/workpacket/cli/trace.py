@@ -1,4 +1,4 @@
-"""From the requirement to the commit: `trace`, and `impact` for what rests on a file or passage."""
+"""From requirement to commit: `trace`, and `impact` for what depends on a file or passage."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _run_trace(arguments: Arguments) -> int:
 
 
 def _named(made: Audit, words: Sequence[str]) -> list[str]:
-    """The packets named, of a base all revisions; all of them where none is named."""
+    """The given packets, for a base all revisions; all packets if none is given."""
     packets = made.facts.packets
     for word in words:
         if not any(word in {name, packet.id.base} for name, packet in packets.items()):
@@ -72,7 +72,7 @@ def _as_json(matters: Sequence[AuditFinding]) -> list[Json]:
 
 
 def _logs(made: Audit, names: Sequence[str]) -> dict[str, str]:
-    """The ends of what the proofs of these packets printed, by its digest, as far as this clone keeps them."""
+    """The last output of these packets' proofs by digest, as far as it is in this clone."""
     every = [one for name in names for criterion in made.traces[name].criteria for one in criterion.evidence]
     digests = {one.log_sha256: one.log_tail for one in every if one.log_sha256}
     repository = here()
@@ -127,8 +127,13 @@ def _run_impact(arguments: Arguments) -> int:
     asked = arguments.words[0]
     rows = impact(made.facts, made.traces, asked)
     if not rows and not _is_there(place_in(asked)[0]):
-        what = f"{told(asked)} is no file of this repository, and no packet rests on a file or an anchor of that name"
-        raise WorkpacketError("path_not_found", what, hint="name it from the top of the repository, as `trace` does")
+        what = (
+            f"{told(asked)} is not a file in this repository, and no packet depends on a file or an anchor with "
+            "that name"
+        )
+        raise WorkpacketError(
+            "path_not_found", what, hint="give the path from the top of the repository, as `trace` shows it"
+        )
     if arguments.flag("json"):
         listed: list[Json] = [{"packet": row.packet, "lane": row.lane, "how": told(row.how)} for row in rows]
         return show_json(arguments, {"asked": told(asked), "rests": listed})
@@ -159,11 +164,11 @@ def audit_registry(arguments: Arguments) -> int:
 
 
 def _base(row: BaseRow) -> Iterator[str]:
-    yield f"{row.base}: {row.active or 'nobody can say which is in force'} {row.lane}".rstrip()
+    yield f"{row.base}: {row.active or 'it is unclear which is in force'} {row.lane}".rstrip()
     if len(row.revisions) > 1:
         yield f"  revisions  {', '.join(f'{name} ({lane or chr(45)})' for name, lane in row.revisions)}"
     for later, earlier in row.lineage:
-        yield f"  lineage    {told(later)} took the place of {earlier}"
+        yield f"  lineage {told(later)} replaced {earlier}"
     yield f"  approvals  {row.approvals}; criteria proved {row.proved} of {row.criteria}"
     if row.commits:
         yield f"  commits    {', '.join(commit[:12] for commit in row.commits)}"

@@ -1,6 +1,5 @@
-"""Commands whose answer is shown again as long as nothing that it was made from has changed.
-
-What computes an answer is imported only when one is computed.
+"""Commands whose answer is cached until something that it depends on changes. The code that computes an answer is
+imported only when needed.
 """
 
 from __future__ import annotations
@@ -28,8 +27,8 @@ _STATUS = Command(
 _NEXT = Command(
     "next",
     _show_all,
-    options=(Option("for", "also what this one holds, and nothing that is assigned to others", value="NAME"),),
-    description="In the order of what most packets wait for, then risk, then age.",
+    options=(Option("for", "include what this actor holds, and leave out what is assigned to others", value="NAME"),),
+    description="Sorted by the number of packets that wait for it, then by risk, then by age.",
     examples=("workpacket next", "workpacket next --for coder-1"),
 )
 
@@ -62,7 +61,7 @@ _LIST = Command(
     "list",
     _run_list,
     arguments="[PATTERN...]",
-    description="Patterns are compared with ids; `*` stands for any characters.",
+    description="Patterns are matched against ids; `*` matches any characters.",
     options=(
         Option("lane", "only packets in this lane", value="LANE", many=True),
         Option("kind", "only this kind", choices=WORK_KINDS),
@@ -100,9 +99,9 @@ _BOARD = Command(
 hand edits of the board over as moves, where these ask for nothing but a reason. `move` is such a move, typed.
 `show` puts the lanes side by side on a terminal; `export` writes a page that needs neither network nor scripts.""",
     options=(
-        Option("adopt", "take hand edits over as moves, instead of undoing them"),
+        Option("adopt", "record hand edits as moves instead of undoing them"),
         Option("at", "show it as of this day or revision", value="DATE|REV"),
-        Option("out", "export: into this file, which must not exist yet; else to standard output", value="FILE"),
+        Option("out", "export: to this file, which must not exist yet (default: standard output)", value="FILE"),
         Option("reason", "why, in words", value="TEXT"),
         Option("as", "who acts; else WORKPACKET_ACTOR, else git's user.name", value="NAME"),
         Option("kind", "what kind of actor that is", choices=_KINDS),

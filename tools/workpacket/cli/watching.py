@@ -1,4 +1,4 @@
-"""`check --watch`: checks again whenever something changes."""
+"""`check --watch`: checks again whenever a file changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a command works: the repository, its cache, and how to name files in it."""
+"""The repository that a command works in, its cache, and how to name files in it."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from workpacket.model.layout import GOVERNANCE_FOLDER
 
 
 class Workspace:
-    """`root` is the top of the work tree; `git_dir` is its own folder of git, `common_dir` the one that all work trees
-    share, each None without git."""
+    """`root` is the top of the work tree; `git_dir` is its own git directory, `common_dir` the one that all work trees
+    share; both are None without git.
+    """
 
     __slots__ = ("common_dir", "git_dir", "here", "root")
 
@@ -29,7 +30,7 @@ class Workspace:
 
     @property
     def is_partial(self) -> bool:
-        """Whether git leaves governed files out of the work tree, so that what is shown may not be all there is."""
+        """Whether governed files are missing from the work tree, so that output may be incomplete."""
         from workpacket.git.index_flags import may_hide
 
         if not may_hide(self.git_dir, GOVERNANCE_FOLDER):
@@ -49,14 +50,14 @@ class Workspace:
         if path is None:
             raise WorkpacketError(
                 "path_outside_repository",
-                f"{word!r} lies outside the repository",
+                f"{word!r} is outside the repository",
                 hint=f"the repository is {self.root}",
             )
         return path
 
 
 def _below(root: str, full: str) -> str | None:
-    """The path relative to `root`, '' for itself; None if it lies elsewhere."""
+    """The path relative to `root`, '' for itself; None if it is elsewhere."""
     path = os.path.relpath(full, root).replace(os.sep, "/")
     if path == ".." or path.startswith("../") or os.path.isabs(path):
         return None
@@ -64,7 +65,7 @@ def _below(root: str, full: str) -> str | None:
 
 
 def open_workspace() -> Workspace:
-    """The repository around the current folder; outside of git, the nearest folder with governance documents."""
+    """The repository that contains the current directory; outside git, the nearest folder with governance documents."""
     here = os.getcwd()
     try:
         found = locate(here)
@@ -77,8 +78,8 @@ def open_workspace() -> Workspace:
             raise
         raise WorkpacketError(
             "no_repository",
-            f"{here} is not in a git repository, and no folder above it holds {GOVERNANCE_FOLDER}",
-            hint="change into the repository, or make one with `git init`",
+            f"{here} is not in a git repository, and no parent folder contains {GOVERNANCE_FOLDER}",
+            hint="change into the repository, or create one with `git init`",
         ) from error
     return Workspace(found.root, found.git_dir, found.common_dir, here)
 
@@ -98,5 +99,5 @@ def write_new(target: str, data: bytes) -> None:
         with open(target, "xb") as file:
             file.write(data)
     except FileExistsError:
-        raise WorkpacketError("file_unwritable", f"{target} exists; nothing is written over it", path=target,
+        raise WorkpacketError("file_unwritable", f"{target} already exists and was not overwritten", path=target,
                               hint="name another file, or remove the old one") from None  # fmt: skip

@@ -1,6 +1,5 @@
-"""The kinds of governance documents: where each lives, how it is read, what it says.
+"""The kinds of governance documents: where each is stored, how it is read, and what it contains.
 
-One module a kind, named after it: a typed view of the document and the reader that makes it. `places` tells which path
-holds which kind, `reading` dispatches. The same name finds the rules (`rules/<kind>.py`) and the schema
-(`schemas/<kind>.schema.json`).
+One module per kind, named after it: a typed view of the document and its reader. `places` tells which path holds which
+kind, `reading` dispatches. Rules (`rules/<kind>.py`) and the schema (`schemas/<kind>.schema.json`).
 """

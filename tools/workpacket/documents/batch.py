@@ -3,7 +3,7 @@
 `tasks.yaml` defines the work, `dependencies.yaml` its order, `checkpoint.yaml` is the state after the last batch.
 Several generations are in use: tasks as ids or as mappings, dependencies as edges, nodes or within phases.
 
-How the YAML files of a batch scope write tasks: as ids, as mappings with an id, or in groups of these.
+The YAML files write tasks as ids, as mappings with an id, or in groups of these.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class BatchDocument(Document):
         super().__init__(source, root, loaded.faults)
 
     def is_text(self, path: NodePath) -> bool:
-        """Whether the value at `path` is text, whatever it looks like."""
+        """Whether the value at `path` is always text."""
         return is_batch_text(path)
 
     def mentions(self, texts: Iterable[Text]) -> list[Mention]:
@@ -77,12 +77,12 @@ class BatchDocument(Document):
 
 
 def is_checkpoint_text(path: NodePath) -> bool:
-    """The same of a checkpoint, whose keys are known."""
+    """The same for a checkpoint, whose keys are known."""
     return path[:1] == ("checkpoint",) and (len(path) < 2 or path[1] in CHECKPOINT_KEYS) and is_batch_text(path)
 
 
 def is_batch_text(path: NodePath) -> bool:
-    """Whether the value at `path` of a file of a scope is text, by the last names on the way."""
+    """Whether the value at `path` is text, judged by the last keys of the path."""
     last = path[-1] if path else ""
     if isinstance(last, str):
         return last in _TEXT_KEYS | _TEXT_LISTS or (len(path) > 1 and path[-2] == "edges")
@@ -91,7 +91,7 @@ def is_batch_text(path: NodePath) -> bool:
 
 
 class TaskEntry(NamedTuple):
-    """A task where a file names it. What the entry does not say is None or empty."""
+    """A mention of a task in a file. Missing values are None or empty."""
 
     id: Text
     status: Text | None = None
@@ -104,12 +104,12 @@ class TaskEntry(NamedTuple):
 
 
 def status_word(status: Text | None) -> str:
-    """A status for comparison; none is pending."""
+    """A status for comparison; a missing one means pending."""
     return status.value.strip().casefold().replace("-", "_").replace(" ", "_") if status is not None else "pending"
 
 
 def task_entries(node: Node | None) -> Iterator[TaskEntry]:
-    """The tasks that a list names: `T1`, `{id: T1, ...}` or `T1: what it is`; of a mapping, those of its `tasks`."""
+    """The tasks that a list names: `T1`, `{id: T1, ...}` or `T1: what it is`; for a mapping, those in its `tasks`."""
     if node is None:
         return
     if isinstance(node.value, dict):
@@ -171,7 +171,7 @@ class BatchCheckpoint(BatchDocument):
 
     @cached_property
     def groups(self) -> Mapping[str, tuple[TaskEntry, ...]]:
-        """The tasks by what became of them: `done`, `pending`, ..."""
+        """The tasks by state: `done`, `pending`, ..."""
         groups = self.mapping_at("checkpoint", "tasks")
         return {name: tuple(task_entries(group)) for name, group in groups.items()}
 
@@ -182,13 +182,13 @@ class BatchCheckpoint(BatchDocument):
 
     @property
     def is_parallel(self) -> bool:
-        """Whether the next batch is to be done in parallel."""
+        """Whether the tasks of the next batch may run in parallel."""
         node = self.at("checkpoint", "next_batch", "parallel")
         return node is not None and node.value is True
 
     @property
     def reviewers(self) -> tuple[str, ...]:
-        """Who reviews, by name."""
+        """The names of the reviewers."""
         node = self.at("checkpoint", "review_config", "reviewers")
         listed = node.items if node is not None and isinstance(node.value, list) else [node] if node is not None else []
         named = (item.get("name") if item.mapping else item for item in listed)
@@ -199,7 +199,7 @@ class BatchCheckpoint(BatchDocument):
         return self.items_at("checkpoint", "deferred_issues")
 
     def labels(self) -> Iterator[Text]:
-        """The labels of batches: of the last one, the next one, the ones that issues were found in."""
+        """The labels of the last batch, the next one, and those in which issues were found."""
         places = [self.at("checkpoint", "last_batch"), self.at("checkpoint", "next_batch", "number")]
         places += [issue.get("batch") for issue in self.deferred_issues]
         found = (as_text(node) for node in places)
@@ -271,7 +271,7 @@ class BatchDependencies(BatchDocument):
 
     @cached_property
     def dependencies(self) -> list[Dependency]:
-        """Each task with a task that it depends on, of every form in which that is said beyond doubt."""
+        """Pairs of a task and its dependency, from every unambiguous form."""
         found = list(self._of_mapping(self.at("edges")))
         for name in ("nodes", "tasks"):
             found += self._of_mapping(self.at(name), "depends_on")
@@ -281,7 +281,7 @@ class BatchDependencies(BatchDocument):
 
     @cached_property
     def loose_dependencies(self) -> list[Dependency]:
-        """Pairs `{from: a, to: b}`: some people mean that a depends on b, others that b depends on a."""
+        """Pairs `{from: a, to: b}`, which are ambiguous: either may depend on the other."""
         return [
             (one, other)
             for edge in self.items_at("edges")
@@ -291,7 +291,7 @@ class BatchDependencies(BatchDocument):
 
     @cached_property
     def named_tasks(self) -> tuple[Text, ...]:
-        """Every mention of a task, except among what something depends on."""
+        """Every mention of a task, except as a dependency."""
         found = [one for one, _ in self.dependencies]
         found += [entry.id for entry in self._phase_tasks()]
         found += [entry.id for batch in self.items_at("batches") for entry in task_entries(batch)]

@@ -1,15 +1,13 @@
-"""One scope of batches as a whole: what `tasks.yaml` and `dependencies.yaml` say together, and which tasks are next.
+"""One scope of batches as a whole: `tasks.yaml` and `dependencies.yaml` combined, and which tasks are next. A task
+waits for everything that either file names: its own `depends_on`, the edges, and the dependencies of its phase. A pair
+`{from, to}` counts in the direction that `tasks.yaml` confirms; if it confirms neither, the pair is `undecided`.
 
-A task waits for everything that either file says it waits for: its own `depends_on`, the edges, and what its phase
-depends on. A pair `{from, to}` counts in the direction that `tasks.yaml` confirms; where it confirms neither, nobody
-can say which of the two comes first, and the pair is `undecided`.
-
-Which tasks come next is arithmetic on task ids, states, dependencies and files. A task is *satisfied* when nothing has
-to wait for it any more: done, completed or taken out of the scope. A deferred task satisfies nothing. A pending task
-whose dependencies are all satisfied is *ready*. The next batch takes ready tasks in the order of the file, as long as
-no two of them touch the same files; a task that names no files might touch any, so it goes alone. With the policy
-`barrier` a phase begins only when the phases before it are over. What makes a plan impossible is found first, each with
-a code of its own, and then nothing is proposed.
+The next tasks are computed from ids, states, dependencies and files. A task is *satisfied* when nothing has to wait for
+it any more: it is done, completed or descoped. A deferred task is not. A pending task whose dependencies are all
+satisfied is *ready*. The next batch takes ready tasks in the order of the file, as long as no two of them touch the
+same files; a task that names no files might touch any, so it goes alone. With the policy `barrier`, a phase starts only
+when the earlier phases are finished. Problems that make a plan impossible are found first, each with its own code, and
+then nothing is proposed.
 """
 
 from __future__ import annotations
@@ -45,14 +43,16 @@ _PATTERN = frozenset("*?[{")
 
 
 class PlanProblem(Value):
-    """Why there is no plan. `tasks` are the ids concerned: of a cycle its members, the first one again last."""
+    """Why there is no plan. `tasks` are the ids concerned: for a cycle its members, with the first one repeated at the
+    end.
+    """
 
     code: ProblemCode
     tasks: tuple[str, ...]
 
 
 class BatchPlan(Value):
-    """What can be said about a scope. `batch` is empty if there are problems, or if nothing is left."""
+    """The plan for a scope. `batch` is empty if there are problems, or if nothing is left."""
 
     problems: tuple[PlanProblem, ...] = ()
     satisfied: frozenset[str] = frozenset()
@@ -84,7 +84,7 @@ def satisfied(tasks: Sequence[Task]) -> frozenset[str]:
 
 
 def first_batch(ready: Sequence[Task]) -> list[Task]:
-    """As many of `ready`, from the first one on, as touch different files."""
+    """As many tasks from the start of `ready` as change different files."""
     chosen: list[Task] = []
     taken: list[str] = []
     for task in ready:
@@ -99,7 +99,7 @@ def first_batch(ready: Sequence[Task]) -> list[Task]:
 
 
 def structural_problems(tasks: Sequence[Task]) -> Iterator[PlanProblem]:
-    """Ids given twice, dependencies on nothing, circles."""
+    """Duplicate ids, missing dependencies, cycles."""
     counts = Counter(task.id for task in tasks)
     for name, count in counts.items():
         if count > 1:
@@ -113,12 +113,12 @@ def structural_problems(tasks: Sequence[Task]) -> Iterator[PlanProblem]:
 
 
 def is_elsewhere(name: str) -> bool:
-    """Whether a dependency is on a task of another scope, such as `storage:T4`; whether that is done is not known."""
+    """Whether a dependency is on a task of another scope, such as `storage:T4`; its state is unknown."""
     return any(mark in name for mark in ":/#")
 
 
 def _of_open_phase(tasks: Sequence[Task]) -> list[Task]:
-    """The tasks of the first phase that is not over, and those of none. A phase has the place of its first task."""
+    """The tasks of the first unfinished phase, and those without a phase. Phases are ordered by their first task."""
     over = SATISFIED | {"deferred"}
     phases = dict.fromkeys(task.phase for task in tasks if task.phase)
     unfinished = {task.phase for task in tasks if task.status not in over}
@@ -127,7 +127,7 @@ def _of_open_phase(tasks: Sequence[Task]) -> list[Task]:
 
 
 def normal_path(path: str) -> str:
-    """A path for comparison: one separator, no `.` and `..`, no line numbers, no case; of a pattern, its folder."""
+    """A path for comparison: one separator, no `.` and `..`, no line numbers, no case; for a pattern, its folder."""
     parts: list[str] = []
     for part in path.strip().replace("\\", "/").partition(":")[0].split("/"):
         if _PATTERN & set(part):
@@ -140,7 +140,9 @@ def normal_path(path: str) -> str:
 
 
 def overlap(one: str, other: str) -> bool:
-    """Whether two normal paths are the same file, or one is a folder that holds the other; '' holds everything."""
+    """Whether two normalised paths are the same file, or one is a folder that contains the other; '' contains
+    everything.
+    """
     return one == other or not one or not other or one.startswith(f"{other}/") or other.startswith(f"{one}/")
 
 
@@ -168,7 +170,7 @@ class BatchScope(Value):
         return {task.id: task.status for task in self.tasks}
 
     def with_done(self, done: frozenset[str] | set[str]) -> BatchScope:
-        """The scope as it is once these tasks are done as well."""
+        """The scope as it will be when these tasks are done as well."""
         tasks = tuple(replace(task, status="done") if task.id in done else task for task in self.tasks)
         return replace(self, tasks=tasks)
 
@@ -223,7 +225,7 @@ def scope_of(tasks: BatchTasks, dependencies: BatchDependencies | None) -> Batch
 
 
 def _of_phases(phases: Sequence[Node], known: Mapping[str, Task]) -> Iterator[tuple[str, str]]:
-    """What the tasks of a phase wait for because the phase does: tasks, or all tasks of another phase."""
+    """The dependencies that tasks inherit from their phase: tasks, or all tasks of another phase."""
     listed = [(phase, [entry.id.value for entry in task_entries(phase)]) for phase in phases]
     listed = [(phase, [name for name in tasks if name in known]) for phase, tasks in listed]
     members: dict[str, list[str]] = {}
@@ -245,7 +247,7 @@ def _nodes(tasks: BatchTasks) -> dict[str, Node]:
 
 
 def _definition(node: Node | None, task: Task) -> str:
-    """A digest of what the task is, whatever was done about it."""
+    """A digest of the task's definition, independent of its state."""
     stated = node.plain() if node is not None else None
     kept: dict[str, Plain] = {}
     if isinstance(stated, dict):

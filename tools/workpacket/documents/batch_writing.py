@@ -1,12 +1,9 @@
 """Writing `checkpoint.yaml` and the statuses of `tasks.yaml`.
 
-A file in the canonical form is written in that form; one that people wrote keeps every byte that need not change. A new
-file has the keys of the published format, in their order.
-
-What a `checkpoint.yaml` says that the log says too: the part of it that is a view.
-
-The rest of the file (a note, the names of tasks, who reviews) belongs to the one who wrote it. It is kept as it is,
-and a change of it is not a contradiction of the log.
+A file in canonical form is rewritten in that form; a file that people wrote keeps every byte that need not change. A
+new file has the keys of the published format, in order. Part of a `checkpoint.yaml` is a view of the log. The rest
+(notes, names of tasks, reviewers) belongs to its author: it is kept unchanged, and changes to it do not contradict the
+log.
 """
 
 from __future__ import annotations
@@ -30,7 +27,7 @@ _TEXTS = ("branch", "base", "timestamp", "last_batch", "last_commit")
 
 
 class NextBatch(Value):
-    """The batch that comes next, or is under way."""
+    """The next or current batch."""
 
     label: str
     tasks: tuple[str, ...]
@@ -38,7 +35,7 @@ class NextBatch(Value):
 
 
 class BatchView(Value):
-    """`groups` is empty in files of the newer form, which leave that to tasks.yaml. `phase` is '' between batches."""
+    """`groups` is empty in files of the newer form, where tasks.yaml has the states. `phase` is '' between batches."""
 
     branch: str = ""
     base: str = ""
@@ -119,14 +116,14 @@ def _plain_items(document: BatchCheckpoint, key: str) -> tuple[Json, ...]:
 
 
 def differences(logged: BatchView, stated: BatchView) -> list[str]:
-    """What the file says otherwise than the log, in words, one sentence a field."""
+    """The differences between file and log, one sentence per field."""
     found = []
     said = stated.as_json()
     for name, ours in logged.as_json().items():
         if name == "groups":
             found += _regrouped(logged, stated)
         elif said[name] != ours:
-            found.append(f"{name} is {_shown(said[name])} in the file and {_shown(ours)} in the log")
+            found.append(f"{name} is {_shown(said[name])} in the file but {_shown(ours)} in the log")
     return found
 
 
@@ -136,7 +133,7 @@ def _regrouped(logged: BatchView, stated: BatchView) -> list[str]:
     ours = {task: group for group, tasks in logged.groups.items() for task in tasks}
     theirs = {task: group for group, tasks in stated.groups.items() for task in tasks}
     return [
-        f"{task} stands under {theirs.get(task, 'nothing')} in the file and {ours.get(task, 'nothing')} in the log"
+        f"{task} is under {theirs.get(task, 'nothing')} in the file but under {ours.get(task, 'nothing')} in the log"
         for task in dict.fromkeys([*ours, *theirs])
         if ours.get(task) != theirs.get(task)
     ]
@@ -158,7 +155,7 @@ _OF_A_BATCH = ("phase_cursor", "incomplete_stages")
 
 
 class Words:
-    """What is known of tasks beside their ids: what each is called, and the files it changes."""
+    """What is known about tasks besides their ids: names, and the files they change."""
 
     def __init__(self, names: Mapping[str, str], files: Mapping[str, tuple[str, ...]]) -> None:
         self.names = names
@@ -175,12 +172,12 @@ def is_canonical(source: Source, values: Plain) -> bool:
 
 
 def written(document: BatchCheckpoint | None, folder: str, view: BatchView, words: Words) -> bytes:
-    """The bytes of the checkpoint after it says what `view` says. `CannotEdit` if nothing but a person can do that."""
+    """The bytes of the checkpoint updated to `view`. `CannotEdit` if only a person can do that."""
     if document is None:
         return canonical(brought_up(None, folder, view, words))
     plain = document.root.plain() if document.root is not None else None
     if not isinstance(plain, dict) or not isinstance(plain.get("checkpoint"), dict):
-        raise CannotEdit(f"{document.path}:1:1: here is no checkpoint")
+        raise CannotEdit(f"{document.path}:1:1: there is no checkpoint here")
     wanted = brought_up(plain, folder, view, words)
     if is_canonical(document.source, plain):
         return canonical(wanted)
@@ -189,7 +186,7 @@ def written(document: BatchCheckpoint | None, folder: str, view: BatchView, word
 
 
 def brought_up(stated: Values | None, folder: str, view: BatchView, words: Words) -> Values:
-    """The values of the file after it says what `view` says; those of a new one if there is none."""
+    """The values of the file updated to `view`, or those of a new file."""
     checkpoint = stated.get("checkpoint") if stated is not None else None
     if stated is None or not isinstance(checkpoint, dict):
         return {"checkpoint": _new(folder, view, words)}
@@ -197,7 +194,7 @@ def brought_up(stated: Values | None, folder: str, view: BatchView, words: Words
 
 
 def document_of(values: Plain) -> BatchCheckpoint:
-    """The values of a file, as a document again."""
+    """The document for the values of a file."""
     return BatchCheckpoint(Source.from_bytes("checkpoint.yaml", canonical(values)))
 
 
@@ -211,7 +208,7 @@ def _new(folder: str, view: BatchView, words: Words) -> Values:
 
 
 def _wanted(stated: Values, view: BatchView, words: Words) -> Values:
-    """`stated` with all that is the view's in it brought up to date; everything else, and the order, stays."""
+    """`stated` with everything that belongs to the view updated; the rest and the order stay the same."""
     made = dict(stated)
     made["branch"] = view.branch or made.get("branch")
     if view.base or "base" in made:
@@ -235,7 +232,7 @@ def _wanted(stated: Values, view: BatchView, words: Words) -> Values:
 
 
 def _entries(stated: Values) -> dict[str, Values]:
-    """The tasks that the file writes as mappings, by id, with all that it says of each."""
+    """The tasks that the file writes as mappings, by id, with all their keys."""
     found: dict[str, Values] = {}
     groups = stated.get("tasks")
     following = stated.get("next_batch")
@@ -274,7 +271,7 @@ def _next(stated: Values, view: BatchView, entries: Mapping[str, Values], words:
 
 
 def _entry(task: str, entries: Mapping[str, Values], words: Words, *, with_files: bool) -> Plain:
-    """A task as this file writes tasks: by its id alone, or with what it is called."""
+    """A task in the style of this file: its id alone, or with its name."""
     if not entries:
         return task
     files = words.files.get(task, ())
@@ -288,7 +285,7 @@ def _entry(task: str, entries: Mapping[str, Values], words: Words, *, with_files
 
 
 def _plain(value: object) -> Plain:
-    """JSON that was stored, where keys have no order, as values of YAML; known keys in the order of the format."""
+    """Stored JSON, whose keys have no order, as YAML values; known keys in the order of the format."""
     if isinstance(value, Mapping):
         keys = [*(key for key in _ORDER if key in value), *(key for key in value if key not in _ORDER)]
         return {str(key): _plain(value[key]) for key in keys}
@@ -298,7 +295,7 @@ def _plain(value: object) -> Plain:
 
 
 def with_statuses(document: BatchTasks, done: frozenset[str] | set[str]) -> bytes:
-    """`tasks.yaml` with these tasks done: of each, the status and nothing else changes."""
+    """`tasks.yaml` with these tasks marked as done; only their status changes."""
     text = yaml_text(document.source)
     word = _word_for_done(document)
     for index, item in enumerate(document.items_at("tasks")):

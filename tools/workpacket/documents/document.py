@@ -1,15 +1,14 @@
 """What every document has, and the descriptors with which a kind declares its fields.
 
-A kind is a class: its fields are declared one a line, as a path into the tree of nodes that its reader makes, so the
-declaration is the typed value and each value keeps its place in the file.
+A kind is a class: each field is declared on one line, as a path into the tree of nodes that its reader builds, so the
+declaration gives the typed value, and each value keeps its place in the file.
 
     class Stub(Document):
         kind = "stub"
         created_at = TextAt("metadata", "created_at")
 
-How a kind of Markdown document is laid out: its sections and fields, as data.
-
-Readers, rules, `fmt`, templates and the reference pages all read this, so they cannot disagree about a heading.
+The layout of a kind of Markdown document, its sections and fields, is data. Readers, rules, `fmt`, templates and
+reference pages all use it, so they cannot disagree about a heading.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ class Text:
 
 
 class Document:
-    """One file, read. `root` is None where nothing could be made of it; then `faults` say why."""
+    """A file that was read. `root` is None if it could not be parsed; then `faults` say why."""
 
     kind: ClassVar[str]
     # The lanes that its words may name; whoever reads it for a repository says which.
@@ -63,7 +62,7 @@ class Document:
 
     @property
     def schema(self) -> str:
-        """The name of the JSON Schema that the document has to satisfy."""
+        """The name of the JSON Schema that the document must satisfy."""
         return self.kind
 
     def summary(self) -> Mapping[str, object]:
@@ -71,7 +70,7 @@ class Document:
         return {}
 
     def place(self, text: Text | None) -> tuple[int, int]:
-        """Line and column of a text; of none, the start of the file."""
+        """Line and column of a text; without one, the start of the file."""
         return self.source.line_and_column(text.start) if text is not None else (1, 1)
 
     def mention(self, text: Text | None) -> Mention:
@@ -103,13 +102,12 @@ class Document:
         return tuple(text for text in found if text is not None)
 
     def run(self, text: Text | None) -> Run | None:
-        """Where the text stands as one piece; None where the reader put it together from several."""
+        """The span of the text; None if the reader joined it from several parts."""
         return Run.quoting(self.source.text, text.start, text.value) if text is not None else None
 
     def first_line(self, text: Text | None) -> Run | None:
-        """The part of a text that stands on its first line; None where it begins with something else than its words.
-
-        What a command writes in its place leaves the lines below to their author.
+        """The part of a text on its first line; None if it begins with something other than its words. Commands replace
+        only this part and leave the lines below to their author.
         """
         if text is None:
             return None
@@ -118,19 +116,19 @@ class Document:
         return Run.quoting(self.source.text, text.start, words) if text.value.startswith(words) else None
 
     def dates(self) -> Iterable[tuple[str, Text]]:
-        """The fields that hold a moment, by the name that people know."""
+        """The fields that contain a time, by the name that people know."""
         return ()
 
 
 def without_quotes(source: Source, text: Text) -> Text:
-    """A text of a YAML or JSON file as it stands inside its quotes, if it has any."""
+    """A text in a YAML or JSON file as written, without its quotes."""
     if source.text[text.start : text.start + 1] in ("'", '"') and text.end - text.start >= len("''"):
         return Text(text.value, text.start + 1, text.end - 1)
     return text
 
 
 def stem_of(path: str) -> str:
-    """The name of a file without its ending; of `<WP_ID>/packet.md`, the folder's."""
+    """The name of a file without its extension; for `<WP_ID>/packet.md`, that of the folder."""
     folder, _, name = path.rpartition("/")
     stem = name.rpartition(".")[0]
     return folder.rpartition("/")[2] if stem in {"packet", "refinement"} and folder else stem
@@ -147,7 +145,7 @@ def as_text(node: Node | None) -> Text | None:
 
 
 class TextAt:
-    """A field that holds one string."""
+    """A field with one string."""
 
     def __init__(self, *path: str | int) -> None:
         self.path = path
@@ -161,7 +159,7 @@ class TextAt:
 
 
 class TextsAt:
-    """A field that holds a list of strings."""
+    """A field with a list of strings."""
 
     def __init__(self, *path: str | int) -> None:
         self.path = path
@@ -180,7 +178,7 @@ Shape = Literal["fields", "items", "checklist", "prose"]
 
 
 class FieldSpec(Value):
-    """One field. `label` is how it is written, its name in the tree of values is the label in snake case."""
+    """One field. `label` is how it is written; its name in the tree of values is the label in snake case."""
 
     label: str
     required: bool = False
@@ -199,7 +197,7 @@ class FieldSpec(Value):
 
 
 def fields(*labels: str, required: bool = False, many: bool = False) -> tuple[FieldSpec, ...]:
-    """Fields that differ in their names only."""
+    """Fields that differ only in their names."""
     return tuple(FieldSpec(label, required=required, many=many) for label in labels)
 
 
@@ -216,7 +214,7 @@ class SectionSpec(Value):
     repeatable: bool = False
 
     def field(self, name: str) -> FieldSpec | None:
-        """The field with this name, or this alias."""
+        """The field with this name or alias."""
         return self._by_name.get(name)
 
     @cached_property
@@ -225,10 +223,9 @@ class SectionSpec(Value):
 
 
 class Layout(Value):
-    """The sections of a kind, in the order of its template. Headings of `levels` count; the first one is canonical.
-
-    `extra` sections may stand besides, wherever their author put them. `older` ones belong to earlier forms of the
-    kind; they are read, and reported as what they are. `frames` are keys of headings that only hold the sections.
+    """The sections of a kind, in the order of its template. Headings of `levels` count; the first level is canonical.
+    `extra` sections are allowed anywhere. `older` ones belong to earlier forms of the kind; they are read and reported.
+    `frames` are keys of headings that only group sections.
     """
 
     levels: tuple[int, ...]
@@ -238,7 +235,7 @@ class Layout(Value):
     frames: frozenset[str] = frozenset()
 
     def section(self, title: str) -> SectionSpec | None:
-        """The section with this heading, in whatever spelling."""
+        """The section with this heading, however it is spelled."""
         return self._by_heading.get(heading_key(title))
 
     @cached_property
@@ -251,7 +248,7 @@ class Layout(Value):
 def heading_key(title: str) -> str:
     """A heading for comparison: `INTENT (DRAFT)`, `Intent (draft)` and `Intent` are all `intent`.
 
-    Remarks in parentheses or brackets, a value behind a colon, marks and emoji do not count.
+    Remarks in parentheses or brackets, values after a colon, markup and emoji are ignored.
     """
     return normal_key(title.partition(":")[0])
 
@@ -260,8 +257,7 @@ _D = TypeVar("_D", bound=Document)
 
 
 def read_once(kind: Callable[[Source], _D], source: Source) -> _D:
-    """The document of this kind, taken apart once for all who ask for it in a command. Others get the same one, so
-    nothing of it is set."""
+    """The document of this kind, parsed once per command. It is shared, so it must not be changed."""
     return cast(_D, _read(kind, source.path, source.text, source.bom))
 
 

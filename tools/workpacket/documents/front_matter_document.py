@@ -1,7 +1,6 @@
-"""What the Markdown kinds with front matter have in common: fields above, text below.
-
-The tree of values is the front matter. Of the fields that a kind names, every plain scalar counts as the characters
-that are in the file: an id, a label and a title are text, whatever else they look like.
+"""What the Markdown kinds with front matter have in common: fields above, text below. The tree of values is the front
+matter. In the fields that a kind names, every plain scalar is read as the characters in the file: ids, labels and
+titles are always text.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from workpacket.text.yaml_scalars import written_as_text
 
 
 class FrontMatterDocument(Document):
-    """A document with front matter. `blocks` and `outline` are of the text below it."""
+    """A document with front matter. `blocks` and `outline` are those of the text below it."""
 
     # Top-level fields that hold text, or lists of text.
     text_fields: ClassVar[frozenset[str]]

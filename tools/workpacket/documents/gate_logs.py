@@ -1,9 +1,8 @@
 """The two gate logs: events, each about a packet, each with a time.
 
-`ORCHESTRATOR_GATES.json` lists which gates the orchestrator recorded for which packet, oldest first.
-
-`validator_gates/<WP_ID>.json` says how far the validation of one packet went. Its sessions are in a mapping by packet
-(`validation_sessions`), in lists (`sessions`, `archived_sessions`), or the file is one session itself. Each has a list
+`ORCHESTRATOR_GATES.json` lists the gates that the orchestrator recorded for each packet, oldest first.
+`validator_gates/<WP_ID>.json` records the validation of one packet. Its sessions are in a mapping by packet
+(`validation_sessions`), in lists (`sessions`, `archived_sessions`), or the file itself is one session. Each has a list
 of gates, oldest first.
 """
 
@@ -25,7 +24,7 @@ _TIME_KEYS = ("timestamp", "created_at", "at")
 
 
 class GateEvent(NamedTuple):
-    """One event: `name` is the gate's, `wp_id` the packet's where the event itself says it."""
+    """One event: `name` is that of the gate, `wp_id` that of the packet if the event states it."""
 
     node: Node
     name: Text | None
@@ -34,7 +33,7 @@ class GateEvent(NamedTuple):
 
 
 class GateDocument(Document):
-    """A gate log: `histories` are lists of events, each list in the order in which they happened."""
+    """A gate log: `histories` are lists of events, each in chronological order."""
 
     histories: list[list[GateEvent]]
 
@@ -51,7 +50,7 @@ def read_event(node: Node, *name_keys: str) -> GateEvent:
 
 
 def packet_of(node: Node) -> Text | None:
-    """The id that a mapping states, in whichever style its key is written."""
+    """The id in a mapping, whatever the style of its key."""
     return _first(node, _PACKET_KEYS)
 
 
@@ -91,7 +90,7 @@ class ValidatorGates(GateDocument):
         ]
 
     def packet_texts(self) -> Iterator[Text]:
-        """The ids that the sessions state; of one that states none, or another, also its key."""
+        """The ids in the sessions; also the key of a session with no id or a different one."""
         yield from (stated for session in self.sessions if (stated := packet_of(session)) is not None)
         keyed = self.at("validation_sessions")
         if keyed is None or keyed.keys is None:

@@ -1,10 +1,8 @@
 """Task packets: the executable form of a work packet.
 
-Two generations are read. The present one has METADATA and QUALITY_GATE; an older one spreads risk tier, test plan and
-the meaning of done over sections of their own. Only METADATA says what a packet is: reports further down quote other
-packets and other states.
-
-Writes a new task packet from what stub and refinement say. What no one has said yet is a named TODO.
+Two generations are read. The current one has METADATA and QUALITY_GATE; an older one has separate sections for risk
+tier, test plan and done criteria. Only METADATA describes the packet itself: reports further down quote other packets
+and states. A new task packet is written from its stub and refinement; anything still undecided becomes a named TODO.
 """
 
 from __future__ import annotations
@@ -132,7 +130,7 @@ class Packet(WorkDocument):
         return self.risk_tier
 
     def dependency_texts(self) -> Iterable[Text]:
-        """What the fields that are called so say, in whichever section they stand."""
+        """The values of the fields with this name, in any section."""
         for placed in self.placed:
             for field in placed.fields:
                 if field.name in _DEPENDENCY_FIELDS:
@@ -144,7 +142,7 @@ NOT_YET = "(nothing yet)"
 
 
 class PacketText(Value):
-    """What the packet says. Lists hold Markdown of one item each; `acceptance` is a list as the stub has it."""
+    """The content of the packet. Lists contain the Markdown of one item each; `acceptance` is a list as in the stub."""
 
     wp_id: WorkPacketId
     date: str
@@ -171,7 +169,7 @@ class PacketText(Value):
 
 
 def render_packet(packet: PacketText) -> str:
-    """The file, ending with a line feed."""
+    """The file, which ends with a newline."""
     body = {
         "metadata": _metadata(packet),
         "sub_agent_delegation": ["- SUB_AGENT_DELEGATION: DISALLOWED"],

@@ -1,4 +1,6 @@
-"""Which path holds which kind of document. Data only: it is read on every start, before anything heavy is imported."""
+"""Which path contains which kind of document. Data only: it is read at every start-up, before anything heavy is
+imported.
+"""
 
 from __future__ import annotations
 
@@ -75,7 +77,7 @@ def kind_of(path: str) -> str | None:
 
 
 def kind_of_name(name: str, names: tuple[NamePattern, ...]) -> str | None:
-    """The kind of the file `name` in a folder of which `names_in` gave these patterns."""
+    """The kind of the file `name` in a folder with these patterns from `names_in`."""
     for before, after, shortest, kind in names:
         if len(name) >= shortest and name.startswith(before) and name.endswith(after) and name not in NOT_DOCUMENTS:
             return kind
@@ -84,7 +86,7 @@ def kind_of_name(name: str, names: tuple[NamePattern, ...]) -> str | None:
 
 @lru_cache(maxsize=256)
 def names_in(folder: str) -> tuple[NamePattern, ...]:
-    """What names of files in `folder` make a document: asked once a folder, which may hold ten thousand files."""
+    """The patterns of document names in `folder`: computed once per folder, which may contain ten thousand files."""
     segments = folder.split("/")
     patterns: list[NamePattern] = []
     for place, kind in PLACES:

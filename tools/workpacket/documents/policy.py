@@ -1,4 +1,4 @@
-"""`policy.toml`: what a repository decided about rules, packets, proofs, dependencies and approvals."""
+"""`policy.toml`: the settings of a repository for rules, packets, proofs, dependencies and approvals."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from workpacket.text.toml_strict import load_toml
 
 
 class PolicyDocument(Document):
-    """Every section is read from this one tree: each revision of the policy is taken apart once in a process."""
+    """Every section is read from this one tree: each revision of the policy is parsed once per process."""
 
     kind = "policy"
 
@@ -22,7 +22,7 @@ class PolicyDocument(Document):
 
     @classmethod
     def from_bytes(cls, data: bytes) -> PolicyDocument:
-        """The policy of the work tree or of a commit; '' where there is none."""
+        """The policy of the work tree or of a commit; '' if there is none."""
         return cls(Source.from_bytes(POLICY_PATH, data))
 
 

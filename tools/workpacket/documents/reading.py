@@ -1,4 +1,4 @@
-"""From a source to a document: picks the reader of its kind, and imports no other."""
+"""From source to document: picks the reader for its kind, and imports no other."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ from workpacket.text.source import Source
 
 
 class DocumentKind(NamedTuple):
-    """A kind of document: the class that reads it, in the module of the kind's name or the one given, and its rules.
-
-    `rules` are the modules of `workpacket.rules` that hold them, besides those for every kind; its JSON Schema has the
-    kind's name.
+    """A kind of document: the class that reads it, in the module named after the kind or the given one, and its rules.
+    `rules` are the modules of `workpacket.rules` for this kind, in addition to those for every kind; its JSON Schema is
+    named after the kind.
     """
 
     name: str
@@ -73,7 +72,7 @@ def reader_of(kind: str) -> type[Document]:
 
 
 def read_document(kind: str, source: Source, lanes: LaneTable = BUILT_IN) -> Document:
-    """Reads `source` as a document of `kind`. What is wrong with it is in the document's faults."""
+    """Reads `source` as a document of `kind`. Errors are in the document's `faults`."""
     reader = reader_of(kind)
     if kind in _LAID_OUT_BY_LANES:
         return cast("Callable[[Source, LaneTable], Document]", reader)(source, lanes)

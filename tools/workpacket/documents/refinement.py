@@ -1,13 +1,9 @@
-"""Technical refinements: what was found out before a packet may be activated, and the person's word on it.
-
-Filling in the person's word in a refinement, before it is signed: what is signed must say that it was approved.
-
-The token is the old name-with-a-date, so that readers of today's files find what they look for. It proves nothing;
-the envelope beside it does, and it is over these very bytes. A token is on one packet only: the one who approves
-several within a minute leaves on each the next minute that is free. It is one of the few that follow from approver
-and instant, so a statement that was signed elsewhere can be attached to the same bytes later.
-
-Writes the scaffold of a technical refinement: complete in form, with every open point marked as a TODO.
+"""Technical refinements: the findings before a packet may be activated, and the person's approval. The approval fields
+are filled in before signing, because the signed text must say that it was approved. The token is the old name with a
+date, for programs that look for it; it proves nothing by itself, but the envelope does, which covers exactly these
+bytes. Each packet needs a different token, so approvals within one minute use the next free minutes. Only a few tokens
+are possible for an approver and a time, so a statement signed elsewhere can be attached to the same bytes later. The
+scaffold of a refinement is complete in form, with every open item marked as a TODO.
 """
 
 from __future__ import annotations
@@ -110,7 +106,7 @@ class Refinement(StructuredDocument):
 
     @property
     def anchors(self) -> list[Node]:
-        """One mapping an anchor, its fields in lower case."""
+        """One mapping per anchor, with its fields in lower case."""
         return self.items_at("spec_anchors")
 
     @property
@@ -121,7 +117,7 @@ class Refinement(StructuredDocument):
 
     @property
     def proposed_enrichment(self) -> str:
-        """The text that the specification is to gain."""
+        """The text proposed for the specification."""
         for section in self.sections_at(_ANY_LEVEL):
             if heading_key(section.title) == "proposed_spec_enrichment":
                 # The text may hold headings of its own, outside of a fence; it ends where a known section begins.
@@ -138,7 +134,7 @@ class Refinement(StructuredDocument):
 
     @property
     def spec_path(self) -> str:
-        """The specification that the refinement was made against: what stands behind the arrow."""
+        """The specification of the refinement: the text after the arrow."""
         target = self.spec_target
         return target.value.rpartition("->")[2].strip().strip("`") if target is not None else ""
 
@@ -176,7 +172,7 @@ class Refinement(StructuredDocument):
 
 
 def anchor_node(source: Source, section: Section) -> Node:
-    """One anchor: its fields, the excerpt being what its fence holds."""
+    """One anchor: its fields; the excerpt is the content of its fence."""
     known = {spec.key for spec in ANCHOR_FIELDS}
     entries: dict[str, Node] = {}
     keys: dict[str, tuple[int, int]] = {}
@@ -193,7 +189,7 @@ OPEN = "<fill in>"
 
 
 class RefinementText(Value):
-    """What is known when a refinement is begun. `anchors` are the candidates of the stub."""
+    """What is known when a refinement is started. `anchors` are the candidates in the stub."""
 
     wp_id: WorkPacketId
     created_at: str
@@ -204,7 +200,7 @@ class RefinementText(Value):
 
 
 def render_refinement(text: RefinementText) -> str:
-    """The file, ending with a line feed. ASCII, because what is approved is compared byte for byte."""
+    """The file, ending with a line feed. ASCII, because approved text is compared byte for byte."""
     anchors = list(text.anchors) or [OPEN]
     parts = [
         "## TECHNICAL_REFINEMENT (MASTER SPEC)\n",
@@ -267,7 +263,7 @@ _MINUTES = 60
 
 
 def tokens_of(approver: str, at: datetime) -> Iterator[str]:
-    """`ann310120261200` for ann@example.org, in UTC, and those of the minutes that follow."""
+    """`ann310120261200` for ann@example.org, in UTC, and those of the following minutes."""
     name = re.sub(r"[^a-z]", "", approver.partition("@")[0].casefold())[:_LONGEST_NAME] or "approver"
     return (f"{name}{at + timedelta(minutes=later):%d%m%Y%H%M}" for later in range(_MINUTES))
 
@@ -285,17 +281,17 @@ def fill(source: Source, packet: str, token: str) -> Source | str:
         return f"METADATA has no field {', no '.join(missing)} to fill in"
     long = [label for label, value in fields.items() if value and "\n" in source.text[slice(*value[1])]]
     if long:
-        return f"its METADATA field {long[0]} goes over several lines; what stands below its first line would be lost"
+        return f"its METADATA field {long[0]} spans several lines; everything after its first line would be lost"
     edits = [_edit(source, span, wanted[label]) for label, value in fields.items() if value for span in [value[1]]]
     filled = apply_edits(source, edits)
     reread = {label: value[0] if value else None for label, value in _fields(Refinement(filled)).items()}
     if reread != wanted:
-        return "its METADATA is read differently once it is filled in"
+        return "its METADATA would be read differently once filled in"
     return filled
 
 
 def _fields(document: Refinement) -> dict[str, tuple[str, tuple[int, int]] | None]:
-    """Values and where they stand; also of a field that is empty, whose place a typed document does not tell."""
+    """Values and their spans, including those of empty fields, which a typed document does not have."""
     placed = document.placed_section("metadata")
     found = {field.name: (field.value, field.value_span) for field in reversed(placed.fields)} if placed else {}
     return {label: found.get(normal_key(label)) for label in LABELS}
@@ -308,7 +304,7 @@ def _edit(source: Source, span: tuple[int, int], value: str) -> Edit:
 
 
 def _with_evidence(source: Source, signature: tuple[str, tuple[int, int]] | None) -> Source:
-    """With an empty field for the evidence below the signature's line, written as that line is."""
+    """Adds an empty evidence field below the signature line, in the same style."""
     if signature is None:
         return source
     line = source.line_and_column(signature[1][0])[0]

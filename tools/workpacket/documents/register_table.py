@@ -1,25 +1,20 @@
 """The table of a register, found by the names of its columns and read row by row.
 
-A register has other tables in its prose, and its own one gets torn: a blank line falls between two rows, the line of
-dashes is lost, text gets in between. Markdown then shows half of the table. All rows are read here all the same, and
-each says what tore it off.
+A register may contain other tables, and its own can be broken: by a blank line between two rows, a missing separator
+line, or text in between. Markdown then shows half of the table. Here all rows are still read, and each says what
+separates it.
 
-A register without most of its lines, for a command that moves one packet out of ten thousand.
+An excerpt is a register without most of its lines, for a command that moves one packet out of ten thousand: nine tenths
+of a move used to be spent on lines about other packets. Irrelevant lines are left out before reading: in a long run of
+canonical entries or rows, all but the first, the last, and those that contain one of the names in question. Such lines
+do not begin or end a section or table, so the excerpt has the same sections, tables and insertion points, the same
+entries for the packets in question, and all prose. The edits are then mapped back to the whole text.
 
-Reading a board or a registry is one pass over its lines, and nine tenths of a move were spent on lines about other
-packets. So lines that can have no part in it are left out before the register is read: of a long run of entries or
-rows in the form that is written here, all but the first, the last, and those that hold one of the names in question.
-Such a line neither begins nor ends a section or a table, and the register that is left has the same sections, tables
-and places to add a line, the very same entries of the packets in question, and the owner's words. The edits are then
-moved to where the lines are in the whole text.
+In doubtful cases the excerpt is the whole register: with a fence or a comment, which may hide lines; with a carriage
+return; with entries in another form, or a table with another header. Tests prove that both ways make the same edits.
+Also writes empty task boards and registries, and single lines of each.
 
-Wherever that is not obvious, the excerpt is the whole register: with a fence or a comment, which may hide lines; with
-a carriage return; with entries in another form, or a table under another header. That both ways make the same edits
-is proved by the tests.
-
-Writes an empty task board and an empty traceability registry, and single lines of each.
-
-The lines of a register that a reader of the rendered page sees: not those in fences and comments.
+Only lines that are visible on the rendered page count: not those in fences and comments.
 
 Board, registry and audit are read line by line, as every tool that edits them does: an entry is one line, a row is
 one line, and ten thousand of them are read in no time. What is in a fence or in an HTML comment is an example or a
@@ -50,7 +45,7 @@ _HIDING = ("```", "~~~", _COMMENT_START)
 
 
 class SourceLine(NamedTuple):
-    """One line without its end. `number` counts from 1, `start` is its offset."""
+    """One line without its end. `number` starts at 1, `start` is its offset."""
 
     number: int
     start: int
@@ -89,10 +84,9 @@ def _hidden_lines(source: Source) -> frozenset[int]:
 
 
 def _fence_ends(lines: list[str]) -> dict[int, int]:
-    """For each line that may open a fence, the line that would close it; both as indexes.
-
-    Backwards, so that a file full of fences that are never closed is read in one pass: `closing` holds the lines that
-    may close a fence, nearest last, and of these only ones longer than all nearer ones.
+    """For each line that may open a fence, the line that would close it; both as indexes. It works backwards, so that a
+    file full of unclosed fences is read in one pass: `closing` contains the lines that may close a fence, nearest last,
+    and only those longer than all nearer ones.
     """
     marks = [(index, match) for index, line in enumerate(lines) if (match := _FENCE.match(line))]
     ends: dict[int, int] = {}
@@ -111,7 +105,7 @@ def _fence_ends(lines: list[str]) -> dict[int, int]:
 
 
 def _comment_end(lines: list[str], index: int) -> int | None:
-    """The index of the line on which a comment ends that begins on line `index` and is not closed there."""
+    """The index of the line that ends a comment opened on line `index`."""
     line = lines[index]
     start = line.rfind(_COMMENT_START)
     if start < 0:
@@ -135,7 +129,7 @@ R = TypeVar("R")
 
 
 class Row(NamedTuple):
-    """One row. `torn`: what stands between it and the row before that should not. `cells` are as many as it has."""
+    """One row. `torn`: what separates it from the row before. `cells` are those it actually has."""
 
     line: int
     span: tuple[int, int]
@@ -143,12 +137,12 @@ class Row(NamedTuple):
     torn: Torn
 
     def cell(self, index: int) -> Text | None:
-        """The cell of a column; None where the row is too short, or the table has no such column."""
+        """The cell of a column; None if the row is too short or the table lacks the column."""
         return self.cells[index] if 0 <= index < len(self.cells) else None
 
 
 class Table:
-    """`columns` are the keys of the header cells, `has_dashes` says whether the line of dashes follows them."""
+    """`columns` are the keys of the header cells, `has_dashes` says whether the separator line follows."""
 
     __slots__ = ("columns", "end", "has_dashes", "header", "rows")
 
@@ -165,7 +159,7 @@ class Table:
 
 
 class RegisterDocument(Document):
-    """A document that is one table. `columns` are the agreed ones, as they are written."""
+    """A document that is one table. `columns` are the expected ones, as written."""
 
     columns: ClassVar[tuple[str, ...]]
 
@@ -174,7 +168,7 @@ class RegisterDocument(Document):
         self.tables: list[Table] = []
 
     def values_of(self, rows: Sequence[Node]) -> Node:
-        """The tree of a register: its rows, in the order in which they stand."""
+        """The tree of a register: its rows in order."""
         listed = Node(list(rows), 0, len(self.source.text))
         return Node({"rows": listed}, 0, len(self.source.text), {"rows": (0, 0)})
 
@@ -182,7 +176,7 @@ class RegisterDocument(Document):
 def rows_of(
     tables: Sequence[Table], keys: Sequence[Sequence[str]], make: Callable[[Row, Table, tuple[int, ...]], R]
 ) -> list[R]:
-    """What `make` makes of each row, given the indexes of the columns with these keys."""
+    """The result of `make` for each row, given the indexes of the columns with these keys."""
     return [
         make(row, table, indexes)
         for table in tables
@@ -194,7 +188,7 @@ def rows_of(
 def read_tables(source: Source, required: Sequence[Sequence[str]], row_start: re.Pattern[str]) -> list[Table]:
     """The tables whose header has every column of `required`, each given by the keys it may have.
 
-    Rows torn off are known by `row_start`, which their first cell matches.
+    Separated rows are recognised by `row_start`, which their first cell matches.
     """
     tables: list[Table] = []
     current: Table | None = None
@@ -226,7 +220,7 @@ def _keys(row: Row) -> Iterator[str]:
 
 
 def _continues(line: SourceLine, table: Table) -> bool:
-    """Reads the line that follows a row of the table directly, if it still belongs to the table."""
+    """Reads the next line after a row, if it still belongs to the table."""
     if not line.text.strip() or _OTHER_BLOCK.match(line.text):
         return False
     if not table.rows and not table.has_dashes and line.number == table.header.line + 1 and _DASHES.match(line.text):
@@ -247,7 +241,7 @@ def _row(line: SourceLine, torn: Torn) -> Row:
 
 
 def plain(cell: Text) -> Text:
-    """What a cell says, without the marks of code and emphasis around it; of a link, its target if that is a file."""
+    """The text of a cell without code and emphasis marks; for a link to a file, its target."""
     value, start, end = cell.value, cell.start, cell.end
     if value[:1] not in _MARKS:
         return cell
@@ -290,7 +284,7 @@ _MUCH = 16 * 1024
 
 
 class Excerpt:
-    """`source` is what is to be read. `whole_edits` moves edits of it to where they belong in the whole text."""
+    """`source` is the text to read. `whole_edits` maps its edits to the whole text."""
 
     def __init__(self, whole: Source, spans: Sequence[tuple[int, int]]) -> None:
         self.source = whole
@@ -305,7 +299,7 @@ class Excerpt:
                 self._starts.append(start - self._shifts[-1])
 
     def whole_edits(self, edits: Iterable[Edit]) -> list[Edit]:
-        """Each lies in one piece: whole lines were left out, and none of them next to a line that is edited away."""
+        """Each edit stays in one piece: only whole lines were left out, none of them next to a deleted line."""
         moved = []
         for edit in edits:
             shift = self._shifts[bisect_right(self._starts, edit.start) - 1]
@@ -314,21 +308,21 @@ class Excerpt:
 
 
 def board_excerpt(board: Source, names: Iterable[str]) -> Excerpt:
-    """What of the board has to do with the packets of these ids."""
+    """The part of the board that concerns the packets with these ids."""
     # An entry is an entry in whatever section it stands. Quantifiers are possessive, so a line is looked at once.
     form = r"- \*\*\[WP-[A-Za-z0-9.-]*+(?<=[A-Za-z0-9])\]\*\* - \[[A-Z_]++\](?![(\[])[^\n]*+\n"
     return _excerpt(board, rf"^(?P<run>(?:{form}){{4,}}+)", names)
 
 
 def registry_excerpt(registry: Source, bases: Iterable[str]) -> Excerpt:
-    """What of the registry has to do with these bases."""
+    """The part of the registry that concerns these bases."""
     # Below this header, whatever follows directly and begins with a pipe is a row of the registry.
     header = r"\| *+Base WP ID *+\| *+Active Packet *+\| *+Task Board *+\| *+Notes *+\|\n\|[-:]{3,}+\|[-:|]++\n"
     return _excerpt(registry, rf"^{header}(?P<run>(?:\|[^\n]*+\n){{4,}}+)", bases)
 
 
 def _excerpt(source: Source, runs: str, names: Iterable[str]) -> Excerpt:
-    """`runs` matches, as its group `run`, whole lines of which those between the first and the last may be left out."""
+    """The group `run` of `runs` matches whole lines; those between the first and the last may be left out."""
     text = source.text
     if len(text) < _MUCH or "\r" in text or any(mark in text for mark in _HIDING):
         return Excerpt(source, [(0, len(text))])
@@ -347,7 +341,7 @@ def _excerpt(source: Source, runs: str, names: Iterable[str]) -> Excerpt:
 
 
 def _lines_with(text: str, name: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """The lines between two places that hold the name, whatever it is a part of."""
+    """The lines between two offsets that contain the name, even as part of a word."""
     at = text.find(name, start, end)
     while at >= 0:
         line_end = text.index("\n", at) + 1

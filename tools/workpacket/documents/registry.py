@@ -1,6 +1,6 @@
 """The traceability registry: for each base id, the one packet that is in force.
 
-`| Base WP ID | Active Packet | Task Board | Notes |`, one row a base. Notes are tokens separated by `;`:
+`| Base WP ID | Active Packet | Task Board | Notes |`, one row per base. Notes are tokens separated by `;`:
 `active=<id>`, `activated from stub <path>`, `supersedes: <id>, <id>`, and anything else as free text.
 """
 
@@ -51,7 +51,7 @@ class _Parsed(NamedTuple):
 
 
 class RegistryRow:
-    """One row. A cell is None where the row is too short for it."""
+    """One row. A cell is None if the row is too short."""
 
     __slots__ = ("_lanes", "_parsed", "_tokens", "active", "base", "board", "notes", "row", "table")
 
@@ -79,7 +79,7 @@ class RegistryRow:
 
     @property
     def board_place(self) -> tuple[LaneSection | None, str]:
-        """The section and the id that the Task Board cell says; None and '' for what it does not say."""
+        """The section and the id in the Task Board cell; None and '' if missing."""
         return self._values.section, self._values.board_id
 
     @property
@@ -92,7 +92,7 @@ class RegistryRow:
 
     @property
     def active_path(self) -> str:
-        """The path as it would be compared."""
+        """The path in comparable form."""
         return self.active.value.removeprefix("./") if self.active is not None else ""
 
     @property
@@ -176,7 +176,7 @@ def _tokens(notes: Text) -> list[Token]:
 
 
 def _meaning(text: Text) -> tuple[str, list[Text]]:
-    """What kind of token it is, and the ids in it. Of a stub, the path is written; its name is the id."""
+    """What kind of token it is, and the ids in it. For a stub, the path is given and its name is the id."""
     if (match := _ACTIVE.match(text.value)) is not None:
         start, end = match.span("id")
         return "active", [Text(match["id"], text.start + start, text.start + end)]

@@ -1,13 +1,8 @@
-"""Progress files of roles: `docs/progress/<feature>-<role>.md`, and what else lives in their folder.
-
-A checkpoint says where one role stands in one feature, in seven fields. Cost summaries, feature summaries, templates
-and other notes lie beside the checkpoints and are told apart from them; nothing is resumed from those.
-
-Writing checkpoints of roles: a new file in the canonical form, and an old one by its few changed spans.
-
-The canonical form is that of the published format: the seven fields in their order and in double quotes, further keys
-behind them, and below the front matter whatever is there. In a file that exists, the values that changed are
-replaced and one note is added; every other byte stays, comments included.
+"""Progress files of roles: `docs/progress/<feature>-<role>.md`, and other files in their folder. A checkpoint records
+the state of one role in one feature, in seven fields. Cost summaries, feature summaries, templates and other notes in
+the same folder are recognised; nothing is resumed from them. New checkpoints are written in the canonical form, that of
+the published format: the seven fields in order and in double quotes, then other keys, then the text. In an existing
+file, only changed values are replaced and one note is added; every other byte, including comments, is kept.
 """
 
 from __future__ import annotations
@@ -93,7 +88,7 @@ class RoleProgress(FrontMatterDocument):
 
     @cached_property
     def finishes(self) -> str:
-        """The feature that this summary says is complete, '' if it is none or one of a part of the work."""
+        """The feature that this summary declares complete; '' for other files and partial summaries."""
         match = _SUMMARY.search(self.stem)
         partial = match is not None and (match["before"] or "").casefold() in _STAGES
         complete = _word(self.status) in {"complete", "completed", "done"}
@@ -126,15 +121,14 @@ class RoleProgress(FrontMatterDocument):
         return summary
 
     def _is_blank(self) -> bool:
-        """Whether every field that the file has is empty or a placeholder, as in a template."""
+        """Whether all fields are empty or placeholders, as in a template."""
         present = [text for key in ("feature", "team", "agent", "last_action") if (text := self.text_at(key))]
         return bool(present) and all(_PLACEHOLDER.match(text.value) for text in present)
 
 
 def closing_of(feature: str, finishing: Iterable[tuple[str, str]], lanes: Mapping[str, str]) -> str:
-    """What says that the feature is complete: a summary, or the lane of the packet whose id it is; '' if nothing does.
-
-    `finishing` are paths with the feature that each says is complete; `lanes` are the lanes of packets.
+    """What declares the feature complete: a summary, or the lane of the packet with this id; '' if nothing does.
+    `finishing` maps paths to the features that they declare complete; `lanes` are the lanes of packets.
     """
     wanted = feature.casefold()
     for path, finished in finishing:
@@ -152,7 +146,7 @@ def _base_of(packet: str) -> str:
 
 
 def is_open(status: str) -> bool:
-    """Whether work goes on in this status, however it is spelled."""
+    """Whether work continues in this status, however it is spelled."""
     return _spelled(status) in _OPEN
 
 
@@ -170,7 +164,7 @@ EMPTY_BODY = f"\n{HEADING}\n"
 
 
 def canonical(front: Mapping[str, Plain], body: str) -> bytes:
-    """The file of a checkpoint; `NotWritable` if a value has no form in YAML."""
+    """The file of a checkpoint; `NotWritable` if a value cannot be written in YAML."""
     order = [*(key for key in KEYS if key in front), *(key for key in front if key not in KEYS)]
     lines = "".join(_line(key, front[key]) for key in order)
     return f"---\n{lines}---\n{body}".encode()
@@ -192,7 +186,7 @@ def front_of(document: RoleProgress) -> dict[str, Plain]:
 
 
 def advanced(document: RoleProgress, fields: Mapping[str, str], note: str = "") -> bytes:
-    """The file with these fields and, if it is not empty, one more note. `CannotEdit` if that takes more."""
+    """The file with these fields and, if it is not empty, one more note. `CannotEdit` if more would have to change."""
     text = _front(document)
     for key, value in fields.items():
         node = text.root.get(key)
@@ -202,19 +196,19 @@ def advanced(document: RoleProgress, fields: Mapping[str, str], note: str = "") 
     wanted = {**front_of(document), **fields}
     before, now = ([item.text for item in one.notes()] for one in (document, after))
     if front_of(after) != wanted or after.faults or now != [*before, *([note] if note else [])]:
-        raise CannotEdit(f"{document.path}: this note cannot be added without touching more; make it by hand")
+        raise CannotEdit(f"{document.path}: this note cannot be added without changing other text; add it by hand")
     return after.source.encode()
 
 
 def _front(document: RoleProgress) -> YamlText:
     front = read_front_matter(document.source)
     if not front.present:
-        raise CannotEdit(f"{document.path}:1:1: here is no front matter")
+        raise CannotEdit(f"{document.path}:1:1: there is no front matter")
     return yaml_text(document.source, start=front.start, end=front.end)
 
 
 def noted(source: Source, note: str) -> Source:
-    """The document with a note behind the last one of `## Progress Notes`, which is added where there is none."""
+    """The document with another note at the end of `## Progress Notes`, a section that is added if missing."""
     document = RoleProgress(source)
     sections = [section for section in document.sections() if section.name == "progress_notes"]
     eol = source.eol

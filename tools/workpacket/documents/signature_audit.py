@@ -1,9 +1,7 @@
 """The signature audit: one row for each signature token that a person gave, newest first.
 
-`| Signature | Used By | Date/Time | Purpose | Master Spec Version | Notes |`. `Used By` names a role; which packet the
-token was given for is said in the purpose or in the notes.
-
-The row that the signature audit gets for an approval: for people who look there, a projection of the envelope.
+`| Signature | Used By | Date/Time | Purpose | Master Spec Version | Notes |`. `Used By` names a role; the purpose or
+the notes name the packet. Approvals also get a row here, a projection of the envelope for people who look here.
 """
 
 from __future__ import annotations
@@ -34,7 +32,7 @@ _ROW_START = lazy_pattern(r"[`*]*[a-z]+[0-9]{12}\b")
 
 
 class AuditRow:
-    """One row. A cell is None where the row is too short for it."""
+    """One row. A cell is None if the row is too short."""
 
     __slots__ = ("date_time", "notes", "purpose", "row", "signature", "spec_version", "table", "used_by")
 
@@ -91,7 +89,7 @@ def _row_node(row: AuditRow) -> Node:
 
 
 def with_row(source: Source, token: str, packet: str, spec: str, envelope: str, at: datetime) -> Source:
-    """The audit with one row more, the newest first; as it was where it has no table, or the token already."""
+    """The audit with one more row at the top; unchanged if it has no table or already has the token."""
     audit = SignatureAudit(source)
     table = next((table for table in audit.tables if table.has_dashes), None)
     if table is None or any(row.signature is not None and row.signature.value == token for row in audit.rows):

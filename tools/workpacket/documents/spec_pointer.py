@@ -1,6 +1,6 @@
 """`SPEC_CURRENT.md`, which names the specification in force, and the names of anchors in a specification.
 
-Whether the name of an anchor names a passage at all, or says in other words that there is none.
+Also tells whether an anchor names a passage, or only says that there is none.
 """
 
 from __future__ import annotations
@@ -53,9 +53,8 @@ _FILLING = frozenset(
 
 
 def names_passage(name: str) -> bool:
-    """False of `None known.`, `Nothing of that kind.`, `n/a`, `TBD`, `-` and their like.
-
-    Every word has to be one that names nothing, and one of them to say so: `4.2 None of the above` names a passage.
+    """False for `None known.`, `Nothing of that kind.`, `n/a`, `TBD`, `-` and the like. Every word must be a filler,
+    and one of them a negation: `4.2 None of the above` names a passage.
     """
     words = _WORD.findall(name.casefold())
     empty = _NONE | _LATER
@@ -67,13 +66,13 @@ _FOLDERS = (GOVERNANCE_FOLDER, SPECIFICATIONS_FOLDER, SHARED_FOLDER)
 
 
 def candidates(name: str) -> tuple[str, ...]:
-    """Where a specification that a refinement names may lie."""
+    """Where a specification named in a refinement may be."""
     if not name or name.startswith("/") or ".." in name.split("/") or len(name) > PATH_LENGTH or not name.isprintable():
         return ()
     return (name,) if "/" in name else (name, *(f"{folder}/{name}" for folder in _FOLDERS))
 
 
 def specification_places(pointer: Source | None) -> tuple[str, ...]:
-    """Where the specification may lie to which the pointer points; nowhere, where there is no pointer."""
+    """Where the specification named by the pointer may be; empty without a pointer."""
     target = read_once(SpecPointer, pointer).target if pointer is not None else None
     return candidates(target.value) if target is not None else ()

@@ -1,8 +1,8 @@
 """The reader of all Markdown kinds that consist of sections with fields: stubs, refinements, packets.
 
-It is given a layout and makes a tree of nodes from what stands there, tolerant of the ways in which people write: any
-bullet, bold keys, old headings, any letter case. What deviates from the layout is not judged here; sections and fields
-stay at hand, with their places, for the rules.
+It builds a tree of nodes from a layout and is tolerant of the ways in which people write: any bullet, bold keys, old
+headings, any case. Deviations from the layout are not judged here; sections and fields are kept, with their places, for
+the rules.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _VALUES = LISTS | {"fence"}
 
 
 class PlacedSection:
-    """A section of the document, with what the layout says of it and the fields that were read in it."""
+    """A section of the document, with its layout and the fields that were read in it."""
 
     __slots__ = ("fields", "section", "spec")
 
@@ -64,7 +64,7 @@ class StructuredDocument(Document):
 
     @property
     def is_older(self) -> bool:
-        """Whether it belongs to an older family; rules about the present layout leave that alone."""
+        """Whether it belongs to an older family, which rules about the current layout skip."""
         return False
 
     def dates(self) -> Iterator[tuple[str, Text]]:
@@ -123,14 +123,13 @@ class StructuredDocument(Document):
 
 
 def body_of(source: Source, section: Section) -> str:
-    """All that stands below the heading of a section, as written."""
+    """Everything below the heading of a section, as written."""
     return source.text[section.title_span[1] : section.end].strip()
 
 
 def fields_of_section(source: Source, section: Section, apart: Sequence[Section] = ()) -> list[Field]:
-    """The fields of a section. A subsection is a field as well: its heading is the key, what it lists the value.
-
-    Those in `apart` are sections of their own.
+    """The fields of a section. A subsection is a field as well: its heading is the key, its list the value. Those in
+    `apart` are separate sections.
     """
     fields = read_fields(source, section.blocks)
     for subsection in section.subsections:
@@ -173,7 +172,9 @@ def _fields_node(placed: PlacedSection) -> Node:
 
 
 def _value_node(field: Field, spec: FieldSpec, *, own_line: bool) -> Node:
-    """The value of a field. With `own_line`, what is nested below a value is no part of it: an id, a date, a status."""
+    """The value of a field. With `own_line`, text nested below the value is not part of it: for ids, dates and
+    statuses.
+    """
     if spec.many:
         own = [Node(field.value, *field.value_span)] if field.value else []
         return Node(own + [Node(item.text, *item.span) for item in walk_items(field.children)], *field.key_span)

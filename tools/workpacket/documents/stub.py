@@ -1,9 +1,9 @@
-"""Work packet stubs: backlog entries from which nobody may start work.
+"""Work packet stubs: backlog entries from which work may not start.
 
 Two families are read. The canonical one has STUB_METADATA; the older one `## Identity`, a status line above it and free
 headings. `fmt --upgrade` rewrites the second into the first.
 
-Writes a stub in its canonical form. `new` makes stubs with it, `fmt --upgrade` rewrites older ones.
+Also writes stubs in canonical form, for `new` and `fmt --upgrade`.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class Stub(WorkDocument):
 
     @cached_property
     def status_line(self) -> Field | None:
-        """The status above the first section, where the older family has it."""
+        """The status above the first section, as in the older family."""
         return next((field for field in self.preamble_fields if field.name == "status"), None)
 
     def status_text(self) -> Text | None:
@@ -140,7 +140,7 @@ CHECKLIST = (
 
 
 class StubText(Value):
-    """What a stub says. Lists hold Markdown of one item each; `sections` are extra ones, heading to body."""
+    """The content of a stub. Lists have the Markdown of one item each; `sections` are extra ones, heading to body."""
 
     wp_id: WorkPacketId
     created_at: str
@@ -196,5 +196,5 @@ def _listed(key: str, items: Sequence[str]) -> list[str]:
 
 
 def _items(items: Sequence[str]) -> list[str]:
-    """A list; an empty one says so, because an empty section looks forgotten."""
+    """A list; an empty one is explicit, because an empty section looks forgotten."""
     return [f"- {item.strip()}" for item in items] or ["- None known."]

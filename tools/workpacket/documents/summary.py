@@ -1,4 +1,4 @@
-"""What one document tells the rest of the repository.
+"""What a document tells the rest of the repository.
 
 Rules across files, `list`, the board and the registry look at summaries only, never at text, so ten thousand packets
 can be compared without reading one of them again. A summary is plain JSON, because the cache keeps it. A place is
@@ -15,7 +15,7 @@ Mention = tuple[str, int, int]
 
 
 class EvidenceSummary(TypedDict):
-    """A command that a packet gives as evidence: its log, the digest of that, and the lines quoted from it."""
+    """A command that a packet gives as evidence: its log, the log's digest, and the lines quoted from it."""
 
     place: Place
     log: Mention
@@ -24,7 +24,7 @@ class EvidenceSummary(TypedDict):
 
 
 class DescribedWork(TypedDict):
-    """What every description of work has."""
+    """The fields that stubs, packets and work packages share."""
 
     id: str
     base: str
@@ -57,7 +57,7 @@ class PackageSummary(DescribedWork):
 
 
 class EntrySummary(TypedDict):
-    """An entry whose id is one. `token` is '' where the one written stands for no lane or for several."""
+    """An entry with a valid id. `token` is '' if the written one is invalid or ambiguous."""
 
     id: str
     base: str
@@ -94,7 +94,7 @@ class RegistrySummary(TypedDict):
 
 
 class AnchorSummary(TypedDict):
-    """One place of the specification that a refinement rests on, as written."""
+    """One place in the specification on which a refinement is based, as written."""
 
     place: Place
     start: str
@@ -127,13 +127,13 @@ class SignatureSummary(TypedDict):
 
 
 class GateSummary(TypedDict):
-    """A gate log: every packet that it names, once an event."""
+    """A gate log: every packet that it names, once per event."""
 
     packets: list[Mention]
 
 
 class RoleSummary(TypedDict):
-    """A role's checkpoint, or another note in its folder. `finishes` is the feature that a summary says is complete."""
+    """A role's checkpoint, or another note. `finishes` is the feature that a summary declares complete."""
 
     feature: str
     team: str
@@ -151,8 +151,8 @@ class RoleSummary(TypedDict):
 class BatchSummary(TypedDict):
     """One of the four files of a batch folder.
 
-    `depends` are pairs of a task and what it depends on; of the pairs in `loose` the file does not say which is which.
-    `statuses` and `files` are by task. `next` and `parallel` tell the next batch.
+    `depends` are pairs of a task and its dependency; the direction of the pairs in `loose` is unclear. `statuses` and
+    `files` are by task. `next` and `parallel` describe the next batch.
     """
 
     scope: str

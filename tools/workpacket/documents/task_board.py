@@ -48,7 +48,7 @@ _COMMENT = lazy_pattern(r"<!--.*?-->")
 
 
 class EntrySyntax(NamedTuple):
-    """Where things stand in the line. `head` is all up to the end of the token; a span is None if nothing is there."""
+    """The positions within the line. `head` extends to the end of the token; a span is None if the part is missing."""
 
     head: Span
     id: Span
@@ -58,7 +58,7 @@ class EntrySyntax(NamedTuple):
 
 
 def read_entry(line: str, lanes: LaneTable = BUILT_IN) -> EntrySyntax | None:
-    """The entry that the line is, if it is one."""
+    """The entry on the line, if there is one."""
     match = _CANONICAL.match(line)
     if match is None:
         return read_any_form(line, lanes)
@@ -68,7 +68,7 @@ def read_entry(line: str, lanes: LaneTable = BUILT_IN) -> EntrySyntax | None:
 
 
 def read_any_form(line: str, lanes: LaneTable = BUILT_IN) -> EntrySyntax | None:
-    """The same, the long way, which the canonical form does not need."""
+    """The same by the slow path, for lines that are not in canonical form."""
     beginning = _BEGINNING.match(line)
     # Code that opens before the id and does not close behind it quotes more than the id: an example.
     if beginning is None or beginning["open"].count("`") != beginning["close"].count("`"):
@@ -99,7 +99,7 @@ def _behind_separator(line: str, start: int) -> int:
 
 
 def _token(line: str, start: int, lanes: LaneTable) -> tuple[Span, int] | None:
-    """The span of the token that stands at `start`, and where all that belongs to it ends."""
+    """The span of the token at `start`, and the end of everything that belongs to it."""
     bracketed = _BRACKETED_TOKEN.match(line, start)
     if bracketed is not None:
         return _trimmed(line, *bracketed.span("token")), bracketed.end()
@@ -115,7 +115,7 @@ def _bare_token(lanes: LaneTable) -> re.Pattern[str]:
 
 
 def _rest(line: str, start: int) -> Span:
-    """What stands behind the head, without the marks that separate it."""
+    """The text after the head, without separators."""
     return _trimmed(line, _behind_separator(line, start), len(line))
 
 
@@ -136,9 +136,8 @@ ACTIVE_DETAILS = ("branch", "coder", "last_sync")
 
 
 class BoardEntry:
-    """One entry. `head` is all from the item's mark to the end of the token, `rest` what stands behind it.
-
-    `span` is the whole line without its end: what a move takes away and nothing else.
+    """One entry. `head` extends from the list marker to the end of the token, `rest` is the text after it. `span` is
+    the whole line without its newline: exactly what a move removes.
     """
 
     __slots__ = ("_lane_token", "_line", "_syntax", "section")
@@ -167,7 +166,7 @@ class BoardEntry:
 
     @property
     def is_canonical(self) -> bool:
-        """Whether id and token are written as they are to be written."""
+        """Whether id and token are in canonical form."""
         return self._syntax.canonical
 
     @property
@@ -184,18 +183,18 @@ class BoardEntry:
 
     @property
     def lane_token(self) -> str:
-        """The canonical token: the one written, or the one it stands for; '' where it stands for none or several."""
+        """The canonical token for the written one; '' if it is invalid or ambiguous."""
         if self._lane_token is None:
             self._lane_token = _lane_token(self.token, self.section.lanes)
         return self._lane_token
 
     @property
     def remark(self) -> str:
-        """What is said behind the token, without HTML comments, which the rendered board does not show."""
+        """The text after the token, without HTML comments, which are invisible on the rendered board."""
         return _COMMENT.sub("", self.rest.value).strip()
 
     def details(self) -> dict[str, Text]:
-        """`branch: x - coder: y - last_sync: z` of an entry of the section Active, as far as they are there."""
+        """`branch: x - coder: y - last_sync: z` of an entry in the section Active, as far as present."""
         found: dict[str, Text] = {}
         rest = self.rest
         value = rest.value
@@ -209,10 +208,8 @@ class BoardEntry:
 
 
 class BoardSection:
-    """A heading and the entries below it. `known` is the section of the board that the heading names, if it names one.
-
-    `insert_at` is where the line of a new entry goes: the start of a line, or the end of a file whose last line has no
-    end.
+    """A heading and the entries below it. `known` is the section of the board that the heading names, if any.
+    `insert_at` is where a new entry goes: the start of a line, or the end of a file without a final newline.
     """
 
     __slots__ = ("entries", "insert_at", "known", "lanes", "level", "line", "spaced", "title", "title_span")
@@ -302,7 +299,7 @@ class TaskBoard(Document):
         return summary
 
     def _entry_summaries(self) -> Iterator[EntrySummary]:
-        """Of entries whose id is one. Of the others, the rules for one document say what is wrong."""
+        """Only entries with a valid id; the rules for single documents report the others."""
         for entry in self.entries:
             parsed = WorkPacketId.try_parse(entry.wp_id.value)
             if parsed is None or parsed.kind != "packet":
@@ -329,7 +326,7 @@ def _sections_by_heading(lanes: LaneTable) -> dict[str, LaneSection]:
 
 
 def section_named(title: str, lanes: LaneTable) -> LaneSection | None:
-    """The section of the board that a heading names, whatever its letter case, remarks and ornaments."""
+    """The section of the board that a heading names, ignoring case, remarks and decoration."""
     return _sections_by_heading(lanes).get(heading_key(title))
 
 

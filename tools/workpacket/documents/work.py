@@ -1,8 +1,8 @@
 """What stubs and packets have in common: an id, a status, dependencies, and the summary made from them.
 
 Packets also state evidence: blocks of COMMAND, EXIT_CODE, LOG_PATH and so on, and EVIDENCE_MAPPING. A block begins with
-COMMAND. People indent the lines, put bullets and bold before the keys and backticks around the values; an empty value
-never takes the next line.
+COMMAND. Indented lines, bullets, bold keys and backticks around values are accepted; an empty value never continues on
+the next line.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _LONGEST_PROOF = 2000
 
 
 class WorkDocument(StructuredDocument):
-    """A stub or a packet. Each kind says where its own values are."""
+    """A stub or a packet. Each kind defines where its values are."""
 
     wp_id = TextAt("metadata", "wp_id")
     base_wp_id = TextAt("metadata", "base_wp_id")
@@ -48,12 +48,12 @@ class WorkDocument(StructuredDocument):
 
     @property
     def evidence_blocks(self) -> Sequence[EvidenceBlock]:
-        """The commands that the document gives as evidence."""
+        """The commands that the document lists as evidence."""
         return ()
 
     @property
     def own_id(self) -> str:
-        """The id that the document states, else the one that its file name says."""
+        """The id in the document, otherwise the one in its file name."""
         text = self.id_text()
         return leading_id(text.value) if text is not None and text.value else self.stem
 
@@ -114,9 +114,8 @@ _UNFILLED = lazy_pattern(r"\A(?:<.*>|path/to/file:line|TODO|N/A|PENDING|\(nothin
 
 
 class EvidenceBlock(Value):
-    """One command that was run as evidence. `fields` are by key; a key without a value, or with a placeholder, is ''.
-
-    `start` is where the block begins. `proof` is the text below PROOF_LINES.
+    """One command that was run as evidence. `fields` are by key; an empty or placeholder value is ''. `start` is the
+    offset of the block. `proof` is the text below PROOF_LINES.
     """
 
     start: int
@@ -145,7 +144,7 @@ def evidence_blocks(source: Source, start: int, end: int) -> list[EvidenceBlock]
 
 
 def _stated(key: str, written: str) -> str:
-    """What a line states: of a path, what is in its backticks; of a command, all of it. '' for a placeholder."""
+    """The value on a line: for a path, the text in backticks; for a command, everything. '' for a placeholder."""
     quoted = _QUOTED.match(written) if key.startswith("LOG_") else None
     value = quoted[1] if quoted is not None else written.strip("`\"'* ")
     unfilled = _UNFILLED.match(value) or (key.startswith("LOG_") and _PLACEHOLDER.search(value))
@@ -153,7 +152,7 @@ def _stated(key: str, written: str) -> str:
 
 
 def mapped_evidence(items: Iterable[Text]) -> Iterator[tuple[Text, str]]:
-    """Pairs of EVIDENCE_MAPPING: the requirement as quoted, and where it is met. A form to fill in is not a pair."""
+    """Pairs of EVIDENCE_MAPPING: the requirement as quoted, and where it is met. An unfilled form is not a pair."""
     requirement: Text | None = None
     for item in items:
         for line in item.value.split("\n"):

@@ -1,14 +1,9 @@
-"""Work packages of spec-kitty: one file a package, in the folder of its mission.
-
-The front matter is what tools read; the text below it instructs whoever does the work. The history may have any shape:
-more than forty are in use, and nothing is derived from it.
-
-What the text of a work package says about its dependencies, besides its front matter.
-
-Two ways of saying it are understood. A command: `spec-kitty implement WP07 --base WP05`. A sentence or field about
-the package itself: `This WP depends on WP01 and WP02`, `**Depends on**: WP01 (models) + WP03`, `Dependencies: none`;
-below a heading `Dependencies`, each list item that begins with an id. What other packages or subtasks depend on, and
-prose that names packages in any other way, says nothing here.
+"""Work packages of spec-kitty: one file per package, in the folder of its mission. Tools read the front matter; people
+follow the text below it. The history may have any form: more than forty are in use, and nothing is derived from it. The
+text may also state dependencies, in two ways. A command: `spec-kitty implement WP07 --base WP05`. Or a sentence or
+field about the package itself: `This WP depends on WP01 and WP02`, `**Depends on**: WP01 (models) + WP03`,
+`Dependencies: none`; below a heading `Dependencies`, each list item that begins with an id. Dependencies of other
+packages or subtasks, and packages named in any other way, are ignored.
 """
 
 from __future__ import annotations
@@ -77,7 +72,7 @@ def stated_dependencies(source: Source, blocks: Iterable[Block], own: str) -> li
 
 
 def _in_item(text: str, item: Block) -> Iterator[Stated]:
-    """What an item says that begins with an id, or with none."""
+    """The statement of an item that begins with an id or with "none"."""
     first = item.children[0] if item.children else item
     if first.kind != "paragraph":
         return
@@ -206,7 +201,7 @@ class WorkPackage(FrontMatterDocument):
 
     @cached_property
     def subtask_ids(self) -> tuple[Text, ...]:
-        """The ids among the subtasks; behind an id may stand what it is about."""
+        """The ids of the subtasks; an id may be followed by a description."""
         found = ((text, _SUBTASK.match(text.value)) for text in self.subtasks)
         return tuple(Text(match.group(), text.start, text.end) for text, match in found if match is not None)
 
@@ -254,11 +249,11 @@ class WorkPackage(FrontMatterDocument):
 
 
 def scoped(name: str, mission: str) -> str:
-    """A short id as it is written outside its mission; anything else as it is."""
+    """A short id as written outside its mission; anything else unchanged."""
     return f"{mission}--{name}" if mission and _SHORT_ID.match(name) else name
 
 
 def mission_of(name: str) -> str:
-    """The mission of a scoped id, '' if it is none."""
+    """The mission of a scoped id; '' for other ids."""
     match = _SCOPED_ID.match(name)
     return match["mission"] if match else ""

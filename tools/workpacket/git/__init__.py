@@ -1,1 +1,1 @@
-"""Asking git: the repository's places without starting a process, everything else through one hardened door."""
+"""Access to git: locations are found without starting a process, everything else goes through one hardened wrapper."""

@@ -1,12 +1,7 @@
 """Where the repository is, by git's own rules, read from files: starting git costs more than a whole check of one file.
 
-What is unusual (a variable such as GIT_DIR in the environment, `core.worktree`, an included configuration) is left to
-git itself. This module imports nothing large, because a check whose answer is remembered begins with it.
-
-Finding the repository by reading files, because starting git costs more than a whole check of one file.
-
-What is unusual (a GIT_DIR or the like in the environment, `core.worktree`, per-worktree configuration) is left to git
-itself, which knows the rules.
+Unusual cases (a variable such as GIT_DIR in the environment, `core.worktree`, an included configuration) are left to
+git itself. This module imports nothing large, because a check with a cached answer starts with it.
 """
 
 from __future__ import annotations
@@ -66,7 +61,7 @@ def _read_files(folder: str, start: str) -> RepositoryPaths:
     raise WorkpacketError(
         "no_repository",
         "it is not in a git repository",
-        hint="Go to your repository, or make one here: git init",
+        hint="Change to your repository, or create one here: git init",
         path=start,
     )
 
@@ -90,7 +85,7 @@ def _git_dir_at(folder: str) -> str | None:
         if not _is_git_dir(git_dir):
             raise WorkpacketError(
                 "repository_broken",
-                f"{dot_git} points at {git_dir}, which is not a git directory",
+                f"{dot_git} points to {git_dir}, which is not a git directory",
                 hint="Repair the work tree: git worktree repair",
                 path=dot_git,
             )

@@ -1,13 +1,9 @@
-"""What each commit of a history changed, by one call of git: many times quicker than asking for file after file.
+"""What each commit in a history changed, with one call of git, which is many times faster than asking for each file.
 
-Git is asked for the raw form, in which a path always follows the row that describes it. In a list of names alone, a
-path that holds a line end and a control character could pass for the header of another commit.
-
-What differs: work tree against HEAD, one commit against another, and whether two changes are the same change.
-
-Making a commit, and finding one again by what its message says.
-
-Whether a history that no longer holds a commit still holds what it changed: after rebase, squash or cherry-pick.
+Git is asked for the raw form, in which a path always follows the row that describes it. In a plain list of names, a
+path with a newline and a control character could pass for the header of another commit. Also compares work tree, HEAD
+and commits; makes commits and finds them by message; and tells whether a history that no longer contains a commit still
+contains its changes, after a rebase, squash or cherry-pick.
 """
 
 from __future__ import annotations
@@ -27,7 +23,7 @@ _HOOKS_SECONDS = 1800.0
 
 
 class Commit(NamedTuple):
-    """`trailers` are the values of the one trailer that was asked for, as git itself reads them."""
+    """`trailers` are the values of the requested trailer, as git reads them."""
 
     commit: str
     tree: str
@@ -36,7 +32,7 @@ class Commit(NamedTuple):
 
 
 def commit_paths(repository: Repository, message: str, paths: Sequence[str]) -> None:
-    """Commit these paths as they are in the work tree, and nothing else that may be staged. Hooks run as ever."""
+    """Commit these paths as they are in the work tree, without anything else that is staged. Hooks run as usual."""
     listed = "".join(f"{path}\0" for path in paths).encode("utf-8", "surrogateescape")
     named = ("--pathspec-from-file=-", "--pathspec-file-nul")
     run_git(repository.root, "add", "--all", *named, stdin=listed)
@@ -47,7 +43,7 @@ def commit_paths(repository: Repository, message: str, paths: Sequence[str]) -> 
 
 
 def commit_with_staged(repository: Repository, message: str, paths: Sequence[str]) -> str:
-    """Commit these paths, deletions included, together with what is staged; the new commit. Hooks run as ever."""
+    """Commit these paths, deletions included, and what is staged; returns the new commit. Hooks run as usual."""
     if paths:
         run_git(repository.root, "add", "--all", "--", *paths)
     run_git(
@@ -58,7 +54,7 @@ def commit_with_staged(repository: Repository, message: str, paths: Sequence[str
 
 
 def commits_before(repository: Repository, head: str, *, trailer: str, saying: str = "") -> Iterator[Commit]:
-    """`head` and its ancestors, the newest first; with `saying`, those whose message holds this text."""
+    """`head` and its ancestors, the newest first; with `saying`, those whose message contains this text."""
     chosen = (f"--grep={saying}", "--fixed-strings") if saying else ()
     answer = run_git(
         repository.root, "log", "-z", "--no-decorate", "--no-show-signature",
@@ -92,14 +88,14 @@ class StatusEntry(Value):
 
 
 class ChangedPath(Value):
-    """A path that two commits have differently: A added, D deleted, M modified, T another type."""
+    """A path that differs between two commits: A added, D deleted, M modified, T another type."""
 
     path: str
     letter: str
 
 
 def status(repository: Repository, *paths: str) -> list[StatusEntry]:
-    """Everything that differs from HEAD, every untracked file by its own name; ignored files are left out."""
+    """Everything that differs from HEAD, with each untracked file listed; ignored files are left out."""
     answer = run_git(
         repository.root, "status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames", "--", *paths
     )
@@ -107,7 +103,7 @@ def status(repository: Repository, *paths: str) -> list[StatusEntry]:
 
 
 def hidden_paths(repository: Repository) -> list[str]:
-    """Tracked paths that `status` takes to be unchanged without a look: skip-worktree, as in a sparse checkout, and
+    """Tracked paths that `status` assumes to be unchanged: skip-worktree, as in a sparse checkout, and
     assume-unchanged."""
     answer = run_git(repository.root, "ls-files", "-z", "-v")
     rows = (row for row in answer.text.split("\0")[:-1] if row[0] == "S" or row[0].islower())
@@ -115,7 +111,7 @@ def hidden_paths(repository: Repository) -> list[str]:
 
 
 def changed_paths(repository: Repository, base: str, head: str, *paths: str) -> list[ChangedPath]:
-    """What the tree of `head` has differently from the tree of `base`. A rename is one deletion and one addition."""
+    """The differences between the trees of `base` and `head`. A rename is one deletion and one addition."""
     answer = run_git(
         repository.root, "diff-tree", "-r", "-z", "--name-status", "--no-renames", "--no-ext-diff", "--no-textconv",
         "--end-of-options", base, head, "--", *paths,
@@ -125,7 +121,7 @@ def changed_paths(repository: Repository, base: str, head: str, *paths: str) -> 
 
 
 def patch_id(repository: Repository, base: str, head: str, *paths: str) -> str | None:
-    """A digest of the change from `base` to `head` that rebasing and squashing keep; None if nothing changed."""
+    """A digest of the change from `base` to `head` that survives rebasing and squashing; None if nothing changed."""
     patch = run_git(
         repository.root, "diff-tree", "-p", "--binary", "--full-index", "--no-renames", "--no-ext-diff",
         "--no-textconv", "--end-of-options", base, head, "--", *paths,
@@ -135,13 +131,13 @@ def patch_id(repository: Repository, base: str, head: str, *paths: str) -> str |
 
 
 def files_ending(repository: Repository, ending: str) -> list[str]:
-    """The files whose name ends so, known to git or not, in any folder; those that git ignores are left out."""
+    """The files with this suffix in any folder, tracked or not; ignored ones are left out."""
     answer = run_git(repository.root, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
     return sorted({path for path in answer.text.split("\0")[:-1] if path.endswith(ending)})
 
 
 def is_in_index(repository: Repository, path: str) -> bool:
-    """Whether git knows the file, or a file below the folder, though it may be gone from the work tree."""
+    """Whether git tracks the file, or a file below the folder, even if it is missing from the work tree."""
     return bool(run_git(repository.root, "--literal-pathspecs", "ls-files", "-z", "--cached", "--", path).output)
 
 
@@ -156,13 +152,15 @@ def tree_of(repository: Repository, commit: str) -> str:
 
 
 def trees_before(repository: Repository, head: str, beside: str = "") -> set[str]:
-    """The trees of `head` and its ancestors, as far as they are not ancestors of the commit `beside` too."""
+    """The trees of `head` and its ancestors, except those of ancestors of the commit `beside`."""
     excluded = [f"^{beside}"] if beside else []
     return set(run_git(repository.root, "log", "--format=%T", head, *excluded, "--").text.split())
 
 
 def holds_changes_of(repository: Repository, commit: str, head: str) -> bool:
-    """Whether each change up to `commit` that `head` does not have is in `head` as another commit, or all as one."""
+    """Whether each change up to `commit` that is missing from `head` is there as another commit, or all are in one
+    commit.
+    """
     base = merge_base(repository, commit, head)
     if base is None or base == head:
         return False
@@ -172,8 +170,8 @@ def holds_changes_of(repository: Repository, commit: str, head: str) -> bool:
 
 
 def taken_back(repository: Repository, commit: str, head: str) -> bool:
-    """Whether the last word on the change of `commit`, an ancestor of `head`, is that it was undone: by a commit with
-    the opposite change, or one that says that it reverts this one."""
+    """Whether the change of `commit`, an ancestor of `head`, was last undone: by a commit with the opposite change, or
+    one that says that it reverts this one."""
     parent = _resolved(repository, f"{commit}^")
     if parent is None:
         return False
@@ -216,7 +214,7 @@ _CONTENTS = ("100644", "100755", "120000")
 
 
 class Change(NamedTuple):
-    """A path that a commit changed: A added, D deleted, M modified, T another type. `blob` is '' where none is left."""
+    """A path that a commit changed: A added, D deleted, M modified, T another type. `blob` is '' if it was deleted."""
 
     letter: str
     blob: str
@@ -226,7 +224,7 @@ class Change(NamedTuple):
 def changes_before(
     repository: Repository, commit: str, *paths: str, options: tuple[str, ...] = (), form: str = "%H %ct"
 ) -> Iterator[tuple[str, list[Change]]]:
-    """The commits that changed these paths, the newest first: what `form` says of each, and its changes."""
+    """The commits that changed these paths, newest first: the output of `form` for each, and its changes."""
     answer = run_git(
         repository.root, "log", *options, "--no-renames", "--raw", "--no-abbrev", "-z", f"--format={_MARK}{form}",
         "--end-of-options", commit, "--", *paths,

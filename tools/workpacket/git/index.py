@@ -1,8 +1,8 @@
-"""What the index and HEAD hold below a folder, whether or not the work tree shows it.
+"""The content of the index and HEAD below a folder, whether or not it is in the work tree.
 
 The common form of the index, version 2 in one file, is read here: starting git for it would take longer than the rest
-of a small command. An entry ends with two bytes of flags and its path. The flags hold the length of the path, which
-tells the beginning of an entry from the same words inside another. Other versions, which compress paths or carry
+of a small command. An entry ends with two bytes of flags and its path. The flags contain the length of the path, which
+distinguishes the start of an entry from the same bytes inside another. Other versions, which compress paths or carry
 further flags such as skip-worktree, are left to `git ls-files -v`.
 """
 
@@ -30,9 +30,8 @@ _TOLD: Final = lazy_pattern(rb"\0[^HM] ")
 
 
 class Index:
-    """The paths that the index holds below a folder, each with what git was told about it.
-
-    Paths that a merge has left in conflict are not listed: whether they are to be there is what has to be settled.
+    """The paths in the index below a folder, each with its flags. Conflicted paths are not listed, because it is
+    undecided whether they should exist.
     """
 
     def __init__(self, data: bytes, *, plain: bool) -> None:
@@ -51,7 +50,7 @@ class Index:
             position = data.find(wanted, end if end >= 0 else len(data))
 
     def told(self, start: str) -> Iterator[tuple[str, Told]]:
-        """Of these, the ones about which git was told something. As a rule there are none, which shows quickly."""
+        """Those with flags. Usually there are none, which is detected quickly."""
         data, wanted = self._data, start.encode("utf-8", "surrogateescape")
         if not self._plain:
             if _TOLD.search(data):
@@ -69,7 +68,7 @@ class Index:
         return any(found == path for found, _ in self.below(path))
 
     def _told(self, position: int, end: int) -> Told | None:
-        """None if this is no beginning of a path, or that of one in conflict."""
+        """None if no path begins here, or if it is in conflict."""
         if end < 0 or position < 2:
             return None
         if not self._plain:
@@ -87,7 +86,7 @@ class Index:
 
 
 def read_index(repository: Repository, *places: str) -> Index:
-    """The index, as far as it holds paths at or below these places."""
+    """The part of the index at or below these places."""
     data = b"" if os.environ.get("GIT_INDEX_FILE") else _plain_file(repository)
     if data is not None and data.startswith(PLAIN):
         return Index(data, plain=True)
@@ -96,7 +95,7 @@ def read_index(repository: Repository, *places: str) -> Index:
 
 
 def _plain_file(repository: Repository) -> bytes | None:
-    """None for what only git can read: no such file, or one that is continued in another file."""
+    """None if only git can read it: the file is missing or is a split index."""
     try:
         if any(name.startswith("sharedindex.") for name in os.listdir(repository.git_dir)):
             return None
@@ -113,7 +112,7 @@ def has_index(repository: Repository) -> bool:
 
 
 def only_in_head(repository: Repository, *paths: str) -> frozenset[str]:
-    """What HEAD holds at or below these paths and the index does not: deletions that wait to be committed."""
+    """Paths that are in HEAD at or below these places but not in the index: staged deletions."""
     if commit_at(repository, "HEAD") is None:
         return frozenset()
     answer = run_git(

@@ -1,4 +1,4 @@
-"""A first look at the index for the quick way to a remembered output: it imports nothing, and never starts git."""
+"""A quick look at the index for the fast path to cached output: it imports nothing and never starts git."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ BEFORE_PATH = 62
 
 
 def may_hide(git_dir: str | None, folder: str) -> bool:
-    """False if the index is of the plain form and git was told nothing about a path below the folder."""
+    """False if the index has the plain form and no path below the folder has flags."""
     if git_dir is None:
         return False
     try:
@@ -34,7 +34,7 @@ def may_hide(git_dir: str | None, folder: str) -> bool:
 
 
 def _has_commits(git_dir: str) -> bool:
-    """Whether there may be a commit that a missing index would have to show."""
+    """Whether there may be a commit whose index is missing."""
     if any(os.path.exists(os.path.join(git_dir, name)) for name in ("commondir", "packed-refs", "reftable")):
         return True
     try:

@@ -1,9 +1,7 @@
-"""Which commits git is bringing together while it calls a merge driver, and what their trees hold in the end.
-
-Git tells a driver the three versions of one file and nothing about commits. A merge names the other side in the
-environment (`GITHEAD_<id>`); a rebase, a cherry-pick and a stash do not, but they bring over what one commit changed,
-and the commit that changed this very version into that one can be found. Whatever is found is proved by the versions:
-the commits hold them at this path.
+"""Which commits git is merging while it calls a merge driver, and the files in the result. Git gives a driver three
+versions of one file and no commits. A merge names the other side in the environment (`GITHEAD_<id>`); a rebase, a
+cherry-pick and a stash do not, but they apply the change of one commit, and the commit that changed one version into
+the other can be found. The result is verified: the commits must contain these versions at this path.
 """
 
 from __future__ import annotations
@@ -22,7 +20,7 @@ _MOST_CONFLICTS = 127
 
 
 class Sides(Value):
-    """The commits: where both sides come from ('' if from nowhere), ours, theirs, and what a stash kept untracked."""
+    """The commits: the common ancestor ('' if none), ours, theirs, and the untracked files of a stash."""
 
     base: str
     ours: str
@@ -33,7 +31,7 @@ class Sides(Value):
 def find_sides(
     repository: Repository, path: str, versions: tuple[bytes, bytes, bytes], environment: Mapping[str, str]
 ) -> Sides | None:
-    """The commits that hold these versions (base, ours, theirs) of `path`; None where nothing proves which they are."""
+    """The commits that hold these versions (base, ours, theirs) of `path`; None if they cannot be determined."""
     ours = head_commit(repository)
     if ours is None:
         return None
@@ -50,9 +48,8 @@ def find_sides(
 
 
 def merged_files(repository: Repository, sides: Sides, *folders: str) -> tuple[dict[str, str], frozenset[str]]:
-    """The ids of the files below `folders` that the merge will have, by path, and the paths that differ in it.
-
-    Of a file that both sides changed the id is theirs; those that matter here are written once and never changed.
+    """The ids of the files below `folders` in the result of the merge, by path, and the paths that differ. For a file
+    that both sides changed the id is theirs; relevant files are written once and never changed.
     """
     base, ours, theirs, untracked = (
         {entry.path: entry.object_id for entry in list_tree(repository, commit, *folders)} if commit else {}
@@ -69,9 +66,8 @@ def merged_files(repository: Repository, sides: Sides, *folders: str) -> tuple[d
 def merge_texts(
     repository: Repository, files: tuple[str, str, str], *, keep_both: bool, marker: int
 ) -> tuple[bytes, bool]:
-    """What git's own merge of texts makes of three files (base, ours, theirs), and whether they contradict each other.
-
-    `keep_both`: where both sides wrote, the lines of both are taken, and nothing contradicts.
+    """Git's text merge of three files (base, ours, theirs), and whether they conflict. `keep_both`: conflicts are
+    resolved by taking the lines of both sides.
     """
     base, ours, theirs = files
     labels = ("-L", "ours", "-L", "base", "-L", "theirs")
@@ -84,7 +80,7 @@ def merge_texts(
 
 
 def _held(repository: Repository, commit: str, path: str) -> str:
-    """The id of the file as the commit holds it, '' if it does not, or if there is no such commit."""
+    """The id of the file in the commit; '' if the file or the commit does not exist."""
     name = f"{commit}:{path}"
     return run_git(
         repository.root, "rev-parse", "--verify", "--quiet", "--end-of-options", name, check=False
@@ -101,7 +97,7 @@ def _untracked(repository: Repository, commit: str) -> str:
 
 
 def _changes(repository: Repository, path: str) -> Iterator[tuple[str, str, str]]:
-    """Every change of the file that this clone knows of: its id before, after, and the commit that changed it."""
+    """Every change of the file in this clone: its id before, after, and the commit that changed it."""
     log = run_git(
         repository.root, "log", "--all", "--reflog", "--raw", "--no-abbrev", "--no-renames",
         "--diff-merges=first-parent", "--format=%x01%H", "--end-of-options", "--", path,

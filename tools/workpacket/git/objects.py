@@ -12,7 +12,7 @@ from workpacket.value import Value
 
 
 class TreeEntry(Value):
-    """A file of a committed tree. The mode tells links (120000) and submodules (160000) from files."""
+    """A file of a committed tree. The mode distinguishes links (120000) and submodules (160000) from files."""
 
     path: str
     mode: str
@@ -47,7 +47,7 @@ def read_objects(repository: Repository, names: Iterable[str]) -> dict[str, byte
     wanted = list(dict.fromkeys(names))
     for name in wanted:
         if "\n" in name:
-            raise WorkpacketError("unknown_revision", f"{name!r} cannot be the name of an object")
+            raise WorkpacketError("unknown_revision", f"{name!r} is not a valid object name")
     if not wanted:
         return {}
     request = "".join(f"{name}\n" for name in wanted).encode("utf-8", "surrogateescape")
@@ -61,7 +61,7 @@ def read_objects(repository: Repository, names: Iterable[str]) -> dict[str, byte
         if header == f"{name} missing":
             continue
         if header == f"{name} ambiguous":
-            raise WorkpacketError("unknown_revision", f"{name!r} could be several objects")
+            raise WorkpacketError("unknown_revision", f"{name!r} is ambiguous: it matches several objects")
         _, kind, size = header.rsplit(" ", 2)
         if kind != "tree":
             found[name] = output[position : position + int(size)]
@@ -70,7 +70,7 @@ def read_objects(repository: Repository, names: Iterable[str]) -> dict[str, byte
 
 
 def object_names(repository: Repository, names: Iterable[str]) -> dict[str, str]:
-    """The ids of objects by name (`<id>:<path>`), asked of one process. What is not there is left out."""
+    """The ids of objects by name (`<id>:<path>`), read by one process. Missing ones are left out."""
     wanted = [name for name in dict.fromkeys(names) if "\n" not in name]
     if not wanted:
         return {}
@@ -81,13 +81,13 @@ def object_names(repository: Repository, names: Iterable[str]) -> dict[str, str]
 
 
 def read_file_at(repository: Repository, commit: str, path: str) -> bytes | None:
-    """The bytes of a file as committed; None if it is not there."""
+    """The committed bytes of a file; None if it does not exist."""
     name = f"{commit}:{path}"
     return read_objects(repository, [name]).get(name)
 
 
 def read_blobs(repository: Repository, identities: Iterable[str]) -> dict[str, bytes]:
-    """The contents of files that a tree names: one that is not in this clone is an error, and never no file."""
+    """The contents of files in a tree: an object that is missing from this clone is an error, not a missing file."""
     wanted = list(dict.fromkeys(identities))
     found = read_objects(repository, wanted)
     for identity in wanted:
@@ -105,7 +105,7 @@ def missing_object(identity: str, name: str = "") -> WorkpacketError:
 
 
 def blob_id(data: bytes, like: str) -> str:
-    """The id that git gives to these bytes as a file, by the kind of digest that the id `like` is."""
+    """The id that git gives to these bytes as a file, with the same hash algorithm as the id `like`."""
     header = b"blob %d\0" % len(data)
     if len(like) == 64:
         return hashlib.sha256(header + data).hexdigest()

@@ -1,7 +1,4 @@
-"""The repository that commands ask git about.
-
-Whether git itself is in the middle of something, read from its own marks without starting it.
-"""
+"""The repository that commands ask git about, and whether a git operation is in progress, read from git's files."""
 
 from __future__ import annotations
 
@@ -28,7 +25,7 @@ _MARKS: Final = (
 
 
 def operation_in_progress(repository: Repository) -> str:
-    """'merge', 'rebase', 'cherry-pick', 'revert' or 'am' while one waits to be finished or aborted, else ''."""
+    """'merge', 'rebase', 'cherry-pick', 'revert' or 'am' while one is in progress, otherwise ''."""
     return next((name for mark, name in _MARKS if repository.git_path(mark).exists()), "")
 
 
@@ -44,13 +41,13 @@ class Repository(Value):
 
     @cached_property
     def settings(self) -> Mapping[str, str]:
-        """What git's configuration says of the settings that concern us, asked for together: by name in lower case."""
+        """The git settings that concern us, read together: by name in lower case."""
         answer = run_git(self.root, "config", "-z", "--get-regexp", _SETTINGS, check=False)
         rows = (row.partition("\n") for row in answer.text.split("\0"))
         return {name: value for name, _, value in rows}
 
     def git_path(self, name: str) -> Path:
-        """Where git keeps a file that belongs to this work tree alone, as `git rev-parse --git-path` says."""
+        """The path of a git file that belongs only to this work tree, as from `git rev-parse --git-path`."""
         return self.git_dir / name
 
 

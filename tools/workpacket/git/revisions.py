@@ -1,9 +1,6 @@
-"""Revisions: from a name to a commit, and how commits lie to each other.
-
-What branches point at, read from git's own files: starting git for it costs more than the rest of a small command.
-
-Only the common form is read here, a file for each reference and `packed-refs` for the others. Whatever looks
-otherwise (the reftable format, a name that git would not take) is left to git.
+"""Revisions: from names to commits, and how commits are related. Branches are read from git's own files, because
+starting git costs more than the rest of a small command. Only the common form is read here, one file per reference and
+`packed-refs`. Anything else (the reftable format, an unusual name) is left to git.
 """
 
 from __future__ import annotations
@@ -26,7 +23,7 @@ _DEPTH: Final = 5
 
 
 def symbolic_target(repository: Repository, name: str) -> str:
-    """The reference that `name` stands for, '' if it stands for none."""
+    """The reference named by `name`; '' if there is none."""
     if not _readable(repository, name):
         answer = run_git(repository.root, "symbolic-ref", "--quiet", name, check=False)
         return answer.text.rstrip("\n") if answer.status == 0 else ""
@@ -35,7 +32,7 @@ def symbolic_target(repository: Repository, name: str) -> str:
 
 
 def commit_at(repository: Repository, name: str) -> str | None:
-    """The commit that a branch, or HEAD, points at; None for one that is not there or has no commit yet."""
+    """The commit that a branch or HEAD points to; None if it does not exist or has no commit yet."""
     for _ in range(_DEPTH):
         if not _readable(repository, name):
             break
@@ -47,7 +44,7 @@ def commit_at(repository: Repository, name: str) -> str | None:
 
 
 def reference_tips(repository: Repository) -> dict[str, str]:
-    """What HEAD and all references point at: the commit, and the name of one reference that leads there."""
+    """The commits that HEAD and all references point to, each with the name of one such reference."""
     answer = run_git(repository.root, "for-each-ref", "--format=%(objectname) %(*objectname) %(refname)")
     tips: dict[str, str] = {}
     for row in answer.text.splitlines():
@@ -81,7 +78,7 @@ def _packed(repository: Repository, name: str) -> str:
 
 
 def _read(path: Path) -> str:
-    """The text of a file of git's, '' if there is none; a file that cannot be read is not taken for a missing one."""
+    """The text of one of git's files, '' if it is missing; an unreadable file is an error."""
     try:
         return path.read_text("utf-8", "surrogateescape")
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
@@ -91,7 +88,7 @@ def _read(path: Path) -> str:
 
 
 class Branch(Value):
-    """A branch by its full reference and the commit it stands at."""
+    """A branch: its full reference and its commit."""
 
     ref: str
     commit: str
@@ -103,8 +100,8 @@ def commit_of(repository: Repository, revision: str) -> str:
     if commit is None:
         raise WorkpacketError(
             "unknown_revision",
-            f"{revision!r} names no commit here",
-            hint="Look at: git log --oneline --all; in a shallow clone fetch more: git fetch --unshallow",
+            f"{revision!r} does not name a commit here",
+            hint="See: git log --oneline --all; in a shallow clone, fetch more: git fetch --unshallow",
         )
     return commit
 
@@ -127,7 +124,7 @@ def branch_names(repository: Repository) -> list[str]:
 
 
 def is_ancestor(repository: Repository, ancestor: str, descendant: str) -> bool:
-    """Whether the commit `ancestor` is `descendant` or lies before it."""
+    """Whether the commit `ancestor` is `descendant` or one of its ancestors."""
     answer = run_git(
         repository.root, "merge-base", "--is-ancestor", "--end-of-options", ancestor, descendant, check=False
     )
@@ -145,7 +142,7 @@ def merge_base(repository: Repository, left: str, right: str) -> str | None:
 
 
 def default_branch(repository: Repository, remote: str = "origin") -> Branch | None:
-    """What the remote calls its default branch; without a remote, the repository's main branch."""
+    """The remote's default branch; without a remote, the repository's main branch."""
     target = symbolic_target(repository, f"refs/remotes/{remote}/HEAD")
     candidates = [target] if target else []
     if not candidates:

@@ -1,8 +1,8 @@
-"""The one door to the git program.
+"""The only place that runs git.
 
-Commands are lists and never pass a shell. The environment is made so that git asks nothing, pages nothing, speaks
-English, takes no locks it does not need, reaches for no network, takes paths literally, and shows history as it was
-committed: replacement objects and grafts, which anyone can add to a clone, are off.
+Commands are lists and never pass a shell. The environment is set so that git does not prompt or page, prints English,
+takes no optional locks, does not use the network, treats paths literally, and shows history as it was committed:
+replacement objects and grafts, which anyone can add to a clone, are off.
 """
 
 from __future__ import annotations
@@ -62,13 +62,13 @@ _OPTIONS: Final = (
 _NOT_FETCHED: Final = "from promisor remote"
 _BY_THE_WAY: Final = ("hint:", "warning: lazy fetching disabled")
 FETCH_ALL: Final = (
-    "in a clone made with --filter, fetch all of it: git config --unset remote.origin.partialclonefilter && "
-    "git fetch --refetch; elsewhere look for damage: git fsck"
+    "in a clone made with --filter, fetch everything: git config --unset remote.origin.partialclonefilter && "
+    "git fetch --refetch; otherwise look for damage: git fsck"
 )
 
 
 class Answer(Value):
-    """How git ended and what it said."""
+    """How git ended and what it printed."""
 
     status: int
     output: bytes
@@ -87,9 +87,8 @@ def run_git(
     timeout: float = TIMEOUT,
     environment: Mapping[str, str] = NOTHING,
 ) -> Answer:
-    """Run git in `folder`. With `check`, a status other than 0 is a WorkpacketError that repeats git's words.
-
-    `environment` is given to git besides what it always gets.
+    """Run git in `folder`. With `check`, a status other than 0 raises a WorkpacketError with git's message.
+    `environment` is added to the usual variables.
     """
     import subprocess
 
@@ -107,9 +106,7 @@ def run_git(
     except FileNotFoundError as error:
         if not folder.is_dir():
             raise WorkpacketError("no_repository", f"{folder} is not a folder", path=str(folder)) from error
-        raise WorkpacketError(
-            "tool_missing", "the program git was not found", hint="Install git 2.31 or newer"
-        ) from error
+        raise WorkpacketError("tool_missing", "git was not found", hint="Install git 2.31 or newer") from error
     except subprocess.TimeoutExpired as error:
         raise WorkpacketError("git_timeout", f"git {arguments[0]} gave no answer within {timeout:.0f} s") from error
     answer = Answer(done.returncode, done.stdout, _complaint(done))
@@ -126,7 +123,7 @@ def git_failure(subcommand: str, answer: Answer) -> WorkpacketError:
 
 
 def _complaint(done: subprocess.CompletedProcess[bytes]) -> str:
-    """On one line, without the advice that git gives by the way."""
+    """On one line, without git's advice."""
     lines = (line.strip() for line in done.stderr.decode("utf-8", "replace").splitlines())
     said = " ".join(line for line in lines if line and not line.startswith(_BY_THE_WAY))
     return said.removeprefix("fatal: ").removeprefix("error: ")

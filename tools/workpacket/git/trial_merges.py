@@ -1,7 +1,5 @@
-"""Merges that are only tried: what tree two commits would make, without a branch, an index or a work tree.
-
-The objects of a trial lie in a temporary folder beside those of the repository, so that a check leaves nothing behind
-and may run where the repository cannot be written.
+"""Trial merges: the tree that two commits would produce, without a branch, an index or a work tree. Their objects are
+stored in a temporary folder, so that a check leaves nothing behind and works in a read-only repository.
 """
 
 from __future__ import annotations
@@ -31,14 +29,14 @@ _USAGE: Final = 129
 
 
 class TriedMerge(Value):
-    """The tree that a merge comes to. Where paths conflict, it holds both sides between marks."""
+    """The tree produced by a merge. Conflicted paths contain both sides between markers."""
 
     tree: str
     conflicts: frozenset[str] = frozenset()
 
 
 class Difference(Value):
-    """What two trees hold at a path, as mode and id; '' where they hold nothing."""
+    """Mode and id of a path in two trees; '' if it does not exist."""
 
     path: str
     old: str
@@ -87,7 +85,7 @@ class TrialMerges:
         return self._git("merge-base", "--end-of-options", one, other, check=False).text.partition("\n")[0]
 
     def differences(self, old: str, new: str) -> dict[str, Difference]:
-        """By path, what the two trees (or those of two commits) hold differently. A rename is two differences."""
+        """The differences between two trees (or those of two commits), by path. A rename is two differences."""
         answer = self._git(
             "diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", "--no-ext-diff", "--no-textconv",
             "--end-of-options", old, new, "--",

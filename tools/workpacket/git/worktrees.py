@@ -1,6 +1,6 @@
 """Branches and linked work trees.
 
-What git ignores, asked of git itself: its rules are in several files and in the user's own settings.
+Git itself is asked what it ignores: the rules are in several files and in the user's settings.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from workpacket.value import Value
 
 
 def is_ignored(repository: Repository, path: str) -> bool:
-    """Whether git leaves `path` out. It need not exist; one that is committed already is not ignored."""
+    """Whether git ignores `path`. It need not exist; a committed one is not ignored."""
     # check-ignore refuses to work where paths are taken literally, as `run_git` has them taken.
     answer = run_git(
         repository.root, "--no-literal-pathspecs", "check-ignore", "--quiet", "--", f"./{path}", check=False
@@ -42,17 +42,17 @@ def branch_names(repository: Repository) -> dict[str, str]:
 
 
 def require_branch_name(repository: Repository, name: str) -> None:
-    """WorkpacketError `branch_name_invalid` for what git would not take as the name of a branch."""
+    """Raises WorkpacketError `branch_name_invalid` if git would not accept the name."""
     answer = run_git(repository.root, "check-ref-format", "--branch", name, check=False)
     if answer.status != 0 or answer.text.rstrip("\n") != name:
-        raise WorkpacketError("branch_name_invalid", f"{name!r} cannot be the name of a branch")
+        raise WorkpacketError("branch_name_invalid", f"{name!r} is not a valid branch name")
 
 
 def add_branch(repository: Repository, name: str, start: str) -> None:
     """A new branch at the commit `start`; an existing one is an error, never moved."""
     require_branch_name(repository, name)
     if name in branch_names(repository):
-        raise WorkpacketError("branch_exists", f"the branch {name} exists already")
+        raise WorkpacketError("branch_exists", f"the branch {name} already exists")
     run_git(repository.root, "branch", "--no-track", "--end-of-options", name, start)
 
 
@@ -60,7 +60,7 @@ def add_worktree(repository: Repository, path: Path, branch: str) -> None:
     """Check the existing `branch` out in a new work tree at `path`."""
     require_branch_name(repository, branch)
     if path.exists():
-        raise WorkpacketError("worktree_exists", "there is a file or folder of that name", path=str(path))
+        raise WorkpacketError("worktree_exists", "a file or folder of that name already exists", path=str(path))
     for other in list_worktrees(repository):
         if other.branch == branch:
             raise WorkpacketError(

@@ -1,1 +1,1 @@
-"""The event log: reading it strictly, replaying it, and proving that it is what was written. Pure."""
+"""The event log: strict parsing, replay, and verification. Pure."""

@@ -1,8 +1,7 @@
-"""Checkpoints of the log: which heads the protected branch held, and how much of the log a signature vouches for.
-
-Every checkpoint rests on the ones before it, by their digests. So a signature vouches for its own checkpoint and for
-all before it: what a revoked key once signed stands again as soon as CI has signed anew. Who signed, and whether that
-counts, is judged by the layers above; here it is a value.
+"""Checkpoints of the log: which heads the protected branch had, and how much of the log a signature covers. Every
+checkpoint includes the digests of the earlier ones, so a signature covers its own checkpoint and all before it: what a
+revoked key signed becomes valid again when CI signs the next one. Higher layers judge who signed and whether that
+counts; here it is a value.
 """
 
 from __future__ import annotations
@@ -22,9 +21,8 @@ SIGNATURE_ENDING: Final = ".sshsig"
 
 
 class Vouching(Value):
-    """What the signature of a checkpoint comes to. `by` is who vouches with it, '' for nobody; `fault` is a code.
-
-    One that is `broken` was tampered with and never made by mistake; of the others time alone may have made what it is.
+    """The verdict on the signature of a checkpoint. `by` is the valid signer or ''; `fault` is a code. A `broken` one
+    was tampered with; other faults may come from the passage of time.
     """
 
     by: str = ""
@@ -35,7 +33,7 @@ class Vouching(Value):
 
 
 class Checkpoint(Value):
-    """A checkpoint as it was judged. `by` is who vouches for it, by its own signature or by a later one's."""
+    """A judged checkpoint. `by` is who signed it or a later one."""
 
     event: LogEvent
     own: Vouching
@@ -43,7 +41,7 @@ class Checkpoint(Value):
 
 
 class Reach(Value):
-    """How much of the log of a packet is vouched for: so many events, up to the heads that `checkpoint` names."""
+    """How much of a packet's log is covered: the number of events up to the heads named in `checkpoint`."""
 
     packet: str
     events: int
@@ -60,7 +58,7 @@ def signature_path(event_id: str) -> str:
 
 
 def judge_checkpoints(logs: Mapping[str, Log], verifier: Verifier) -> tuple[Checkpoint, ...]:
-    """All checkpoints in the order of the log, each with who vouches for it."""
+    """All checkpoints in the order of the log, each with its signer."""
     log = logs.get(CHECKPOINT_LOG)
     events = log.events if log is not None else ()
     later: dict[str, str] = {}
@@ -77,7 +75,7 @@ def judge_checkpoints(logs: Mapping[str, Log], verifier: Verifier) -> tuple[Chec
 
 
 def checkpoint_findings(logs: Mapping[str, Log], checkpoints: Iterable[Checkpoint]) -> list[Problem]:
-    """What is wrong with signatures, and every head that a checkpoint names and that is not in its log any more."""
+    """Problems with signatures, and every head that a checkpoint names but that is missing from its log."""
     findings: list[Problem] = []
     for each in checkpoints:
         event, own = each.event, each.own
@@ -86,7 +84,7 @@ def checkpoint_findings(logs: Mapping[str, Log], checkpoints: Iterable[Checkpoin
             findings.append(fault(own.fault, path, own.message))
         if not each.by:
             continue
-        named = f"the checkpoint {event.id[:12]} of {event.at} names it, and {each.by} vouches for that"
+        named = f"the checkpoint {event.id[:12]} of {event.at} names it, signed by {each.by}"
         for packet, heads in checkpointed_heads(event):
             log = logs.get(packet)
             missing = [head for head in heads if log is None or head not in log.by_id]
@@ -95,15 +93,15 @@ def checkpoint_findings(logs: Mapping[str, Log], checkpoints: Iterable[Checkpoin
 
 
 def signatures_without_event(logs: Mapping[str, Log], paths: Iterable[str]) -> list[Problem]:
-    """Signatures of checkpoints that the log does not hold: somebody took the checkpoint away, or misnamed a file."""
+    """Signatures without a checkpoint in the log: the checkpoint was removed, or a file has the wrong name."""
     log = logs.get(CHECKPOINT_LOG)
     known = {signature_path(identity) for identity in log.by_id} if log is not None else set()
-    message = "the log holds no checkpoint of this name"
+    message = "the log has no checkpoint of this name"
     return [fault("log_checkpoint_missing", path, message) for path in paths if path not in known]
 
 
 def reach(logs: Mapping[str, Log], checkpoints: Iterable[Checkpoint]) -> list[Reach]:
-    """Packet by packet, how much of its log is vouched for, by which checkpoint and by whom."""
+    """How much of each packet's log is covered, by which checkpoint and by whom."""
     named: dict[str, tuple[Checkpoint, tuple[str, ...]]] = {}
     for each in checkpoints:
         if each.by:
@@ -123,9 +121,8 @@ def reach(logs: Mapping[str, Log], checkpoints: Iterable[Checkpoint]) -> list[Re
 
 
 def checkpoints_due(logs: Mapping[str, Log], checkpoints: Iterable[Checkpoint], commit: str) -> list[NewLogEvent]:
-    """What to write into the checkpoint log for `commit`: the packets whose heads as they are now nobody vouches for.
-
-    Several events when there are many packets, because an event has a limit; none when nothing has changed.
+    """What to write to the checkpoint log for `commit`: the packets whose current heads are not covered. Several events
+    if there are many packets, because events are limited in size; none if nothing has changed.
     """
     named: dict[str, tuple[str, ...]] = {}
     for each in checkpoints:

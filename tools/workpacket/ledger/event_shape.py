@@ -1,7 +1,6 @@
-"""Whether a JSON value is an event of a version that is known, and if not, what is wrong with it.
-
-The schemas of `model.event_types`, compiled by the acceptor that judges documents as well. Each type is compiled when
-its first event is met: a log has few of them, and ten thousand events are to be decoded within a second.
+"""Whether a JSON value is a valid event of a known version, and if not, what is wrong with it. Uses the schemas of
+`model.event_types`, compiled by the same acceptor as for documents. Each type is compiled when its first event occurs:
+a log has few types, and ten thousand events must be decoded within a second.
 """
 
 from __future__ import annotations
@@ -17,11 +16,11 @@ from workpacket.text.schema_loading import Schema
 
 
 class Fractional(float):
-    """A number with a fraction or an exponent, such as `1.0`. The acceptor has no test for this type and refuses it."""
+    """A number with a fraction or an exponent, such as `1.0`. The acceptor refuses this type."""
 
 
 def event_misfit(value: Any) -> str:
-    """The first place where `value` is not an event, as a JSON pointer, and what is wrong there; "" if it is one."""
+    """The first error in `value` as a JSON pointer with a message; "" if it is a valid event."""
     if not _accepts("")(value):
         return _explained(value, _ready(ENVELOPE))
     if value["v"] == OLDEST_VERSION and "sig" in value:
@@ -33,7 +32,7 @@ def event_misfit(value: Any) -> str:
         return f"/packet: events of type checkpoint, and only these, belong to {CHECKPOINT_LOG}"
     for pointer, ids in _ordered_sets(value):
         if len(ids) > 1 and ids != sorted(set(ids)):
-            return f"{pointer}: must be sorted and name nothing twice"
+            return f"{pointer}: must be sorted and without duplicates"
     return ""
 
 
@@ -47,9 +46,8 @@ def _accepts(kind: str) -> Callable[[Plain], bool]:
 
 
 def _ready(shape: Any) -> Any:
-    """The shape as Python reads it: its patterns are Python's but for `$`, which also matches before a last line break.
-
-    That no item is there twice is asked together with the order, which is the stronger demand.
+    """The schema as Python reads it: its patterns are Python's except for `$`, which also matches before a final
+    newline. Uniqueness of items is checked together with their order, which implies it.
     """
     if isinstance(shape, dict):
         kept = ((key, at) for key, at in shape.items() if key != "uniqueItems")
@@ -66,7 +64,7 @@ def _explained(value: Plain, schema: Schema) -> str:
 
 
 def _ordered_sets(event: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
-    """The sets of an event. Each is sorted, so that one set has one form, and an event one id."""
+    """The sets in an event. Each is sorted, so that a set has one form and an event one id."""
     yield "/parents", event["parents"]
     yield "/attest", event["attest"]
     data = event["data"]

@@ -1,9 +1,8 @@
-"""The fold: a log in, the state of its packet out.
+"""The fold computes the state of a packet from its log.
 
-The lane comes from the graph (`lanes`), everything else from replaying the events in the order (clock, id). Both give
-the same answer to everybody who has the same set of files, in whatever order they arrived.
-
-What the log says about a packet: values only, for gates, boards and reports to read.
+The lane comes from the graph (`lanes`), everything else from replaying the events in the order (clock, id). Both depend
+only on the set of files, not on the order in which they arrived. The state is a value for gates, boards and reports to
+read.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ SETS_CONTRACT: Final = frozenset({"activated", "amended"})
 
 
 class PacketLease(Value):
-    """Who holds the packet, and until when unless renewed. A packet taken over from before the log has no end."""
+    """Who holds the packet, and until when. The lease of a packet adopted from before the log does not end."""
 
     holder: str
     lease: str
@@ -32,7 +31,7 @@ class PacketLease(Value):
 
 
 class Assignment(Value):
-    """Where and by whom the work is to be done; '' where nothing was said."""
+    """Where and by whom the work will be done; '' if unknown."""
 
     assignee: str = ""
     branch: str = ""
@@ -42,10 +41,9 @@ class Assignment(Value):
 
 
 class LinkedRun(Value):
-    """A run of the runtime that works on the packet. `closed` holds the event with its outcome and digest.
-
-    A run that goes on after it was closed is linked again: `linked` is the first link that nobody closed, else the
-    last one. `store` tells apart runs of one name in two clones.
+    """A run that works on the packet. `closed` is the event with its outcome and digest. A run resumed after closing is
+    linked again: `linked` is the first open link, otherwise the last one. `store` distinguishes runs with the same name
+    in two clones.
     """
 
     run: str
@@ -89,7 +87,7 @@ class PacketState(Value):
 
     @property
     def sound(self) -> bool:
-        """Whether nothing is wrong with the log that makes this state doubtful."""
+        """Whether the log has no errors that make this state doubtful."""
         return not any(finding.severity == "error" for finding in self.findings)
 
 
@@ -142,7 +140,7 @@ def fold(log: Log) -> PacketState:
 
 
 class _StateDraft:
-    """The state while it is being replayed."""
+    """The state during replay."""
 
     def __init__(self, log: Log) -> None:
         self.log = log
@@ -161,7 +159,7 @@ class _StateDraft:
 
     @cached_property
     def trunk(self) -> frozenset[str]:
-        """The events to which everything before them in the order of replay is known: all, where nothing branched."""
+        """The events that have seen everything before them in the order of replay: all of them without branches."""
         heads: set[str] = set()
         found: set[str] = set()
         for event in self.log.events:
@@ -216,7 +214,7 @@ class _StateDraft:
         self.runs[key] = LinkedRun(key[1], self.links[key][0])
 
     def close(self, event: LogEvent) -> None:
-        """Who ended the run knew the links before: one made on another branch meanwhile stays open."""
+        """The writer of the end has seen only earlier links: one made on another branch meanwhile stays open."""
         key = _key_of(event)
         if key not in self.runs:
             return

@@ -1,14 +1,11 @@
-"""Where a packet stands, when its history may have branched.
+"""The lane of a packet whose history may have branched. Every move depends on the moves that its writer saw. The
+*latest* moves of a history are those on which no other move depends. If there is only one, or if all agree, the packet
+is in that lane. If they contradict each other, the packet is forked until a `fork.resolved` event names them all: any
+other move on a fork joins the contradiction instead of hiding it. Moves that agree still contradict each other if a
+holder, a commit or a verdict was recorded on the way to one of them: otherwise a packet done and judged on two branches
+would be one packet with two pieces of work.
 
-Every lane move rests on the moves that its writer saw. The *latest* moves of a history are those that no other move
-rests on. If there is one, or if all of them say the same, the packet is in that lane. If they contradict each other,
-the packet is forked, and stays so until a `fork.resolved` event names them all: any other move made upon a fork joins
-the contradiction instead of hiding it.
-
-Moves that say the same still contradict each other if a holder, a commit or a verdict was named on the way to one of
-them: the same packet, done and judged on two branches, would otherwise be one packet with two pieces of work.
-
-Whether a move is legal is not judged here; the lanes are taken from the events (docs/approvals/moves.md).
+This does not judge whether a move is legal; the lanes come from the events (docs/approvals/moves.md).
 """
 
 from __future__ import annotations
@@ -34,9 +31,8 @@ _NAMING: Final = frozenset(
 
 
 class LaneState(Value):
-    """The lane that the history leads to, the latest moves (several when forked), and what is wrong on the way.
-
-    `came_from` is the lane in which a blocked packet was blocked.
+    """The resulting lane, the latest moves (several if forked), and errors on the way. `came_from` is the lane from
+    which the packet was blocked.
     """
 
     lane: str
@@ -58,7 +54,7 @@ def standing(log: Log) -> LaneState:
 
 
 class LaneReplay:
-    """For every event of a log: the latest moves in its view, and (as bits) all moves that it rests on."""
+    """For every event of a log: the latest moves in its view, and (as bits) all moves that it depends on."""
 
     def __init__(self, log: Log) -> None:
         self.gaps: list[Problem] = []
@@ -88,7 +84,7 @@ class LaneReplay:
         self._rests_on[event.id] = rests_on
 
     def join(self, events: Iterable[str]) -> Latest:
-        """The latest moves in the view of somebody who sees all these events."""
+        """The latest moves for a viewer who sees all these events."""
         views = [self._latest[identity] for identity in events]
         if len(views) == 1:
             return views[0]
@@ -102,16 +98,16 @@ class LaneReplay:
         return next((self._by_id[identity].lane_to or "" for identity in latest), "")
 
     def blocked_in(self, latest: Iterable[str]) -> str | None:
-        """The lane in which a packet was blocked, if those of the latest moves that block it agree on one."""
+        """The lane from which a packet was blocked, if the latest moves that block it agree."""
         origins = {self._blocked_in[identity] for identity in latest if identity in self._blocked_in}
         return next(iter(origins)) if len(origins) == 1 else None
 
     def has_seen(self, event: LogEvent, moves: Iterable[str]) -> bool:
-        """Whether the event rests on all these moves."""
+        """Whether the event depends on all these moves."""
         return all(self._rests_on[event.id] & self._bit[move] for move in moves)
 
     def since_fork(self, latest: Latest) -> Iterator[tuple[LogEvent, Sequence[LogEvent]]]:
-        """For each of these moves, those on its branch since the last move that all of them rest on."""
+        """For each of these moves, the moves on its branch since the last common one."""
         shared = self._shared(latest)
         for identity in latest:
             own = self._rests_on[identity] & ~shared
@@ -129,7 +125,7 @@ class LaneReplay:
         return any(self._rests_on[identity] & ~shared & self._naming for identity in latest)
 
     def _block_origin(self, event: LogEvent) -> str | None:
-        """What the block itself says. A settlement is believed about what it settled, not about where that was."""
+        """The lane in the block itself. A settlement is trusted about what it settled, not about where that was."""
         if event.type == "fork.resolved":
             return self.blocked_in(event.texts("moves"))
         return event.lane_from if event.type == "blocked" else event.text("came_from")
@@ -159,5 +155,5 @@ def _forked(log: Log, latest: Iterable[LogEvent]) -> Problem:
 
 
 def _upon_fork(move: LogEvent) -> Problem:
-    message = f"{move.type} to {move.lane_to} was recorded while the packet was forked, and settles nothing"
+    message = f"{move.type} to {move.lane_to} was recorded while the packet was forked, and does not settle it"
     return fault("log_moved_while_forked", move.path, message)

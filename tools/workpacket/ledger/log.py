@@ -1,22 +1,11 @@
-"""The log of one packet as a graph: events joined to their parents, ordered for replay.
-
-What can be wrong with single files is found by `decode`; here it is what can be wrong between them: a missing parent,
-a false clock, a second beginning. Only events whose whole ancestry holds are replayed.
-
-Making the next event of a log.
-
-One event file: bytes and name in, the event or what is wrong with it out.
-
-The order of the checks is the order of trust: the name proves the bytes, the bytes must be the canonical form of what
-they say, what they say must have the shape of an event. Comparing with the canonical form also refuses what a JSON
-reader would let pass: duplicate keys, spaces, escapes, numbers written in another way, a missing final newline.
-
-Findings of this layer: the severity comes from the reason, the place is a whole file.
-
-Old versions of the event format, brought up to date while reading; the files themselves are never rewritten.
-
-When a change of the format needs it, a function is added here that turns an event of the version before into one of
-the next. Version 2 needs none: its events may carry a signature, and apart from that they are those of version 1.
+"""The log of one packet as a graph: events linked to their parents, ordered for replay. Single files are checked first,
+then the relations between them: a missing parent, a wrong clock, a second first event. Only events whose whole ancestry
+is valid are replayed. The order of the checks on a file is the order of trust: the name proves the bytes, the bytes
+must be canonical JSON, and the value must match the schema of an event. Comparing with the canonical form also refuses
+what a JSON parser would accept: duplicate keys, spaces, escapes, other forms of numbers, a missing final newline.
+Events in older versions of the format are upgraded while reading; the files are never rewritten. When a new version
+needs it, a function is added here that converts events of the previous version. Version 2 needs none: its events may
+have a signature, and are otherwise like those of version 1.
 """
 
 from __future__ import annotations
@@ -48,13 +37,13 @@ Upcaster: TypeAlias = Callable[[dict[str, Json]], dict[str, Json]]
 
 
 class Format(Value):
-    """The current version, and how to come to it: `upcasters[n]` makes version n + 1 of version n."""
+    """The current version, and how to reach it: `upcasters[n]` converts version n to n + 1."""
 
     version: int
     upcasters: Mapping[int, Upcaster] = NOTHING
 
     def upcast(self, value: dict[str, Json]) -> dict[str, Json]:
-        """The event in the current version; one that has no way there comes back as far as it got."""
+        """The event in the current version, or as close as it can be converted."""
         while True:
             version = value.get("v")
             if type(version) is not int or version >= self.version or version not in self.upcasters:
@@ -85,7 +74,7 @@ def decode_event(
     """The event in the file `name` of `folder`, the packet's log; `names` are the names of all files there."""
     path = f"{folder}/{name}"
     if len(data) > LARGEST_EVENT:
-        return fault("event_too_large", path, f"{len(data):,} bytes; an event has at most {LARGEST_EVENT:,}")
+        return fault("event_too_large", path, f"{len(data):,} bytes; the limit for an event is {LARGEST_EVENT:,}")
     identity = hashlib.sha256(data).hexdigest()
     if f"{identity}.json" != name:
         return _not_what_was_written(path, data, identity, names)
@@ -97,7 +86,7 @@ def decode_event(
 
 def _event_of_value(folder: str, path: str, value: dict[str, Any], identity: str, form: Format) -> LogEvent | Problem:
     if form.too_new(value):
-        return fault("event_version_unknown", path, f"format version {value['v']}; known here: up to {form.version}")
+        return fault("event_version_unknown", path, f"format version {value['v']}; supported: up to {form.version}")
     misfit = event_misfit(value)
     if misfit:
         return fault("event_malformed", path, misfit)
@@ -108,7 +97,7 @@ def _event_of_value(folder: str, path: str, value: dict[str, Any], identity: str
 
 
 def _canonical_value(data: bytes) -> dict[str, Any] | None:
-    """What the bytes say, if they are its canonical form."""
+    """The value of the bytes, if they are its canonical form."""
     try:
         text = data.decode("utf-8")
         value = _decode_json(text[:-1])
@@ -121,15 +110,15 @@ def _canonical_value(data: bytes) -> dict[str, Any] | None:
 
 def _not_what_was_written(path: str, data: bytes, identity: str, names: Container[str]) -> Problem:
     if f"{identity}.json" in names:
-        return fault("event_names_swapped", path, f"these are the bytes of {identity}.json")
+        return fault("event_names_swapped", path, f"its content is that of {identity}.json")
     unconverted = hashlib.sha256(data.replace(b"\r\n", b"\n")).hexdigest()
     if path.endswith(f"/{unconverted}.json"):
         return fault("event_line_ends", path, "LF was turned into CRLF; apart from that the event is unchanged")
-    return fault("event_edited", path, f"the bytes have the SHA-256 {identity}, not the one in the file's name")
+    return fault("event_edited", path, f"its SHA-256 is {identity}, not the one in the file name")
 
 
 class Log(Value):
-    """The events that hold together, by id and in the order of replay; the heads among them; and all that is wrong."""
+    """The consistent events, by id and in the order of replay; their heads; and all errors."""
 
     packet: str
     by_id: Mapping[str, LogEvent]
@@ -142,11 +131,11 @@ class Log(Value):
 
     @property
     def sound(self) -> bool:
-        """Whether nothing is wrong that makes the history doubtful."""
+        """Whether there are no errors that make the history doubtful."""
         return not any(finding.severity == "error" for finding in self.findings)
 
     def ancestry(self, heads: Iterable[str]) -> frozenset[str]:
-        """These events and everything before them; ids that are not in the log stand for nothing."""
+        """These events and all their ancestors; unknown ids are ignored."""
         seen: set[str] = set()
         waiting = [head for head in heads if head in self.by_id]
         while waiting:
@@ -157,12 +146,12 @@ class Log(Value):
         return frozenset(seen)
 
     def as_of(self, heads: Iterable[str]) -> Log:
-        """The log as somebody saw it whose heads these were."""
+        """The log as seen by a writer with these heads."""
         seen = self.ancestry(heads)
         return join_events(self.packet, [event for event in self.events if event.id in seen])
 
     def until(self, moment: str) -> Log:
-        """The log without events that claim a later time, and without what followed from them."""
+        """The log without events dated later, and without their descendants."""
         later = {event.id for event in self.events if event.at > moment}
         for event in self.events:
             if not later.isdisjoint(event.parents):
@@ -177,7 +166,7 @@ def read_log(packet: str, files: Mapping[str, bytes]) -> Log:
     findings: list[Problem] = []
     for name, data in files.items():
         if not is_event_name(name):
-            findings.append(fault("log_foreign_file", f"{folder}/{name}", "the name is not that of an event"))
+            findings.append(fault("log_foreign_file", f"{folder}/{name}", "its name is not that of an event"))
             continue
         decoded = decode_event(folder, name, data, names=files)
         if isinstance(decoded, LogEvent):
@@ -188,7 +177,7 @@ def read_log(packet: str, files: Mapping[str, bytes]) -> Log:
 
 
 def join_events(packet: str, events: Iterable[LogEvent], findings: Iterable[Problem] = ()) -> Log:
-    """The graph of events that were decoded without fault; `findings` are those of the files that were not."""
+    """The graph of the valid events; `findings` are about the files that are not."""
     known = {event.id: event for event in events}
     found = list(findings)
     attached: dict[str, LogEvent] = {}
@@ -217,7 +206,7 @@ def _joint_fault(event: LogEvent, known: Mapping[str, LogEvent]) -> Problem | No
             return fault("log_event_missing", event.path, f"its parent {parent} is not in the log")
         before = max(before, known[parent].clock)
     if event.clock != before + 1:
-        return fault("log_false_clock", event.path, f"the clock says {event.clock}; its parents ask for {before + 1}")
+        return fault("log_false_clock", event.path, f"the clock says {event.clock}; its parents require {before + 1}")
     if not event.parents and event.type not in GENESIS_TYPES:
         return fault("event_malformed", event.path, f"/parents: an event of type {event.type} cannot begin a log")
     if event.parents and event.type in ("created", "adopted"):
@@ -227,14 +216,14 @@ def _joint_fault(event: LogEvent, known: Mapping[str, LogEvent]) -> Problem | No
 
 def _beginning_faults(packet: str, known: Mapping[str, LogEvent], beginnings: list[LogEvent]) -> list[Problem]:
     if not beginnings:
-        missing = fault("log_no_genesis", f"{LOG_FOLDER}/{packet}", "no event in this log is its beginning")
+        missing = fault("log_no_genesis", f"{LOG_FOLDER}/{packet}", "this log has no first event")
         return [missing] if known else []
     first = beginnings[0].id
-    return [fault("log_second_genesis", other.path, f"the log begins with {first} already") for other in beginnings[1:]]
+    return [fault("log_second_genesis", other.path, f"the log already begins with {first}") for other in beginnings[1:]]
 
 
 class EventWriter(Value):
-    """Who writes, when, in which transaction and with what: the same for all events of one command."""
+    """Actor, time, transaction and tool: the same for all events of one command."""
 
     actor: Actor
     at: str
@@ -243,7 +232,7 @@ class EventWriter(Value):
 
 
 class NewLogEvent(Value):
-    """What happened to a packet, before it has a place in the log."""
+    """What happened to a packet, before it is added to the log."""
 
     type: str
     data: Mapping[str, Json]
@@ -254,7 +243,7 @@ class NewLogEvent(Value):
 def next_event(writer: EventWriter, packet: str, happening: NewLogEvent, *, after: Sequence[LogEvent]) -> LogEvent:
     """The event that follows `after`: all heads of the log, or the event made just before in the same command.
 
-    Data of a wrong shape is a mistake in the program, not in a document, and raises ValueError.
+    Malformed data is a bug in the program, not in a document, and raises ValueError.
     """
     value: dict[str, Json] = {
         "v": VERSION,

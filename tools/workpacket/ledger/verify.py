@@ -1,13 +1,11 @@
-"""Proving that the logs are what was written, beyond what one log shows by itself.
-
-By itself a log shows every change inside it (`read_log`): an edited byte, other line ends, exchanged names, a missing
-or re-made event, an event from elsewhere, a false clock, a second beginning. It does not show that its end was cut off,
-or replaced from some point on by a consistent other end. That shows against something outside of it:
+"""Verifies the logs beyond what one log shows by itself. A log by itself reveals every change inside it (`read_log`):
+an edited byte, other line endings, swapped names, a missing or forged event, an event from elsewhere, a wrong clock, a
+second first event. It does not reveal that its end was cut off or replaced with a consistent one. That needs something
+outside the log:
 
 - a base revision: nothing under log, approvals and checkpoints may be changed or deleted since;
-- a signed checkpoint (`checkpoints`): the heads that CI saw on the protected branch must still be there.
-
-What neither shows: events that were never written, and ends that were cut off before any base or checkpoint saw them.
+- a signed checkpoint (`checkpoints`): the heads that CI saw on the protected branch must still exist. Neither reveals
+  events that were never written, or ends that were cut off before any base or checkpoint saw them.
 """
 
 from __future__ import annotations
@@ -37,7 +35,7 @@ def verify_logs(logs: Mapping[str, Log], stray: Iterable[Problem], checkpoints: 
 
 
 def read_logs(files: Mapping[str, bytes]) -> tuple[dict[str, Log], list[Problem]]:
-    """The logs by packet, and findings about files that lie beside them."""
+    """The logs by packet, and findings about other files in their folders."""
     folders: dict[str, dict[str, bytes]] = {}
     stray: list[Problem] = []
     for path, data in files.items():
@@ -45,18 +43,18 @@ def read_logs(files: Mapping[str, bytes]) -> tuple[dict[str, Log], list[Problem]
         if slash and "/" not in name:
             folders.setdefault(packet, {})[name] = data
         else:
-            stray.append(fault("log_foreign_file", path, "events lie in the folder of their packet and nowhere else"))
+            stray.append(fault("log_foreign_file", path, "events must be in the folder of their packet"))
     return {packet: read_log(packet, folder) for packet, folder in sorted(folders.items())}, stray
 
 
 def verify_append_only(base: Mapping[str, str], head: Mapping[str, str]) -> list[Problem]:
-    """Nothing that the base holds is gone or different; both map paths to digests of the same kind."""
+    """Files of the base that are missing or changed; both arguments map paths to digests of the same kind."""
     findings: list[Problem] = []
     for path, digest in base.items():
         if not path.startswith(tuple(f"{folder}/" for folder in APPEND_ONLY_FOLDERS)):
             continue
         if path not in head:
-            findings.append(fault("log_file_deleted", path, "the base holds it, and here it is gone"))
+            findings.append(fault("log_file_deleted", path, "it is on the base but missing here"))
         elif head[path] != digest:
-            findings.append(fault("log_file_modified", path, "it is not what the base holds"))
+            findings.append(fault("log_file_modified", path, "it differs from the base"))
     return findings

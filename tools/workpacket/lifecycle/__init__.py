@@ -1,1 +1,1 @@
-"""The lifecycle of a work packet as data and pure functions: transitions, gates, and what comes next. Pure."""
+"""The lifecycle of a work packet as data and pure functions: transitions, gates, and next steps."""

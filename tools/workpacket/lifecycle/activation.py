@@ -1,10 +1,8 @@
-"""Activation: a stub becomes a packet, if its gate lets it. Evidence decides, never a ticked box.
-
-The seven items of a stub's checklist. Preconditions: 1 the requirement is in the main body of the specification, and
-not only in a roadmap, which lists what somebody wants one day; 2 the technical refinement is complete and was
-presented; 3 the user's signature; 4 the refinement is approved. Postconditions, looked for in the files that the
-activation would write and later in those that are there: 5 the packet; 6 scope and acceptance of the stub in it;
-7 the entry on the board.
+"""Activation turns a stub into a packet, if its gate allows it. Evidence decides, never a ticked box. The seven items
+of a stub's checklist are, as preconditions: 1 the requirement is in the main body of the specification, and not only in
+a roadmap; 2 the technical refinement is complete and was shown; 3 the user's signature; 4 the refinement is approved.
+Postconditions, checked in the files that the activation would write, and later in the existing ones: 5 the packet; 6
+scope and acceptance of the stub in it; 7 the entry on the board.
 """
 
 from __future__ import annotations
@@ -44,7 +42,7 @@ _HEADING = lazy_pattern(r" {0,3}(#{1,6})[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*\Z")
 
 
 def headings_above(specification: Source, line: int) -> tuple[str, ...]:
-    """The headings whose sections hold `line`, outermost first."""
+    """The headings whose sections contain `line`, outermost first."""
     from workpacket.documents.register_table import visible_lines
 
     open_headings: list[tuple[int, str]] = []
@@ -61,7 +59,7 @@ def headings_above(specification: Source, line: int) -> tuple[str, ...]:
 
 
 def roadmap_section(specification: Source, line: int, roadmap_headings: Sequence[str]) -> str:
-    """The heading of the roadmap section that holds `line`; '' where it stands in the main body."""
+    """The heading of the roadmap section that contains `line`; '' if it is in the main body."""
     for title in headings_above(specification, line):
         if any(word in title.casefold() for word in roadmap_headings):
             return title
@@ -81,10 +79,8 @@ _EMPTY_SIGNATURES: Final = ("", "PENDING", "<pending>", "TODO")
 
 
 class ActivationEvidence(Value):
-    """What the gate looks at. `faults` are the errors that a check of the refinement finds, anchors included.
-
-    Whether it is approved is not among it: that is a verdict of the approvals layer (`lifecycle.gates`), which no
-    waiver can lift.
+    """What the gate looks at. `faults` are the errors that a check of the refinement finds, including anchors. Approval
+    is not included: it is judged by the approvals layer (`lifecycle.gates`), which no waiver can lift.
     """
 
     packet: str
@@ -111,16 +107,16 @@ def preconditions(evidence: ActivationEvidence) -> tuple[Problem, ...]:
 
 
 def _without_refinement(evidence: ActivationEvidence) -> Iterator[Problem]:
-    """Items 1 to 4 rest on the refinement; each is named, because each is still to be done."""
+    """Items 1 to 4 depend on the refinement; each is listed, because none of them is done."""
     name, path = evidence.packet, evidence.refinement_path
     refine = f"workpacket refine {name}"
-    missing = "nobody has shown that the specification requires it in its main body: there is no technical refinement"
+    missing = "no technical refinement: write one that anchors the work in the main body of the specification"
     yield Problem("refinement_missing", missing, Location(path), refine)
     yield Problem(
-        "refinement_not_presented", "no technical refinement block was presented", Location(path), f"{refine} --present"
+        "refinement_not_presented", "no technical refinement block was shown", Location(path), f"{refine} --present"
     )
     yield Problem("user_signature_missing", "the user has not signed", Location(path), _approve(name))
-    yield Problem("refinement_not_approved", "there is no refinement that is approved", Location(path), _approve(name))
+    yield Problem("refinement_not_approved", "no approved refinement", Location(path), _approve(name))
 
 
 def _approve(packet: str) -> str:
@@ -130,7 +126,7 @@ def _approve(packet: str) -> str:
 def _main_body(evidence: ActivationEvidence, refinement: Refinement) -> Iterator[Problem]:
     if evidence.specification is None:
         named = refinement.spec_path or "(none named)"
-        message = f"the specification that the refinement rests on, {named}, cannot be read"
+        message = f"the specification on which the refinement is based, {named}, cannot be read"
         yield Problem(
             "specification_unreadable", message, Location(refinement.path), f"workpacket refine {evidence.packet}"
         )
@@ -141,13 +137,13 @@ def _main_body(evidence: ActivationEvidence, refinement: Refinement) -> Iterator
     if sections and all(sections.values()):
         line, title = next(iter(sections.items()))
         message = (
-            f"the requirement stands only in {title!r} ({evidence.specification.path}:{line}), not in the main body"
+            f"the requirement appears only in {title!r} ({evidence.specification.path}:{line}), not in the main body"
         )
-        hint = f"edit {refinement.path}: anchor the requirement in the main body, or enrich the specification first"
+        hint = f"edit {refinement.path}: anchor the requirement in the main body, or extend the specification first"
         yield Problem("requirement_only_in_roadmap", message, Location(refinement.path), hint)
     needed = refinement.enrichment_needed
     if needed is not None and needed.value.upper().startswith("YES"):
-        message = "ENRICHMENT_NEEDED is YES: the specification has to be enriched before"
+        message = "ENRICHMENT_NEEDED is YES: the specification must be extended first"
         hint = "add the proposed text to the specification, then refine against the new version"
         yield Problem("enrichment_needed", message, _at(refinement, needed.start), hint)
 
@@ -168,7 +164,7 @@ def _presented(evidence: ActivationEvidence, refinement: Refinement) -> Iterator
         )
     shown = evidence.presented
     if shown is None or shown.text("block_sha256") != evidence.block_sha256:
-        what = "was never presented" if shown is None else f"was changed since it was presented at {shown.at}"
+        what = "was never presented" if shown is None else f"was changed after it was shown at {shown.at}"
         message = f"the technical refinement block {what}"
         yield Problem(
             "refinement_not_presented",
@@ -179,7 +175,7 @@ def _presented(evidence: ActivationEvidence, refinement: Refinement) -> Iterator
 
 
 def _added_items(evidence: ActivationEvidence, refinement: Refinement) -> Iterator[Problem]:
-    """The items that the policy adds: each wants a section of the refinement."""
+    """The items that the policy adds: each requires a section of the refinement."""
     sections = {heading_key(section.title): section for section in refinement.outline.walk()}
     for item in evidence.policy.checklist:
         section = sections.get(heading_key(item.section))
@@ -213,7 +209,7 @@ def postconditions(
 def carried_over(stub: Stub | None, packet: Packet | None, wp_id: str) -> Iterator[Problem]:
     if packet is None:
         yield Problem(
-            "packet_missing", f"{wp_id} was activated, but there is no packet", hint=f"workpacket activate {wp_id}"
+            "packet_missing", f"{wp_id} was activated, but its packet is missing", hint=f"workpacket activate {wp_id}"
         )
         return
     text = _folded(packet.source.text)
@@ -228,7 +224,7 @@ def _board_moved(board: TaskBoard | None, wp_id: str) -> Iterator[Problem]:
     entries = [] if board is None else [entry for entry in board.entries if entry.wp_id.value == wp_id]
     if not any(entry.lane_token not in {"", "STUB"} for entry in entries):
         yield Problem(
-            "board_entry_not_moved", f"{wp_id} still stands as STUB on the board", hint="workpacket board sync"
+            "board_entry_not_moved", f"{wp_id} is still listed as STUB on the board", hint="workpacket board sync"
         )
 
 
@@ -252,7 +248,7 @@ _SIGNATURE = frozenset({"user_signature_missing", "refinement_not_approved"})
 
 
 def activation_unmet(facts: Facts, packet: PacketFacts) -> tuple[tuple[Problem, ...], tuple[LogEvent, ...]]:
-    """Everything that stands between the stub and its packet, and the waivers that lifted other conditions."""
+    """Everything that prevents activation, and the waivers that lifted other conditions."""
     unmet = _not_a_stub(facts, packet)
     if unmet:
         return unmet, ()
@@ -261,7 +257,7 @@ def activation_unmet(facts: Facts, packet: PacketFacts) -> tuple[tuple[Problem, 
 
 
 def unmet_besides_signature(facts: Facts, packet: PacketFacts) -> tuple[Problem, ...]:
-    """What would keep the gate of a stub shut although the user signed now."""
+    """What would keep the gate of a stub closed even if the user signed now."""
     if packet.lane not in transition("activate").origins:
         return ()
     unmet = _not_a_stub(facts, packet) or _preconditions(facts, packet)[0]
@@ -273,7 +269,7 @@ def _not_a_stub(facts: Facts, packet: PacketFacts) -> tuple[Problem, ...]:
     if unmet:
         return unmet
     if packet.packet_source is not None:
-        message = f"{packet.packet_path} is there already, though the log has {packet.id} as a stub"
+        message = f"{packet.packet_path} already exists, although {packet.id} is a stub according to the log"
         return (Problem("packet_exists", message, Location(packet.packet_path), "workpacket board sync --adopt"),)
     if packet.stub is None:
         message = f"the stub {packet.stub_path} is missing"
@@ -300,7 +296,7 @@ def _evidence(facts: Facts, packet: PacketFacts) -> ActivationEvidence:
 
 
 def activate(facts: Facts, packet: PacketFacts) -> Answer:
-    """The packet, the moved entry, the row, the event, and earlier revisions superseded: all of it or nothing."""
+    """The packet, the moved entry, the row, the event, and superseded earlier revisions: all or nothing."""
     name = packet.id.text
     unmet, waived = activation_unmet(facts, packet)
     stub, refinement = packet.stub, packet.refinement
@@ -375,7 +371,7 @@ def _said_otherwise(packet: PacketFacts, contract: Contract, source: Source) -> 
 
 
 def _after(draft: Draft, stub: Stub, source: Source, name: str) -> tuple[Problem, ...]:
-    """The postconditions, looked for in the files as the plan would leave them."""
+    """The postconditions, checked in the files as the plan would leave them."""
     from workpacket.documents.packet import Packet
     from workpacket.documents.task_board import TaskBoard
 
@@ -386,7 +382,7 @@ def _after(draft: Draft, stub: Stub, source: Source, name: str) -> tuple[Problem
 
 
 def _earlier(facts: Facts, packet: PacketFacts) -> Iterator[PacketFacts]:
-    """The earlier revisions whose place the packet takes."""
+    """The earlier revisions that the packet replaces."""
     for other in facts.revisions(packet.id):
         before = (other.id.revision or 1) < (packet.id.revision or 1)
         lane = facts.policy.lanes.lane(other.lane)
@@ -458,10 +454,10 @@ def _lineage(facts: Facts, packet: PacketFacts, stub: Stub, superseded: Sequence
         kept = [demand for demand in theirs if demand in ours]
         path = other.packet_path if other.packet_source is not None else other.stub_path
         state = "superseded by this packet" if other in superseded else f"was {other.lane or 'without a log'}"
-        yield f"{path} ({state}): {len(kept)} of {len(theirs)} demands preserved word for word"
+        yield f"{path} ({state}): {len(kept)} of {len(theirs)} requirements preserved word for word"
         for demand in theirs:
             if demand not in ours:
-                yield f"{other.id}, changed or carried on elsewhere (TODO: say which): {demand}"
+                yield f"{other.id}, changed or continued elsewhere (TODO: say which): {demand}"
 
 
 def _demands(other: PacketFacts) -> list[str]:

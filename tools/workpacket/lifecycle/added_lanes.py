@@ -4,12 +4,10 @@
 after = "IN_REVIEW"
 before = "MERGE_PENDING"
 
-Such a lane lies on the way between two lanes that followed one another. The command that led from the one to the other
-leads to the added lane now, behind the same gate, and `advance` leads on from there. So a lane makes the way longer and
-takes no gate from it. Before IN_PROGRESS there is no room for one: activation and claim make a packet what the next
-lane says it is, and nothing may come between.
-
-A table with a fault is not in force, and as long as it has one no packet moves: a slip of the pen opens nothing.
+Such a lane is inserted between two adjacent lanes. The command that used to lead from one to the other now leads to the
+added lane, through the same gate, and `advance` leads on from there. An added lane never removes a gate. It cannot come
+before IN_PROGRESS, because activation and claim each lead directly to their lane. A table with an error is not in
+force, and until it is fixed no packet can move, so that a typo opens nothing.
 """
 
 from __future__ import annotations
@@ -35,7 +33,7 @@ _SHORT: Final = 3
 
 
 class LaneFault(Value):
-    """What is wrong with a lane that is declared; `key` is the setting that says so, '' for the lane itself."""
+    """What is wrong with a declared lane; `key` is the setting, '' for the lane itself."""
 
     code: str
     token: str
@@ -45,12 +43,12 @@ class LaneFault(Value):
 
 
 def title_of(token: str) -> str:
-    """What a lane is called that has no title: `SECURITY_REVIEW` is `Security Review`, `QA` stays `QA`."""
+    """The title of a lane without one: `SECURITY_REVIEW` is `Security Review`, `QA` stays `QA`."""
     return " ".join(word if len(word) <= _SHORT else word.capitalize() for word in token.split("_"))
 
 
 def added_lanes(declared: Sequence[AddedLane]) -> tuple[LaneTable, tuple[LaneFault, ...]]:
-    """The table of the lanes that hold, and everything that is wrong with the others."""
+    """The table of the valid lanes, and everything that is wrong with the others."""
     faults = tuple(lane_faults(declared))
     broken = {fault.token for fault in faults}
     by_after = {lane.after: lane for lane in declared if lane.token not in broken}
@@ -83,18 +81,18 @@ def lane_faults(declared: Sequence[AddedLane]) -> Iterator[LaneFault]:
 def _name_faults(lane: AddedLane, taken: dict[str, str], headings: dict[str, str]) -> Iterator[LaneFault]:
     token = lane.token
     if not TOKEN.match(token) or len(token) > LONGEST:
-        message = f"{token!r} is no name of a lane"
-        hint = f"write up to {LONGEST} capital letters, with _ between words, like QA or SECURITY_REVIEW"
+        message = f"{token!r} is not a valid name of a lane"
+        hint = f"use up to {LONGEST} capital letters, with _ between words, such as QA or SECURITY_REVIEW"
         yield LaneFault("lane_name_malformed", token, "", message, hint)
     elif BUILT_IN.lane(token) is not None:
-        message = f"{token} is a lane that every repository has; a policy adds lanes, and changes none of these"
-        yield LaneFault("lane_built_in", token, "", message, "choose another name, or take the table out")
+        message = f"{token} is a built-in lane, which a policy cannot change"
+        yield LaneFault("lane_built_in", token, "", message, "choose another name, or remove the table")
     else:
         yield from _taken(lane, "", token, taken)
     for key, text in (("title", lane.title), ("section", lane.section))[: 1 if lane.section == lane.title else 2]:
         if not TITLE.match(text) or len(text) > LONGEST:
-            message = f"the {key} {text!r} of {token} is no name that a board can have"
-            hint = f"write up to {LONGEST} letters, with a blank or a hyphen between words"
+            message = f"the {key} {text!r} of {token} is not a valid name on a board"
+            hint = f"use up to {LONGEST} letters, with a space or a hyphen between words"
             yield LaneFault("lane_name_malformed", token, key, message, hint)
     if words_of(lane.title) != words_of(token):
         yield from _taken(lane, "title", lane.title, taken)
@@ -109,12 +107,12 @@ def _section_faults(lane: AddedLane, headings: dict[str, str]) -> Iterator[LaneF
     before = headings.setdefault(words, section_key(lane.section))
     own = words not in _BUILT_IN_HEADINGS or section_key(lane.section) in _SHARED
     if not own or before != section_key(lane.section):
-        message = f"the section {lane.section} of the board is for other lanes than {lane.token}"
+        message = f"the section {lane.section} of the board is not for the lane {lane.token}"
         yield LaneFault("lane_name_taken", lane.token, "section", message, f"write `section = {_quoted(lane.title)}`")
 
 
 def _taken(lane: AddedLane, key: str, name: str, taken: dict[str, str]) -> Iterator[LaneFault]:
-    """Whether somebody who writes the name means another lane. Letter case and marks do not count."""
+    """Whether the name already means another lane, ignoring case and markup."""
     words = words_of(name)
     others = [other.token for other in BUILT_IN.names.get(words, ())]
     if words == words_of(ACTIVE_TOKEN):
@@ -133,10 +131,10 @@ def _neighbour_faults(lane: AddedLane, by_token: Mapping[str, AddedLane]) -> Ite
             message = f"{lane.token} lies {key} itself"
             yield LaneFault("lane_cycle", lane.token, key, message, "name the lane next to it")
         elif name not in by_token and BUILT_IN.lane(name) is None:
-            message = f"{lane.token} lies {key} {name or '(nothing)'}, which is no lane"
+            message = f"{lane.token} lies {key} {name or '(nothing)'}, which is not a lane"
             yield LaneFault("lane_neighbour_unknown", lane.token, key, message, _meant(name, lane.token, by_token))
         elif name not in by_token and name not in WAY:
-            message = f"{lane.token} lies {key} {name}, which is not on the way from stub to done"
+            message = f"{lane.token} lies {key} {name}, which is not between stub and done"
             hint = f"name two of {', '.join(WAY[2:])}, or an added lane"
             yield LaneFault("lane_unreachable", lane.token, key, message, hint)
 
@@ -150,7 +148,7 @@ def _meant(name: str, token: str, by_token: Mapping[str, AddedLane]) -> str:
 
 
 def _named_within(name: str) -> Iterator[str]:
-    """The lanes of the way that some of the words name, the most words first: READY_FOR_REVIEW holds `for review`."""
+    """The lanes in order that some of the words name, most words first: READY_FOR_REVIEW holds `for review`."""
     words = words_of(name).split()
     for count in range(len(words), 0, -1):
         for start in range(len(words) - count + 1):
@@ -164,22 +162,22 @@ def _place_faults(
     token = lane.token
     first = next(other for other in declared if other.after == lane.after)
     if first is not lane:
-        message = f"{token} and {first.token} both lie after {lane.after}, and work can go to only one of them"
+        message = f"{token} and {first.token} both come after {lane.after}, and work can move to only one of them"
         hint = f"write `after = {_quoted(first.token)}`, and in {first.token} `before = {_quoted(token)}`"
         yield LaneFault("lane_place_taken", token, "after", message, hint)
         return
     start, end = _ends(lane, by_token)
     if start in by_token or end in by_token:
-        message = f"{token} lies on a ring of added lanes, to which no work comes"
-        yield LaneFault("lane_cycle", token, "after", message, f"begin the ring after one of {', '.join(WAY[2:-1])}")
+        message = f"{token} is in a cycle of added lanes that no work can reach"
+        yield LaneFault("lane_cycle", token, "after", message, f"start the chain after one of {', '.join(WAY[2:-1])}")
     elif start not in WAY or end not in WAY:
         return  # what is wrong is said of the lane beside it
     elif (start, end) in _STEPS and (start, end) not in _ROOM:
-        message = f"between {start} and {end} lies the gate that makes a packet {end}; nothing may come between"
-        hint = f"put {token} after one of {', '.join(WAY[2:-1])}, or add a gate or an item of the checklist instead"
+        message = f"between {start} and {end} is the gate to {end}; no lane may come in between"
+        hint = f"put {token} after one of {', '.join(WAY[2:-1])}, or add a gate or a checklist item instead"
         yield LaneFault("lane_before_gate", token, "after", message, hint)
     elif (start, end) not in _ROOM:
-        message = f"{token} is to lie after {start} and before {end}, which do not follow one another"
+        message = f"{token} should come after {start} and before {end}, which are not adjacent"
         hint = f"{start} is followed by {BUILT_IN.onward(start)}" if start != WAY[-1] else f"{start} is the end"
         yield LaneFault("lane_unreachable", token, "before", message, hint)
     else:
@@ -187,7 +185,7 @@ def _place_faults(
 
 
 def _ends(lane: AddedLane, by_token: Mapping[str, AddedLane]) -> tuple[str, str]:
-    """Between which lanes the chain lies to which the lane belongs; an added one where it comes back to itself."""
+    """The lanes around the chain that contains the lane; an added lane if the chain is a cycle."""
     start, end = lane.after, lane.before
     for _ in by_token:
         start = by_token[start].after if start in by_token else start
@@ -196,7 +194,7 @@ def _ends(lane: AddedLane, by_token: Mapping[str, AddedLane]) -> tuple[str, str]
 
 
 def _one_sided(lane: AddedLane, by_token: Mapping[str, AddedLane]) -> Iterator[LaneFault]:
-    """Neighbours have to name one another, or work would come to a lane that it does not leave, or never come."""
+    """Neighbours must name each other, or work could enter a lane that it cannot leave, or never reach it."""
     for key, name, back in (("after", lane.after, "before"), ("before", lane.before, "after")):
         other = by_token.get(name)
         said = getattr(other, back) if other is not None else lane.token

@@ -1,7 +1,6 @@
-"""Taking over a repository that was governed without a log: what its documents say becomes the beginning of each log.
-
-Nothing is rewritten. Where board and packet contradict one another, the packet is left out and the contradiction is
-listed, until somebody says which of the two is to be believed.
+"""Adopts a repository that was governed without a log: its documents determine the first event of each log. Nothing is
+rewritten. If board and packet contradict each other, the packet is skipped and the contradiction listed until someone
+says which one to believe.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ Preference = Literal["", "board", "packet"]
 
 
 class LaneStatement(Value):
-    """What one document says of the lane: all lanes that its words may mean."""
+    """The statement of one document about the lane: all lanes that it may mean."""
 
     kind: str
     path: str
@@ -35,7 +34,7 @@ class LaneStatement(Value):
 
 
 class Adoption(Value):
-    """One packet without a log: what was found, and the lane it comes to, '' where that contradicts itself."""
+    """One packet without a log: what was found, and the resulting lane, '' if it is contradictory."""
 
     packet: PacketFacts
     found: tuple[LaneStatement, ...]
@@ -117,7 +116,7 @@ def _statements(packet: PacketFacts, entries: Sequence[BoardEntry], lanes: LaneT
 
 
 def _lane(found: Sequence[LaneStatement], prefer: Preference) -> str:
-    """The one lane that all statements allow; where there is none, what the preferred document says."""
+    """The one lane that all statements allow; otherwise that of the preferred document."""
     allowed = set(found[0].lanes).intersection(*(one.lanes for one in found[1:]))
     # What a stub becomes on the board without a packet, it becomes: superseded, abandoned.
     if found[0].kind == "stub" and len(found) > 1 and found[1].lanes[:1] in {("SUPERSEDED",), ("ABANDONED",)}:

@@ -25,7 +25,7 @@ _OPEN = "TODO"
 
 
 class NewStub(Value):
-    """What the new stub is to say. `source` is what it was made from: (kind, name)."""
+    """The content of the new stub. `source` is what it was made from: (kind, name)."""
 
     id: WorkPacketId
     what: str = ""
@@ -79,7 +79,7 @@ def standing_stub(wp_id: WorkPacketId, kind: str, until: str) -> NewStub:
 
 
 def new(facts: Facts, intent: NewStub) -> Answer:
-    """Write a stub, its board entry, its row and the beginning of its log."""
+    """Write a stub, its board entry, its row and the first event of its log."""
     name = intent.id.text
     taken = {known.casefold(): known for known in facts.known}
     if intent.id.key in taken:
@@ -109,7 +109,7 @@ def new(facts: Facts, intent: NewStub) -> Answer:
     kind, source = intent.source
     move(draft, packet, "created", "STUB", {"base": intent.id.base, "source": {"kind": kind, "name": source}})
     project(draft, {name: "STUB"}, notes=() if len(list(facts.revisions(intent.id))) > 1 else ("stub",))
-    said = f"{name} is a stub of the backlog: {path}"
+    said = f"{name} is a stub in the backlog: {path}"
     return Planned(draft.plan(), said, f"edit {path}, then: workpacket refine {name}", {"id": name, "path": path})
 
 
@@ -118,7 +118,7 @@ def _with(facts: Facts, packet: PacketFacts) -> Facts:
 
 
 def refine(facts: Facts, packet: PacketFacts) -> Answer:
-    """Write the scaffold of the refinement; where there is one, pin the specification as it is now."""
+    """Write the scaffold of the refinement; if one exists, pin the current specification."""
     name = packet.id.text
     unmet = move_unmet(packet.state, transition("activate"), facts.policy.lanes)
     if unmet:
@@ -142,7 +142,7 @@ def refine(facts: Facts, packet: PacketFacts) -> Answer:
     else:
         edits = list(_pinning(found, facts))
         draft.edit(found.source, edits)
-        said = f"{found.path} " + ("pins the present version of" if edits else "pins already") + f" {spec.path}"
+        said = f"{found.path} " + ("pins the current version of" if edits else "pins already") + f" {spec.path}"
     after = draft.file(packet.refinement_path, packet.refinement_source)
     assert after is not None
     recorded = packet.state.refinement
@@ -166,7 +166,7 @@ def _pinning(found: Refinement, facts: Facts) -> Sequence[Edit]:
 
 def specification_missing(facts: Facts) -> Problem:
     if facts.spec_pointer is None:
-        message = f"{SPEC_POINTER} is missing: it names the specification in force"
+        message = f"{SPEC_POINTER} is missing: it must name the specification in force"
         return Problem("spec_pointer_missing", message, hint=f"write the path of the specification into {SPEC_POINTER}")
     target = SpecPointer(facts.spec_pointer).target
     named = target.value if target is not None else "no file"
@@ -175,7 +175,7 @@ def specification_missing(facts: Facts) -> Problem:
 
 
 def present(facts: Facts, packet: PacketFacts) -> Answer:
-    """Value that the technical refinement block was shown, by its digest; the command prints it."""
+    """Record that the technical refinement block was shown, by its digest; the command prints it."""
     name = packet.id.text
     unmet = list(move_unmet(packet.state, transition("activate"), facts.policy.lanes))
     refinement = packet.refinement
@@ -199,9 +199,9 @@ def present(facts: Facts, packet: PacketFacts) -> Answer:
     shown: dict[str, Json] = {"refinement": pinned, "block_sha256": block_digest(refinement)}
     draft.happened(packet, "refinement.presented", shown)
     then = (
-        f"the user reads it and types in a terminal: workpacket approve {name} --gate {ACTIVATION_GATE}, "
+        f"ask the user to read it and to run in a terminal: workpacket approve {name} --gate {ACTIVATION_GATE}, "
         f"then: just create-task-packet {name}"
     )
     block = presented_block(refinement)
-    said = f"the refinement of {name} was presented"
+    said = f"the refinement of {name} was shown"
     return Planned(draft.plan(), said, then, {"id": name, "block": block}, shown=block)

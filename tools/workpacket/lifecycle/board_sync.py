@@ -1,12 +1,9 @@
-"""Board and registry drawn again from the logs: after hand edits, and where git merges two versions.
-
-Hand edits of the board are taken over as moves, or undone. Of a conflict that git has written into a document, the log
-settles what it knows: on board and registry both sides have moved entries that are next to each other, so the lines of
-both are taken, and drawing from the log removes what is then there twice. In a packet it is the status, where both
-sides say something else and nothing but that. Every other conflict is between people, and stays.
-
-In a merge each version is first drawn again from the log that the merge will have, since most of what differs between
-two boards is where entries are. What then still differs is what people wrote, and an ordinary merge of texts does that.
+"""Regenerates board and registry from the logs: after hand edits, and when git merges two versions. Hand edits of the
+board are recorded as moves, or undone. The log resolves some conflicts that git has written into a document: on board
+and registry, both sides moved adjacent entries, so the lines of both are kept and regenerating removes duplicates. In a
+packet it resolves the status if nothing else conflicts. All other conflicts are left to people. In a merge, each
+version is first regenerated from the log of the merge result, since boards mostly differ in the places of entries. What
+still differs is prose, which is merged as text.
 """
 
 from __future__ import annotations
@@ -60,7 +57,7 @@ _STATUS = lazy_pattern(r"^([ \t]*(?:[-*+][ \t]+)?\*\*Status:\*\*)[^\r\n]*", re.M
 
 
 def without_conflicts(source: Source) -> Source:
-    """The document without those of git's conflicts that the log settles: see `KEEPING_BOTH`, and a packet's status."""
+    """The document without the conflicts that the log resolves: see `KEEPING_BOTH`, and a packet's status."""
     if "<<<<<<<" not in source.text:
         return source
     return apply_edits(source, _settled_conflict(source))
@@ -81,10 +78,8 @@ def _settled_conflict(source: Source) -> Iterator[Edit]:
 
 
 def sync(facts: Facts, *, board: bool = True, registry: bool = True) -> Planned:
-    """Make the projections say what the logs say.
-
-    Packets without a log, forked ones, those whose log does not hold together, and those in a lane that the policy no
-    longer has, are left as they are.
+    """Make the projections agree with the logs. Packets that have no log, an inconsistent log, a fork, or a lane that
+    the policy no longer defines are left as they are.
     """
     command = "board sync" if board else "registry sync"
     found, facts = facts, _settled(facts, board=board, registry=registry)
@@ -109,16 +104,16 @@ def sync(facts: Facts, *, board: bool = True, registry: bool = True) -> Planned:
     said = (
         f"regenerated {counted(len(changed), 'file')}: {', '.join(changed)}"
         if changed
-        else "everything says what the log says"
+        else "everything agrees with the log"
     )
     damaged = [name for name, packet in packets if packet.lane != FORKED and not packet.state.sound]
-    left = [f"{name} is left as it is: its log does not hold together" for name in damaged]
+    left = [f"{name} is left as it is: its log is inconsistent" for name in damaged]
     left += [f"left as it is: {lane_retired(name, stand[name].lane).message}" for name in stand.keys() - known.keys()]
     return Planned(plan, said, "workpacket check", {"changed": list(changed)}, tuple(sorted(left)))
 
 
 def _settled(facts: Facts, *, board: bool, registry: bool) -> Facts:
-    """The facts without the conflicts of a merge that the log settles, in the documents that are to be drawn."""
+    """The facts without the merge conflicts that the log resolves, in the documents to be regenerated."""
     sources = {name: packet.packet_source for name, packet in facts.packets.items() if board}
     settled = {
         name: replace(facts.packets[name], packet_source=after)
@@ -134,7 +129,7 @@ def _settled(facts: Facts, *, board: bool, registry: bool) -> Facts:
 
 
 def _sources(found: Facts, settled: Facts) -> Iterator[tuple[Source, Source]]:
-    """The documents from which conflicts were taken, before and after."""
+    """The documents from which conflicts were removed, before and after."""
     pairs = [(found.board, settled.board), (found.registry, settled.registry)]
     pairs += [(found.packets[name].packet_source, packet.packet_source) for name, packet in settled.packets.items()]
     for before, after in pairs:
@@ -158,12 +153,12 @@ def _sync_board(draft: Draft, known: dict[str, PacketFacts]) -> None:
 
 
 def _is_off_board(board: Source, name: str) -> bool:
-    """Whether the board does not name it at all: what is archived need not come back to it."""
+    """Whether the board does not list it at all: archived packets need not return to it."""
     return f"[{name}]" not in board.text
 
 
 def _remark(packet: PacketFacts) -> str | None:
-    """What the entry has to say: of a blocked packet, why."""
+    """The expected remark of the entry: the reason for a blocked packet."""
     if packet.lane != "BLOCKED" or not packet.state.latest_moves:
         return None
     reason = packet.state.latest_moves[-1].text("reason")
@@ -171,7 +166,7 @@ def _remark(packet: PacketFacts) -> str | None:
 
 
 def hand_edits(facts: Facts) -> Iterator[tuple[PacketFacts, str, int]]:
-    """The packets whose entry says another lane than the log: packet, that lane, line."""
+    """The packets whose entry differs from the log: packet, lane on the board, line."""
     lanes = facts.policy.lanes
     board = TaskBoard(facts.board, lanes) if facts.board is not None else None
     seen: set[str] = set()
@@ -187,7 +182,7 @@ def hand_edits(facts: Facts) -> Iterator[tuple[PacketFacts, str, int]]:
 
 
 def move_to(facts: Facts, packet: PacketFacts, lane: str, *, reason: str, branch: str = "") -> Answer:
-    """The move that leads to `lane`, if it needs nothing but a reason; else the command that it needs."""
+    """The move that leads to `lane`, if it needs only a reason; otherwise the required command."""
     name = packet.id.text
     lanes = facts.policy.lanes
     rows = [row for row in leaving(packet.state.lane, lanes) if row.target == lane]
@@ -197,7 +192,7 @@ def move_to(facts: Facts, packet: PacketFacts, lane: str, *, reason: str, branch
     moves: Mapping[str, Callable[[], Answer]] = {
         "claim": lambda: claim(facts, packet, branch=branch, worktree=""),
         "release": lambda: release(facts, packet, reason=reason),
-        "block": lambda: block(facts, packet, reason=reason, until="what the reason names is settled"),
+        "block": lambda: block(facts, packet, reason=reason, until="the edit was recorded and is settled"),
         "abandon": lambda: abandon(facts, packet, reason=reason),
         "reopen": lambda: reopen(facts, packet, reason=reason),
         ADVANCE: lambda: advance(facts, packet, reason=reason),
@@ -206,15 +201,15 @@ def move_to(facts: Facts, packet: PacketFacts, lane: str, *, reason: str, branch
         if command in moves:
             return moves[command]()
     if not rows:
-        message = f"nothing leads from {packet.state.lane or 'no lane'} to {lane}"
+        message = f"no move leads from {packet.state.lane or 'no lane'} to {lane}"
         return Refused(name, (Problem("wrong_lane", message, hint=forward_command(name, packet.state.lane, lanes)),))
     typed = rows[0].typed.replace(rows[0].command, f"workpacket {rows[0].command} {name}", 1)
-    message = f"{name} comes to {lane} by {rows[0].typed} alone, which asks for more than a word on the board"
+    message = f"{name} comes to {lane} only by {rows[0].typed}, which requires more than an edit of the board"
     return Refused(name, (Problem("hand_edit_not_adoptable", message, hint=typed),))
 
 
 class Versions(Value):
-    """A document as both sides have it, and as it was before they parted."""
+    """A document on both sides, and in their common ancestor."""
 
     base: Source
     ours: Source
@@ -225,12 +220,12 @@ class Versions(Value):
 
 
 def is_drawn(path: str) -> bool:
-    """Whether the log has a say in what stands there."""
+    """Whether the log determines this text."""
     return path in KEEPING_BOTH or kind_of(path) == "packet"
 
 
 def drawn_alike(versions: Versions, facts: Facts) -> Versions:
-    """All three as the log has it. A status of which the log says nothing clear is ours in all of them."""
+    """All three as in the log. If the log does not determine the status, all of them get ours."""
     if versions.ours.path in KEEPING_BOTH:
         return versions.each(lambda source: drawn(source, facts))
     packet = _packet_of(versions.ours.path, facts)
@@ -242,7 +237,7 @@ def drawn_alike(versions: Versions, facts: Facts) -> Versions:
 
 
 def drawn(register: Source, facts: Facts) -> Source:
-    """The board or the registry as it should be, for the packets of these facts. One that is not there stays so."""
+    """The correct board or registry for the packets in these facts. A missing one stays missing."""
     if not register.text:
         return register
     board = register.path == BOARD_PATH
@@ -253,7 +248,7 @@ def drawn(register: Source, facts: Facts) -> Source:
 
 
 def named_twice(register: Source, lanes: LaneTable) -> frozenset[str]:
-    """The packets of which a merge of texts has left more than one entry, or more than one row of their base."""
+    """The packets with more than one entry, or more than one row of their base, after a text merge."""
     if register.path == BOARD_PATH:
         entries = Counter(entry.wp_id.value for entry in TaskBoard(register, lanes).entries)
         return frozenset(name for name, count in entries.items() if count > 1)

@@ -1,8 +1,8 @@
 """Who does the work: prepare, claim, renew, release, handover; and the links of the runs that do it.
 
-A link is made before its run begins and closed after it has ended. Store and log are two places and no transaction
-spans both: in this order a crash between them leaves a link open of a run that never began, or that has ended; never a
-run at work that no log knows of.
+A link is recorded before its run starts and closed after it has ended. No transaction spans both store and log: in this
+order, a crash in between leaves an open link of a run that never started or has ended, but never an active run without
+a link.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from workpacket.value import Value
 def prepare(
     facts: Facts, packet: PacketFacts, *, assignee: str, branch: str, worktree: str, base_commit: str, base_packet: str
 ) -> Answer:
-    """Record where and by whom the work is to be done; branch and work tree are made by the shell before."""
+    """Record where and by whom the work will be done; the shell has already created branch and work tree."""
     name = packet.id.text
     unmet = prepare_unmet(facts, packet)
     if unmet:
@@ -50,7 +50,7 @@ def prepare_unmet(facts: Facts, packet: PacketFacts) -> tuple[Problem, ...]:
 
 
 def claim_refusal(facts: Facts, packet: PacketFacts, branch: str) -> tuple[Problem, ...]:
-    """Everything that keeps the actor from claiming."""
+    """Everything that prevents the actor from claiming."""
     unmet = move_unmet(packet.state, transition("claim"), facts.policy.lanes)
     if unmet:
         return unmet
@@ -63,7 +63,7 @@ def claim_refusal(facts: Facts, packet: PacketFacts, branch: str) -> tuple[Probl
 
 
 def _dependency_lane(facts: Facts, name: str) -> str:
-    """The lane of a dependency; of a base, the best lane among its revisions."""
+    """The lane of a dependency; for a base, the best lane among its revisions."""
     if facts.lane_of(name):
         return facts.lane_of(name)
     lanes = [packet.lane for packet in facts.packets.values() if packet.id.base == name and packet.lane]
@@ -90,7 +90,7 @@ def claim(facts: Facts, packet: PacketFacts, *, branch: str, worktree: str) -> A
 
 
 def _into(tree: str, target: str) -> str:
-    """Into another work tree, whose log has to learn of the claim: there, no command would believe the holder."""
+    """Entering another work tree, whose log must include the claim; otherwise its commands would refuse the holder."""
     place = shlex.quote(tree)
     return f"commit the governed files, then: git -C {place} merge {shlex.quote(target)}, then: cd {place}"
 
@@ -105,7 +105,7 @@ def _lease(facts: Facts) -> dict[str, Json]:
 
 
 def renew(facts: Facts, packet: PacketFacts) -> Answer:
-    """The holder goes on: the same lease, a later end."""
+    """Extend the lease of the holder."""
     name, state = packet.id.text, packet.state
     unmet = move_unmet(state, transition("release"), facts.policy.lanes) or holder_unmet(
         state, facts.actor.id, facts.moment.now
@@ -113,7 +113,7 @@ def renew(facts: Facts, packet: PacketFacts) -> Answer:
     lease = state.lease
     if not unmet and (lease is None or lease_held(state, facts.moment.now) != facts.actor.id):
         command = f"workpacket release {name} --reason TEXT, then: workpacket claim {name}"
-        unmet = (Problem("lease_ended", f"the lease of {name} has ended; somebody else may take it", hint=command),)
+        unmet = (Problem("lease_ended", f"the lease of {name} has ended; anyone may claim it", hint=command),)
     if unmet or lease is None:
         return Refused(name, unmet)
     draft = Draft("claim", facts)
@@ -124,7 +124,7 @@ def renew(facts: Facts, packet: PacketFacts) -> Answer:
 
 
 def release(facts: Facts, packet: PacketFacts, *, reason: str, to: str = "") -> Answer:
-    """Give the packet back; with `to`, hand it over to somebody."""
+    """Release the packet; with `to`, hand it over."""
     name, state = packet.id.text, packet.state
     row = transition("handover" if to else "release")
     unmet = move_unmet(state, row, facts.policy.lanes) or (
@@ -139,14 +139,14 @@ def release(facts: Facts, packet: PacketFacts, *, reason: str, to: str = "") -> 
     data |= {"holder": holder} if holder else {}
     move(draft, packet, row.event, row.target, data)
     project(draft, {name: row.target})
-    said = f"{name} is handed over to {to}" if to else f"{name} is ready for dev again"
+    said = f"{name} was handed over to {to}" if to else f"{name} is ready for dev again"
     then = (f"{to} types: " if to else "") + f"workpacket claim {name}"
-    notes = reminders(state, "whoever goes on with the packet resumes it, or ends it with workpacket cancel")
+    notes = reminders(state, "the next holder can resume it, or end it with workpacket cancel")
     return Planned(draft.plan(), said, then, {"id": name}, notes)
 
 
 class Ending(Value):
-    """How a run ended. `digest` and `events` are those of its stream, where the store was asked."""
+    """How a run ended. `digest` and `events` are those of its stream, if the store was read."""
 
     outcome: str
     code: str = ""
@@ -161,7 +161,7 @@ class Ending(Value):
 
 
 def link_plan(log: Log, state: PacketState, writer: EventWriter, run: str, store: str) -> Plan | None:
-    """None if the link stands already."""
+    """None if the link already exists."""
     if open_link(state, run, store) is not None:
         return None
     data: dict[str, Json] = {"run": run, "stream": run}
@@ -177,10 +177,10 @@ def open_link(state: PacketState, run: str, store: str) -> LinkedRun | None:
 
 
 def close_all(draft: Draft, packet: PacketFacts, outcome: str) -> tuple[str, ...]:
-    """The packet ends, so that its runs count no more; what to say of each. What they do is not stopped by that."""
+    """The packet ends, so its runs are unlinked; returns a note on each. The runs themselves are not stopped."""
     for run in packet.state.open_runs:
         draft.happened(packet, "run.closed", {**_names(run), **Ending(outcome).as_data()})
-    return tuple(f"{run.run} no longer counts; if it is at work: workpacket cancel {run.run}"
+    return tuple(f"{run.run} is no longer linked; if it is still running: workpacket cancel {run.run}"
                  for run in packet.state.open_runs)  # fmt: skip
 
 

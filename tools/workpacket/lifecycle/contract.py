@@ -1,10 +1,8 @@
-"""The contract of a packet: all that a person approves, in one canonical form with one digest.
-
-A stub, the packet made of it and the light form say the same contract in other words of Markdown. So the contract is
-taken from fields and not from files: `docs/approvals/contract.md` says from which, what a text is, and what is free.
-
-A field owns every byte up to the next field, whatever Markdown makes of it. Nothing that is written into a field can
-hide from the digest that way: no nested list, no second paragraph, no comment.
+"""The contract of a packet: everything that a person approves, in one canonical form with one digest. A stub, the
+packet made from it and the light form state the same contract in different Markdown. The contract is therefore taken
+from fields and not from files: `docs/approvals/contract.md` lists the fields, defines a text, and says what is free. A
+field includes every byte up to the next field, however Markdown reads it, so nothing in a field can escape the digest:
+no nested list, no second paragraph, no comment.
 """
 
 from __future__ import annotations
@@ -39,18 +37,18 @@ _DEMAND = lazy_pattern(r"(PROVED_BY|TESTS|PATHS|EXEMPT):\s*(.*)\Z")
 
 
 class ContractUnreadable(ValueError):
-    """A document says one part of the contract twice, or not in a way that has one meaning."""
+    """A document states one part of the contract twice or ambiguously."""
 
 
 class Pinned(Value):
-    """A file that the contract holds fast."""
+    """A file pinned by the contract."""
 
     path: str
     sha256: str
 
 
 class Demand(Value):
-    """What is to prove a criterion; `exempt` says why nothing is."""
+    """What must prove a criterion; `exempt` says why it needs no proof."""
 
     criterion: str
     command: str
@@ -91,7 +89,7 @@ class Contract(Value):
         }
 
     def encode(self) -> bytes:
-        """What the digest is of; `contract WP --canonical` prints exactly this."""
+        """The bytes that the digest covers; `contract WP --canonical` prints exactly these."""
         return canonical_bytes(self.json())
 
     @property
@@ -153,19 +151,19 @@ def stated(document: Stub | Packet, refinement: Refinement | None) -> Contract |
 
 
 def normal_text(source: str) -> str:
-    """A text as it is compared: in NFC, every run of white space one blank."""
+    """A text in normalised form: NFC, with each run of white space replaced by one space."""
     return " ".join(unicodedata.normalize("NFC", source).split())
 
 
 class _Entry(Value):
-    """One item, or what comes before the first item; `depth` is 0 there and in a list that is in no other."""
+    """One item, or the text before the first item; `depth` is 0 there and in top-level lists."""
 
     depth: int
     text: str
 
 
 class _Parts:
-    """The parts of a document by section and field; each field with all that is below it."""
+    """The parts of a document by section and field; each field with everything below it."""
 
     def __init__(self, document: StructuredDocument) -> None:
         self._source = document.source
@@ -182,22 +180,22 @@ class _Parts:
         return "" if text in _NOTHING_SAID else text
 
     def criteria(self) -> list[_Entry]:
-        """From where the present packet, the older one or the stub has them; two places at once are an error."""
+        """From the place used by current packets, older packets or stubs; two places at once are an error."""
         found = [self.entries("quality_gate", "done_means"), *map(self.section, ("done_means", "acceptance_criteria"))]
         said = [entries for entries in found if entries]
         if len(said) > 1:
-            raise ContractUnreadable("the criteria appear in two places")
+            raise ContractUnreadable("the criteria are stated twice")
         return said[0] if said else []
 
     def section(self, key: str) -> list[_Entry]:
-        """All that is below a heading."""
+        """Everything below a heading."""
         placed = self._sections.get(key)
         if placed is None:
             return []
         return [*self._heading_aside(placed), *self._entries(placed, placed.section.title_span[1], self._end(placed))]
 
     def entries(self, section: str, key: str) -> list[_Entry]:
-        """All that is in a field."""
+        """Everything in a field."""
         placed = self._sections.get(section)
         if placed is None:
             return []
@@ -211,7 +209,7 @@ class _Parts:
         return [*self._heading_aside(placed), *aside, *self._entries(placed, start, end)]
 
     def _heading_aside(self, placed: PlacedSection) -> list[_Entry]:
-        """Words behind the name of a section that its layout does not have: `SCOPE (an example only)`."""
+        """Text after the name of a section that its layout does not include: `SCOPE (an example only)`."""
         usual = _ASIDE.findall(placed.spec.heading)
         return [_Entry(0, normal_text(aside)) for aside in _ASIDE.findall(placed.section.title) if aside not in usual]
 
@@ -270,7 +268,7 @@ def _items(blocks: Iterable[Block], depth: int) -> Iterator[tuple[int, Block]]:
 
 
 def _criteria(entries: Sequence[_Entry]) -> tuple[tuple[str, ...], tuple[Demand, ...]]:
-    """The criteria, and what is to prove those below which it is said."""
+    """The criteria, and the proofs required below them."""
     criteria: list[str] = []
     demands: dict[int, dict[str, str]] = {}
     for entry in entries:
@@ -328,7 +326,7 @@ def _risk(parts: _Parts) -> str:
     places = (("metadata", "risk_tier"), ("quality_gate", "risk_tier"), ("risk_tier", "level"))
     said = {text for place in places if (text := parts.prose(*place))}
     if len(said) > 1:
-        raise ContractUnreadable("the risk appears in two places, and they differ")
+        raise ContractUnreadable("the risk is stated twice, with different values")
     return next(iter(said), "")
 
 
@@ -344,7 +342,7 @@ def _refinement(refinement: Refinement | None) -> Pinned | None:
 
 
 def _unsigned(source: Source) -> bytes:
-    """The refinement before anybody decided: the values of its three USER fields left out, its line ends LF."""
+    """The refinement before approval: the values of its three USER fields left out, its line ends LF."""
     placed = Refinement(source).placed_section("metadata")
     names = [normal_key(label) for label in LABELS]
     fields = [field for field in placed.fields if field.name in names] if placed is not None else []

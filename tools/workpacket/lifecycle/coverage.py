@@ -1,10 +1,7 @@
-"""Coverage: whether a packet answers for each path that a change brings.
-
-Work is covered by a packet that somebody holds, and only within its scope. From the verdict on it is covered as it was
-judged: what lands has to be what git makes of the judged commit and the base, at every path. A standing packet covers
-its scope until its last day, without a claim or a verdict for each change. The governance folder answers for itself.
-
-Everything that git has to be asked was asked before; here it is decided.
+"""Coverage: whether a packet accounts for each path in a change. Work is covered by a held packet, and only within its
+scope. After the verdict it is covered as it was judged: what lands must be what git makes of the judged commit and the
+base, at every path. A standing packet covers its scope until its last day, without a claim or a verdict for each
+change. The governance folder needs no packet. All facts from git are gathered beforehand; this only decides.
 """
 
 from __future__ import annotations

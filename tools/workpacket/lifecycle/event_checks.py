@@ -1,8 +1,7 @@
-"""Judging a change: whether every move between base and head is a legal one, and its gate was passed.
-
-An event is a file that anyone can write. So what the gates ask for is looked for again, in the events themselves and in
-the files that they name: a submission has proof, a verdict is another's, an activation rests on the refinement that is
-there. Whether people approved it is judged where all approvals are (`shell.approvals.check`).
+"""Judges a change: whether every move between base and head is legal and passed its gate. Anyone can write an event
+file, so the conditions of the gates are checked again, in the events and in the files that they name: a submission has
+proof, a verdict is someone else's, an activation has its refinement. Approvals are judged elsewhere
+(`shell.approvals.check`).
 """
 
 from __future__ import annotations
@@ -41,11 +40,10 @@ class EventObjection(Value):
 
 
 class Around(Value):
-    """What the gates look at outside of the log that is judged.
-
-    `dependencies` are the packets that the claimed one waits for, with whether they were ever in a lane that counts as
-    done; `waivers` are those that were approved; `contained` says whether a commit is part of head, and `submitted`
-    what packet and git say of a submission; `open_points` are those of the refinement's checklist that are not passed.
+    """What the gates look at outside the judged log. `dependencies` are the packets that the claimed one waits for,
+    with whether they were ever done; `waivers` are those that were approved; `contained` says whether a commit is part
+    of head, and `submitted` what packet and git say of a submission; `open_points` are those of the refinement's
+    checklist that are not passed.
     """
 
     dependencies: Mapping[str, bool]
@@ -68,7 +66,7 @@ def judge_change(
     reports: Sequence[Report],
     lanes: LaneTable = BUILT_IN,
 ) -> Iterator[EventObjection]:
-    """Objections to the events of a log that the base does not have; `known` are the ids of those it has.
+    """Objections to the events of a log that are not on the base; `known` are the ids of those that are.
 
     `governed`: whether the base has a log at all. `reports` are those of the verdicts in all logs. `lanes` are those of
     its policy.
@@ -93,12 +91,12 @@ def judge_change(
 
 
 def _is_judged(event: LogEvent) -> bool:
-    """Moves, and whatever uses an approval: one that was given before the packet moved on is about another state."""
+    """Moves, and anything that uses an approval: one given before the packet moved is about another state."""
     return event.moves_lane or bool(event.attest) or event.type in CONSUMING
 
 
 def _past_runs(log: Log, event: LogEvent, around: Callable[[], Around]) -> Iterator[EventObjection]:
-    """A verdict, or a merge, while a run was at work of which its writer could know."""
+    """A verdict or a merge while a run was active that its writer could see."""
     if event.type not in {"verdict.given", "merged"} or not any(each.type == "run.linked" for each in log.events):
         return
     for unmet in unfinished_runs(fold(log.as_of(event.parents))):
@@ -110,15 +108,15 @@ def _illegal(replay: LaneReplay, event: LogEvent, lanes: LaneTable) -> Iterator[
     came_from = replay.blocked_in(replay.join(event.parents)) if event.type == "unblocked" else None
     if not is_legal(event.type, event.lane_from, event.lane_to, came_from=came_from, lanes=lanes):
         what = f"{event.type} leads from {event.lane_from} to {event.lane_to}"
-        message = f"{what}, which is no transition{_between(event, lanes)}"
+        message = f"{what}, which is not a transition{_between(event, lanes)}"
         yield EventObjection("move_illegal", event, message)
 
 
 def _between(event: LogEvent, lanes: LaneTable) -> str:
-    """What a move goes around, or names, that the policy of the base has, or has not."""
+    """A lane that a move bypasses although the base's policy adds it, or names although it does not."""
     unknown = [token for token in (event.lane_from, event.lane_to) if token and lanes.lane(token) is None]
     if unknown:
-        return f": the policy of the base has no lane {unknown[0]}"
+        return f": the base's policy does not define the lane {unknown[0]}"
     row = next((row for row in transitions(lanes) if row.event == event.type and event.lane_from in row.origins), None)
     way = lanes.way
     if row is None or event.lane_from not in way or event.lane_to not in way:
@@ -132,7 +130,7 @@ def _between(event: LogEvent, lanes: LaneTable) -> str:
 def _placed_by_hand(log: Log, replay: LaneReplay, event: LogEvent, *, governed: bool) -> Iterator[EventObjection]:
     """What a person placed: at the beginning of all logs, or by settling a fork among the lanes that it is about."""
     if event.type == "adopted" and governed and event.lane_to not in MAY_BE_STUB:
-        message = f"it was adopted as {event.lane_to}; where packets have logs already, work begins as a stub"
+        message = f"it was adopted as {event.lane_to}; once packets have logs, work must start as a stub"
         yield EventObjection("move_illegal", event, message)
     if event.type == "fork.resolved":
         for message in settlement_faults(log, replay, event):
@@ -166,8 +164,9 @@ def judges_of(rows: Iterable[Transition]) -> Mapping[str, Judge]:
             judges[row.event] = judge
         elif row.gate and row.gate not in _NOT_ASKED_AGAIN:
             raise LookupError(
-                f"`check --base` does not ask the gate {row.gate!r} of {row.typed!r} again: add a judge to _JUDGES in "
-                "tools/workpacket/lifecycle/event_checks.py, or to _NOT_ASKED_AGAIN why none is needed"
+                f"`check --base` does not check the gate {row.gate!r} of {row.typed!r} again: add a judge to _JUDGES "
+                "in "
+                "tools/workpacket/lifecycle/event_checks.py, or say in _NOT_ASKED_AGAIN why none is needed"
             )
     return judges
 
@@ -193,7 +192,7 @@ def _activation(move: _Move) -> list[Problem]:
 def _claim(move: _Move) -> list[Problem]:
     around = move.around()
     missing = (name for name, done in around.dependencies.items() if not done)
-    unmet = [Problem("dependency_unmet", f"{name}, on which it depends, was never done") for name in missing]
+    unmet = [Problem("dependency_unmet", f"{name}, on which it depends, was not done") for name in missing]
     # The same condition has another code where a person claims and the packet has no log.
     return [each for each in unmet if not around.lifts(replace(each, code="dependency_unknown_lane"))]
 
@@ -209,12 +208,12 @@ def _verdict(move: _Move) -> list[Problem]:
     event = move.event
     found = []
     if event.actor.id in move.holders:
-        found.append(Problem("verdict_by_coder", f"{event.actor.id} judged work that they held"))
+        found.append(Problem("verdict_by_coder", f"{event.actor.id} judged their own work"))
     report = report_of(event)
     if report is not None and not is_vouched_for(report, move.digest_of(report.path), move.reports):
-        found.append(Problem(_NEVER_LIFTED, f"the report {report.path} is not the one that came with the verdict"))
+        found.append(Problem(_NEVER_LIFTED, f"the report {report.path} is not the one submitted with the verdict"))
     if report is None and event.text("verdict") != "CHANGES":
-        found.append(Problem("report_missing", "the verdict came without a report"))
+        found.append(Problem("report_missing", "the verdict has no report"))
     return found
 
 
@@ -226,7 +225,7 @@ _JUDGES: Final[Mapping[str, Judge]] = {
     "containment": _merge,
 }
 _NOT_ASKED_AGAIN: Final[Mapping[str, str]] = {
-    "reason": "the shape of the event requires one, so an event without it is refused where the log is read",
+    "reason": "the event's schema requires one, so an event without it is refused when the log is read",
 }
 # Made here, so that a transition whose gate has no judge stops the import and not a reviewer.
 _JUDGE_OF_EVENT: Final = judges_of(TRANSITIONS)

@@ -1,4 +1,4 @@
-"""What a command knows about the repository before it plans anything; gathered by the shell."""
+"""What a command knows about the repository before planning; gathered by the shell."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 
 
 class PacketFacts(Value):
-    """One packet: its files as they are, None for one that is not there, and its log.
+    """One packet: its files, None for missing ones, and its log.
 
     `landed`: in this tree its judged work is on the target branch, as it was judged.
 
-    With `stub_says` and `packet_says`, what the files say in short, most questions need none of them taken apart. The
-    reader of a kind is loaded with the first document of that kind.
+    With the summaries `stub_says` and `packet_says`, most questions can be answered without parsing a file. The reader
+    of a kind is loaded with the first document of that kind.
     """
 
     id: WorkPacketId
@@ -95,7 +95,7 @@ class PacketFacts(Value):
         return "VALIDATED" if self.landed else self.state.lane
 
     def dependencies(self) -> Sequence[str]:
-        """The packets that it waits for: what the packet says, else what its stub says."""
+        """The packets that it waits for, according to the packet, otherwise its stub."""
         named = self._named_in("packet") or self._named_in("stub")
         return [name for name in named if name.startswith("WP-")]
 
@@ -111,7 +111,7 @@ class PacketFacts(Value):
 
     @property
     def risk(self) -> str:
-        """What the packet says of its risk; '' if nothing, or if there is only a stub."""
+        """The risk in the packet; '' if it has none, or if there is only a stub."""
         if self.packet_says is not None:
             return self.packet_says["risk"]
         text = self.packet.risk_tier if self.packet is not None else None
@@ -119,10 +119,10 @@ class PacketFacts(Value):
 
 
 class Facts(Value):
-    """`packets` are those that the command is about and those of their bases and dependencies; `known` names all.
+    """`packets` are those that the command is about, their revisions and their dependencies; `known` names all.
 
-    `refinement_faults` are the errors that a check finds in a refinement, by packet. `approvals` holds for each gate
-    that the command passes what the approvals layer says of it, `approved` the waivers that it accepts.
+    `refinement_faults` are the errors that a check finds in a refinement, by packet. `approvals` has the verdict of the
+    approvals layer for each gate of the command, `approved` the accepted waivers.
     """
 
     moment: Moment
@@ -141,7 +141,7 @@ class Facts(Value):
     approved: frozenset[str] = frozenset()
 
     def revisions(self, wp_id: WorkPacketId) -> Iterator[PacketFacts]:
-        """All revisions of the base of `wp_id` that are known, the lowest first, itself included."""
+        """All known revisions of the base of `wp_id`, lowest first, including itself."""
         same = (packet for packet in self.packets.values() if packet.id.base == wp_id.base)
         return iter(sorted(same, key=lambda packet: packet.id.revision or 1))
 

@@ -1,16 +1,16 @@
-"""What the gates ask for: each returns every condition that is not met, with the command that supplies it.
+"""The requirements of the gates: each returns every unmet condition, with the command that supplies it.
 
 - Scope: which files a packet may change, by the patterns of IN_SCOPE_PATHS. A pattern is a path; a path of a folder,
   which includes everything below it; or a path with `*` (within one folder) and `**` (any folders). An entry with a
-  blank in it is prose and allows nothing.
-- Terms: what an approval is given for beside the bytes, such as the verdict, or the rule that is waived and until when.
-  The bytes of the packet alone would let a yes to one verdict pass for another. Terms are in the statement's `scope`
-  beside the paths, so they are shown, signed and compared like these.
+  space in it is prose and allows nothing.
+- Terms: what an approval is for besides the bytes, such as the verdict, or the waived rule and its end. With the bytes
+  of the packet alone, approving one verdict could pass for approving another. Terms are in the statement's `scope` with
+  the paths, so they are shown, signed and compared in the same way.
 - Approvals: whether a gate is approved is decided in one place, `approvals.decide`, for signatures and plain tokens
   alike. Here its verdict becomes conditions of the gate.
-- Waivers: which conditions somebody entitled has lifted, and for how long.
-- Runs: all of it is judged from the log alone, so that CI, which has no store of runs, comes to the same answer.
-- Work: claim, renew, release, submit, verdict, merged. Activation has a module of its own.
+- Waivers: which conditions an entitled person has lifted, and for how long.
+- Runs: judged from the log alone, so that CI, which has no store of runs, gets the same answer.
+- Work: claim, renew, release, submit, verdict, merged. Activation has its own module.
 - Added gates, `[lifecycle.gates.NAME]` of the policy. Such a gate asks for an approval of its own name before the move
   and in addition to everything that the move asks for anyway: a policy can make a move harder and never easier. It is
   tied to one move, so that a yes to one cannot pass for a yes to another; `on = "advance QA"` is the move out of the
@@ -45,7 +45,7 @@ from workpacket.value import NOTHING, Value
 
 
 def pattern_of(entry: str) -> str:
-    """The pattern that an entry of the list states, '' if it is prose."""
+    """The pattern in an entry of the list; '' if it is prose."""
     text = entry.strip()
     if text[:1] == "`" and "`" in text[1:]:
         return text[1 : text.index("`", 1)].removeprefix("./")
@@ -153,7 +153,7 @@ _COMMANDS: Final[Mapping[str, str]] = {
 
 
 def approval_unmet(verdict: Verdict, packet: str, terms: Mapping[str, str] | None = None) -> Iterator[Problem]:
-    """Everything that stands between the approvals and the gate; nothing if it is approved."""
+    """Everything that the approvals lack for the gate; empty if it is approved."""
     approve = " ".join([_APPROVING, *(f"--{name} {shlex.quote(text)}" for name, text in (terms or {}).items() if text)])
     for refusal in verdict.unmet:
         command = _COMMANDS.get(refusal.code, approve)
@@ -188,7 +188,9 @@ def ended(waiver: LogEvent, now: str) -> bool:
 def still_unmet(
     unmet: tuple[Problem, ...], state: PacketState, now: str, approved: Set[str]
 ) -> tuple[tuple[Problem, ...], tuple[LogEvent, ...]]:
-    """What is left after the waivers, and the waivers that were used. A waiver may name one target of its rule."""
+    """The conditions that remain after the waivers, and the waivers that were used. A waiver may name one target of its
+    rule.
+    """
     used: dict[str, LogEvent] = {}
     left: list[Problem] = []
     waivers = list(standing_waivers(state, now, approved))
@@ -208,7 +210,7 @@ def covers(event: LogEvent, one: Problem) -> bool:
 
 
 def link_unmet(state: PacketState) -> tuple[Problem, ...]:
-    """Why no run may begin, or go on, for this packet; `()` if one may."""
+    """Why no run may start or continue for this packet; `()` if one may."""
     packet, lane = state.packet, state.lane
     if state.forked or not state.sound or not state.history:
         return move_unmet(state, transition("claim"), BUILT_IN)
@@ -225,14 +227,14 @@ def link_unmet(state: PacketState) -> tuple[Problem, ...]:
 
 
 def unfinished_runs(state: PacketState) -> Iterator[Problem]:
-    """Every run of the packet that nobody closed."""
+    """Every open run of the packet."""
     for run in state.open_runs:
-        message = f"the run {run.run} still works on {state.packet}"
+        message = f"the run {run.run} is still working on {state.packet}"
         yield Problem("run_unfinished", message, hint=f"workpacket cancel {run.run}")
 
 
 def reminders(state: PacketState, what: str) -> tuple[str, ...]:
-    """Notes for a command that an unfinished run does not stop; `what` is the end of the sentence."""
+    """Notes for a command that an unfinished run does not block; `what` is the end of the sentence."""
     return tuple(f"the run {run.run} is unfinished: {what}" for run in state.open_runs)
 
 
@@ -240,7 +242,7 @@ Proof = Literal["commit", "patch_id", "tree", ""]
 
 
 def lease_held(state: PacketState, now: str) -> str:
-    """Who holds the packet now; '' if nobody does, or the lease has ended. A lease without an end lasts."""
+    """Who holds the packet now; '' if it is free or the lease has ended. A lease without an end does not expire."""
     lease = state.lease
     if lease is None or not lease.holder:
         return ""
@@ -248,7 +250,7 @@ def lease_held(state: PacketState, now: str) -> str:
 
 
 class Claim(Value):
-    """What somebody who claims brings. `branch` is where the work goes, '' if nobody said."""
+    """The details of a claim. `branch` is where the work goes, '' if unknown."""
 
     actor: str
     branch: str
@@ -263,7 +265,7 @@ def claim_unmet(
     policy: LifecyclePolicy,
     now: str,
 ) -> tuple[Problem, ...]:
-    """`lanes` holds the lane of each dependency, '' where no log tells it."""
+    """`lanes` has the lane of each dependency, '' if it has no log."""
     return (
         *_held_by_other(state, claim.actor, now),
         *_dependencies_unmet(dependencies, lanes, policy),
@@ -278,7 +280,7 @@ def _held_by_other(state: PacketState, actor: str, now: str) -> Iterator[Problem
         until = state.lease.expires_at if state.lease is not None and state.lease.expires_at else "it is released"
         message = f"{holder} holds {state.packet} until {until}"
         yield Problem(
-            "claimed_by_other", message, hint=f"{holder} types: workpacket release {state.packet} --reason TEXT"
+            "claimed_by_other", message, hint=f"ask {holder} to run: workpacket release {state.packet} --reason TEXT"
         )
 
 
@@ -288,7 +290,7 @@ def _dependencies_unmet(
     for name in dependencies:
         lane = lanes.get(name, "")
         if not lane:
-            message = f"{name}, on which it depends, has no log, so nobody can say how far it is"
+            message = f"{name}, on which it depends, has no log, so its state is unknown"
             yield Problem("dependency_unknown_lane", message, hint="workpacket adopt")
         elif lane not in policy.satisfied_by:
             wanted = " or ".join(policy.satisfied_by)
@@ -297,10 +299,10 @@ def _dependencies_unmet(
 
 def _branch_unmet(state: PacketState, claim: Claim) -> Iterator[Problem]:
     if not claim.branch:
-        message = "no branch is recorded for the work, and no branch is checked out here"
+        message = "no branch is recorded for the work, and HEAD is detached"
         yield Problem("work_branch_missing", message, hint=f"workpacket prepare {state.packet}")
     elif claim.branch == claim.target_branch:
-        message = f"the work would go to {claim.branch}, the branch that it is to be merged into"
+        message = f"the work would be done on {claim.branch}, its target branch"
         yield Problem("work_branch_missing", message, hint=f"workpacket prepare {state.packet}")
 
 
@@ -312,7 +314,7 @@ def _assignee_unmet(state: PacketState, claim: Claim) -> Iterator[Problem]:
 
 
 def holder_unmet(state: PacketState, actor: str, now: str) -> tuple[Problem, ...]:
-    """Only the holder gives a packet back or hands it in, unless the lease has ended."""
+    """Only the holder may release or submit a packet, unless the lease has ended."""
     holder = lease_held(state, now)
     if holder and holder != actor:
         message = f"{holder} holds {state.packet}, not {actor}"
@@ -320,7 +322,7 @@ def holder_unmet(state: PacketState, actor: str, now: str) -> tuple[Problem, ...
             Problem(
                 "not_the_holder",
                 message,
-                hint=f"{holder} types: workpacket release {state.packet} --reason TEXT",
+                hint=f"ask {holder} to run: workpacket release {state.packet} --reason TEXT",
             ),
         )
     return ()
@@ -329,9 +331,9 @@ def holder_unmet(state: PacketState, actor: str, now: str) -> tuple[Problem, ...
 class Submission(Value):
     """`proved`: results by criterion (`met`, `not_met`, `not_applicable`). `changed` is None where git cannot say.
 
-    `whose` is the packet to which the branch belongs that is checked out, '' if it is nobody's.
-    `came_to` is what the proof of a criterion came to, as the end of a sentence; `elsewhere` is the commit at which a
-    criterion was proved, where it is not that of the work.
+    `whose` is the packet of the checked-out branch, '' if there is none. `came_to` is the result of a criterion's
+    proof, as the end of a sentence; `elsewhere` is the commit at which a criterion was proved, if it is not that of the
+    work.
     """
 
     actor: str
@@ -359,12 +361,12 @@ def submit_unmet(state: PacketState, submission: Submission, now: str) -> tuple[
 
 
 def _elsewhere(state: PacketState, submission: Submission) -> Iterator[Problem]:
-    """The work of another packet, or of none, would be handed in as that of this one."""
+    """The work of another packet, or of none, would be submitted for this one."""
     prepared, here = state.assignment, submission.branch
     if here is None or not prepared.branch or here == prepared.branch:
         return
-    whose = f"the branch of {submission.whose}" if submission.whose else "which belongs to no packet"
-    detached = "no branch is checked out here (detached HEAD)"
+    whose = f"the branch of {submission.whose}" if submission.whose else "which does not belong to a packet"
+    detached = "HEAD is detached here"
     found = f"the branch {here} is checked out here, {whose}" if here else detached
     message = f"{found}; the work on {state.packet} is done on {prepared.branch}"
     enter = f"cd {prepared.worktree}" if prepared.worktree else f"git switch {prepared.branch}"
@@ -373,14 +375,15 @@ def _elsewhere(state: PacketState, submission: Submission) -> Iterator[Problem]:
 
 def _criteria_unmet(packet: str, submission: Submission) -> Iterator[Problem]:
     if not submission.criteria:
-        yield Problem(
-            "done_means_missing", "the packet has no DONE_MEANS: nobody could tell that it is done", hint="edit it"
-        )
+        yield Problem("done_means_missing", "the packet has no DONE_MEANS, so it cannot be proved done", hint="edit it")
     for number, criterion in enumerate(submission.criteria, 1):
         result = submission.proved.get(criterion)
         commit = submission.elsewhere.get(criterion)
         if result == "met" and commit:
-            message = f"DONE_MEANS {number}, {criterion[:100]!r}: it was proved at {commit[:12]}, which is other work"
+            message = (
+                f"DONE_MEANS {number}, {criterion[:100]!r}: it was proved at {commit[:12]}, which contains "
+                "different work"
+            )
             yield Problem(
                 "evidence_of_other_commit", message, hint=f"workpacket submit {packet} --prove '{number}=COMMAND'"
             )
@@ -398,12 +401,12 @@ def _scope_unmet(packet: str, submission: Submission) -> Iterator[Problem]:
         yield Problem("scope_undecided", "IN_SCOPE_PATHS names no path", hint="edit IN_SCOPE_PATHS of the packet")
         return
     if submission.changed is None:
-        message = "what the work changed cannot be told: no commit is recorded that it began from"
+        message = "the changes of the work cannot be determined: its starting commit is not recorded"
         yield Problem("changes_unknown", message, hint=f"workpacket prepare {packet}")
         return
     for path in outside(submission.changed, submission.scope):
-        message = f"{path} was changed and is not in IN_SCOPE_PATHS"
-        yield Problem("outside_scope", message, Location(path), f"take the change back, or add the path to {packet}")
+        message = f"{path} was changed but is not in IN_SCOPE_PATHS"
+        yield Problem("outside_scope", message, Location(path), f"undo the change, or add the path to {packet}")
 
 
 def uncommitted_unmet(packet: str, uncommitted: Sequence[str]) -> Iterator[Problem]:
@@ -414,7 +417,7 @@ def uncommitted_unmet(packet: str, uncommitted: Sequence[str]) -> Iterator[Probl
 
 def _todo_unmet(packet: str, submission: Submission) -> Iterator[Problem]:
     for name in submission.todo:
-        yield Problem("todo_left", f"{name} is still to be filled in", hint=f"edit {name} of {packet}")
+        yield Problem("todo_left", f"{name} is not filled in", hint=f"edit {name} of {packet}")
 
 
 def verdict_unmet(state: PacketState, actor: str, verdict: str, *, report: bool, reference: str) -> tuple[Problem, ...]:
@@ -424,31 +427,27 @@ def verdict_unmet(state: PacketState, actor: str, verdict: str, *, report: bool,
 def _verdict_unmet(state: PacketState, actor: str, verdict: str, *, report: bool, reference: str) -> Iterator[Problem]:
     packet = state.packet
     if actor in state.holders:
-        message = f"{actor} worked on {packet}; somebody else has to judge it"
+        message = f"{actor} worked on {packet}; someone else must judge it"
         yield Problem("verdict_by_coder", message, hint=f"another person types: workpacket verdict {packet} {verdict}")
     if verdict == "CHANGES" and not reference and not report:
-        message = "what is to be changed is said nowhere"
+        message = "the requested changes are not referenced"
         yield Problem(
             "review_reference_missing", message, hint=f"workpacket verdict {packet} CHANGES --reference PLACE"
         )
     if verdict != "CHANGES" and not report:
-        message = "a verdict needs the validator's report"
+        message = "a verdict requires the validator's report"
         yield Problem("report_missing", message, hint=f"workpacket verdict {packet} {verdict} --report FILE")
     yield from unfinished_runs(state)
 
 
 def merged_unmet(packet: str, commit: str, target: str, proof: Proof) -> tuple[Problem, ...]:
     if not commit:
-        message = f"no submitted commit of {packet} is recorded"
+        message = f"no commit of {packet} was submitted"
         return (Problem("commit_unknown", message, hint=f"workpacket reopen {packet} --reason TEXT"),)
     if not target:
-        return (
-            Problem(
-                "target_branch_unknown", "there is no branch that it is to be merged into", hint="git branch --list"
-            ),
-        )
+        return (Problem("target_branch_unknown", "no target branch is configured", hint="git branch --list"),)
     if not proof:
-        message = f"neither {commit[:12]} nor the same change nor the same files are on {target}"
+        message = f"neither {commit[:12]}, nor the same change, nor the same files are on {target}"
         return (
             Problem("not_contained", message, hint=f"git merge it into {target}, then: workpacket merged {packet}"),
         )
@@ -465,7 +464,7 @@ STANDARD: Final = frozenset({*CONSUMING.values(), "policy"})
 
 
 def moves_under(on: str, lanes: LaneTable) -> tuple[Transition, ...]:
-    """The moves on which a gate lies. One that names no move lies on all: a slip of the pen opens nothing."""
+    """The moves that have a gate. A gate without a valid move applies to all, so that a typo opens nothing."""
     rows = bearing(transitions(lanes))
     return tuple(row for row in rows if row.typed == on) or rows
 
@@ -490,12 +489,12 @@ def settles_by_landing(state: PacketState, policy: LifecyclePolicy) -> bool:
 
 
 def choice_of(event: str, lane_from: str, verdict: str) -> str:
-    """What tells the moves apart that are events of one type: the verdict, or the added lane that is left."""
+    """What distinguishes moves with the same event type: the verdict, or the added lane that is left."""
     return lane_from if event == ADVANCED else verdict
 
 
 def gates_of(event: LogEvent, policy: LifecyclePolicy) -> tuple[str, ...]:
-    """All gates whose approval an event rests upon."""
+    """All gates whose approval an event depends on."""
     own = CONSUMING.get(event.type)
     choice = choice_of(event.type, event.lane_from or "", event.text("verdict") or "")
     return (*((own,) if own is not None else ()), *added_gates(policy, event.type, choice))

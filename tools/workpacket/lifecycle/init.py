@@ -53,7 +53,7 @@ class MarkedBlock(Value):
 
 
 def find_blocks(text: str) -> tuple[MarkedBlock, ...] | None:
-    """The block, `()` without one; None where the marks are not one pair, so that nobody can say what is ours."""
+    """The block, `()` without one; None if the markers are not a single pair."""
     marks = list(_MARK.finditer(text))
     if not marks:
         return ()
@@ -67,7 +67,7 @@ def marked(section: str) -> str:
 
 
 def with_block(text: str, blocks: tuple[MarkedBlock, ...], section: str) -> str:
-    """The text with the present section in the place of the old one, or behind everything."""
+    """The text with the current section in place of the old one, or at the end."""
     line_end = "\r\n" if "\r\n" in text else "\n"
     new = marked(section).replace("\n", line_end)
     if blocks:
@@ -98,28 +98,28 @@ def also_ignoring(planned: Planned, before: bytes | None, folders: Collection[st
         plan=replace(planned.plan, changes=(*planned.plan.changes, change)),
         then=planned.then.replace("git add ", f"git add {GITIGNORE} ", 1),
         data={**planned.data, "written": listed},
-        notes=(*planned.notes, f"{GITIGNORE} leaves out {' and '.join(f'/{folder}/' for folder in folders)}"),
+        notes=(*planned.notes, f"{GITIGNORE} ignores {' and '.join(f'/{folder}/' for folder in folders)}"),
     )
 
 
 Standing = Literal["missing", "outdated", "edited", "current", "theirs"]
 _NO_POLICY = LifecyclePolicy()
 _REMARKS = {
-    ATTRIBUTES: f"; so that branches merge without conflicts on the board, once in each clone: {MERGE_DRIVER}",
+    ATTRIBUTES: f"; to merge branches without conflicts on the board, run once in each clone: {MERGE_DRIVER}",
     PRE_COMMIT: "; it takes effect with: pre-commit install",
 }
 _BOM = b"\xef\xbb\xbf"
 
 
 class ExistingFiles(Value):
-    """What there is: the bytes by path, None for what is no regular file; and whether there are missions."""
+    """What there is: the bytes by path, None for anything but a regular file; and whether there are missions."""
 
     files: Mapping[str, bytes | None]
     missions: bool = False
 
 
 class InitFile(Value):
-    """One file as it stands. `after` is what it is to hold, where that is something else."""
+    """The state of one file. `after` is its new content, if different."""
 
     path: str
     standing: Standing
@@ -142,7 +142,7 @@ def compare(
     dialect: Dialect | None = None,
     policy: LifecyclePolicy = _NO_POLICY,
 ) -> list[InitFile]:
-    """How each file stands. Of a group that is not wanted, only files that are there count.
+    """The state of each file. For groups that were not requested, only existing files count.
 
     `policy` is the one beside the files: it has a say in what the protocols tell of moves.
     """
@@ -170,13 +170,13 @@ def init(items: list[InitFile], moment: Moment, *, has_key: bool = False) -> Pla
     edited = [item for item in items if item.standing == "edited"]
     kept = [item.path for item in items if item.standing in ("current", "theirs")]
     counts = [f"{counted(len(written), 'file')} written"]
-    counts += [f"{len(upgraded)} brought up to date"] if upgraded else []
-    counts += [f"{len(kept) + len(edited)} were there and are left as they are"] if kept or edited else []
+    counts += [f"{len(upgraded)} updated"] if upgraded else []
+    counts += [f"{len(kept) + len(edited)} existed and were left unchanged"] if kept or edited else []
     offered = [group for group in GROUPS if not any(item.group == group for item in items)]
     notes = [f"wrote {path}{_REMARKS.get(path, '')}" for path in written]
-    notes += [f"brought up to date: {path}" for path in upgraded]
+    notes += [f"updated: {path}" for path in upgraded]
     notes += [f"left as it is: {item.path}: {item.why}" for item in edited]
-    notes += [f"on request: workpacket init --{group}" for group in offered]
+    notes += [f"optional: workpacket init --{group}" for group in offered]
     data: dict[str, Json] = {
         "written": [*written],
         "upgraded": [*upgraded],
@@ -191,14 +191,14 @@ def init(items: list[InitFile], moment: Moment, *, has_key: bool = False) -> Pla
 def check(items: list[InitFile]) -> Iterator[Problem]:
     """What `init` would do, as findings; and what it would leave."""
     says = {
-        "missing": ("starter_missing", "error", "it is not there", "workpacket init writes it"),
+        "missing": ("starter_missing", "error", "it does not exist", "workpacket init writes it"),
         "outdated": (
             "starter_outdated",
             "error",
-            "init would write it otherwise now",
+            "init would now write it differently",
             "workpacket init brings it up to date",
         ),
-        "edited": ("starter_edited", "warning", "", "to take the present version: move it away, then workpacket init"),
+        "edited": ("starter_edited", "warning", "", "to get the current version, move it away, then: workpacket init"),
     }
     for item in items:
         if item.standing in says:
@@ -213,7 +213,7 @@ def known_digest(text: str) -> str:
 
 
 def _then(written: Collection[str], changed: Collection[str], *, has_key: bool) -> str:
-    """The first time, all that has to be done before work can begin; later, to keep what changed."""
+    """The first time, everything that must be done before work can start; later, how to keep the changes."""
     if not changed:
         return "workpacket status"
     tops = dict.fromkeys(path.partition("/")[0] for path in changed)
@@ -239,33 +239,33 @@ def _file(file: StarterFile, package: StarterTexts, seen: ExistingFiles) -> Init
     if not file.ours:
         return InitFile(file.path, "theirs")
     if before is None:
-        return InitFile(file.path, "edited", why="it is no regular file")
+        return InitFile(file.path, "edited", why="it is not a regular file")
     text = _normal(before)
     if text == file.text:
         return InitFile(file.path, "current")
     known = package.shipped.get(file.path, ())
     if known_digest(text) in known or (file.stem and known_digest(stem_of(text)) in known):
         return InitFile(file.path, "outdated", before, _as_before(file.text, before))
-    return InitFile(file.path, "edited", why="it is not as any version of init wrote it")
+    return InitFile(file.path, "edited", why="it does not match what any version of init wrote")
 
 
 def _agents(package: StarterTexts, seen: ExistingFiles) -> InitFile:
     before = seen.files.get(AGENTS)
     if before is None and AGENTS in seen.files:
-        return InitFile(AGENTS, "edited", why="it is no regular file")
+        return InitFile(AGENTS, "edited", why="it is not a regular file")
     text = (before or b"").decode("utf-8", "surrogateescape")
     blocks = find_blocks(text)
     if blocks is None:
-        return InitFile(AGENTS, "edited", before, why="its marks of workpacket are not one pair")
+        return InitFile(AGENTS, "edited", before, why="its workpacket markers are not a single pair")
     after = with_block(text, blocks, package.instructions).encode("utf-8", "surrogateescape")
     if not blocks:
-        return InitFile(AGENTS, "missing", before, after, "it lacks the section of workpacket")
+        return InitFile(AGENTS, "missing", before, after, "its workpacket section is missing")
     section = text[blocks[0].start : blocks[0].end].replace("\r\n", "\n")
     if section == marked(package.instructions):
         return InitFile(AGENTS, "current")
     if known_digest(section) not in package.shipped.get(AGENTS, ()):
         return InitFile(
-            AGENTS, "edited", before, why="its section of workpacket is not as any version of init wrote it"
+            AGENTS, "edited", before, why="its workpacket section does not match what any version of init wrote"
         )
     return InitFile(AGENTS, "outdated", before, after)
 

@@ -1,8 +1,7 @@
-"""What a command answers, and how its plan is put together: edits of files and events, each resting on those before.
-
-A command answers with a plan or with everything that is unmet. Which lane a packet comes to is recorded here, with the
-envelopes of the gates that the policy adds to the move. What follows from that for status, board and registry is drawn
-by `lifecycle.projections`, which a command that is refused never loads.
+"""The result of a command, and how its plan is built: edits of files and events, each based on the previous ones. A
+command returns a plan or everything that is unmet. The new lane of a packet is recorded here, with the envelopes of the
+gates that the policy adds to the move. Status, board and registry are then updated by `lifecycle.projections`, which a
+refused command never loads.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from workpacket.value import NOTHING, Value
 
 
 class Planned(Value):
-    """A plan, what it comes to in words, and the command to type next. `shown` is to be read before all of that."""
+    """A plan, its summary, and the next command. `shown` is printed first."""
 
     plan: Plan
     said: str
@@ -35,7 +34,7 @@ class Planned(Value):
 
 
 class Refused(Value):
-    """Everything that stands against it."""
+    """All unmet conditions."""
 
     packet: str
     unmet: tuple[Problem, ...]
@@ -45,7 +44,7 @@ Answer: TypeAlias = "Planned | Refused"
 
 
 class Draft:
-    """What a command wants to change so far."""
+    """The changes planned so far."""
 
     def __init__(self, command: str, facts: Facts, *, during_merge: bool = False) -> None:
         self.facts = facts
@@ -58,28 +57,28 @@ class Draft:
         self._about: dict[str, str] = {}
 
     def file(self, path: str, source: Source | None) -> Source | None:
-        """The file as it stands in this draft; `source` is how it was found."""
+        """The file in this draft; `source` is the original."""
         return self._after.get(path, source)
 
     def put(self, path: str, found: Source | None, text: str) -> None:
-        """Write a whole file; `found` is how it was found, None for a new one."""
+        """Write a whole file; `found` is the original, None for a new one."""
         self._before.setdefault(path, found)
         bom = found is not None and found.bom
         self._after[path] = Source(path, text, bom=bom)
 
     def edit(self, found: Source, edits: Iterable[Edit]) -> None:
-        """Edit a file; offsets are those of the file as it stands in this draft."""
+        """Edit a file; offsets refer to the file in this draft."""
         edits = list(edits)
         if edits:
             self._before.setdefault(found.path, found)
             self._after[found.path] = apply_edits(self._after.get(found.path, found), edits)
 
     def rests_on(self, path: str, source: Source | None) -> None:
-        """The plan holds only as long as this file stays as it was found."""
+        """The plan is valid only while this file is unchanged."""
         self._seen[path] = FileSeen(path, source.digest if source is not None else None)
 
     def is_about(self, source: Source) -> None:
-        """What happens leaves this file as it is, and says which text it was said of: the file may change later."""
+        """The event is about this file without changing it, and records its digest, because it may change later."""
         self.rests_on(source.path, source)
         self._about[source.path] = source.digest
 
@@ -125,12 +124,14 @@ class Draft:
 
 
 def added_unmet(facts: Facts, packet: PacketFacts, row: Transition) -> Iterator[Problem]:
-    """What is missing at the added gates of this move; a gate that nobody has asked about is shut."""
+    """What is missing at the added gates of this move; a gate that was not queried is closed."""
     name = packet.id.text
     for gate in added_gates(facts.policy, row.event, row.choice):
         verdict = facts.approvals.get(gate)
         if verdict is None:
-            message = f"{row.typed} asks for an approval at the gate {gate}, which a word on the board does not give"
+            message = (
+                f"{row.typed} requires an approval at the gate {gate}, which an edit of the board does not provide"
+            )
             yield Problem("hand_edit_not_adoptable", message, hint=f"workpacket {row.command} {name}")
         else:
             yield from approval_unmet(verdict, name)
@@ -145,14 +146,14 @@ ASKED: Final = frozenset({"claim", "release", "handover", "verdict", "merged", "
 
 
 def whose_branch(facts: Facts, branch: str) -> str:
-    """The packet that was prepared on the branch, or would be by the pattern of the policy; '' if it is nobody's."""
+    """The packet that was prepared on the branch, or would be by the pattern of the policy; '' if there is none."""
     prepared = (name for name, packet in facts.packets.items() if branch and packet.state.assignment.branch == branch)
     named = (name for name in facts.known if facts.policy.branch_of(name) == branch)
     return next(prepared, None) or next(named, "")
 
 
 def standing_unmet(facts: Facts, packet: PacketFacts, command: str, branch: str) -> tuple[Problem, ...]:
-    """The refusal of a command about `packet` that is typed on the branch of another one.
+    """The refusal of a command about `packet` on the branch of another one.
 
     On the target branch the claim or the verdict would be seen only when that other packet is merged, which may be
     never. The backlog may be worked on from anywhere: `new`, `refine` and `activate` are not asked.
@@ -163,7 +164,7 @@ def standing_unmet(facts: Facts, packet: PacketFacts, command: str, branch: str)
     whose = whose_branch(facts, branch)
     if whose in {"", name}:
         return ()
-    message = f"the branch of {whose} is checked out here ({branch}); what is recorded here travels with its work"
+    message = f"you are on {whose}'s branch ({branch}); this would be recorded there instead of on the main branch"
     place = own if own and command != "merged" else facts.target_branch
     return (Problem("other_work_branch", message, hint=f"git switch {place}, then: workpacket {command} {name}"),)
 
@@ -171,7 +172,7 @@ def standing_unmet(facts: Facts, packet: PacketFacts, command: str, branch: str)
 def move(
     draft: Draft, packet: PacketFacts, event: str, to: str, data: Mapping[str, Json], attest: Sequence[str] = ()
 ) -> None:
-    """Record the move. `project` draws what follows from it, once, when all moves of the command are recorded."""
+    """Record the move. `project` updates the projections once, when all moves of the command are recorded."""
     lanes: dict[str, Json] = {"lane_from": packet.state.lane or None, "lane_to": to}
     choice = choice_of(event, packet.state.lane, str(data.get("verdict", "")))
     added = added_envelopes(draft.facts, event, choice)

@@ -1,4 +1,4 @@
-"""What comes next: everything that stands between a packet and its next lane, and which work is ready."""
+"""Next steps: everything that keeps a packet from its next lane, and which work is ready."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _RISK = {"HIGH": 0, "MEDIUM": 1, "LOW": 2}
 
 
 class PacketStatus(Value):
-    """Where a packet is, the command that brings it on, and what stands against that command."""
+    """Where a packet is, the command that moves it on, and what prevents that."""
 
     id: str
     lane: str
@@ -28,7 +28,7 @@ class PacketStatus(Value):
 
 
 def why(facts: Facts, packet: PacketFacts, work: Work, branch: str = "") -> PacketStatus:
-    """Everything that stands between the packet and its next lane."""
+    """Everything that keeps the packet from its next lane."""
     name, lane = packet.id.text, packet.lane
     return PacketStatus(
         name, lane, forward_command(name, lane, facts.policy.lanes), _unmet(facts, packet, work, branch)
@@ -69,7 +69,7 @@ class Ready(Value):
 
 
 def ready(facts: Facts, agent: str = "") -> list[Ready]:
-    """Ready work: what the agent holds or anybody may bring on, then what most wait for, then risk, then age."""
+    """Ready work: what the agent holds or anyone may move on, then by waiting packets, risk and age."""
     waiting, done = _dependents(facts), _satisfied(facts)
     ready_ones = (packet for packet in facts.packets.values() if _is_ready(facts, packet, agent, done))
     rows = [_row(facts, packet, waiting) for packet in ready_ones]
@@ -105,13 +105,13 @@ def _is_ready(facts: Facts, packet: PacketFacts, agent: str, done: frozenset[str
 
 
 def _satisfied(facts: Facts) -> frozenset[str]:
-    """The packets that nobody has to wait for any more, and their bases."""
+    """The packets that no one has to wait for any more, and their bases."""
     done = [packet.id for packet in facts.packets.values() if packet.lane in facts.policy.satisfied_by]
     return frozenset(name for wp_id in done for name in (wp_id.text, wp_id.base))
 
 
 def _dependents(facts: Facts) -> dict[str, int]:
-    """How many unfinished packets wait for each."""
+    """The number of unfinished packets that wait for each."""
     counts: dict[str, int] = {}
     for packet in facts.packets.values():
         if packet.lane in WAITING:

@@ -1,4 +1,4 @@
-"""What a repository decides about its lifecycle, and about the commands that prove criteria, in its `policy.toml`.
+"""The settings for the lifecycle, and for commands that prove criteria, in `policy.toml`.
 
 [lifecycle]
 target_branch = "main"
@@ -58,14 +58,14 @@ MOST_OUTPUT: Final = 1024 * 1024 * 1024
 
 
 class EvidencePolicy(Value):
-    """`env` are variables that proofs are given besides `ALWAYS_PASSED`."""
+    """`env` are variables that proofs get in addition to `ALWAYS_PASSED`."""
 
     env: tuple[str, ...] = ()
     timeout_seconds: int = 600
     output_bytes: int = 10 * 1024 * 1024
 
     def environment(self, whole: Mapping[str, str]) -> dict[str, str]:
-        """What a proof sees of the environment."""
+        """The environment of a proof."""
         passed = {*ALWAYS_PASSED, *self.env}
         return {name: value for name, value in whole.items() if name in passed or name.startswith(_LOCALE)}
 
@@ -74,7 +74,7 @@ EVIDENCE_KEYS: Final = EvidencePolicy.__match_args__
 
 
 def evidence_policy(root: Node | None) -> EvidencePolicy:
-    """What a loaded `policy.toml` says of proofs; the default is in force for what its schema does not allow."""
+    """The settings for proofs in a loaded `policy.toml`; invalid ones get their default."""
     table = root.get("evidence") if root is not None else None
     if table is None:
         return EvidencePolicy()
@@ -128,7 +128,7 @@ class ChecklistItem(Value):
 
 
 class AddedGate(Value):
-    """A gate that a repository adds to a move: `gate` is asked of the approvals, `on` is the move as it is typed."""
+    """A gate that a repository adds to a move: `gate` is its name in the approvals, `on` the command of the move."""
 
     gate: str
     on: str
@@ -139,7 +139,7 @@ class LifecyclePolicy(Value):
 
     `evidence` and `coverage` are the tables of these names beside this one, as are `[actors]` and `[verdict]`.
 
-    `lane_faults` are what is wrong with the lanes that it adds: as long as there is any, no packet moves.
+    `lane_faults` are the errors in added lanes: while there is any, no packet can move.
     """
 
     target_branch: str = ""
@@ -176,12 +176,12 @@ KEYS: Final = tuple(name for name in LifecyclePolicy.__match_args__ if name not 
 
 
 def lifecycle_policy(root: Node | None, source: Source) -> LifecyclePolicy:
-    """The policy that a loaded `policy.toml` states. What its schema does not allow is left out; `check` reports it."""
+    """The policy in a loaded `policy.toml`. Invalid settings are left out; `check` reports them."""
     if root is None:
         from workpacket.lifecycle.added_lanes import LaneFault
 
         # Whatever lanes and gates it adds: it cannot be told, so nothing moves.
-        what = f"{source.path} cannot be read, so nobody can say which lanes and gates it adds"
+        what = f"{source.path} cannot be read, so its lanes and gates are unknown"
         unread = LaneFault("lanes_unfit", "", "", what, "workpacket policy test")
         return LifecyclePolicy(lane_faults=(unread,), coverage=coverage_policy(None), actor_tables=_UNREADABLE)
     table = root.get("lifecycle")
@@ -220,12 +220,14 @@ def _lanes(node: Node | None) -> tuple[LaneTable, tuple[LaneFault, ...]]:
     from workpacket.lifecycle.added_lanes import LaneFault, added_lanes
 
     if not isinstance(node.value, dict):
-        return BUILT_IN, (LaneFault("lanes_unfit", "", "", "[lifecycle.lanes] is no table", "name each lane in it"),)
+        return BUILT_IN, (
+            LaneFault("lanes_unfit", "", "", "[lifecycle.lanes] is not a table", "add one table for each lane"),
+        )
     return added_lanes(declared_lanes(node))
 
 
 def declared_lanes(table: Node | None) -> tuple[AddedLane, ...]:
-    """The lanes that `[lifecycle.lanes]` declares, whether they can be or not; '' for what is not said."""
+    """The lanes that `[lifecycle.lanes]` declares, valid or not; '' for missing settings."""
     return tuple(_declared(name, lane) for name, lane in table.mapping.items()) if table is not None else ()
 
 

@@ -1,6 +1,5 @@
-"""Packet status, task board and registry as projections of the log: the edits that make them say what it says.
-
-The owner's words between the entries stay as they are; of an entry only what the log knows is rewritten.
+"""Packet status, task board and registry as projections of the log: the edits that make them agree with it. Prose
+between the entries is kept; in an entry, only what the log determines is rewritten.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ _FEW = 8
 
 
 class Placement(Value):
-    """Where the log has a packet. `remark` is what the entry says behind the token; None leaves what is there."""
+    """The lane of a packet by the log. `remark` is the text after the token in the entry; None keeps it."""
 
     id: str
     lane: Lane
@@ -46,7 +45,7 @@ class Placement(Value):
 
 
 class InForce(Value):
-    """What the registry is to say of a base. `notes` are tokens that its row must have."""
+    """The registry row of a base. `notes` are tokens that the row must have."""
 
     base: str
     id: str
@@ -56,15 +55,15 @@ class InForce(Value):
 
 
 def lane_named(token: str, lanes: LaneTable = BUILT_IN) -> Lane:
-    """The lane of an event. One that is not known is a fact of a newer log, or of an older policy."""
+    """The lane of an event. An unknown one comes from a newer log or an older policy."""
     lane = lanes.lane(token)
     if lane is None:
-        raise WorkpacketError("lane_unknown", f"the log says {token}, which is no lane here")
+        raise WorkpacketError("lane_unknown", f"the log says {token}, which is not a lane here")
     return lane
 
 
 def status_edits(packet: Packet, lane: Lane) -> list[Edit]:
-    """What makes the packet's status line say the lane, and nothing else."""
+    """The edits that set the packet's status line to the lane, and change nothing else."""
     status = packet.status
     if status is None or status.value in {lane.title, lane.token}:
         return []
@@ -81,7 +80,7 @@ def registry_of(source: Source | None, path: str, lanes: LaneTable = BUILT_IN) -
 
 
 def board_edits(board: TaskBoard, placements: Iterable[Placement]) -> list[Edit]:
-    """What puts each packet into its section, once; entries of the section Active are the owner's."""
+    """The edits that put each packet into its section, once; entries in the section Active belong to people."""
     by_id: dict[str, list[BoardEntry]] = {}
     for entry in board.entries:
         if entry.lane_token != ACTIVE_TOKEN:
@@ -138,7 +137,7 @@ def _removal(source: Source, entry: BoardEntry) -> Edit:
 
 
 def missing_sections(board: TaskBoard) -> list[Edit]:
-    """What adds the sections that the board lacks, each before the next one that it has."""
+    """The edits that add missing sections to the board, each before the next existing one."""
     edits: list[Edit] = []
     source = board.source
     for index, section in enumerate(board.lanes.sections):
@@ -157,7 +156,7 @@ def missing_sections(board: TaskBoard) -> list[Edit]:
 
 
 def registry_edits(registry: TraceabilityRegistry, rows: Iterable[InForce]) -> list[Edit]:
-    """What makes each base's row name the packet in force, and its place on the board."""
+    """The edits that make each base's row name the packet in force and its place on the board."""
     rows = list(rows)
     by_base: dict[str, list[RegistryRow]] = {}
     for row in _rows_that_may_name(registry, [wanted.base for wanted in rows]):
@@ -188,7 +187,7 @@ def _rows_that_may_name(registry: TraceabilityRegistry, bases: Sequence[str]) ->
 
 
 def _names_a_later_one(row: RegistryRow, wanted: InForce) -> bool:
-    """Whether the row names a later revision than any that is here: it may lie on another branch, so it stays."""
+    """Whether the row names a later revision than any here: it may be on another branch, so it is kept."""
     active, here = row.active_id, WorkPacketId.try_parse(wanted.id)
     return active is not None and here is not None and (active.revision or 1) > (here.revision or 1)
 
@@ -259,7 +258,7 @@ def project(
     notes: Iterable[str] = (),
     packet_files: Mapping[str, Source] | None = None,
 ) -> None:
-    """Make status, board and registry say that these packets are in these lanes.
+    """Update status, board and registry for these packets and lanes.
 
     `notes` go into the row of the first; `packet_files` are packets that this very command writes.
     """

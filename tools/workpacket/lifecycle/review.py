@@ -1,9 +1,6 @@
-"""Reports that came with verdicts. One file may serve several: it grows, and each verdict names it as it was then.
-
-So that a file is not what an older verdict names is nothing wrong if a later verdict, of this packet or another, names
-it as it is now; the older text is in git. What no verdict names was changed behind the validators' backs.
-
-The end of the work: submit, verdict, merged.
+"""Submit, verdict and merged, and the reports of verdicts. One report file may serve several verdicts: it grows, and
+each verdict records its digest at the time. A file that differs from what an older verdict recorded is fine if a later
+verdict recorded its current digest; otherwise it was changed without the validators.
 """
 
 from __future__ import annotations
@@ -42,7 +39,7 @@ from workpacket.value import NOTHING, Value
 
 
 class Report(Value):
-    """A file as a verdict names it, and when that was given."""
+    """A file as recorded in a verdict, and the time of the verdict."""
 
     path: str
     sha256: str
@@ -61,7 +58,7 @@ def reports_of(logs: Iterable[Log]) -> tuple[Report, ...]:
 
 
 def is_vouched_for(report: Report, present: str | None, reports: Iterable[Report]) -> bool:
-    """Whether the file, which has the digest `present` now, is what this verdict or a later one names."""
+    """Whether this verdict or a later one recorded the file's current digest `present`."""
     if present == report.sha256:
         return True
     return any((one.path, one.sha256) == (report.path, present) and one.at >= report.at for one in reports)
@@ -71,10 +68,9 @@ _TODO = lazy_pattern(r"TODO\b")
 
 
 class Work(Value):
-    """What was done, as git tells it. `changed` is None where the commit that it began from is not known.
-
-    `branch` is the one checked out, '' for a detached HEAD; None where somebody named the commit instead. `alike` are
-    the commits, of those at which something was proved, whose work is that of this one.
+    """What was done, according to git. `changed` is None if the starting commit is unknown. `branch` is the one checked
+    out, '' for a detached HEAD; None if the commit was given instead. `alike` are those commits with proofs whose work
+    is the same as that of this one.
     """
 
     commit: str
@@ -86,8 +82,9 @@ class Work(Value):
 
 
 class Proofs(Value):
-    """What was proved. `rows` are those of the event; `came_to` says of a criterion how its proof ended, as the end of
-    a sentence: it is for the person who typed the command, and is kept nowhere."""
+    """What was proved. `rows` are those of the event; `came_to` says how the proof of a criterion ended, as the end of
+    a sentence: it is shown to the person who ran the command and not stored.
+    """
 
     rows: Sequence[Mapping[str, Json]] = ()
     came_to: Mapping[str, str] = NOTHING
@@ -135,11 +132,11 @@ def _other_contract(packet: PacketFacts) -> tuple[Problem, ...]:
 
 
 def _came_to(row: Mapping[str, Json]) -> str:
-    """What a proof came to, as the end of a sentence."""
+    """The result of a proof, as the end of a sentence."""
     if "exit_code" not in row:
         places = row.get("proof")
         named = ", ".join(str(place) for place in places) if isinstance(places, list) else str(places)
-        return f"failed: {named} is not there"
+        return f"failed: {named} does not exist"
     return f"failed: {row.get('command')} ended with {row['exit_code']}"
 
 
@@ -154,7 +151,7 @@ def _proved_elsewhere(rows: Sequence[Mapping[str, Json]], work: Work) -> dict[st
 
 
 def recorded(packet: PacketFacts) -> list[Mapping[str, Json]]:
-    """Evidence that was recorded since the packet was claimed last."""
+    """Evidence recorded since the packet was last claimed."""
     clock = max((event.clock for event in packet.state.history if event.type == "claimed"), default=0)
     rows: list[Mapping[str, Json]] = []
     for event in packet.state.evidence:
@@ -182,20 +179,20 @@ def submit(facts: Facts, packet: PacketFacts, work: Work, evidence: Proofs) -> A
     project(draft, {name: target})
     where = "in review" if target == "IN_REVIEW" else target
     said = f"{name} is {where} with {counted(len(rows), 'piece of evidence')} for {work.commit[:12]}"
-    then = f"a validator types: workpacket verdict {name} PASS --report FILE"
+    then = f"ask a validator to run: workpacket verdict {name} PASS --report FILE"
     then = then if target == "IN_REVIEW" else forward_command(name, target, facts.policy.lanes)
-    notes = reminders(packet.state, "until it has ended, no verdict is given")
+    notes = reminders(packet.state, "it must end before a verdict can be given")
     return Planned(draft.plan(), said, then, {"id": name, "commit": work.commit}, notes)
 
 
 def _require_room(rows: Sequence[Json]) -> None:
     if len(rows) > MOST_EVIDENCE:
-        message = f"there are {len(rows)} proofs, and an event holds {MOST_EVIDENCE}"
-        raise WorkpacketError("invalid_value", message, hint="prove several things by one command")
+        message = f"there are {len(rows)} proofs; an event can contain {MOST_EVIDENCE}"
+        raise WorkpacketError("invalid_value", message, hint="prove several criteria with one command")
 
 
 def record_evidence(facts: Facts, packet: PacketFacts, evidence: Proofs, uncommitted: Sequence[str] = ()) -> Answer:
-    """Keep what was proved so far, without submitting."""
+    """Record what was proved so far, without submitting."""
     name = packet.id.text
     unmet = move_unmet(packet.state, transition("submit"), facts.policy.lanes)
     unmet = unmet or tuple(uncommitted_unmet(name, uncommitted))
@@ -212,7 +209,7 @@ def record_evidence(facts: Facts, packet: PacketFacts, evidence: Proofs, uncommi
 def verdict_refusal(
     facts: Facts, packet: PacketFacts, choice: str, *, report: bool, reference: str
 ) -> tuple[Problem, ...]:
-    """Everything that keeps the actor from this verdict. Whether it has to be signed is for the policy to say."""
+    """Everything that prevents the actor from giving this verdict. The policy says whether it must be signed."""
     row = transition("verdict", choice, facts.policy.lanes)
     unmet = move_unmet(packet.state, row, facts.policy.lanes)
     if unmet:
@@ -314,6 +311,6 @@ def merged(facts: Facts, packet: PacketFacts, found: Containment) -> Answer:
     project(draft, {name: row.target})
     done = row.target == "VALIDATED"
     said = f"{name} is {'validated' if done else row.target}: its {found.proof.replace('_', '-')} is on {found.target}"
-    then = "commit the governed files; workpacket next names more work"
+    then = "commit the governed files; workpacket next lists more work"
     then = then if done else forward_command(name, row.target, facts.policy.lanes)
     return Planned(draft.plan(), said, then, {"id": name})

@@ -1,4 +1,4 @@
-"""Turns that the work can take: advance, reopen, block, unblock, supersede, abandon, override, waive, resolve."""
+"""Less common moves: advance, reopen, block, unblock, supersede, abandon, override, waive, resolve."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from workpacket.problem import Problem
 
 
 def advance(facts: Facts, packet: PacketFacts, *, to: str = "", reason: str = "") -> Answer:
-    """Out of a lane that the policy adds, to the next one. `to` is where the writer expects that to be."""
+    """Move from a lane that the policy adds to the next one. `to` is the expected next lane."""
     name, lanes = packet.id.text, facts.policy.lanes
     row = advancing(packet.lane, lanes)
     unmet = move_unmet(packet.state, row, lanes)
     if not unmet and to not in {"", row.target}:
-        message = f"from {packet.lane} {name} comes to {row.target}, not to {to}"
+        message = f"from {packet.lane}, {name} moves to {row.target}, not to {to}"
         return Refused(
             name, (Problem("advance_elsewhere", message, hint=f"workpacket advance {name} --to {row.target}"),)
         )
@@ -72,7 +72,7 @@ def _turn(facts: Facts, packet: PacketFacts, command: str, *, remark: str | None
     move(draft, packet, row.event, target, data)
     notes: tuple[str, ...] = ()
     if command == "block":
-        notes = reminders(packet.state, f"it is not resumed before workpacket unblock {name}")
+        notes = reminders(packet.state, f"it cannot be resumed before workpacket unblock {name}")
     elif command in {"supersede", "abandon"}:
         notes = close_all(draft, packet, row.event)
     shown = {name: " ".join(remark.split())} if remark is not None else None
@@ -91,7 +91,7 @@ def waive(
     target: str = "",
     override: bool = False,
 ) -> Answer:
-    """Record that somebody entitled has lifted a rule for a time, resting on their signature."""
+    """Record that an entitled person has lifted a rule for a time, with their signature."""
     name = packet.id.text
     if not packet.state.history:
         return Refused(name, (Problem("log_absent", f"{name} has no log", hint="workpacket adopt"),))
@@ -123,7 +123,7 @@ def note(facts: Facts, packet: PacketFacts, text: str) -> Answer:
 
 
 def resolve(facts: Facts, packet: PacketFacts, *, lane: str, reason: str) -> Answer:
-    """Settle a fork: of moves that contradict one another, say where the packet is."""
+    """Settle a fork: choose the lane from the contradicting moves."""
     name, state, lanes = packet.id.text, packet.state, facts.policy.lanes
     if not state.forked:
         message = f"{name} is not forked; it is {state.lane or 'without a log'}"
@@ -132,7 +132,7 @@ def resolve(facts: Facts, packet: PacketFacts, *, lane: str, reason: str) -> Ans
     if lane in claimed and lanes.lane(lane) is None:
         return Refused(name, (lane_retired(name, lane),))
     if lane not in claimed:
-        message = f"the moves that contradict one another lead to {', '.join(sorted(claimed))}, not to {lane}"
+        message = f"the contradicting moves lead to {', '.join(sorted(claimed))}, not to {lane}"
         return Refused(name, (Problem("fork_lane_unknown", message, hint=f"workpacket history {name}"),))
     replay = LaneReplay(packet.log)
     origin = replay.blocked_in(move.id for move in state.latest_moves)

@@ -1,17 +1,16 @@
-"""The dialects of `init`: how much is written beside what the tool itself needs, and in whose words.
+"""The dialects of `init`: which files are written besides those that the tool itself needs, and in which conventions.
 
 handshake    recipes for just under the names that people know from there, and templates
 spec-kitty   missions below `kitty-specs/`; the words of its lanes, and a template of a work package
 plain        nothing but what the tool needs
 
-What tells an editor which schema a file has: the schemas themselves, and on request settings for VS Code.
-
-The protocols of the roles, written from the table of transitions and the gates, so that they cannot disagree.
+Editors get the schemas, and optionally settings for VS Code. The protocols of the roles are generated from the table of
+transitions and the gates, so that they cannot disagree.
 
 Where the policy adds lanes or gates, the table of moves is the one that this repository has, between two marks. What
 is before the marks is the `stem`, by which a page that no one edited is known whatever the policy was.
 
-The files with which a repository begins to be governed, as `init` writes them now.
+These are the files that the current `init` writes.
 """
 
 from __future__ import annotations
@@ -63,10 +62,10 @@ _FOLDERS = (
     ("`spec/`", "the specification; `roles_shared/SPEC_CURRENT.md` names the version in force"),
     ("`task_packets/stubs/`", "the backlog"),
     ("`task_packets/`", "the packets"),
-    ("`refinements/`", "what was found out before a packet was activated, and the user's word on it"),
-    ("`roles_shared/`", "task board and traceability registry, drawn from the log"),
-    ("`log/`", "what happened, one file an event; never edited"),
-    ("`policy/`", "what this repository decides"),
+    ("`refinements/`", "what was found out before a packet was activated, and the user's decision"),
+    ("`roles_shared/`", "task board and traceability registry, generated from the log"),
+    ("`log/`", "what happened, one file per event; never edited"),
+    ("`policy/`", "the settings of this repository"),
     ("`roles/`", "how to work here"),
 )
 _HANDSHAKE_FOLDERS = (
@@ -93,7 +92,7 @@ def dialect_here(present: Collection[str], own: Mapping[Dialect, Collection[str]
 
 
 def without_just(text: str, recipes: str) -> str:
-    """The text with the command in the place of each recipe of `recipes`, for people who have none."""
+    """The text with commands in place of the `recipes`, for people without just."""
     commands = dict(_RECIPE.findall(recipes))
     return _CALL.sub(lambda call: f"`workpacket {commands[call[1]]}", text)
 
@@ -102,7 +101,7 @@ def guide(dialect: Dialect) -> str:
     """`.GOV/README.md`"""
     rows = (*_FOLDERS, *(_HANDSHAKE_FOLDERS if dialect == HANDSHAKE else ()))
     table = "\n".join(["| folder | what |", "|---|---|", *(f"| {folder} | {what} |" for folder, what in rows)])
-    commands = "`workpacket status` shows where everything stands, `workpacket why WP_ID` what a packet waits for."
+    commands = "`workpacket status` shows the state of everything, `workpacket why WP_ID` what a packet is waiting for."
     words = f"\n{_words()}" if dialect == SPEC_KITTY else ""
     return f"# Governance\n\n{table}\n\n{commands}\n{words}"
 
@@ -176,7 +175,7 @@ def orchestrator_protocol(policy: LifecyclePolicy = _DEFAULT) -> str:
     )
     return _page(
         "Orchestrator protocol",
-        "You keep the backlog, activate packets and see that every packet has somebody who works on it.",
+        "You maintain the backlog, activate packets and make sure that someone works on every packet.",
         _ORCHESTRATOR,
         policy,
         f"""## From stub to packet
@@ -200,7 +199,7 @@ Its items are derived from evidence. A ticked box proves nothing.
 def coder_protocol(policy: LifecyclePolicy = _DEFAULT) -> str:
     return _page(
         "Coder protocol",
-        "You do the work of one packet at a time, within its scope, and prove what it demands.",
+        "You do the work of one packet at a time, within its scope, and prove what it requires.",
         _CODER,
         policy,
         """## The work
@@ -216,7 +215,7 @@ def coder_protocol(policy: LifecyclePolicy = _DEFAULT) -> str:
 def validator_protocol(policy: LifecyclePolicy = _DEFAULT) -> str:
     return _page(
         "Validator protocol",
-        "You judge work that you had no hand in, against its packet and its specification.",
+        "You judge other people's work against its packet and its specification.",
         _VALIDATOR,
         policy,
         """## The verdict
@@ -237,11 +236,11 @@ def _page(title: str, purpose: str, commands: tuple[str, ...], policy: Lifecycle
 def _moves(commands: tuple[str, ...], policy: LifecyclePolicy) -> str:
     rows = [row for row in transitions(policy.lanes) if row.command in commands]
     cells = [_row(row, policy) for row in rows]
-    return "\n".join(["| command | from | to | gate | what it means |", "|---|---|---|---|---|", *cells])
+    return "\n".join(["| command | from | to | gate | meaning |", "|---|---|---|---|---|", *cells])
 
 
 def _row(row: Transition, policy: LifecyclePolicy) -> str:
-    target = "the lane it came from" if row.target == CAME_FROM else row.target
+    target = "its previous lane" if row.target == CAME_FROM else row.target
     typed = row.command if row.command == ADVANCE else row.typed
     added = added_gates(policy, row.event, row.choice) if row in bearing((row,)) else ()
     gates = ", ".join([*([row.gate] if row.gate else []), *added]) or "-"

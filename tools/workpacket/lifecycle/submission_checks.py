@@ -46,7 +46,7 @@ def submission_faults(event: LogEvent, work: SubmittedWork) -> Iterator[Problem]
         return
     yield from _evidence_faults(evidence_rows(event), work)
     for path in outside(work.changed, work.scope):
-        yield Problem("outside_scope", f"{path} is outside of the scope", Location(path))
+        yield Problem("outside_scope", f"{path} is outside the scope", Location(path))
 
 
 def evidence_rows(event: LogEvent) -> list[Mapping[str, Json]]:

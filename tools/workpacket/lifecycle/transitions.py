@@ -1,9 +1,9 @@
-"""Every way in which a packet gets from one lane to another: the one table that commands, gates, checks and pages read.
+"""Every transition between lanes: the one table that commands, gates, checks and pages read.
 
-What a lane is called, and in which section of the board it is, is the table of `model.lanes`; this one says what leads
-from one to another: by which command, behind which gate, as which event of the log. `TRANSITIONS` is what every
-repository has; `transitions` gives the table with the lanes in it that a policy adds. `move_unmet` says whether a
-packet may leave its lane at all, before any gate is asked.
+The names and board sections of lanes are in `model.lanes`; this table says what leads from one to another: by which
+command, through which gate, as which event in the log. `TRANSITIONS` is what every repository has; `transitions` gives
+the table with the lanes in it that a policy adds. `move_unmet` says whether a packet may leave its lane at all, before
+any gate is asked.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Transition(Value):
 
     @property
     def typed(self) -> str:
-        """The command as it is typed, without the id."""
+        """The command as typed, without the id."""
         return f"{self.command} {self.choice}".strip()
 
 
@@ -67,12 +67,12 @@ TRANSITIONS: Final[tuple[Transition, ...]] = (
         "OUTDATED_ONLY",
         "verdict",
         "OUTDATED_ONLY",
-        "it is right for its specification, which moved on",
+        "it is correct for its specification, which has changed since",
     ),
     Transition("merged", "merged", ("MERGE_PENDING",), "VALIDATED", "containment", says="it is on the target branch"),
-    Transition("reopen", "reopened", ("MERGE_PENDING",), "IN_PROGRESS", "reason", says="work goes on after all"),
-    Transition("block", "blocked", IN_WORK, "BLOCKED", "reason", says="it cannot go on"),
-    Transition("unblock", "unblocked", ("BLOCKED",), CAME_FROM, says="it can go on"),
+    Transition("reopen", "reopened", ("MERGE_PENDING",), "IN_PROGRESS", "reason", says="work is resumed"),
+    Transition("block", "blocked", IN_WORK, "BLOCKED", "reason", says="it cannot continue"),
+    Transition("unblock", "unblocked", ("BLOCKED",), CAME_FROM, says="it can continue"),
     Transition(
         "supersede",
         "superseded",
@@ -103,7 +103,7 @@ _FROM_WORK: Final = frozenset({"block", "supersede", "abandon", "reopen"})
 
 @cache
 def transitions(lanes: LaneTable) -> tuple[Transition, ...]:
-    """The table of a repository: its added lanes lie on the way, and each is left by `advance`."""
+    """The table of a repository with its added lanes, each of which is left by `advance`."""
     if not lanes.added:
         return TRANSITIONS
     added = tuple(lane.token for lane in lanes.added)
@@ -126,7 +126,7 @@ def _with_added(row: Transition, lanes: LaneTable, added: tuple[str, ...]) -> Tr
 
 
 def transition(command: str, choice: str = "", lanes: LaneTable = BUILT_IN) -> Transition:
-    """The row of a command. One that is not there is a mistake in the program."""
+    """The row of a command. A missing one is a bug in the program."""
     return next(row for row in transitions(lanes) if row.command == command and row.choice == choice)
 
 
@@ -160,15 +160,15 @@ def is_legal(
 
 
 def table_faults(rows: Iterable[Transition], lanes: LaneTable = BUILT_IN) -> Iterator[str]:
-    """What is wrong with a table of transitions: checked by a test, so that nothing needs to be checked at run time."""
+    """Errors in a table of transitions: checked by a test, so that nothing needs to be checked at run time."""
     seen: set[tuple[str, str]] = set()
     reached: set[str] = set()
     for row in rows:
         for token in (*row.origins, *({row.target} - {CAME_FROM})):
             if lanes.lane(token) is None:
-                yield f"{row.typed}: there is no lane {token}"
+                yield f"{row.typed}: unknown lane {token}"
         if row.event not in LANE_MOVES:
-            yield f"{row.typed}: events of type {row.event} move nothing"
+            yield f"{row.typed}: events of type {row.event} are not moves"
         if (row.command, row.choice) in seen:
             yield f"{row.typed}: stands twice"
         seen.add((row.command, row.choice))
@@ -179,17 +179,17 @@ def table_faults(rows: Iterable[Transition], lanes: LaneTable = BUILT_IN) -> Ite
 
 
 def move_unmet(state: PacketState, row: Transition, lanes: LaneTable = BUILT_IN) -> tuple[Problem, ...]:
-    """Why this transition cannot begin; `()` if it can."""
+    """Why this transition cannot start; `()` if it can."""
     packet = state.packet
     if state.forked:
         message = f"{packet} was moved independently on two branches"
         return (Problem("packet_is_forked", message, hint=f"workpacket resolve {packet} --lane LANE --reason TEXT"),)
     # A file that is no event would stop the plan, which rests on the log being what was read.
     if not state.sound or any(finding.code == "log_foreign_file" for finding in state.findings):
-        message = f"the log of {packet} does not hold together"
+        message = f"the log of {packet} is inconsistent"
         return (Problem("log_unsound", message, hint=f"workpacket log verify {packet}"),)
     if not state.history:
-        return (Problem("log_absent", f"{packet} has no log, so its lane is not known", hint="workpacket adopt"),)
+        return (Problem("log_absent", f"{packet} has no log, so its lane is unknown", hint="workpacket adopt"),)
     retired = [token for token in (state.lane, target_of(row, state)) if lanes.lane(token) is None]
     if retired:
         return (lane_retired(packet, retired[0]),)
@@ -199,16 +199,16 @@ def move_unmet(state: PacketState, row: Transition, lanes: LaneTable = BUILT_IN)
 
 
 def lane_retired(packet: str, token: str) -> Problem:
-    """That a packet stands in, or would come to, a lane that the policy no longer has."""
-    message = f"{packet} is in {token}, or would come back to it, and the policy in force has no lane of that name"
-    command = f"edit {POLICY_PATH}: put [lifecycle.lanes.{token}] back until no packet is in it"
+    """The problem that a packet is in, or would move to, a lane that the policy no longer defines."""
+    message = f"{packet} is in {token}, or would return to it, but the policy in force does not define that lane"
+    command = f"edit {POLICY_PATH}: put [lifecycle.lanes.{token}] back until no packet is in that lane"
     return Problem("lane_not_in_policy", message, Location(POLICY_PATH), command)
 
 
 def _wrong_lane(state: PacketState, row: Transition, lanes: LaneTable) -> Problem:
     packet, lane = state.packet, state.lane
     if lane == "STUB":
-        message = f"{packet} is a stub; nobody may start work from one"
+        message = f"{packet} is a stub; work may not start from a stub"
         return Problem("packet_is_stub", message, hint=f"workpacket activate {packet}")
     if lane == "SUPERSEDED":
         by = f" by {state.superseded_by}" if state.superseded_by else ""
@@ -216,7 +216,7 @@ def _wrong_lane(state: PacketState, row: Transition, lanes: LaneTable) -> Proble
             "packet_superseded", f"{packet} is superseded{by}", hint=f"workpacket why {state.superseded_by or packet}"
         )
     possible = ", ".join(dict.fromkeys(other.command for other in leaving(lane, lanes))) or "nothing"
-    message = f"{packet} is {lane}; {row.typed} leads from {' or '.join(row.origins)}. Possible now: {possible}"
+    message = f"{packet} is {lane}; {row.typed} applies in {' or '.join(row.origins)}. Possible now: {possible}"
     return Problem("wrong_lane", message, hint=forward_command(packet, lane, lanes))
 
 
@@ -239,7 +239,7 @@ _FORWARD = {
 
 
 def forward_command(packet: str, lane: str, lanes: LaneTable = BUILT_IN) -> str:
-    """The command that brings a packet of this lane on; `why` where nothing does."""
+    """The command that moves a packet on from this lane; `why` if there is none."""
     other = "workpacket advance {id}" if lanes.is_added(lane) else "workpacket history {id}"
     return _FORWARD.get(lane, other).replace("{id}", packet)
 
@@ -247,7 +247,7 @@ def forward_command(packet: str, lane: str, lanes: LaneTable = BUILT_IN) -> str:
 def advancing(lane: str, lanes: LaneTable = BUILT_IN) -> Transition:
     """The row of `advance` for a lane; for one that another command leaves, a row that names those it is for."""
     rows = [row for row in transitions(lanes) if row.command == ADVANCE]
-    added = tuple(row.origins[0] for row in rows) or ("an added lane, of which the policy has none",)
+    added = tuple(row.origins[0] for row in rows) or ("an added lane; the policy does not add any",)
     return next((row for row in rows if lane in row.origins), Transition(ADVANCE, "advanced", added, "VALIDATED"))
 
 

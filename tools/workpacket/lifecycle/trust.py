@@ -1,8 +1,8 @@
 """`policy trust` and `policy re-anchor`: what they write into the policy of the work tree.
 
-`trust` adds the first person who may approve, or the key of one more. It counts once the base holds it; people who may
-approve already have to approve that, and at the very first there are none. `re-anchor` records that the policy of the
-work tree replaces that of the base although no key is left that could approve it.
+`trust` adds the first person who may approve, or the key of one more. It takes effect once it is on the base; people
+who may approve already have to approve that, and at the very first there are none. `re-anchor` records that the policy
+of the work tree replaces that of the base although no key is left that could approve it.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def plan_trust(moment: Moment, policy: Source, signers: Source | None, whom: Tru
     names = [actor.name for actor in whom.actors]
     data: dict[str, Json] = {"principal": principal, "line": whom.line, "actors": [*names]}
     notes = (f"events are signed by {', '.join(names)}",) if names else (_UNSIGNED,)
-    return Planned(Plan("policy trust", moment.tx, changes), f"{said}, once the base holds it", then, data, notes)
+    return Planned(Plan("policy trust", moment.tx, changes), f"{said}, once it is on the base", then, data, notes)
 
 
 _UNSIGNED: Final = (

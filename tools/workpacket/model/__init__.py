@@ -1,1 +1,1 @@
-"""Pure values that every other layer speaks in. Nothing here touches the world."""
+"""Pure values that every other layer uses. Nothing here has side effects."""

@@ -1,7 +1,7 @@
 """Canonical JSON: one value, one sequence of bytes.
 
-The profile of the event log and the approvals: keys are ASCII, numbers are integers below 2**53, strings hold no lone
-surrogates. Inside it, sorted keys and minimal separators are already RFC 8785, which the tests prove against the
+The profile of the event log and the approvals: keys are ASCII, numbers are integers below 2**53, strings contain no
+lone surrogates. Inside it, sorted keys and minimal separators are already RFC 8785, which the tests prove against the
 `rfc8785` package. The profile is checked, never assumed: what lies outside raises `NotCanonical` naming the place.
 """
 
@@ -31,7 +31,7 @@ def _require_profile(value: Json, pointer: str) -> None:
         return
     if isinstance(value, int):
         if abs(value) > LARGEST_INTEGER:
-            raise NotCanonical(f"{pointer or '/'}: the integer {value} is not exact in every JSON reader")
+            raise NotCanonical(f"{pointer or '/'}: the integer {value} is not exact in every JSON parser")
     elif isinstance(value, str):
         _require_no_surrogates(value, pointer)
     elif isinstance(value, Mapping):
@@ -43,11 +43,11 @@ def _require_profile(value: Json, pointer: str) -> None:
         for index, item in enumerate(value):
             _require_profile(item, f"{pointer}/{index}")
     else:
-        raise NotCanonical(f"{pointer or '/'}: {type(value).__name__} has no place in canonical JSON")
+        raise NotCanonical(f"{pointer or '/'}: {type(value).__name__} is not allowed in canonical JSON")
 
 
 def _require_no_surrogates(text: str, pointer: str) -> None:
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
-        raise NotCanonical(f"{pointer or '/'}: the string holds a lone surrogate") from None
+        raise NotCanonical(f"{pointer or '/'}: the string contains a lone surrogate") from None

@@ -1,4 +1,4 @@
-"""What a checkpoint commit says of itself: the first line of its message, its trailer, and the sidecar beside it.
+"""The format of a checkpoint commit: the first line of its message, its trailer, and its sidecar.
 
     chore(runr): checkpoint <run> milestone <n>     of one run
     chore(agent): checkpoint milestone <n>          older, and does not say of which
@@ -25,14 +25,14 @@ _LEGACY: Final = re.compile(r"chore\(agent\): checkpoint milestone (?P<index>[0-
 
 
 class CheckpointMessage(NamedTuple):
-    """`run` is '' where the message does not say whose checkpoint it is."""
+    """`run` is '' if the message does not name a run."""
 
     run: str
     milestone_index: int
 
 
 def read_message(message: str) -> CheckpointMessage | None:
-    """What the message of a commit says of a checkpoint; None for every other commit."""
+    """The checkpoint described by a commit message; None for any other commit."""
     first = message.split("\n", 1)[0].rstrip("\r")
     found = _RUN_SPECIFIC.match(first)
     if found is not None:

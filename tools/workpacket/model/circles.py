@@ -1,4 +1,4 @@
-"""Circles in what depends on what: tasks of a batch, packets, work packages of a mission."""
+"""Cycles of dependencies: between tasks of a batch, packets, or work packages of a mission."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 
 
 def circles(edges: Mapping[str, Collection[str]], roots: Iterable[str]) -> Iterator[list[str]]:
-    """Each circle that a dependency closes, begun and ended with the name that it comes back to.
-
-    The last two names of a circle are the dependency that closes it. What `edges` does not have depends on nothing.
-    Without recursion: ten thousand packets may depend on one another in one line.
+    """Each cycle that a dependency closes, starting and ending with the same name. The last two names are the
+    dependency that closes it. Names missing from `edges` have no dependencies. Not recursive, because ten thousand
+    packets may form one chain.
     """
     done: set[str] = set()
     for root in roots:

@@ -1,8 +1,8 @@
 """Every type of event there is, with the closed shape of its data.
 
-Each row is one thing that can happen to a work packet. A row with `lane_from` and `lane_to` moves the packet; which
-moves are legal, and behind which gate, is the business of the lifecycle layer: here stands only what an event must
-say. Lanes are words and not a closed list, because a policy can add lanes.
+Each row is one thing that can happen to a work packet. A row with `lane_from` and `lane_to` moves the packet; the
+lifecycle layer decides which moves are legal and which gates they have: this module only says what an event must
+contain. Lanes are not a closed list, because a policy can add lanes.
 
 The shape of a whole event is the envelope that all share, and the data of its type. Both are JSON Schema, put together
 here so that a pattern or a limit is written once; `ledger.event_shape` checks each event with them, and `event_schema`
@@ -30,7 +30,7 @@ def text(description: str, *, pattern: str = "", longest: int = 2000, shortest: 
 
 
 def timestamp(description: str) -> Shape:
-    """RFC 3339 in UTC to the second, and a day that the calendar has."""
+    """RFC 3339 in UTC to the second, with a valid date."""
     return {
         "type": "string",
         "description": description,
@@ -53,8 +53,9 @@ def nullable(shape: Shape) -> Shape:
 
 
 def array(description: str, item: Shape, *, most: int, least: int = 0, ordered_set: bool = False) -> Shape:
-    """A list. An `ordered_set` of strings is sorted and without repetition, so that one set has one form; that it is
-    sorted JSON Schema cannot say, and `ledger.event_shape` asks it."""
+    """A list. An `ordered_set` of strings is sorted and without repetition, so that one set has one form; JSON Schema
+    cannot express sorting, so `ledger.event_shape` checks it.
+    """
     schema: Shape = {
         "type": "array",
         "description": description,
@@ -100,13 +101,13 @@ NAME: Final = text("a name on one line", pattern=r"[^\x00-\x1f\x7f]+", longest=2
 REASON: Final = text("why, in words", longest=2000)
 COMMIT: Final = text("a commit id in full", pattern="[0-9a-f]{40}|[0-9a-f]{64}", longest=64)
 EXPIRY: Final = timestamp("when it ends")
-NOTE: Final = text("what is noted, in words", longest=4000)
+NOTE: Final = text("the text of the note", longest=4000)
 
 # What answers about a packet need, so that they need not read its documents; `contract` is the digest of the contract.
 _TERMS: Final[Mapping[str, Shape]] = {
     "title": text("one line that names the work", longest=2000, shortest=0),
     "dependencies": array("the packets it waits for", PACKET_ID, most=500, ordered_set=True),
-    "risk": text("the risk tier as written", longest=200, shortest=0),
+    "risk": text("the risk tier as it is written", longest=200, shortest=0),
     "contract": DIGEST,
 }
 
@@ -116,7 +117,7 @@ _EVIDENCE = record(
     "one proof of one criterion",
     {
         "criterion": text("the line of DONE_MEANS that it proves"),
-        "result": choice("an item that does not apply says why", ("met", "not_met", "not_applicable")),
+        "result": choice("the reason, if the item does not apply", ("met", "not_met", "not_applicable")),
     },
     {
         "command": text("what was run", longest=2000),
@@ -127,7 +128,7 @@ _EVIDENCE = record(
         "milliseconds": integer("how long it ran", least=0),
         "log_tail": text("only in older events: the last lines of its log", longest=4000, shortest=0),
         "limit": choice(
-            "the limit that it reached: stopped at that of time, cut at that of output", ("time", "output")
+            "the limit that was reached: the time limit stops it, the output limit truncates it", ("time", "output")
         ),
         "proof": array("path:line", text("path:line", longest=300), most=50),
         "reason": REASON,
@@ -135,7 +136,7 @@ _EVIDENCE = record(
 )
 _EVIDENCE_LIST = array("what was proved", _EVIDENCE, most=MOST_EVIDENCE, least=1)
 _CHECKLIST = array(
-    "the items of the gate, as they were judged",
+    "the items of the gate and how they were judged",
     record(
         "one item",
         {"item": NAME, "result": choice("how it was judged", ("met", "waived", "not_applicable"))},
@@ -172,13 +173,13 @@ DATA: Final[Mapping[str, Shape]] = {
         {
             "source": record(
                 "what it was made from",
-                {"kind": choice("what kind of thing", ("template", "issue", "stub", "packet")), "name": NAME},
+                {"kind": choice("the kind of item", ("template", "issue", "stub", "packet")), "name": NAME},
             ),
             **_TERMS,
         },
     ),
     "adopted": _genesis(
-        "a packet that had no log was taken over as it stood",
+        "a packet without a log was adopted as it was",
         {
             "base": PACKET_ID,
             "found": array(
@@ -196,7 +197,7 @@ DATA: Final[Mapping[str, Shape]] = {
             ),
         },
         {
-            "contradictions": array("what was left to decide", text("one contradiction", longest=500), most=50),
+            "contradictions": array("what remained to be decided", text("one contradiction", longest=500), most=50),
             "came_from": LANE,
             "holder": NAME,
             "branch": NAME,
@@ -209,27 +210,27 @@ DATA: Final[Mapping[str, Shape]] = {
         {"spec": _FILE, "supersedes": array("earlier revisions", PACKET_ID, most=50), **_TERMS},
     ),
     "amended": record(
-        "another contract replaces the one that was approved",
+        "a new contract replaces the approved one",
         {"previous": nullable(DIGEST), "contract": DIGEST, "reason": REASON},
         {"refinement": _FILE, "spec": _FILE, **{key: _TERMS[key] for key in ("title", "dependencies", "risk")}},
     ),
     "reapproved": record(
-        "new approvals take the place of ones whose key is revoked or lost",
+        "new approvals replace those whose key is revoked or lost",
         {
             "gate": NAME,
             "event": DIGEST,
-            "replaces": array("the envelopes whose place is taken", DIGEST, most=50, least=1, ordered_set=True),
+            "replaces": array("the envelopes that are replaced", DIGEST, most=50, least=1, ordered_set=True),
             "reason": REASON,
         },
     ),
     "noted": record("somebody noted something", {"text": NOTE}),
     "prepared": record(
-        "branch, work tree and assignee were arranged",
+        "branch, work tree and assignee were prepared",
         {"assignee": NAME, "branch": NAME, "base_commit": COMMIT},
         {"worktree": NAME, "base_packet": PACKET_ID},
     ),
     "claimed": _move("somebody took it", _LEASE, {"branch": NAME, "worktree": NAME}),
-    "lease.renewed": record("the holder goes on", _LEASE),
+    "lease.renewed": record("the holder extended the lease", _LEASE),
     "released": _move("the holder gave it back", {"reason": REASON}, {"holder": NAME}),
     "handed_over": _move("the holder passed it on", {"reason": REASON, "to": NAME}, {"holder": NAME}),
     "submitted": _move(
@@ -238,7 +239,7 @@ DATA: Final[Mapping[str, Shape]] = {
         {
             "base_commit": COMMIT,
             "changed": array("the files it changes", PATH, most=2000),
-            "outside_scope": array("of these, the ones outside IN_SCOPE_PATHS", PATH, most=2000),
+            "outside_scope": array("those of them that are outside IN_SCOPE_PATHS", PATH, most=2000),
         },
     ),
     "evidence.recorded": record("evidence was added", {"evidence": _EVIDENCE_LIST}),
@@ -256,12 +257,12 @@ DATA: Final[Mapping[str, Shape]] = {
             "proof": choice("what was found there", ("commit", "patch_id", "tree")),
         },
     ),
-    "advanced": _move("it left a lane that the policy adds, for the next one", {}, {"reason": REASON}),
-    "reopened": _move("work goes on after all", {"reason": REASON}),
-    "blocked": _move("it cannot go on", {"reason": REASON, "until": text("what would unblock it", longest=500)}),
-    "unblocked": _move("it can go on", {}, {"reason": REASON}),
+    "advanced": _move("it moved on from a lane that the policy adds", {}, {"reason": REASON}),
+    "reopened": _move("work was resumed", {"reason": REASON}),
+    "blocked": _move("it cannot continue", {"reason": REASON, "until": text("what would unblock it", longest=500)}),
+    "unblocked": _move("it can continue", {}, {"reason": REASON}),
     "superseded": _move("a later revision takes its place", {"by": PACKET_ID}, {"reason": REASON}),
-    "abandoned": _move("nobody will do it", {"reason": REASON}),
+    "abandoned": _move("it was abandoned", {"reason": REASON}),
     "overridden": record(
         "a gate's answer was overruled", {"rule": NAME, "reason": REASON, "expires_at": EXPIRY}, {"target": NAME}
     ),
@@ -271,21 +272,21 @@ DATA: Final[Mapping[str, Shape]] = {
         "its technical block was shown to the user", {"refinement": _FILE, "block_sha256": DIGEST}
     ),
     "approval.recorded": record(
-        "somebody decided at a gate",
+        "a decision was made at a gate",
         {
             "gate": NAME,
             "decision": choice("the decision", ("approve", "reject", "revoke")),
-            "assurance": choice("signed counts; legacy is a plain token", ("signed", "legacy")),
+            "assurance": choice("only signed counts; legacy is a plain token", ("signed", "legacy")),
         },
         {"role": NAME, "principal": NAME, "token": NAME, "subject": _FILE},
     ),
-    "run.linked": record("a run of the runtime works on it", {"run": NAME, "stream": NAME}, {"store": NAME}),
+    "run.linked": record("a run of the runtime was started for it", {"run": NAME, "stream": NAME}, {"store": NAME}),
     "run.closed": record(
-        "that run ended, or no longer counts",
+        "the run ended, or was unlinked",
         {
             "run": NAME,
             "outcome": choice(
-                "how; lost is what a person says of a run whose store is gone",
+                "how it ended; lost means that a person declared it lost with its store",
                 ("completed", "stopped", "cancelled", "superseded", "abandoned", "not_begun", "lost"),
             ),
         },
@@ -294,7 +295,7 @@ DATA: Final[Mapping[str, Shape]] = {
             "code": text("the stop reason of a run that stopped", pattern="[a-z][a-z0-9_]*", longest=80),
             "reason": REASON,
             "stream_sha256": DIGEST,
-            "events": integer("how many it had", least=0),
+            "events": integer("the number of its events", least=0),
         },
     ),
     "fork.resolved": record(
@@ -308,7 +309,7 @@ DATA: Final[Mapping[str, Shape]] = {
         {"holder": NAME, "lease": NAME, "expires_at": EXPIRY, "came_from": LANE},
     ),
     "checkpoint": record(
-        "what the protected branch held; signed by CI",
+        "what the protected branch contained; signed by CI",
         {
             "commit": COMMIT,
             "logs": array(
@@ -318,7 +319,7 @@ DATA: Final[Mapping[str, Shape]] = {
                     {
                         "packet": PACKET_ID,
                         "heads": array("its heads", DIGEST, most=50, least=1, ordered_set=True),
-                        "events": integer("how many events they stand for", least=1),
+                        "events": integer("how many events they cover", least=1),
                     },
                 ),
                 most=PACKETS_PER_CHECKPOINT,
@@ -341,25 +342,27 @@ _ENVELOPE: Final[Mapping[str, Shape]] = {
     "v": integer("version of the event format", least=OLDEST_VERSION, most=VERSION),
     "type": choice("what happened", tuple(DATA)),
     "packet": LOG_NAME,
-    "clock": integer("1 + the largest clock of the parents", least=1),
+    "clock": integer("1 + the largest clock of its parents", least=1),
     "parents": array("ids of all heads that the writer saw; none for the first", DIGEST, most=50, ordered_set=True),
-    "at": timestamp("when, as the writer claims"),
-    "actor": record("who, as the writer claims", {"id": NAME, "kind": choice("what kind of actor", ACTOR_KINDS)}),
+    "at": timestamp("the time, as claimed by the writer"),
+    "actor": record(
+        "the name, as claimed by the writer", {"id": NAME, "kind": choice("the kind of actor", ACTOR_KINDS)}
+    ),
     "tool": NAME,
     "tx": text("the transaction, a UUID of version 7", pattern=_UUID7, longest=36),
     "subjects": array(
-        "the files that changed with it, or that it was said of",
+        "the files that changed with it, or that it is about",
         record(
-            "one file, before and after; null where there was none",
+            "a file before and after; null if there was none",
             {"path": PATH, "prev": nullable(DIGEST), "sha256": nullable(DIGEST)},
         ),
         most=200,
     ),
     "attest": array("ids of approval envelopes", DIGEST, most=50, ordered_set=True),
-    "data": {"type": "object", "description": "as the type asks"},
+    "data": {"type": "object", "description": "as the type requires"},
 }
 SIGNATURE: Final = text(
-    "the SSHSIG signature of the actor's event key in base64, over the file as it would be without this field",
+    "the SSHSIG signature of the actor's event key in base64, over the file without this field",
     pattern="[A-Za-z0-9+/]+={0,2}",
     longest=4000,
 )
@@ -385,7 +388,7 @@ _EXAMPLE: Final[Mapping[str, Json]] = {
 
 
 def event_schema() -> dict[str, Json]:
-    """The same as JSON Schema 2020-12; `$defs` holds the data of each type, `_` standing for the dot in its name."""
+    """The same as JSON Schema 2020-12; `$defs` has the data of each type, with `_` for the dot in its name."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": "https://workpacket.dev/schemas/event.schema.json",

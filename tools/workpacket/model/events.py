@@ -80,12 +80,12 @@ class LogEvent(Value):
         return self.text("lane_to")
 
     def text(self, key: str) -> str | None:
-        """The string that the data holds under `key`, if it holds one."""
+        """The string under `key` in the data, if there is one."""
         value = self.data.get(key)
         return value if isinstance(value, str) else None
 
     def texts(self, key: str) -> tuple[str, ...]:
-        """The strings in the list that the data holds under `key`."""
+        """The strings in the list under `key` in the data."""
         value = self.data.get(key)
         return tuple(item for item in value if isinstance(item, str)) if isinstance(value, list) else ()
 
@@ -94,7 +94,7 @@ class LogEvent(Value):
         return encode_event(self.json())
 
     def signed_bytes(self) -> bytes:
-        """What the signature is made over: the file as it would be without `sig`."""
+        """The signed bytes: those of the file without `sig`."""
         value = self.json()
         value.pop("sig", None)
         return encode_event(value)
@@ -131,7 +131,7 @@ def event_id(data: bytes) -> str:
 
 
 def event_of(value: Mapping[str, Any], identity: str) -> LogEvent:
-    """The event that `value` states; `ledger.event_shape.event_misfit` has found nothing wrong with it."""
+    """The event in `value`, which `ledger.event_shape.event_misfit` has accepted."""
     return LogEvent(
         id=identity,
         type=value["type"],

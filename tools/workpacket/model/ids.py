@@ -4,13 +4,13 @@ Two families exist. A *work packet* is `WP-<phase>-<slug>` with an optional revi
 revision is its base, which all revisions share. A *work package* of a mission is `WP07`, which means something only
 inside that mission; `<mission>--WP07` says it everywhere.
 
-An id becomes a file name, a branch name and a table cell, so it is ASCII, short, unique whatever the case, and nothing
-Windows would open as a device. Ids are compared whole: many real ids are the beginning of another one.
+An id is used as a file name, a branch name and a table cell, so it is ASCII, short, unique regardless of case, and not
+a Windows device name. Ids are compared as a whole, because many real ids are prefixes of others.
 
 This module is imported by every command, hence the care: nothing heavier than `re` is imported, and the patterns that
 only prose needs are compiled when prose is first searched.
 
-Patterns of names: what stands for itself, and `*` for any characters.
+Patterns of names may contain `*` for any characters.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def matches(pattern: str, name: str) -> bool:
-    """Whether the pattern fits the whole of the name. However many stars there are, it never tries twice."""
+    """Whether the pattern matches the whole name, without backtracking however many stars there are."""
     parts = pattern.split("*")
     if len(parts) == 1:
         return pattern == name
@@ -45,7 +45,7 @@ def matches(pattern: str, name: str) -> bool:
 
 
 def covers(wider: str, narrower: str) -> bool:
-    """Whether every name that fits `narrower` fits `wider`: a star in it can only be matched by a star."""
+    """Whether every name that matches `narrower` also matches `wider`: a star can only be matched by a star."""
     return matches(wider, narrower)
 
 
@@ -67,7 +67,7 @@ _DEVICES = frozenset(
 
 
 class InvalidId(ValueError):
-    """The text is no id; the message says why, as the rest of a sentence that begins with the text."""
+    """The text is not a valid id; the message says why, as the rest of a sentence that begins with the text."""
 
 
 class WorkPacketId:
@@ -130,20 +130,20 @@ class WorkPacketId:
 
     @property
     def key(self) -> str:
-        """What no two ids may share: on many disks `WP-1-Parser` and `wp-1-parser` are one file."""
+        """The part that must be unique: on many disks `WP-1-Parser` and `wp-1-parser` are one file."""
         return self.text.casefold()
 
     def scoped(self, mission: str) -> WorkPacketId:
         """This short id as it is written outside its mission."""
         if self.kind != "short":
-            raise InvalidId(f"{self.text} stands on its own; only a short id such as WP07 is scoped by a mission")
+            raise InvalidId(f"{self.text} is complete; only a short id such as WP07 is scoped by a mission")
         return WorkPacketId.parse(f"{mission}--{self.text}")
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
-        raise AttributeError(f"an id does not change: {name}")
+        raise AttributeError(f"an id cannot be changed: {name}")
 
     def __delattr__(self, name: str) -> NoReturn:
-        raise AttributeError(f"an id does not change: {name}")
+        raise AttributeError(f"an id cannot be changed: {name}")
 
     def __eq__(self, other: object) -> bool:
         return self.text == other.text if isinstance(other, WorkPacketId) else NotImplemented
@@ -176,13 +176,13 @@ def _parts(text: str) -> _Parts | None:
 
 
 def is_packet_id(text: str) -> bool:
-    """Whether the text, whole, is the id of a work packet. Asked of ten thousand names, most of them for no more."""
+    """Whether the whole text is the id of a work packet. Fast, because it is used on ten thousand names."""
     parts = _parts(text)
     return parts is not None and not parts[4]
 
 
 def leading_id(value: str) -> str:
-    """What stands where a field has its id: without backticks and without a remark behind it. Else the whole value."""
+    """The id at the start of a field's value, without backticks and trailing remarks; otherwise the whole value."""
     return leading_word(value)[0]
 
 
@@ -193,14 +193,16 @@ def leading_word(value: str) -> tuple[str, int]:
 
 
 def next_revision(base: str, known: Iterable[WorkPacketId]) -> WorkPacketId:
-    """The id of the revision of `base` that comes after all `known` ones. A packet without a number was the first."""
+    """The id of the revision of `base` that comes after all `known` ones. A packet without a number counts as the
+    first.
+    """
     key = base.casefold()
     taken = [packet.revision or 1 for packet in known if packet.kind == "packet" and packet.base.casefold() == key]
     return WorkPacketId.parse(f"{base}-v{max(taken, default=0) + 1}")
 
 
 def nearest(text: str, known: Iterable[WorkPacketId]) -> WorkPacketId | None:
-    """The known id that `text` was probably meant to be: another case, another revision, or a slip of the fingers."""
+    """The known id that `text` was probably meant to be: a different case or revision, or a typo."""
     if len(text) > 2 * MAX_LENGTH:
         return None
     candidates = {packet.key: packet for packet in known}
@@ -254,7 +256,7 @@ def find_ids(text: str) -> list[tuple[WorkPacketId, int, int]]:
 
 
 def _packet_span(text: str, start: int, end: int) -> tuple[int, int] | None:
-    """Where the id lies within the candidate [start, end), if what surrounds it lets it be one."""
+    """The span of the id within the candidate [start, end), if its context allows one."""
     if not _free_before(text, start) or not _free_after(text, start, end):
         return None
     name = text[start:end].rstrip(".")
@@ -281,7 +283,7 @@ def _package_span(text: str, start: int, end: int, last: int) -> tuple[int, int]
 
 
 def _free_before(text: str, start: int) -> bool:
-    """Whether no word, and no dash of a longer name, runs into `start`. A few underscores alone are emphasis."""
+    """Whether no word or dash of a longer name precedes `start`. A few underscores alone are emphasis."""
     index = start - 1
     while index >= 0 and text[index] == "_" and start - index <= _EMPHASIS:
         index -= 1
@@ -308,11 +310,11 @@ def _is_device(name: str) -> bool:
 def _complaint(text: str) -> str:
     faults = (
         (not text, "is empty"),
-        (len(text) > MAX_LENGTH, f"has {len(text)} characters; an id has at most {MAX_LENGTH}"),
+        (len(text) > MAX_LENGTH, f"has {len(text)} characters; the limit for an id is {MAX_LENGTH}"),
         (not text.isascii(), "is not ASCII"),
-        (text != text.strip(), "has white space around it"),
-        (text[:2].upper() == "WP" != text[:2], "does not begin with `WP` in capitals"),
-        (_PACKET.match(text) or _PACKAGE.match(text), "holds a name that Windows reserves for a device"),
+        (text != text.strip(), "has leading or trailing white space"),
+        (text[:2].upper() == "WP" != text[:2], "does not begin with `WP` in upper case"),
+        (_PACKET.match(text) or _PACKAGE.match(text), "contains a name that Windows reserves for a device"),
     )
     return next(
         (complaint for wrong, complaint in faults if wrong),

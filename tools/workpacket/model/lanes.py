@@ -1,10 +1,10 @@
-"""The lanes a work packet can stand in, and every name people give them.
+"""The lanes of work packets, and all their names.
 
 A lane has a token (what board entries and events carry), a section of the task board, and aliases from older packets
 and other tools. Packets also say `Done`, which names a section and not a lane: it fits each lane of that section.
 
-A repository can add lanes. So what reads or writes names of lanes is given a `LaneTable`: the built-in lanes, and those
-that the policy adds to them. `BUILT_IN` is for what is the same everywhere.
+A repository can add lanes, so code that reads or writes names of lanes gets a `LaneTable`: the built-in lanes, and
+those that the policy adds to them. `BUILT_IN` contains those that are the same everywhere.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Lane(Value):
 
 
 class LaneSection:
-    """One section of the task board, in board order. `key` is the part of the heading that is compared."""
+    """One section of the task board, in board order. `key` is the compared part of the heading."""
 
     __slots__ = ("heading", "key")
 
@@ -221,7 +221,7 @@ _BRACKETED = lazy_pattern(r"\[([A-Za-z_ ]+)\]")
 
 
 class AddedLane(Value):
-    """A lane that a repository adds to the way: work comes to it from `after` and goes on from it to `before`."""
+    """A lane that a repository adds: work enters it from `after` and moves on to `before`."""
 
     token: str
     after: str
@@ -232,13 +232,13 @@ class AddedLane(Value):
 
 
 class LaneTable(Value):
-    """The lanes of a repository. `added` ones stand in the order of the way, and fit one another and the others."""
+    """The lanes of a repository. `added` ones are in order and consistent with each other and the rest."""
 
     added: tuple[AddedLane, ...] = ()
 
     @cached_property
     def way(self) -> tuple[str, ...]:
-        """The lanes from stub to done, the added ones among them."""
+        """The lanes from stub to done, including added ones."""
         way = list(WAY)
         for lane in self.added:
             way.insert(way.index(lane.after) + 1, lane.token)
@@ -246,7 +246,7 @@ class LaneTable(Value):
 
     @cached_property
     def lanes(self) -> tuple[Lane, ...]:
-        """Every lane, an added one behind the one from which work comes to it."""
+        """Every lane, each added one after the lane that leads to it."""
         lanes = list(LANES)
         for lane in self.added:
             index = next(index for index, other in enumerate(lanes) if other.token == lane.after)
@@ -257,7 +257,7 @@ class LaneTable(Value):
 
     @cached_property
     def sections(self) -> tuple[LaneSection, ...]:
-        """Every section in board order: that of an added lane behind those of all lanes before it on the way."""
+        """Every section in board order: that of an added lane after those of all earlier lanes."""
         sections = list(SECTIONS)
         for lane in self.added:
             before = {self._by_token[token].section for token in self.way[: self.way.index(lane.token)]}
@@ -272,7 +272,7 @@ class LaneTable(Value):
 
     @cached_property
     def key(self) -> str:
-        """What tells one table from another, in few characters; '' for the built-in lanes."""
+        """A short identifier of the table; '' for the built-in lanes."""
         if not self.added:
             return ""
         import hashlib
@@ -291,18 +291,16 @@ class LaneTable(Value):
         return any(lane.token == token for lane in self.added)
 
     def onward(self, token: str) -> str:
-        """The lane that follows a lane of the way."""
+        """The next lane in order."""
         return self.way[self.way.index(token) + 1]
 
     def section_of(self, lane: Lane) -> LaneSection:
-        """The section of the board in which packets of this lane stand."""
+        """The section of the board for packets in this lane."""
         return next(section for section in self.sections if section.key == lane.section)
 
     def named(self, text: str) -> tuple[Lane, ...]:
-        """The lanes that a status line may mean, `()` where it names none.
-
-        Case, punctuation, emoji and remarks behind the name do not count: `In-Progress (again)` is `IN_PROGRESS`. A
-        token in brackets wins: `Done [FAIL]` is `FAIL`.
+        """The lanes that a status line may mean; `()` if it names none. Case, punctuation, emoji and remarks after the
+        name are ignored: `In-Progress (again)` is `IN_PROGRESS`. A token in brackets wins: `Done [FAIL]` is `FAIL`.
         """
         for bracketed in _BRACKETED.findall(text):
             named = self._of_words(bracketed)
@@ -312,7 +310,7 @@ class LaneTable(Value):
 
     @cached_property
     def names(self) -> Mapping[str, tuple[Lane, ...]]:
-        """The lanes by every name that they have, in words of small letters."""
+        """The lanes by all their names, in lower-case words."""
         names: dict[str, tuple[Lane, ...]] = {}
         for lane in self.lanes:
             for name in _names_of(lane):
@@ -337,7 +335,7 @@ class LaneTable(Value):
 
 
 def words_of(name: str) -> str:
-    """A name of a lane as names are compared."""
+    """A lane name in normalised form."""
     return " ".join(_WORD.findall(name)).casefold()
 
 

@@ -1,6 +1,6 @@
-"""Where governance lies in a repository: every path below `.GOV`, and how large a file there may be.
+"""The layout of governance in a repository: every path below `.GOV`, and the size limits of files.
 
-Data only, and nothing is imported: every layer uses it, and every start of a command reads it.
+Data only, without imports: every layer uses it, and every command reads it at start-up.
 """
 
 from __future__ import annotations
@@ -58,10 +58,10 @@ def stub_path(packet: str) -> str:
 
 
 def packet_paths(packet: str) -> tuple[str, str]:
-    """The two places that a packet may be in; the first that is there counts."""
+    """The two possible places of a packet; the first existing one counts."""
     return f"{PACKETS}/{packet}.md", f"{PACKETS}/{packet}/packet.md"
 
 
 def refinement_paths(packet: str) -> tuple[str, str]:
-    """The two places that a refinement may be in; the first that is there counts."""
+    """The two possible places of a refinement; the first existing one counts."""
     return f"{REFINEMENTS}/{packet}.md", f"{PACKETS}/{packet}/refinement.md"

@@ -1,7 +1,6 @@
-"""A plan: what a command wants to change, all of it or nothing, as a value that can be shown before it is done.
-
-A plan is made from facts and applied by the shell. It says what it expects to find, by digest, so that a file which
-somebody changed in between stops it instead of being overwritten.
+"""A plan: the changes of a command, all or nothing, as a value that can be shown before it is applied. A plan is made
+from facts and applied by the shell. It contains the digests that it expects, so that a file changed in between stops it
+instead of being overwritten.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from workpacket.value import Value
 
 
 class Moment(Value):
-    """What no pure function can know, as part of the facts: the time, a new transaction id, sixteen random bytes."""
+    """Impure inputs, as part of the facts: the time, a new transaction id, sixteen random bytes."""
 
     now: str
     tx: str
@@ -31,14 +30,14 @@ class FileChange(Value):
 
 
 class FileSeen(Value):
-    """A file that the plan rests on without changing it: it must still have this digest, or still be absent."""
+    """A file that the plan depends on without changing it: it must still have this digest, or still be absent."""
 
     path: str
     digest: str | None
 
 
 class FolderSeen(Value):
-    """A folder that the plan rests on: it must still hold these names and no others. One that is absent holds none."""
+    """A folder that the plan depends on: it must still contain exactly these names. A missing folder contains none."""
 
     path: str
     names: frozenset[str]
@@ -63,7 +62,7 @@ class Plan(Value):
             seen.add(name)
         for change in self.changes:
             if change.path.startswith(f"{LOG_FOLDER}/"):
-                raise ValueError(f"{change.path}: files of the log come from events alone, and are written once")
+                raise ValueError(f"{change.path}: log files are written once, and only from events")
         for event in self.events:
             if event.tx != self.tx:
                 raise ValueError(f"event {event.type} of {event.packet} belongs to transaction {event.tx}")
@@ -80,5 +79,5 @@ def digest(data: bytes) -> str:
 
 
 def log_seen(packet: str, events: Iterable[LogEvent]) -> FolderSeen:
-    """The log of a packet as the plan saw it: an event that came since stops the plan."""
+    """The log of a packet as seen by the plan: a newer event stops the plan."""
     return FolderSeen(f"{LOG_FOLDER}/{packet}", frozenset(f"{event.id}.json" for event in events))

@@ -1,9 +1,9 @@
 """The type of a reason code, and the registry that holds each code once.
 
-Every message a user can act on has a code: findings of rules, refusals of gates, failures of commands, stops of runs.
-A rule's reason is the docstring of its class; all others are text of the same form, in the tables of
-`workpacket.model.reason_tables`. `workpacket.report.catalogue` puts them together, refuses a name given twice, and is
-what `explain`, the documentation and the exit status read.
+Every message that a user can act on has a code: findings of rules, refusals of gates, failures of commands, stops of
+runs. A rule's reason is the docstring of its class; all others are text of the same form, in the tables of
+`workpacket.model.reason_tables`. `workpacket.report.catalogue` collects them, refuses duplicate names, and is the
+source for `explain`, the documentation and exit statuses.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _CODE = lazy_pattern(r"[a-z][a-z0-9]*(_[a-z0-9]+)*\Z")
 
 
 class Reason(Value):
-    """One code, with everything that is ever said about it in general."""
+    """One code, with everything that is said about it in general."""
 
     code: str
     title: str
@@ -68,9 +68,9 @@ class Reason(Value):
         if not _CODE.match(self.code):
             raise ValueError(f"{self.code!r} is not a reason code: lower-case words joined by '_'")
         if not self.title or self.title.endswith("."):
-            raise ValueError(f"{self.code}: the title is one phrase without a full stop")
+            raise ValueError(f"{self.code}: the title must be one phrase without a full stop")
         if SEVERITIES.index(self.strict_severity) > SEVERITIES.index(self.severity):
-            raise ValueError(f"{self.code}: the strict profile may not be milder than the default")
+            raise ValueError(f"{self.code}: the strict profile may not be weaker than the default")
 
     @property
     def ignorable(self) -> bool:
@@ -99,13 +99,13 @@ def reasons(
 
 
 def explanation_and_remedy(text: str) -> tuple[str, str]:
-    """What is written below the title of a reason, in a table as in the docstring of a rule."""
+    """The text below the title of a reason, in a table or in the docstring of a rule."""
     explanation, _, remedy = text.partition("Remedy:")
     return " ".join(explanation.split()), " ".join(remedy.split())
 
 
 class Registry(Mapping[str, Reason]):
-    """Reasons by code, in the order in which they were given; aliases resolve but are not listed."""
+    """Reasons by code, in the given order; aliases resolve but are not listed."""
 
     def __init__(self, reasons: Iterable[Reason]) -> None:
         self._by_code: dict[str, Reason] = {}

@@ -1,4 +1,4 @@
-"""Why a run stopped: a reason code with what a resume, a report and a hook need to know about it.
+"""Why a run stopped: a reason code with the information that resume, reports and hooks need.
 
 Exit statuses follow the family: a script can tell "the work was wrong" from "the disk was full" without reading text.
 """

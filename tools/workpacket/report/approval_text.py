@@ -48,7 +48,7 @@ def _rows(text: str, room: int) -> list[str]:
 
 def render_file(path: str, data: bytes, style: Style = PLAIN) -> str:
     """The whole file."""
-    lines = [style.paint(f"--- {escape(path)} ({len(data)} bytes), all of it:", "path")]
+    lines = [style.paint(f"--- {escape(path)} ({len(data)} bytes), in full:", "path")]
     text = _lines(data)
     for line in text[:-1] if data.endswith(b"\n") else text:
         lines += barred(line, style)
@@ -67,7 +67,7 @@ def render_contract(parts: Iterable[Part], digest: str, style: Style = PLAIN) ->
 
 def render_difference(changed: Iterable[tuple[str, Sequence[str], Sequence[str]]], since: str, style: Style) -> str:
     """What is different in a contract, word by word: `[-taken out-]`, `{+put in+}`."""
-    lines = [style.paint(f"--- the contract: what has changed since {since}:", "path")]
+    lines = [style.paint(f"--- the contract: changes since {since}:", "path")]
     for name, before, after in changed:
         lines.append(style.paint(f"{name}:", "help"))
         for old, new in _pairs(before, after):
@@ -116,12 +116,12 @@ def render_told(title: str, rows: Iterable[str], style: Style = PLAIN) -> str:
 
 
 def render_changes(path: str, before: bytes, after: bytes, since: str, style: Style = PLAIN) -> str:
-    """What is different since the version `before`; `since` says which one that is."""
+    """The differences from the version `before`, which `since` describes."""
     if before == after:
-        return f"--- {escape(path)}: the same bytes as {since}\n"
+        return f"--- {escape(path)}: unchanged since {since}\n"
     old, new = (_ended(data) for data in (before, after))
     changed = difflib.unified_diff(old, new, "before", "now", lineterm="", n=3)
-    lines = [style.paint(f"--- {escape(path)}: what has changed since {since}:", "path")]
+    lines = [style.paint(f"--- {escape(path)}: changes since {since}:", "path")]
     roles: dict[str, Role] = {"+": "added", "-": "removed"}
     for line in list(changed)[2:]:
         lines += barred(line, style, role=roles.get(line[:1]))
@@ -168,7 +168,7 @@ def _ended(data: bytes) -> list[str]:
 
 
 def render_refusals(refusals: Iterable[tuple[str, str, str]], style: Style = PLAIN) -> str:
-    """Reasons by code, message and path, one a line."""
+    """Reasons with code, message and path, one per line."""
     rows = (f"  {style.paint(code, 'code')}  {escape(message)}" + _where(path) for code, message, path in refusals)
     return "".join(f"{row}\n" for row in rows)
 

@@ -1,9 +1,8 @@
-"""An audit as one page that needs nothing else: no network, and its own script only for what is drawn on demand.
+"""An audit as a self-contained page: no network, and a script only for what is rendered on demand.
 
-Everything from the repository is text: escaped in HTML, and in JSON that no browser runs. The policy of the page lets
-in one style and one script, named by their digests, and nothing from anywhere.
-
-The board as time went by, as an SVG of stacked areas. Its numbers are in a table beside it.
+Everything from the repository is text: escaped in HTML, and in JSON that no browser runs. Its content security policy
+allows one style sheet and one script, by digest, and nothing else. The board over time is an SVG of stacked areas, with
+its numbers in a table.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ def board_chart(points: Sequence[Point], order: Sequence[str]) -> str:
     areas = [_area(points, drawn, position, highest, order) for position in range(len(drawn))]
     same_day = points[0].at[:10] == points[-1].at[:10]
     first, last = (point.at[:16].replace("T", " ") if same_day else point.at[:10] for point in (points[0], points[-1]))
-    label = f"Packets by lane from {first} to {last}; the table below holds the numbers."
+    label = f"Packets by lane from {first} to {last}; the table below has the numbers."
     return "".join(
         (
             f'<svg class="chart" viewBox="0 0 {WIDTH} {HEIGHT + BOTTOM}" role="img" aria-label="{html_escape(label)}">',
@@ -51,7 +50,7 @@ def board_chart(points: Sequence[Point], order: Sequence[str]) -> str:
 
 
 def _area(points: Sequence[Point], drawn: Sequence[int], position: int, highest: int, order: Sequence[str]) -> str:
-    """One lane, upon those drawn before it."""
+    """One lane, stacked on the previous ones."""
     below = [sum(point.counts[index] for index in drawn[:position]) for point in points]
     lane = order[drawn[position]]
     upper = [low + point.counts[drawn[position]] for low, point in zip(below, points, strict=True)]
@@ -103,7 +102,7 @@ def text(value: str) -> str:
 
 
 def inert(value: Json) -> str:
-    """JSON that can stand between script tags: no character of it can end them."""
+    """JSON that is safe between script tags: nothing in it can end them."""
     encoded = json.dumps(value, separators=(",", ":"), allow_nan=False)
     return encoded.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
@@ -151,7 +150,7 @@ def _as_of(audit: Audit) -> str:
 
 
 def _navigation() -> str:
-    parts = {"verdict": "Is anything wrong?", "progress": "How far it is", "packets": "Packets", "notes": "Notes"}
+    parts = {"verdict": "Is anything wrong?", "progress": "Progress", "packets": "Packets", "notes": "Notes"}
     items = "".join(f'<li><a href="#{place}">{name}</a></li>' for place, name in parts.items())
     return f'<nav aria-label="Parts of the report"><ul>{items}</ul></nav>\n'
 
@@ -193,7 +192,7 @@ def _matter(matter: AuditFinding) -> str:
 
 
 def _progress(audit: Audit) -> Iterator[str]:
-    yield '<section id="progress" aria-labelledby="progress-title">\n<h2 id="progress-title">How far it is</h2>\n'
+    yield '<section id="progress" aria-labelledby="progress-title">\n<h2 id="progress-title">Progress</h2>\n'
     lanes = lanes_of(audit)
     yield '<ul class="lanes">'
     yield from (f'<li class="lane-{lane}"><b>{count}</b> {lane}</li>' for lane, count in lanes)
@@ -288,7 +287,7 @@ def _notes(found: list[Group]) -> Iterator[str]:
 
 
 def _data(audit: Audit) -> Iterator[str]:
-    """What the script draws from: one row for each packet, and the details in parts, read when they are wanted."""
+    """The data for the script: one row for each packet, and the details in parts, read on demand."""
     rows = rows_of(audit)
     names = [str(row[0]) for row in rows]
     index: dict[str, Json] = {"head": head_json(audit), "rows": [list(row) for row in rows], "chunk": CHUNK}

@@ -1,4 +1,4 @@
-"""An audit for a terminal, and as Markdown: is anything wrong, what, since when, who must act."""
+"""An audit for a terminal and as Markdown: what is wrong, since when, and who must act."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ class Group(NamedTuple):
 
     @property
     def when(self) -> str:
-        """Since when, in words; '' where nobody knows."""
+        """Since when, in words; '' if unknown."""
         if self.since:
             return f"since {self.since[:10]}"
         return "not committed" if any(matter.pending for matter in self.matters) else ""
 
 
 def groups(matters: Sequence[AuditFinding], reasons: Mapping[str, Reason]) -> list[Group]:
-    """By code, in the order of the matters: the gravest first."""
+    """By code, the most severe first."""
     by_code: dict[tuple[str, Severity], list[AuditFinding]] = {}
     for matter in matters:
         by_code.setdefault((matter.finding.code, matter.finding.severity), []).append(matter)
@@ -66,7 +66,7 @@ def sentence(audit: Audit) -> str:
 
 
 def lanes_of(audit: Audit) -> list[tuple[str, int]]:
-    """How many packets stand in each lane, in the order of the lanes."""
+    """The number of packets in each lane, in the order of the lanes."""
     counts = Counter(packet.lane or "no log" for packet in audit.facts.packets.values())
     order = list(audit.lane_order)
     return sorted(counts.items(), key=lambda one: (order.index(one[0]) if one[0] in order else len(order), one[0]))
@@ -134,7 +134,7 @@ def _markdown(audit: Audit, reasons: Mapping[str, Reason]) -> Iterator[str]:
         yield ""
     yield from ("", "## How far it is", "", "| What | Done | Of |", "|---|---:|---:|")
     yield from (f"| {gap.name} | {gap.done} | {gap.of} |" for gap in audit.gaps)
-    yield from ("", "## Packets", "", "| Packet | Lane | Title | Why it does not go on |", "|---|---|---|---|")
+    yield from ("", "## Packets", "", "| Packet | Lane | Title | Why it is waiting |", "|---|---|---|---|")
     for name in sorted(facts.packets):
         packet = facts.packets[name]
         reason = " ".join(audit.obstacles[name])

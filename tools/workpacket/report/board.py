@@ -2,10 +2,8 @@
 
 The board as one static page: no script, nothing fetched, readable on paper and without a mouse.
 
-Everything that the repository says is hostile text: it goes through the door and is escaped for HTML, and the policy
-of the page lets nothing run and nothing load.
-
-The board on a terminal: lanes side by side where there is room, below one another where there is not.
+All text from the repository is treated as hostile: it is sanitised and escaped for HTML, and the page's policy lets
+nothing run or load. On a terminal, lanes are shown side by side if there is room, otherwise below one another.
 """
 
 from __future__ import annotations
@@ -46,7 +44,7 @@ class Card(Value):
 
 
 class Column(Value):
-    """One section of the board. Of an `open` one the work goes on, or may."""
+    """One section of the board. In an `open` one, work is or may be in progress."""
 
     heading: str
     open: bool
@@ -54,7 +52,7 @@ class Column(Value):
 
     @property
     def name(self) -> str:
-        """The heading without the remark behind it."""
+        """The heading without the remark after it."""
         return self.heading.partition(" (")[0]
 
 
@@ -143,7 +141,7 @@ def _screen_card(card: Card, width: int) -> Iterator[Line]:
 
 
 def _legend(columns: Sequence[Column], room: int) -> list[str]:
-    """What the signs mean that are shown; a sign is on one line with its lane."""
+    """A legend of the signs in use; each is on one line with its lane."""
     present = {card.lane for column in columns for card in column.cards}
     lanes = [*(lane for lane in SIGNS if lane in present), *sorted(present - SIGNS.keys())]
     lines: list[str] = []

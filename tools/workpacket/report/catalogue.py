@@ -1,7 +1,7 @@
 """The one registry of reason codes: all tables of the model, and the rules.
 
-A code is looked up when something is said about it: among the rules that are loaded, then table by table, and only then
-among all rules. A new table is one name here; a test finds the table that was forgotten.
+A code is looked up on demand: among the loaded rules, then table by table, and only then among all rules. A new table
+is added here by name; a test finds a forgotten one.
 """
 
 from __future__ import annotations

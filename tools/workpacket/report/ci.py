@@ -2,22 +2,22 @@
 
 GitHub shows workflow commands as annotations in the change under review.
 
-A step gets ten annotations of each level; GitHub drops further ones without a word. So the gravest findings come first,
-the rest is written as plain lines of the log, and the last annotation says how many those are.
+A step gets ten annotations of each level; GitHub silently drops more. The most severe findings therefore come first,
+the rest are plain lines in the log, and the last annotation says how many there are.
 
-In JUnit XML each file is one test case, so that a CI server can show which files failed and since when. What makes the
-check fail is a `failure`, lesser findings are in `system-out`, and a file that could not be looked at is an `error`, as
-is a run that looked at nothing. All text is escaped, which leaves only characters that XML allows.
+In JUnit XML each file is one test case, so that a CI server can show which files failed and since when. Findings that
+fail the check are a `failure`, others are in `system-out`, and an unreadable file is an `error`, as is a run that
+checked nothing. All text is escaped, which leaves only characters that XML allows.
 
 Findings as workflow commands of GitHub Actions, which shows them as annotations in the change under review.
 
-A step gets ten annotations of each level; GitHub drops further ones without a word. So the gravest findings come
-first, the rest is written as plain lines of the log, and the last annotation says how many those are.
+A step gets ten annotations of each level; GitHub silently drops more. The most severe findings therefore come first,
+the rest are plain lines in the log, and the last annotation says how many there are.
 
 Findings as JUnit XML: one test case a file, so that a CI server can show which files failed and since when.
 
-What makes the check fail is a `failure`, lesser findings are in `system-out`, and a file that could not be looked at
-is an `error`, as is a run that looked at nothing. All text passes the door, which leaves only characters XML allows.
+Findings that fail the check are a `failure`, others are in `system-out`, and an unreadable file is an `error`, as is a
+run that checked nothing. All text passes the door, which leaves only characters XML allows.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def _cut_message(cut: Iterable[Problem]) -> str:
     severities = [finding.severity for finding in cut]
     counts = ((severity, severities.count(severity)) for severity in SEVERITIES)
     missing = ", ".join(counted(count, severity) for severity, count in counts if count)
-    return f"{missing} more than GitHub shows as annotations of one step; the log of this step lists them all"
+    return f"{missing} more than GitHub shows as annotations for one step; the step's log lists them all"
 
 
 def _annotation(finding: Problem) -> str:
@@ -106,7 +106,7 @@ SUITE = "workpacket check"
 
 
 class _Case(Value):
-    """One file: what fails it, by which element, and what is only told."""
+    """One file: what fails it, in which element, and what is only reported."""
 
     name: str
     kind: str
@@ -136,7 +136,7 @@ def render_junit(outcome: CheckOutcome, reasons: Mapping[str, Reason]) -> str:
 
 def _cases(outcome: CheckOutcome, reasons: Mapping[str, Reason]) -> Iterator[_Case]:
     if not outcome.files:
-        nothing = Problem("nothing_to_check", "no file was checked")
+        nothing = Problem("nothing_to_check", "no files were checked")
         yield _Case(REPOSITORY, "run", "error", (nothing,), ())
     unreadable = {code for code, reason in reasons.items() if reason.exit_code == exits.ENVIRONMENT}
     groups = by_file(outcome.findings)

@@ -1,8 +1,7 @@
-r"""The one output door: what a document says never steers the terminal or the CI log that shows it.
-
-A document is written by strangers. Shown as it is, it could colour or erase the screen (ANSI), turn a line around
-(Unicode bidi controls), hide words (zero-width characters) or give orders to a CI agent (`##vso[...]`). Everything that
-comes from outside passes through `escape`, which writes such characters visibly:
+r"""Sanitises all output, so that a document cannot control the terminal or CI log that shows it. Documents are
+untrusted. Shown unescaped, they could colour or erase the screen (ANSI), reverse a line (Unicode bidi controls), hide
+words (zero-width characters) or give commands to a CI agent (`##vso[...]`). Everything that comes from outside passes
+through `escape`, which writes such characters visibly:
 
     ESC             \u001b      any control, bidi, zero-width or invisible character
     CR, LF, tab     \r  \n  \t

@@ -2,7 +2,7 @@
 
 The page of all reason codes, `docs/reference/codes.md`, made from the registry that the commands use.
 
-Which code was meant. A module of its own, since only a mistake should pay for the import of difflib.
+Also suggests codes for a misspelled one; only then is difflib imported.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from workpacket.report.terminal import PLAIN, Style, wrap
 
 
 def nearest_codes(word: str, codes: Iterable[str]) -> list[str]:
-    """The codes that someone who typed `word` may have meant, the likeliest first."""
+    """The codes that `word` may be a misspelling of, likeliest first."""
     typed = word.lower().replace("-", "_")
     known = list(codes)
     close = get_close_matches(typed, known, n=3, cutoff=0.6)
@@ -30,7 +30,7 @@ _FIXES = {
 }
 # Only what is found in a file can be fixed there, or ignored: a refusal or a missing program can not.
 _ABOUT_DOCUMENTS: frozenset[Family] = frozenset({"reading", "text", "document", "cross-file", "approval", "integrity"})
-_BY_ITSELF = {"never": "no", "with_backoff": "yes, after a pause", "after_confirm": "after a person has said yes"}
+_BY_ITSELF = {"never": "no", "with_backoff": "yes, after a pause", "after_confirm": "after a person confirms"}
 _READABLE = 100  # longer lines of prose are hard to follow, however wide the terminal is
 
 
@@ -55,7 +55,7 @@ def remedies_of(reason: Reason) -> list[str]:
 
 
 def facts_of(reason: Reason) -> list[tuple[str, str]]:
-    """What holds for the code whatever the finding: the same lines on the terminal and in the documentation."""
+    """What applies to the code in general: the same lines on the terminal and in the documentation."""
     severity: str = reason.severity
     if reason.strict_severity != reason.severity:
         severity += f" (under the profile strict: {reason.strict_severity})"
@@ -64,7 +64,7 @@ def facts_of(reason: Reason) -> list[tuple[str, str]]:
         facts.append(("fix", _FIXES[reason.fix]))
         facts.append(("ignore", "with a written reason in the policy" if reason.ignorable else "never"))
     if isinstance(reason, StopReason):
-        facts += [("stop family", reason.stops), ("goes on by itself", _BY_ITSELF[reason.auto_resume])]
+        facts += [("stop family", reason.stops), ("continues automatically", _BY_ITSELF[reason.auto_resume])]
     if reason.aliases:
         facts.append(("earlier names", ", ".join(reason.aliases)))
     return facts
@@ -78,12 +78,12 @@ _INTRODUCTION = (
     "# Reason codes",
     "",
     "Every message that asks for an action carries one of these codes; `workpacket explain CODE` shows the same text.",
-    "This page is made from the registry of the package: change the code there, not here.",
+    "This page is generated from the registry in the package: change the text there, not here.",
 )
 
 
 def render_codes_page(registry: Mapping[str, Reason]) -> str:
-    """Markdown: a table of contents by family, then one section a code."""
+    """Markdown: a table of contents by family, then one section per code."""
     families: dict[str, list[Reason]] = {}
     for reason in sorted(registry.values(), key=lambda reason: reason.code):
         families.setdefault(reason.family, []).append(reason)

@@ -1,7 +1,7 @@
-"""The one JSON object that every command gives with `--json`; its schemas are `schemas/output*.schema.json`.
+"""The JSON object that every command prints with `--json`; its schemas are `schemas/output*.schema.json`.
 
 Pure ASCII: what is not, is a JSON escape, so the object is safe to print and exact to read. Prose (message, hint,
-notes) went through the door as well, for whoever prints it next; paths and edits did not: they are to be used.
+notes) is sanitised as well, for programs that print it; paths and edits are not, because they are to be used.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def _fix(fix: Fix) -> dict[str, Json]:
 
 
 def _edits(edits: tuple[Edit, ...]) -> list[Json] | None:
-    """None where a text holds bytes that are not UTF-8: JSON could only carry another text, and `--fix` can do it."""
+    """None if a text contains bytes that are not UTF-8: JSON cannot represent it, but `--fix` can apply it."""
     if any(without_surrogates(edit.text) != edit.text for edit in edits):
         return None
     return [{"start": edit.start, "end": edit.end, "text": edit.text} for edit in edits]

@@ -1,4 +1,4 @@
-"""What a check found: the one value that every form of output renders."""
+"""The result of a check: the value that every output format renders."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def no_source(_path: str, _line: int) -> str | None:
 
 
 class Repaired(NamedTuple):
-    """What `--fix` repaired: the files, and how often each code."""
+    """What `--fix` fixed: the files, and the count per code."""
 
     files: tuple[str, ...]
     codes: Mapping[str, int]
@@ -66,7 +66,7 @@ def by_file(findings: tuple[Problem, ...]) -> dict[str, list[Problem]]:
 
 
 def by_gravity(findings: tuple[Problem, ...]) -> list[Problem]:
-    """The gravest first, so that a platform that cuts a list cuts what matters least."""
+    """The most severe first, so that a platform that truncates a list drops what matters least."""
     return sorted(findings, key=lambda finding: (SEVERITIES.index(finding.severity), finding.order))
 
 
@@ -75,7 +75,7 @@ _PRECEDENCE = (exits.INTEGRITY, exits.ENVIRONMENT)
 
 
 def exit_status(outcome: CheckOutcome, reasons: Mapping[str, Reason]) -> int:
-    """The exit status of the check. Nothing checked is no success."""
+    """The exit status of the check. Checking nothing is not a success."""
     if not outcome.files:
         return exits.ENVIRONMENT
     failing = [finding for finding in outcome.findings if outcome.fails(finding)]

@@ -19,11 +19,11 @@ from workpacket.value import Value, replace
 Standing = Literal["live", "stale", "blocked", "ended", "not begun", "open"]
 
 _MEANING = {
-    "live": "a process is at work",
-    "stale": "its process is gone",
+    "live": "a process is running",
+    "stale": "its process has ended",
     "blocked": "it stopped",
     "ended": "its link was not closed",
-    "not begun": "its link was made, and it never began",
+    "not begun": "it was linked but never started",
     "open": "its store is not here",
 }
 
@@ -51,7 +51,7 @@ class PacketRun(Value):
 
 
 def linked_runs(state: PacketState, *, unfinished: bool) -> tuple[PacketRun, ...]:
-    """What the log says. Of a packet that is not `unfinished`, what stopped is history."""
+    """The state according to the log. Stopped runs of a finished packet are history."""
     return tuple(_of_log(state, unfinished=unfinished))
 
 
@@ -95,7 +95,7 @@ class RunRow(NamedTuple):
 
 
 class TimelineEvent(NamedTuple):
-    """One event of a timeline; `sign` says which of the few sorts it is."""
+    """One event of a timeline; `sign` shows its kind."""
 
     version: int
     time: str
@@ -128,7 +128,7 @@ def render_runs(rows: Sequence[RunRow], style: Style = PLAIN) -> str:
 
 
 def render_facts(facts: Iterable[tuple[str, str]]) -> str:
-    """What is known of one run, a line each; what is empty is left out."""
+    """What is known about one run, one line each; empty values are left out."""
     shown = [(name, escape(value)) for name, value in facts if value]
     width = max((len(name) for name, _ in shown), default=0)
     return "".join(f"{name:<{width}}  {value}\n" for name, value in shown)
@@ -161,7 +161,7 @@ def render_checks(checks: Sequence[CheckRow], style: Style = PLAIN) -> str:
 
 
 class QuestionRow(NamedTuple):
-    """What waits for a person: a heading, what is to be seen, and the digest that an answer is bound to."""
+    """What waits for a person: a heading, what to look at, and the digest that an answer is bound to."""
 
     id: str
     question: str
@@ -179,7 +179,7 @@ def render_questions(rows: Iterable[QuestionRow], style: Style = PLAIN) -> str:
 
 
 def next_line(text: str, style: Style = PLAIN) -> str:
-    """The one line that says what to do now."""
+    """The line that says what to do now."""
     return f"{style.paint('next:', 'help')} {escape(text)}\n"
 
 
@@ -217,11 +217,11 @@ def _reasons(rows: Sequence[Problem], role: Role, style: Style) -> Iterator[str]
 
 
 def render_task(id_: str, said: Sequence[str], task: str, command: str) -> str:
-    """One block: what was done, and what whoever called does next."""
+    """One block: what was done, and what the caller does next."""
     lines = [f"{escape(id_)} goes on", *(escape(one) for one in said)]
     what = escape_lines(task).rstrip("\n") if task else f"next: {escape(command)}"
     return "".join(f"{line}\n" for line in [*lines, what])
 
 
 def render_refusal(id_: str, code: str, message: str) -> str:
-    return f"{escape(id_)} does not go on: {escape(message)} ({code})\n"
+    return f"{escape(id_)} cannot continue: {escape(message)} ({code})\n"

@@ -92,8 +92,8 @@ def _invocation(outcome: CheckOutcome, exit_code: int, cut: int, limit: int) -> 
     if cut:
         total = cut + limit
         text = (
-            f"{cut} of {total} findings are not in this file: code scanning shows {limit} a run. "
-            "The gravest were kept; run 'workpacket check' for all of them."
+            f"{cut} of {total} findings are not in this file: code scanning shows {limit} per run. The most severe "
+            "were kept; run 'workpacket check' for all of them."
         )
         notifications.append(_notification("warning", text))
     return {
@@ -138,7 +138,7 @@ def _artifact(path: str) -> dict[str, Json]:
 
 
 def _location(finding: Problem) -> dict[str, Json]:
-    """GitHub refuses the whole upload if one result has no location, so what has none gets the nearest there is."""
+    """GitHub refuses the whole upload if a result has no location, so those without one get the nearest."""
     artifact = _artifact(finding.path or GOVERNANCE_FOLDER)
     return {"physicalLocation": {"artifactLocation": artifact, "region": _region(finding)}}
 
@@ -154,7 +154,7 @@ def _region(finding: Problem) -> dict[str, Json]:
 
 
 def _fingerprint(finding: Problem, source_line: SourceLine, seen: Counter[str]) -> str:
-    """Stays the same when lines are added above: made of code, path, text of the line, and which of several it is."""
+    """A fingerprint that is stable when lines are added above: from code, path, text of the line, and an index."""
     line = source_line(finding.path, finding.line) if finding.line else None
     parts = (finding.code, finding.path, (line or "").strip())
     digest = sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
@@ -163,11 +163,13 @@ def _fingerprint(finding: Problem, source_line: SourceLine, seen: Counter[str]) 
 
 
 def _fix(finding: Problem) -> dict[str, Json] | None:
-    """A fix whose text SARIF can carry; how safe it is is said in its description: the format has no field for that."""
+    """A fix whose text SARIF can represent; its description says how safe it is, because the format has no field for
+    that.
+    """
     fix = finding.fix
     if fix is None or not fix.edits or any(without_surrogates(edit.text) != edit.text for edit in fix.edits):
         return None
-    safety = "safe" if fix.safe else "unsafe: a person should look it over"
+    safety = "safe" if fix.safe else "unsafe: a person should review it"
     return {
         "description": {"text": f"{escape(fix.title) or 'Fix'} ({safety})"},
         "artifactChanges": [

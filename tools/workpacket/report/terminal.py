@@ -1,8 +1,5 @@
-"""Text on a terminal: how wide it is, where to break it, its colours, and the message of a command that failed.
-
-A command that could not do what was asked, as text and as a finding of the JSON object.
-
-How the output is to look. Who calls asks the terminal and the environment; what renders only reads this value.
+"""Text on a terminal: its width, line breaks and colours, and the message of a failed command. The caller queries the
+terminal and the environment; renderers only read this value.
 
 The values on the way of every `check` (`Style`, `Excerpt`, `CheckOutcome`) are named tuples: making the class takes a
 seventh of the time of a frozen dataclass, and that time is part of the start-up of the command.

@@ -35,7 +35,7 @@ WITHOUT_TERMINAL = 160  # a paragraph on one line is cut around the caret even w
 
 
 _Cell: TypeAlias = tuple[str, int]
-"""One character as it is shown, and how many columns that takes."""
+"""A character as it is shown, and its width in columns."""
 
 
 class QuotedLine(NamedTuple):
@@ -131,7 +131,7 @@ def summary(outcome: CheckOutcome) -> str:
     """`3 errors, 2 warnings in 2 of 35 files; 2 can be fixed with --fix [*]`."""
     files = counted(len(outcome.files), "file")
     if not outcome.files and not outcome.findings:
-        return "0 files checked: no governance document was found, which is no success (nothing_to_check)"
+        return "0 files checked: no governance documents found (nothing_to_check)"
     if not outcome.findings:
         kinds = ", ".join(f"{escape(kind)} {count}" for kind, count in outcome.files_by_kind.items())
         return f"{files} checked, no findings" + (f" ({kinds})" if kinds else "")
@@ -155,7 +155,7 @@ def _fix_offers(outcome: CheckOutcome) -> Iterator[str]:
     if safe:
         yield f"{safe} can be fixed with --fix {SAFE_FIX_MARK}"
     if unsafe:
-        yield f"{unsafe}{' more' if safe else ''} can be fixed with --unsafe-fixes, which a person should look over"
+        yield f"{unsafe}{' more' if safe else ''} can be fixed with --unsafe-fixes, which a person should review"
 
 
 def _file_lines(findings: list[Problem], source_line: SourceLine, style: Style) -> Iterator[str]:

@@ -16,11 +16,11 @@ from workpacket.text.formats import legacy_signature
 
 
 class RefinementWithoutWork(RepositoryRule):
-    """Refinement of a packet that nobody knows
+    """Refinement of an unknown packet
 
-    What was found out and perhaps approved belongs to no work.
+    Its findings, and perhaps its approval, do not belong to any work.
 
-    Remedy: correct its id, bring the stub back, or delete it.
+    Remedy: correct its id, restore the stub, or delete it.
     """
 
     def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
@@ -28,16 +28,16 @@ class RefinementWithoutWork(RepositoryRule):
         for path, refinement in repository.refinements.items():
             name = stem_of(path)
             if name not in work.known:
-                message = f"there is neither a stub nor a packet {name}"
+                message = f"there is no stub or packet {name}"
                 yield self.finding(path, refinement["place"], message, hint=work.suggestions.hint(name))
 
 
 class RefinementFileMissing(RepositoryRule):
-    """Packet that names a refinement which does not exist
+    """Packet that names a missing refinement
 
     What the packet was approved for cannot be read.
 
-    Remedy: bring the file back, or correct the path.
+    Remedy: restore the file, or correct the path.
     """
 
     def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
@@ -71,7 +71,7 @@ def _uses(repository: RepositorySummaries) -> Iterator[SignatureUse]:
 class SignatureReused(RepositoryRule):
     """Signature that was given for another packet
 
-    A person approves one packet with one token. On a second packet it is a copy, and nobody approved anything.
+    Each token approves one packet. On a second packet it is a copy, and that packet was not approved.
 
     Remedy: have the packet approved on its own: `workpacket approve <WP_ID>`.
     """
@@ -98,11 +98,11 @@ def _audited_owners(repository: RepositorySummaries) -> dict[str, tuple[str, set
 
 
 class SignatureNotAudited(RepositoryRule):
-    """Signature that the audit does not have
+    """Signature that is missing from the audit
 
-    The audit is where it would be seen that a token was used twice; this one was entered past it.
+    The audit shows whether a token was used twice; this one bypassed it.
 
-    Remedy: find out who gave it; `workpacket approve <WP_ID>` enters an approval where it belongs.
+    Remedy: find out who gave it; `workpacket approve <WP_ID>` records an approval in the right places.
     """
 
     def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
@@ -119,9 +119,9 @@ class SignatureNotAudited(RepositoryRule):
 class SignatureMismatch(RepositoryRule):
     """Packet and refinement with different signatures
 
-    The refinement was approved with one token; where the other comes from, nobody can say.
+    The refinement was approved with one token; the origin of the other is unknown.
 
-    Remedy: find out which one was given; have the packet approved anew if neither was.
+    Remedy: find out which one was given; if neither was, have the packet approved again.
     """
 
     def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
@@ -135,11 +135,11 @@ class SignatureMismatch(RepositoryRule):
 
 
 class AuditPacketUnknown(RepositoryRule):
-    """Audited signature for a packet that nobody knows
+    """Audited signature for an unknown packet
 
-    A person approved something that cannot be found.
+    A person approved something that no longer exists.
 
-    Remedy: correct the id in the row, or bring the packet back.
+    Remedy: correct the id in the row, or restore the packet.
     """
 
     severity = "warning"
@@ -154,11 +154,11 @@ class AuditPacketUnknown(RepositoryRule):
 
 
 class GatePacketUnknown(RepositoryRule):
-    """Gate recorded for a packet that nobody knows
+    """Gate recorded for an unknown packet
 
-    It was passed for nothing that can be found.
+    The packet that passed it does not exist.
 
-    Remedy: correct the id, or bring the packet back.
+    Remedy: correct the id, or restore the packet.
     """
 
     severity = "warning"

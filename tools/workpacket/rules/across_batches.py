@@ -59,9 +59,9 @@ def unknown(mentions: Iterable[Mention], known: set[str]) -> Iterator[Mention]:
 
 
 class BatchCheckpointTaskUnknown(RepositoryRule):
-    """Task of a checkpoint that tasks.yaml does not have
+    """Checkpoint with a task that is not in tasks.yaml
 
-    The next session looks for a task that nobody described.
+    The next session will look for a task that is not described anywhere.
 
     Remedy: correct the id in checkpoint.yaml, or add the task to tasks.yaml.
     """
@@ -76,11 +76,11 @@ class BatchCheckpointTaskUnknown(RepositoryRule):
 
 
 class BatchCheckpointTaskMissing(RepositoryRule):
-    """Task that the checkpoint leaves out
+    """Task missing from the checkpoint
 
-    The checkpoint says neither that it is done nor that it is to be done, so a resumed session forgets it.
+    The checkpoint lists it neither as done nor as pending, so a resumed session would forget it.
 
-    Remedy: write the checkpoint anew; it lists every task of tasks.yaml.
+    Remedy: regenerate the checkpoint; it must list every task in tasks.yaml.
     """
 
     severity = "warning"
@@ -93,14 +93,14 @@ class BatchCheckpointTaskMissing(RepositoryRule):
             listed = names(scope.checkpoint.summary["tasks"])
             missing = [mention[0] for mention in scope.tasks.summary["tasks"] if mention[0] not in listed]
             if missing:
-                message = f"the checkpoint leaves out {', '.join(missing)} of tasks.yaml"
+                message = f"the checkpoint does not list {', '.join(missing)} of tasks.yaml"
                 yield self.finding(scope.checkpoint.path, scope.checkpoint.summary["place"], message)
 
 
 class BatchStatusDrift(RepositoryRule):
-    """Task whose state in the checkpoint is not the one in tasks.yaml
+    """Task whose state differs between the checkpoint and tasks.yaml
 
-    One of the two was not written after the last batch, and a resumed session repeats or leaves out work.
+    One of the two was not updated after the last batch, so a resumed session would repeat or skip work.
 
     Remedy: correct the one that is wrong.
     """
@@ -121,14 +121,14 @@ class BatchStatusDrift(RepositoryRule):
             if differing:
                 name, line, column = differing[0]
                 more = f" (and {len(differing) - 1} more)" if len(differing) > 1 else ""
-                message = f"{name}{more} stands under {stated[name]}, in tasks.yaml it is {defined[name]}"
+                message = f"{name}{more} is under {stated[name]}, but in tasks.yaml it is {defined[name]}"
                 yield self.finding(scope.checkpoint.path, (line, column), message)
 
 
 class BatchNextNotReady(RepositoryRule):
     """Task of the next batch whose dependencies are not done
 
-    It would be built on something that is not there.
+    It would be built on something that does not exist yet.
 
     Remedy: take it out of the next batch; `workpacket batch next` says which tasks are ready.
     """
@@ -149,11 +149,11 @@ class BatchNextNotReady(RepositoryRule):
 
 
 class BatchNextFilesCollide(RepositoryRule):
-    """Tasks of a parallel batch that change the same file
+    """Parallel tasks that change the same file
 
-    Both are worked on at the same time, and one overwrites the other.
+    Both are done at the same time, so one would overwrite the other's changes.
 
-    Remedy: put one of them into a later batch, or set `parallel: false`.
+    Remedy: move one of them to a later batch, or set `parallel: false`.
     """
 
     def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
@@ -172,9 +172,9 @@ class BatchNextFilesCollide(RepositoryRule):
 
 
 class BatchDependenciesTaskUnknown(RepositoryRule):
-    """Task of dependencies.yaml that tasks.yaml does not have
+    """Task in dependencies.yaml that is not in tasks.yaml
 
-    The order is that of another set of tasks, or an id is misspelt.
+    The file belongs to another set of tasks, or an id is misspelled.
 
     Remedy: correct the id, or add the task to tasks.yaml.
     """
@@ -192,9 +192,9 @@ class BatchDependenciesTaskUnknown(RepositoryRule):
 class BatchDependenciesDisagree(RepositoryRule):
     """Dependencies that tasks.yaml and dependencies.yaml state differently
 
-    Which tasks may begin depends on the file that is asked.
+    Which tasks may start depends on which file is read.
 
-    Remedy: make both say the same.
+    Remedy: make them agree.
     """
 
     def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
@@ -220,5 +220,5 @@ class BatchDependenciesDisagree(RepositoryRule):
         places = {one[0]: one for one, _ in reversed(stated)}
         for one, other in defined if stated else ():
             if frozenset((one[0], other[0])) not in pairs and other[0] in known:
-                message = f"tasks.yaml says that {one[0]} depends on {other[0]}, and this file does not"
+                message = f"tasks.yaml says that {one[0]} depends on {other[0]}, but this file does not"
                 yield self.finding(file.path, places.get(one[0], stated[0][0])[1:], message)

@@ -18,9 +18,9 @@ _STUB_TOKENS = MAY_BE_STUB | {""}
 class BoardEntryWithoutFile(RepositoryRule):
     """Entry of the board without a file
 
-    The board promises work that nobody can read, sign or check.
+    The board lists work that cannot be read, signed or checked.
 
-    Remedy: bring the file back, correct the id, or delete the entry.
+    Remedy: restore the file, correct the id, or delete the entry.
     """
 
     severity = "warning"
@@ -37,9 +37,9 @@ class BoardEntryWithoutFile(RepositoryRule):
                 continue
             if name not in work.stubs:
                 hint = work.suggestions.hint(name)
-                yield self.finding(listed.path, entry["place"], f"there is no file of {name}", hint=hint)
+                yield self.finding(listed.path, entry["place"], f"{name} has no file", hint=hint)
             elif entry["token"] not in _STUB_TOKENS:
-                message = f"{name} stands as {entry['token']}, but there is only a stub of it, no packet"
+                message = f"{name} is listed as {entry['token']}, but has only a stub, no packet"
                 hint = f"`just create-task-packet {name}` makes the packet"
                 yield self.finding(listed.path, entry["place"], message, hint=hint)
 
@@ -47,7 +47,7 @@ class BoardEntryWithoutFile(RepositoryRule):
 class WorkOnNoBoard(RepositoryRule):
     """Packet or stub that is not on the board
 
-    Nobody who plans by the board knows of it.
+    Anyone who plans by the board will miss it.
 
     Remedy: `workpacket board sync` adds the entry.
     """
@@ -58,7 +58,7 @@ class WorkOnNoBoard(RepositoryRule):
             if file.id in work.entries or (_is_stub(work, file) and not work.is_live_stub(file)):
                 continue
             kind = "stub" if _is_stub(work, file) else "packet"
-            where = "only under Active, which is no lane" if file.id in work.under_active else "not on the board"
+            where = "only under Active, which is not a lane" if file.id in work.under_active else "not on the board"
             message = f"the {kind} {file.id} is {where}"
             yield self.finding(file.path, file.summary["place"], message, hint="`workpacket board sync` adds it")
 
@@ -70,9 +70,9 @@ def _is_stub(work: WorkIndex, file: WorkFile) -> bool:
 class StatusContradictsBoard(RepositoryRule):
     """Status of a packet that contradicts the board
 
-    One of the two is out of date, and work is started or left because of it.
+    One of them is outdated, so work may be started or skipped by mistake.
 
-    Remedy: `workpacket board sync` writes what the log says; `--adopt` takes over the hand edit.
+    Remedy: `workpacket board sync` restores what the log says; `--adopt` records the hand edit as a move.
     """
 
     def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
@@ -89,9 +89,9 @@ class StatusContradictsBoard(RepositoryRule):
 
 
 class ActivatedStillStub(RepositoryRule):
-    """Packet that the board still has among the stubs
+    """Packet that the board still lists as a stub
 
-    The stub was activated and its entry was not moved: the packet looks like something nobody may start.
+    The stub was activated but its entry was not moved, so the packet looks as if it may not be started.
 
     Remedy: move the entry; `workpacket board sync` does.
     """
@@ -101,14 +101,14 @@ class ActivatedStillStub(RepositoryRule):
         for name, listed in work.entries.items():
             packet = work.packets.get(name)
             if listed.entry["token"] == _STUB and packet is not None:
-                message = f"{name} stands as STUB, but there is a packet: {packet.path}"
+                message = f"{name} is listed as STUB, but there is a packet: {packet.path}"
                 yield self.finding(listed.path, listed.entry["token_place"], message)
 
 
 class SupersededStillLive(RepositoryRule):
-    """Superseded packet whose status says that there is work to do
+    """Superseded packet with a status of open work
 
-    Somebody may work on it while its successor is worked on too.
+    Someone might work on it instead of its successor.
 
     Remedy: `workpacket board sync` writes the status; `just next` names the packet in force.
     """
@@ -127,20 +127,20 @@ class SupersededStillLive(RepositoryRule):
     def _said_by(work: WorkIndex, packet: WorkFile) -> str:
         listed = work.entries.get(packet.id)
         if listed is not None and listed.entry["token"] == _SUPERSEDED:
-            return f"the board has it superseded ({_line(listed)})"
+            return f"it is superseded according to the board ({_line(listed)})"
         known = work.superseded.get(packet.id)
         # Where board and status differ already, another rule says so.
         agreed = {"", _STUB, *packet.summary["lanes"]}
         if known is None or (listed is not None and listed.entry["token"] not in agreed):
             return ""
         by = f" by {known.by}" if known.by else ""
-        return f"the registry has it superseded{by} ({known.path}:{known.line})"
+        return f"it is superseded{by} according to the registry ({known.path}:{known.line})"
 
 
 class BoardEntrySuperseded(RepositoryRule):
-    """Entry of the board that is open although the registry has the packet superseded
+    """Open board entry for a packet that is superseded according to the registry
 
-    Whoever takes work from the board takes work that a later packet has replaced.
+    Anyone who picks work from the board may pick work that a later packet has replaced.
 
     Remedy: move the entry to Superseded, or correct the registry.
     """
@@ -153,7 +153,7 @@ class BoardEntrySuperseded(RepositoryRule):
                 continue
             by = f" by {known.by}" if known.by else ""
             where = f"superseded{by} in the registry ({known.path}:{known.line})"
-            message = f"{name} stands as {listed.entry['token']}, but is {where}"
+            message = f"{name} is listed as {listed.entry['token']}, but is {where}"
             yield self.finding(listed.path, listed.entry["token_place"], message)
 
 

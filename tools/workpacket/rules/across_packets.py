@@ -17,36 +17,36 @@ _NAMED = 6
 class IdTwice(RepositoryRule):
     """Two files for one packet
 
-    One is edited and the other is read.
+    People may edit one while tools read the other.
 
-    Remedy: keep one of the two.
+    Remedy: keep only one of them.
     """
 
     def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         for work, earlier in repository.work.repeated:
             message = f"{work.id} has a file already: {earlier.path}"
-            yield self.finding(work.path, work.summary["place"], message, hint="keep one of the two")
+            yield self.finding(work.path, work.summary["place"], message, hint="keep only one of them")
 
 
 class IdCaseCollision(RepositoryRule):
-    """Ids that differ in nothing but letter case
+    """Ids that differ only in case
 
-    On many disks their files are one file, and one packet overwrites the other.
+    On case-insensitive file systems their files are the same file, so one packet overwrites the other.
 
-    Remedy: give one of the two another id.
+    Remedy: change one of the ids.
     """
 
     def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         for work, earlier in repeated(repository.work.files(), lambda work: work.id.casefold()):
             if earlier.id != work.id:
-                message = f"{work.id} and {earlier.id} ({earlier.path}) differ in nothing but letter case"
+                message = f"{work.id} and {earlier.id} ({earlier.path}) differ only in case"
                 yield self.finding(work.path, work.summary["place"], message)
 
 
 class DependencyUnknown(RepositoryRule):
-    """Dependency on a packet that nobody knows
+    """Dependency on an unknown packet
 
-    Whether the work may begin depends on something that will never be done.
+    The work waits for something that will never be done.
 
     Remedy: correct the id, or delete the dependency.
     """
@@ -58,14 +58,14 @@ class DependencyUnknown(RepositoryRule):
         for file in work.files():
             for mention in file.summary["depends"]:
                 if mention[0] not in work.known and mention[0].startswith("WP-"):
-                    message = f"there is no {mention[0]}, on which {file.id} depends"
+                    message = f"{file.id} depends on {mention[0]}, which does not exist"
                     yield self.finding(file.path, mention[1:], message, hint=work.suggestions.hint(mention[0]))
 
 
 class DependencyCycle(RepositoryRule):
-    """Packets that depend on one another in a circle
+    """Circular dependency between packets
 
-    None of them can ever begin.
+    None of them can ever start.
 
     Remedy: delete one of the dependencies, or split a packet.
     """
@@ -97,9 +97,9 @@ def _dependencies(work: WorkIndex) -> _Edges:
 class DependencyContradiction(RepositoryRule):
     """Dependencies that stub and packet state differently
 
-    The stub says what the work waits for and the packet says something else; the gate can hold to only one.
+    Stub and packet disagree about what the work waits for; the gate can follow only one of them.
 
-    Remedy: make the packet say what holds, and the stub the same.
+    Remedy: correct the packet, and make the stub agree.
     """
 
     severity = "warning"
@@ -118,7 +118,7 @@ class DependencyContradiction(RepositoryRule):
             parts = [f"{kind} {', '.join(names)}" for kind, names in (("also", more), ("not", less)) if names]
             differing = [mention for base, mention in ours.items() if base not in theirs]
             place = (differing or list(ours.values()))[0][1:]
-            message = f"the packet depends {' and '.join(parts)}, other than its stub ({stub.path})"
+            message = f"the packet depends {' and '.join(parts)}, unlike its stub ({stub.path})"
             yield self.finding(packet.path, place, message)
 
 

@@ -21,11 +21,11 @@ def _headings(lanes: LaneTable) -> dict[str, str]:
 
 
 class RegistryBoardStale(RepositoryRule):
-    """Task Board cell that is out of date
+    """Outdated Task Board cell
 
-    The registry says in which section the packet stands; the board has it in another.
+    The registry and the board name different sections for the packet.
 
-    Remedy: `workpacket registry sync` writes the cell anew.
+    Remedy: `workpacket registry sync` updates the cell.
     """
 
     def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
@@ -50,7 +50,7 @@ class RegistryBoardStale(RepositoryRule):
 class RegistryPacketOnNoBoard(RepositoryRule):
     """Task Board cell of a packet that is not on the board
 
-    The registry sends the reader to an entry that is not there.
+    The registry refers to an entry that does not exist.
 
     Remedy: `workpacket board sync` adds the entry, if the packet still exists; else correct the row.
     """
@@ -71,9 +71,9 @@ def _is_superseded(listed: Listed) -> bool:
 class RegistryActiveMissing(RepositoryRule):
     """Active Packet that does not exist
 
-    What is in force for this work cannot be read.
+    The packet in force for this work cannot be read.
 
-    Remedy: bring the file back, or write the path of the packet that is in force.
+    Remedy: restore the file, or enter the path of the packet in force.
     """
 
     def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
@@ -93,9 +93,9 @@ class RegistryActiveMissing(RepositoryRule):
 class RegistryActiveStub(RepositoryRule):
     """Active Packet that is still the stub
 
-    The stub was activated; whoever follows the registry finds a file from which nobody may start work.
+    The stub was activated, but the registry refers to a file from which work may not start.
 
-    Remedy: write the path of the packet.
+    Remedy: enter the path of the packet.
     """
 
     def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
@@ -111,10 +111,10 @@ class RegistryActiveStub(RepositoryRule):
 class RegistryActiveSuperseded(RepositoryRule):
     """Active Packet that is superseded
 
-    The registry leads to a packet that something else has replaced. Where the log has no revision of the base in force
-    any more, the last one is what there is to name.
+    The registry refers to a packet that has been replaced. If no revision of the base is in force any more, it should
+    name the last one.
 
-    Remedy: write the path of the packet that replaced it.
+    Remedy: enter the path of the packet that replaced it.
     """
 
     def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
@@ -148,7 +148,7 @@ def _superseded_by(work: WorkIndex, name: str) -> str:
 class StubWithoutRow(RepositoryRule):
     """Live stub without a row in the registry
 
-    When it is activated, nobody knows which packet of its base is in force.
+    After activation, it would be unclear which packet of its base is in force.
 
     Remedy: add a row; `workpacket registry sync` does.
     """
@@ -173,9 +173,9 @@ class StubWithoutRow(RepositoryRule):
 class BaseWithoutRow(RepositoryRule):
     """Several packets of one base and no row in the registry
 
-    Nobody can say which of them is in force.
+    It is unclear which of them is in force.
 
-    Remedy: add a row that names it; `workpacket registry sync` does.
+    Remedy: add a row that names it: `workpacket registry sync`.
     """
 
     def check(self, repository: RepositorySummaries) -> Iterator[Problem]:

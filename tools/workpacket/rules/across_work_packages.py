@@ -84,11 +84,11 @@ def _number(short: str) -> int:
 
 
 class PackageIdTwice(RepositoryRule):
-    """Two files of a mission for one work package
+    """Two files for one work package
 
     One is edited and the other is read.
 
-    Remedy: give one of the two another id, or delete it.
+    Remedy: change the id of one of them, or delete it.
     """
 
     def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
@@ -99,9 +99,9 @@ class PackageIdTwice(RepositoryRule):
 
 
 class PackageDependencyUnknown(RepositoryRule):
-    """Dependency on a work package that the mission does not have
+    """Dependency on an unknown work package
 
-    The package waits for work that nobody will ever do.
+    The package waits for work that will never be done.
 
     Remedy: correct the id, or delete the dependency.
     """
@@ -110,15 +110,17 @@ class PackageDependencyUnknown(RepositoryRule):
         for package, mention, missing in _missing_dependencies(repository):
             if not missing:
                 name = mention[0].rpartition("--")[2]
-                yield self.finding(package.path, mention[1:], f"the mission has no {name}, on which this one depends")
+                yield self.finding(
+                    package.path, mention[1:], f"this package depends on {name}, which the mission does not have"
+                )
 
 
 class PackageFileMissing(RepositoryRule):
     """Dependency on a work package whose file is missing
 
-    The numbers of the mission say that there was such a package. Without its file nobody can tell whether it is done.
+    The numbering of the mission shows that the package existed. Without its file, it is unknown whether it is done.
 
-    Remedy: bring the file back, or correct the dependency.
+    Remedy: restore the file, or correct the dependency.
     """
 
     severity = "warning"
@@ -127,7 +129,7 @@ class PackageFileMissing(RepositoryRule):
         for package, mention, missing in _missing_dependencies(repository):
             if missing:
                 name = mention[0].rpartition("--")[2]
-                message = f"the file of {name} is missing, on which this one depends"
+                message = f"this package depends on {name}, whose file is missing"
                 yield self.finding(package.path, mention[1:], message)
 
 
@@ -147,7 +149,7 @@ def _missing_dependencies(repository: RepositorySummaries) -> Iterator[tuple[Wor
 
 
 class PackageDependencyCycle(RepositoryRule):
-    """Work packages that depend on one another in a circle
+    """Circular dependency between work packages
 
     None of them can ever begin.
 
@@ -167,11 +169,11 @@ class PackageDependencyCycle(RepositoryRule):
 
 
 class PackageSubtaskTwice(RepositoryRule):
-    """Subtask that two work packages of a mission claim
+    """Subtask claimed by two work packages
 
-    It is done twice, or each leaves it to the other.
+    It may be done twice, or each package may leave it to the other.
 
-    Remedy: take the id out of one of the two.
+    Remedy: remove the id from one of them.
     """
 
     def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
@@ -181,20 +183,20 @@ class PackageSubtaskTwice(RepositoryRule):
                 for name, line, column in package.summary["subtasks"]:
                     first, at = claimed.setdefault(name, (package, line))
                     if first is not package:
-                        message = f"{first.short} claims the subtask {name} too ({first.path}, line {at})"
+                        message = f"{first.short} also claims the subtask {name} ({first.path}, line {at})"
                     elif at != line:
-                        message = f"the subtask {name} stands already at line {at}"
+                        message = f"the subtask {name} is already on line {at}"
                     else:
                         continue
                     yield self.finding(package.path, (line, column), message)
 
 
 class PackageOwnedFilesShared(RepositoryRule):
-    """Files that two independent work packages of a mission own
+    """File owned by two independent work packages
 
-    Neither waits for the other, so both are worked on at once, and one overwrites the other or the merge fails.
+    Neither waits for the other, so both may be done at once: one overwrites the other, or the merge fails.
 
-    Remedy: let one of the two own them, or make one depend on the other.
+    Remedy: let only one of them own the file, or make one depend on the other.
     """
 
     severity = "warning"
@@ -204,7 +206,7 @@ class PackageOwnedFilesShared(RepositoryRule):
             for (first, second), shared in _shared_files(mission).items():
                 owner, package = mission.packages[first], mission.packages[second]
                 more = f" and {len(shared) - 1} more" if len(shared) > 1 else ""
-                message = f"{shared[0][0]}{more} belongs to {owner.short} too, and neither depends on the other"
+                message = f"{shared[0][0]}{more} also belongs to {owner.short}, and neither depends on the other"
                 yield self.finding(package.path, shared[0][1:], message)
 
 

@@ -51,16 +51,17 @@ class IntegerLookingSha(CheckpointRule):
         if isinstance(resolve(commit.value), int) or read_otherwise(commit.value) == "number":
             run = document.run(commit)
             edits = [run.replaced_by(double_quoted(commit.value))] if run is not None else []
-            message = f"other readers take the commit id {commit.value} for a number"
+            message = f"some parsers read the commit id {commit.value} as a number"
             yield self.fault(commit.span, message, hint="put it in quotes", edits=edits, fix_title="put it in quotes")
 
 
 class BatchLabelText(CheckpointRule):
-    """Label of a batch that is no number
+    """Batch label that is not a number
 
-    Labels are text here, and `2a` is as good as 2. Tools that count batches stop at the first one that is no number.
+    Labels are text here, so `2a` is as valid as 2. Tools that count batches stop at the first label that is not a
+    number.
 
-    Remedy: nothing, if everything that reads the checkpoint takes labels for text.
+    Remedy: none, if everything that reads the checkpoint treats labels as text.
     """
 
     severity = "info"
@@ -69,13 +70,13 @@ class BatchLabelText(CheckpointRule):
     def check(self, document: BatchCheckpoint) -> Iterator[Problem]:
         for label in document.labels():
             if not _NUMBER.match(label.value):
-                yield self.fault(label.span, f"the label {label.value!r} is no number")
+                yield self.fault(label.span, f"the label {label.value!r} is not a number")
 
 
 class DeferredIssueMapping(CheckpointRule):
     """Deferred issue that YAML reads as a mapping
 
-    An unquoted `: ` in a sentence makes a key of what stands before it, and the sentence is gone.
+    An unquoted `: ` turns the text before it into a key, and the sentence is lost.
 
     Remedy: put the sentence in quotes, or write the issue with batch, severity and description.
     """
@@ -97,11 +98,11 @@ class DeferredIssueMapping(CheckpointRule):
 
 
 class BatchTaskInTwoGroups(CheckpointRule):
-    """Task that stands twice among the tasks of a checkpoint
+    """Task listed twice in a checkpoint
 
-    A task that is done and pending is done again, or never.
+    A task listed as both done and pending may be repeated or never done.
 
-    Remedy: leave it in the group that is true.
+    Remedy: keep it only in the correct group.
     """
 
     def check(self, document: BatchCheckpoint) -> Iterator[Problem]:
@@ -118,7 +119,7 @@ class BatchTaskInTwoGroups(CheckpointRule):
 class BatchNextNotPending(CheckpointRule):
     """Task of the next batch that is not pending
 
-    It is done already, or nobody knows that it is still to be done.
+    Either it is already done, or it is not recorded as pending.
 
     Remedy: take it out of `next_batch`, or put it under `pending`.
     """
@@ -133,9 +134,9 @@ class BatchNextNotPending(CheckpointRule):
 
 
 class BatchStatusUnknown(TasksRule):
-    """Status of a task that is none of the known words
+    """Unknown status of a task
 
-    Nothing counts the task as pending, and nothing as done; whatever depends on it waits for ever.
+    The task counts neither as pending nor as done, so everything that depends on it waits forever.
 
     Remedy: write pending, in_progress, completed, done, deferred, descoped or blocked.
     """
@@ -172,9 +173,9 @@ class _PlanRule(TasksRule):
 
 
 class BatchTaskTwice(_PlanRule):
-    """Task id given twice
+    """Duplicate task id
 
-    Dependencies and checkpoints speak of one task, and nobody can say of which.
+    It is unclear which task dependencies and checkpoints refer to.
 
     Remedy: give one of the two another id.
     """
@@ -184,11 +185,11 @@ class BatchTaskTwice(_PlanRule):
     def faults_of(self, scope: _Tasks, tasks: tuple[str, ...]) -> Iterator[Problem]:
         first, *again = scope.by_id[tasks[0]]
         line = scope.document.place(first.id)[0]
-        yield from (self.fault(entry.id.span, f"{tasks[0]} stands already at line {line}") for entry in again)
+        yield from (self.fault(entry.id.span, f"{tasks[0]} is already on line {line}") for entry in again)
 
 
 class BatchDependencyUnknown(_PlanRule):
-    """Dependency on a task that the scope does not have
+    """Dependency on an unknown task
 
     The task waits for something that will never be done.
 
@@ -202,11 +203,11 @@ class BatchDependencyUnknown(_PlanRule):
         for entry in scope.by_id[name]:
             for other in entry.depends_on:
                 if other.value == missing:
-                    yield self.fault(other.span, f"there is no task {missing}, on which {name} depends")
+                    yield self.fault(other.span, f"{name} depends on {missing}, which does not exist")
 
 
 class BatchDependencyCycle(_PlanRule):
-    """Tasks that depend on one another in a circle
+    """Circular dependency between tasks
 
     None of them can ever begin.
 
@@ -222,11 +223,11 @@ class BatchDependencyCycle(_PlanRule):
 
 
 class BatchDependencyDeadlock(_PlanRule):
-    """Tasks are pending, and none of them can begin
+    """Pending tasks of which none can start
 
-    Each waits for a task that is neither done nor under way, such as a deferred one.
+    Each waits for a task that is neither done nor in progress, such as a deferred one.
 
-    Remedy: finish or descope what they wait for, or drop the dependency.
+    Remedy: finish or descope the tasks they wait for, or remove the dependency.
     """
 
     problem = "batch_dependency_deadlock"
@@ -235,5 +236,5 @@ class BatchDependencyDeadlock(_PlanRule):
         satisfied = plan(scope.document.tasks()).satisfied
         entry = scope.by_id[tasks[0]][0]
         other = next((other for other in entry.depends_on if other.value not in satisfied), entry.id)
-        waiting = f"none of the {len(tasks)} pending tasks can begin: " if len(tasks) > 1 else ""
+        waiting = f"none of the {len(tasks)} pending tasks can start: " if len(tasks) > 1 else ""
         yield self.fault(other.span, f"dependency deadlock: {waiting}{tasks[0]} waits for {other.value}")

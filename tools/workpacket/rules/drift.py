@@ -16,7 +16,7 @@ from workpacket.rules.repository import RepositorySummaries
 from workpacket.rules.rule import RepositoryRule
 
 _MAY_BE_STUB = MAY_BE_STUB | {FORKED, ""}
-_SYNC = "`workpacket board sync` writes what the log says"
+_SYNC = "`workpacket board sync` restores what the log says"
 
 
 def _lane(repository: RepositorySummaries, name: str) -> Lane | None:
@@ -31,11 +31,11 @@ def _says(lane: Lane, said: Container[str], repository: RepositorySummaries) -> 
 
 
 class StatusDrift(RepositoryRule):
-    """Status of a packet that is not what the log says
+    """Status that differs from the log
 
-    Somebody changed it by hand, or a merge took one of two versions; no gate was asked.
+    It was changed by hand, or a merge picked one of two versions, without passing a gate.
 
-    Remedy: `workpacket board sync` writes what the log says.
+    Remedy: `workpacket board sync` restores what the log says.
     """
 
     def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
@@ -48,11 +48,11 @@ class StatusDrift(RepositoryRule):
 
 
 class BoardDrift(RepositoryRule):
-    """Entry of the board that is not where the log has the packet
+    """Board entry that differs from the log
 
-    Somebody moved it by hand, or a merge took one of two versions; no gate was asked.
+    It was moved by hand, or a merge picked one of two versions, without passing a gate.
 
-    Remedy: `workpacket board sync` draws it anew; with `--adopt` a hand edit becomes a move, if its gate lets it.
+    Remedy: `workpacket board sync` restores it; `--adopt` records a hand edit as a move if its gate allows it.
     """
 
     def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
@@ -61,17 +61,17 @@ class BoardDrift(RepositoryRule):
             token = listed.entry["token"]
             if lane is None or listed.entry["id"] != name or not token or _says(lane, (token,), repository):
                 continue
-            message = f"{name} stands as {token}, the log says {lane.token}"
-            hint = f"{_SYNC}; with --adopt it takes the hand edit over"
+            message = f"{name} is listed as {token}, the log says {lane.token}"
+            hint = f"{_SYNC}; --adopt records the hand edit as a move"
             yield self.finding(listed.path, listed.entry["token_place"], message, hint=hint)
 
 
 class RegistryDrift(RepositoryRule):
-    """Row of the registry that is not what the log says
+    """Registry row that differs from the log
 
-    It sends the reader to a packet that is no longer in force, or to the wrong section of the board.
+    It refers to a packet that is no longer in force, or to the wrong section of the board.
 
-    Remedy: `workpacket registry sync` draws the row anew.
+    Remedy: `workpacket registry sync` regenerates the row.
     """
 
     def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
@@ -83,35 +83,36 @@ class RegistryDrift(RepositoryRule):
             there = [each.token for each in repository.known_lanes.lanes if each.section == section]
             if not _says(lane, there, repository):
                 message = (
-                    f"the log has {row['active']} as {lane.token}: {repository.known_lanes.section_of(lane).heading}"
+                    f"according to the log, {row['active']} is {lane.token}: "
+                    f"{repository.known_lanes.section_of(lane).heading}"
                 )
                 hint = "`workpacket registry sync` draws it anew"
                 yield self.finding(path, row["board_place"], message, hint=hint)
 
 
 class LaneNotInPolicy(RepositoryRule):
-    """Packet in a lane that the policy does not have
+    """Packet in a lane that the policy does not define
 
-    Nothing leads out of it, and no board can show it. The lane was taken out of the policy, or this branch is from
-    before it was put in.
+    The packet cannot leave it, and the board cannot show it. The lane was removed from the policy, or this branch is
+    older than the lane.
 
-    Remedy: bring the policy of the base here; or put the lane back, and take it out when no packet is in it.
+    Remedy: merge the policy of the base; or restore the lane, and remove it when no packet is in it.
     """
 
     def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         for name, token in repository.lanes.items():
             if token not in {"", FORKED} and repository.known_lanes.lane(token) is None:
-                message = f"the log has {name} as {token}, and {POLICY_PATH} has no lane of that name"
-                hint = f"put [lifecycle.lanes.{token}] back, or bring the policy of the base here"
+                message = f"the log says that {name} is in {token}, a lane that {POLICY_PATH} does not define"
+                hint = f"restore [lifecycle.lanes.{token}], or merge the policy of the base"
                 yield self.finding(f"{LOG_FOLDER}/{name}", (0, 0), message, hint=hint)
 
 
 class LaneRetired(RepositoryRule):
-    """Lane in the log that the policy does not have any more
+    """Lane in the log that the policy no longer defines
 
-    It is history: packets passed through it. What it meant stands only in older versions of the policy.
+    Packets passed through it in the past. Only older versions of the policy say what it meant.
 
-    Remedy: nothing has to be done; `git log -- .GOV/policy/policy.toml` shows when it was taken out.
+    Remedy: none; `git log -- .GOV/policy/policy.toml` shows when it was removed.
     """
 
     severity = "info"
@@ -122,16 +123,16 @@ class LaneRetired(RepositoryRule):
         for token, count in sorted(repository.passed.items()):
             if token not in {"", *standing} and repository.known_lanes.lane(token) is None:
                 moves = f"{count} moves lead" if count > 1 else "a move leads"
-                message = f"{moves} to {token}, and {POLICY_PATH} has no lane of that name"
+                message = f"{moves} to {token}, a lane that {POLICY_PATH} does not define"
                 yield self.finding(LOG_FOLDER, (0, 0), message)
 
 
 class WorkWithoutLog(RepositoryRule):
-    """Packet or stub without a log in a repository that has one
+    """Packet or stub without a log
 
-    Nobody can say how it came to be here, so no gate will let it pass.
+    Its history is unknown, so it cannot pass a gate.
 
-    Remedy: `workpacket adopt` begins its log; new work begins with `workpacket new`.
+    Remedy: `workpacket adopt` creates its log; `workpacket new` starts new work.
     """
 
     def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
@@ -143,23 +144,23 @@ class WorkWithoutLog(RepositoryRule):
 
 
 class PacketNotActivated(RepositoryRule):
-    """Packet that the log still has as a stub
+    """Packet that is still a stub according to the log
 
-    It was written by hand, past the gate that asks for a refinement and a signature.
+    It was written by hand, bypassing the gate that requires a refinement and a signature.
 
-    Remedy: take the file away; `just create-task-packet <WP_ID>` writes it.
+    Remedy: delete the file; `just create-task-packet <WP_ID>` writes it.
     """
 
     def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         for packet in repository.work.packets.values():
             if repository.lanes.get(packet.id) == "STUB":
-                yield self.finding(packet.path, packet.summary["place"], f"the log has {packet.id} as a stub")
+                yield self.finding(packet.path, packet.summary["place"], f"according to the log, {packet.id} is a stub")
 
 
 class LogWithoutFile(RepositoryRule):
-    """Log of a packet whose file is gone
+    """Log of a packet whose file is missing
 
-    What was done, and approved, can no longer be read.
+    What was approved and done can no longer be read.
 
     Remedy: restore the file from git.
     """
@@ -171,4 +172,4 @@ class LogWithoutFile(RepositoryRule):
                 continue
             what = "only a stub" if name in repository.work.stubs else "no file"
             where = f"is {token}" if token else "has a log"
-            yield self.finding(f"{LOG_FOLDER}/{name}", (0, 0), f"{name} {where}, and there is {what} of it")
+            yield self.finding(f"{LOG_FOLDER}/{name}", (0, 0), f"{name} {where}, but there is {what} of it")

@@ -20,9 +20,9 @@ _BOX = lazy_pattern(r"\[[ xX]\]|~")
 class FieldDuplicate(StructuredRule):
     """Field stands twice
 
-    One value wins, and which one depends on the reader.
+    Which value is used depends on the parser.
 
-    Remedy: delete one of the two lines.
+    Remedy: delete one of the lines.
     """
 
     def check(self, document: StructuredDocument) -> Iterator[Problem]:
@@ -33,14 +33,14 @@ class FieldDuplicate(StructuredRule):
             given = [(spec.key, field) for spec, field in specified if spec and (field.value or not spec.many)]
             for (_, field), (_, earlier) in repeated(given, lambda pair: pair[0]):
                 line = document.source.line_and_column(earlier.key_span[0])[0]
-                message = f"the field {field.key} stands already at line {line}"
-                yield self.fault(field.key_span, message, hint="delete one of the two lines")
+                message = f"the field {field.key} is already on line {line}"
+                yield self.fault(field.key_span, message, hint="delete one of the lines")
 
 
 class FieldEmpty(StructuredRule):
     """Field without a value
 
-    Tools that read line by line take the next line for its value; people take it for forgotten.
+    Tools that read line by line use the next line as the value; people assume that the value was forgotten.
 
     Remedy: fill in the value, or delete the line if the field does not apply.
     """
@@ -65,11 +65,11 @@ def _says_nothing(document: StructuredDocument, field: Field) -> bool:
 
 
 class MetadataFieldUnknown(StructuredRule):
-    """Metadata field that the layout does not know
+    """Unknown metadata field
 
-    Nothing reads it; a misspelt field ends up here.
+    It is ignored; its name may be misspelled.
 
-    Remedy: correct its name if it is one of the known fields; else leave it.
+    Remedy: correct its name if it is misspelled; otherwise leave it.
     """
 
     severity = "info"
@@ -79,13 +79,13 @@ class MetadataFieldUnknown(StructuredRule):
         placed = document.placed_section("metadata")
         for field in placed.fields if placed is not None else ():
             if placed is not None and placed.spec.field(field.name) is None:
-                yield self.fault(field.key_span, f"the layout knows no field {field.key}")
+                yield self.fault(field.key_span, f"unknown field {field.key}")
 
 
 class FieldSyntax(StructuredRule):
     """Fields written in another way than `- KEY: value`
 
-    They are read all the same; scripts that look for the plain form do not find them.
+    They are still read, but scripts that look for the plain form do not find them.
 
     Remedy: `workpacket fmt` writes them plainly.
     """

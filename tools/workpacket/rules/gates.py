@@ -15,9 +15,9 @@ GateRule = DocumentRule[GateDocument]
 
 
 class GateIdMalformed(GateRule):
-    """Gate log that names something that is no packet
+    """Gate log with an invalid packet id
 
-    The gate was recorded for nothing: no packet has it behind it.
+    The gate was not recorded for any packet.
 
     Remedy: correct the id.
     """
@@ -35,11 +35,11 @@ class GateIdMalformed(GateRule):
 
 
 class GateTimeBackwards(GateRule):
-    """Gate that is older than the one before it
+    """Gate older than the one before it
 
-    A log is only ever added to. An event out of order was put in later, or its time is wrong.
+    Logs are append-only. An event out of order was inserted later, or its time is wrong.
 
-    Remedy: find out which; the log is evidence and is not corrected by sorting it.
+    Remedy: find out which; do not sort the log, because it is evidence.
     """
 
     severity = "warning"
@@ -59,9 +59,9 @@ class GateTimeBackwards(GateRule):
 
 
 class ValidatorGateUnknown(DocumentRule[ValidatorGates]):
-    """Gate of a validation that does not exist
+    """Unknown validation gate
 
-    Whether the validation may go on depends on the gates behind it; this one is none of them.
+    Validation depends on the gates already passed; this is not one of them.
 
     Remedy: correct its name.
     """
@@ -77,9 +77,9 @@ class ValidatorGateUnknown(DocumentRule[ValidatorGates]):
 
 
 class GateFileMismatch(DocumentRule[ValidatorGates]):
-    """Gate sessions of one packet in the file of another
+    """Gate session in the file of another packet
 
-    The validator of the packet does not find them, and the other packet seems to have passed gates that it did not.
+    The packet's validator does not find it, and the other packet seems to have passed gates that it did not.
 
     Remedy: rename the file or correct the id.
     """
@@ -88,5 +88,5 @@ class GateFileMismatch(DocumentRule[ValidatorGates]):
         for text in document.packet_texts():
             parsed = WorkPacketId.try_parse(text.value)
             if parsed is not None and text.value != document.stem:
-                message = f"the session is of {text.value}, the file of {document.stem}"
+                message = f"the session belongs to {text.value}, the file to {document.stem}"
                 yield self.fault(text.span, message, hint="rename the file or correct the id")

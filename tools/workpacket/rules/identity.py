@@ -53,11 +53,11 @@ def id_fields(document: StructuredDocument) -> Iterator[tuple[str, Text]]:
 
 
 class HintTextLeft(StructuredRule):
-    """Hint of the template left behind a value
+    """Template hint left after a value
 
-    Whoever reads the field gets a value that no packet has.
+    The hint is read as part of the value.
 
-    Remedy: `workpacket check --fix` cuts the hint off; `--unsafe-fixes` also words that are not a template's.
+    Remedy: `workpacket check --fix` removes the hint; `--unsafe-fixes` also removes other words.
     """
 
     fix = "safe"
@@ -75,10 +75,10 @@ class HintTextLeft(StructuredRule):
     def _left_over(self, document: StructuredDocument, name: str, text: Text, end: int) -> Problem:
         rest = text.value[end:].strip()
         run = document.run(text)
-        hint = "" if run is not None else "it goes over several lines: delete it by hand"
+        hint = "" if run is not None else "it spans several lines: delete it by hand"
         return self.fault(
             (text.start + end, text.end) if run is not None else text.span,
-            f"behind the value of {name} stands {rest!r}",
+            f"the value of {name} is followed by {rest!r}",
             hint=hint,
             edits=[run.part(end).deleted()] if run is not None else [],
             fix_title=f"delete {rest!r}",
@@ -96,7 +96,7 @@ def is_hint(rest: str) -> bool:
 class IdMalformed(StructuredRule):
     """Id that is not a work packet id
 
-    Nothing can refer to the document: neither the board nor the registry nor another packet.
+    Neither the board, the registry nor another packet can refer to the document.
 
     Remedy: write it as `WP-<phase>-<slug>` with an optional `-v<N>`.
     """
@@ -113,13 +113,13 @@ class IdMalformed(StructuredRule):
             rest = text.value[leading_word(text.value)[1] :]
             if rest.strip() and not is_hint(rest):
                 message = f"{name} holds more than the id {value}: {rest.strip()!r}"
-                yield self.fault(text.span, message, hint="leave one id in the field and say the rest elsewhere")
+                yield self.fault(text.span, message, hint="keep only the id in the field")
 
 
 class IdFileMismatch(StructuredRule):
     """Id and file name differ
 
-    Tools find a packet by its file name, people by the id inside; here they find two different packets.
+    Tools find a packet by its file name and people by the id inside; here they differ.
 
     Remedy: rename the file or correct the id.
     """
@@ -137,9 +137,9 @@ class IdFileMismatch(StructuredRule):
 class BaseIdMismatch(WorkRule):
     """Base id that does not belong to the id
 
-    The registry finds the active packet by the base id; this packet would be found under another one.
+    The registry finds the active packet by its base id; this packet would be listed under another one.
 
-    Remedy: `workpacket check --fix` takes the revision away; of two different bases, correct the wrong one.
+    Remedy: `workpacket check --fix` removes the revision; if the bases differ, correct the wrong one.
     """
 
     fix = "safe"
@@ -164,7 +164,7 @@ class BaseIdMismatch(WorkRule):
 class TitleMismatch(WorkRule):
     """Title that names another packet
 
-    People read the title, tools the metadata; here they read about two packets.
+    People read the title and tools the metadata; here they name different packets.
 
     Remedy: correct the title.
     """
@@ -190,7 +190,7 @@ class DatedRule(DocumentRule[Document]):
 class DateOnly(DatedRule):
     """Date without a time of day
 
-    Two events of one day cannot be put in order.
+    Two events on the same day cannot be ordered.
 
     Remedy: write it as RFC 3339 with time and zone, such as 2026-01-31T00:00:00Z.
     """
@@ -210,7 +210,7 @@ class DateOnly(DatedRule):
 class DateMalformed(DatedRule):
     """Date that does not exist or is not RFC 3339
 
-    Whatever is sorted, expires or is audited by this date is wrong.
+    Sorting, expiry and audits that use this date go wrong.
 
     Remedy: write it as RFC 3339 with time and zone, such as 2026-01-31T00:00:00Z.
     """
@@ -232,13 +232,13 @@ def _how_to_write(value: str) -> str:
     day = f"{match['year']}-{match['month']:0>2}-{match['day']:0>2}" if match else ""
     if day and not date(day):
         return f"write it as {day}T00:00:00Z"
-    return "write the day that was meant, in the form 2026-01-31T00:00:00Z"
+    return "write the intended date, in the form 2026-01-31T00:00:00Z"
 
 
 class SignatureMalformed(StructuredRule):
-    """Signature token that is no name with a date
+    """Invalid signature token
 
-    A token of this form says who approved and when. This one says neither, so it proves nothing.
+    A token says who approved and when. This one says neither, so it proves nothing.
 
     Remedy: have the packet approved: `workpacket approve <WP_ID>`.
     """
@@ -252,13 +252,13 @@ class SignatureMalformed(StructuredRule):
         problem = legacy_signature(text.value)
         if problem:
             message = f"USER_SIGNATURE {text.value!r} {problem}"
-            yield self.fault(text.span, message, hint="a token is a name in small letters, then DDMMYYYYHHMM")
+            yield self.fault(text.span, message, hint="a token is a lower-case name followed by DDMMYYYYHHMM")
 
 
 class PlaceholderLeft(StructuredRule):
-    """Placeholder of the template left in
+    """Template placeholder left in
 
-    The document looks complete and is not; whoever relies on the field relies on nothing.
+    The document looks complete, but the field has not been filled in.
 
     Remedy: fill in the value.
     """
@@ -271,14 +271,14 @@ class PlaceholderLeft(StructuredRule):
             if match:
                 start = section.title_span[0]
                 span = (start + match.start(), start + match.end())
-                yield self.fault(span, f"the title still holds the placeholder {match.group()}")
+                yield self.fault(span, f"the title still contains the placeholder {match.group()}")
         for placed in document.placed:
             for field in placed.fields:
                 match = PLACEHOLDER.match(field.value)
                 if match and placed.spec.field(field.name) is not None:
                     span = (field.value_span[0] + match.start(), field.value_span[0] + match.end())
-                    yield self.fault(span, f"{field.key} still holds the placeholder {match.group()}")
+                    yield self.fault(span, f"{field.key} still contains the placeholder {match.group()}")
             # In a list, angle brackets may belong to what is said; an item that is nothing else was not filled in.
             for item in walk_items(items_of_section(document.source, placed.section)):
                 if PLACEHOLDER.fullmatch(item.text):
-                    yield self.fault(item.span, f"{placed.spec.heading} still holds the placeholder {item.text}")
+                    yield self.fault(item.span, f"{placed.spec.heading} still contains the placeholder {item.text}")

@@ -27,7 +27,7 @@ PacketRule = DocumentRule[Packet]
 class PacketIdMissing(PacketRule):
     """Packet that does not state its id
 
-    It is known by its file name alone, and becomes another packet when the file is renamed.
+    It is identified only by its file name, so renaming the file turns it into another packet.
 
     Remedy: add `- WP_ID: <WP_ID>` to METADATA.
     """
@@ -42,11 +42,11 @@ class PacketIdMissing(PacketRule):
 
 
 class PacketStatusUnknown(PacketRule):
-    """Status that is none of the lanes
+    """Status that is not a lane
 
-    The board cannot show the packet, and no gate knows what may happen to it.
+    The board cannot show the packet, and gates cannot decide about it.
 
-    Remedy: `workpacket board sync` writes the lane that the log holds.
+    Remedy: `workpacket board sync` writes the lane recorded in the log.
     """
 
     def check(self, document: Packet) -> Iterator[Problem]:
@@ -57,15 +57,15 @@ class PacketStatusUnknown(PacketRule):
             and not status.value.startswith("<")
             and not document.lanes.named(status.value)
         ):
-            yield self.fault(status.span, f"the status {status.value!r} is none of the lanes")
+            yield self.fault(status.span, f"the status {status.value!r} is not a lane")
 
 
 class PacketStatusOldForm(PacketRule):
-    """Status with remarks or marks behind the lane
+    """Status with extra text after the lane
 
-    Scripts compare the whole line; with a remark behind it, the packet is in no lane for them.
+    Scripts compare the whole line; because of the remark, they do not recognise the lane.
 
-    Remedy: `workpacket board sync` writes the lane alone; keep the remark in the section STATUS_HANDOFF.
+    Remedy: `workpacket board sync` writes only the lane; move the remark to the section STATUS_HANDOFF.
     """
 
     severity = "warning"
@@ -77,14 +77,14 @@ class PacketStatusOldForm(PacketRule):
             return
         plain = {name for lane in lanes for name in (lane.token, lane.title)} | {"Done"}
         if status.value not in plain:
-            message = f"the status is {status.value!r} instead of the lane alone"
+            message = f"the status is {status.value!r} instead of just the lane"
             yield self.fault(status.span, message, hint=f"write {' or '.join(lane.title for lane in lanes)}")
 
 
 class StatusElsewhere(PacketRule):
     """Status line outside of the metadata
 
-    It was true when a report was written. Tools that take the first status line they find take this one.
+    It belongs to an old report, but tools that use the first status line will pick it.
 
     Remedy: quote it as text, or delete it.
     """
@@ -95,14 +95,14 @@ class StatusElsewhere(PacketRule):
     def check(self, document: Packet) -> Iterator[Problem]:
         for field in document.preamble_fields:
             if field.name == "status":
-                message = "a status stands above METADATA, where only some tools look"
+                message = "this status is above METADATA, where only some tools look"
                 yield self.fault(field.key_span, message)
 
 
 class EvidencePlaceMissing(PacketRule):
-    """Evidence that names no place
+    """Evidence without a place
 
-    The claim cannot be checked: neither by a reviewer nor by a tool.
+    Neither a reviewer nor a tool can check the claim.
 
     Remedy: write `EVIDENCE: path/to/file:line`.
     """
@@ -113,7 +113,7 @@ class EvidencePlaceMissing(PacketRule):
         for field in _evidence_fields(document):
             shown = field.value.strip("`") == _EVIDENCE_FORM
             if field.name == "evidence" and not field.owned and not shown and not _EVIDENCE_PLACE.search(field.value):
-                yield self.fault(field.key_span, "the evidence names no `path:line`")
+                yield self.fault(field.key_span, "the evidence does not name a `path:line`")
 
 
 def _evidence_fields(document: Packet) -> Iterator[Field]:
@@ -126,9 +126,9 @@ def _evidence_fields(document: Packet) -> Iterator[Field]:
 
 
 class TodoField(PacketRule):
-    """Field of a packet that the template does not have, and that is still to be filled in
+    """Unfilled field that is not in the template
 
-    Somebody meant to write more. Of the fields of the template, `placeholder_left` says so.
+    Someone meant to fill it in. `placeholder_left` reports the fields of the template.
 
     Remedy: fill it in.
     """
@@ -142,7 +142,7 @@ class TodoField(PacketRule):
                 match = _TODO.match(field.value)
                 if match and placed.spec.field(field.name) is None:
                     span = (field.value_span[0], field.value_span[0] + match.end())
-                    yield self.fault(span, f"{field.key} is still to be filled in")
+                    yield self.fault(span, f"{field.key} is not filled in")
 
 
 _NOTHING: Final = re.compile(
@@ -167,9 +167,9 @@ def ran_nothing(log: str) -> str:
 class EvidenceExitCodeMissing(DocumentRule[Packet]):
     """Evidence that does not say how its command ended
 
-    A command that was run proves nothing; that it ended with 0 does.
+    Running a command proves nothing; exit code 0 does.
 
-    Remedy: write the exit code behind EXIT_CODE, as the command gave it.
+    Remedy: write the command's exit code after EXIT_CODE.
     """
 
     severity = "warning"
@@ -178,7 +178,7 @@ class EvidenceExitCodeMissing(DocumentRule[Packet]):
         for block in document.evidence_blocks:
             if block.value("COMMAND") and not re.fullmatch(r"-?[0-9]+", block.value("EXIT_CODE")):
                 place = block.fields.get("EXIT_CODE") or block.fields["COMMAND"]
-                yield self.fault(place.span, "EXIT_CODE does not say how the command ended")
+                yield self.fault(place.span, "EXIT_CODE has no exit code")
 
 
 class EvidenceRule(ReferenceRule):
@@ -192,9 +192,9 @@ class EvidenceRule(ReferenceRule):
 
 
 class EvidenceLogMissing(EvidenceRule):
-    """Log of evidence that is not there
+    """Missing evidence log
 
-    What the command said can no longer be read.
+    The output of the command can no longer be read.
 
     Remedy: commit the log, or correct LOG_PATH.
     """
@@ -209,11 +209,11 @@ class EvidenceLogMissing(EvidenceRule):
 
 
 class EvidenceLogDiffers(EvidenceRule):
-    """Log of evidence that is not the one that was recorded
+    """Changed evidence log
 
-    LOG_SHA256 is the digest of another text: the log was edited, or the command was run again without saying so.
+    LOG_SHA256 does not match: the log was edited, or the command was run again without updating the record.
 
-    Remedy: restore the log from git, or run the command again and record what it came to.
+    Remedy: restore the log from git, or run the command again and record the result.
     """
 
     family = "integrity"
@@ -228,9 +228,9 @@ class EvidenceLogDiffers(EvidenceRule):
 
 
 class EvidenceRanNothing(EvidenceRule):
-    """Evidence of a test run in which no test was run
+    """Evidence of a test run without tests
 
-    A filter that matches nothing ends with 0 in many test runners, and proves nothing.
+    Many test runners exit with 0 if a filter matches nothing, which proves nothing.
 
     Remedy: correct the filter, and run the tests again.
     """

@@ -17,11 +17,11 @@ from workpacket.text.node import Node
 
 
 class LifecycleGateUnfit(DocumentRule[PolicyDocument]):
-    """Added gate that has the name of another, or no rules of approval
+    """Added gate with the name of an existing gate, or without approval rules
 
-    A gate of that name is asked about elsewhere already, on other terms; or nobody could ever pass it.
+    A gate of that name already exists with other rules, or no one could ever pass it.
 
-    Remedy: choose another name, and say in [approvals.gates.NAME] who passes it.
+    Remedy: choose another name, and say in [approvals.gates.NAME] who may approve it.
     """
 
     def check(self, document: PolicyDocument) -> Iterator[Problem]:
@@ -31,9 +31,9 @@ class LifecycleGateUnfit(DocumentRule[PolicyDocument]):
         for name, gate in table.mapping.items() if table is not None else ():
             span = (gate.start, gate.end)
             if name in STANDARD:
-                yield self.fault(span, f"{name} is a gate that there is already", hint="choose another name")
+                yield self.fault(span, f"the gate {name} already exists", hint="choose another name")
             elif name not in names:
-                message = f"the gate {name} has no rules, so nobody could pass it"
+                message = f"the gate {name} has no rules, so no one could pass it"
                 yield self.fault(span, message, hint=f"add [approvals.gates.{name}]")
 
 
@@ -82,18 +82,18 @@ def _span(node: Node) -> tuple[int, int]:
 
 
 class LaneNameMalformed(LaneRule):
-    """Added lane whose name nobody could write on a board
+    """Added lane with an invalid name
 
     Events, board entries and commands name the lane by its token, and status lines by its title.
 
-    Remedy: name it in capital letters, like `QA` or `SECURITY_REVIEW`; give it a title of letters and blanks.
+    Remedy: use capital letters, such as `QA` or `SECURITY_REVIEW`; a title of letters and spaces.
     """
 
 
 class LaneBuiltIn(LaneRule):
-    """Added lane that every repository has already
+    """Added lane that is built in
 
-    A policy can make the way of a packet longer. It can take no lane from it, and none of the gates between them.
+    A policy can add lanes between the built-in ones. It cannot change or remove built-in lanes or gates.
 
     Remedy: choose another name; gates are added by `[lifecycle.gates]`.
     """
@@ -102,64 +102,64 @@ class LaneBuiltIn(LaneRule):
 class LaneNameTaken(LaneRule):
     """Added lane with the name of another
 
-    Whoever writes the name, in whatever letters, would mean two lanes.
+    The name would be ambiguous, in any capitalisation.
 
     Remedy: choose another name, title or section.
     """
 
 
 class LaneNeighbourUnknown(LaneRule):
-    """Added lane beside a lane that does not exist
+    """Added lane next to an unknown lane
 
-    Nothing says where on the way the lane lies.
+    The position of the lane is unknown.
 
-    Remedy: name lanes by their tokens; `workpacket policy show` lists the way.
+    Remedy: name lanes by their tokens; `workpacket policy show` lists them in order.
     """
 
 
 class LaneCycle(LaneRule):
-    """Added lanes that lead back to themselves
+    """Cycle of added lanes
 
-    No work would ever come to them, or none would ever leave.
+    Work could never reach them, or never leave them.
 
-    Remedy: let the first come after a lane of the way, and the last before the next one.
+    Remedy: put the first after an existing lane, and the last before the next one.
     """
 
 
 class LaneUnreachable(LaneRule):
-    """Added lane off the way
+    """Unreachable added lane
 
-    Its two neighbours do not follow one another, or one of them does not know of it: no work would come to it.
+    Its neighbours are not adjacent, or one of them does not refer to it, so work could not reach it.
 
-    Remedy: name two lanes that follow one another, and let added neighbours name each other.
+    Remedy: name two adjacent lanes, and have added neighbours name each other.
     """
 
 
 class LanePlaceTaken(LaneRule):
     """Two added lanes after the same one
 
-    Work that leaves a lane by one command can come to one lane only.
+    A command can move work from a lane to only one other lane.
 
-    Remedy: put one after the other, and let the first say so in `before`.
+    Remedy: put one after the other, and name it in `before` of the first.
     """
 
 
 class LaneBeforeGate(LaneRule):
     """Added lane between a lane and its own gate
 
-    Activation makes a packet ready for dev and a claim puts it in progress, under a lease: what is in between would be
-    neither.
+    Activation makes a packet ready for dev, and a claim moves it to in progress under a lease; a packet in between
+    would be neither.
 
-    Remedy: put the lane behind IN_PROGRESS, or add a gate or an item of the checklist instead.
+    Remedy: put the lane after IN_PROGRESS, or add a gate or a checklist item instead.
     """
 
 
 class LifecycleGateAstray(DocumentRule[PolicyDocument]):
     """Gate on a move out of a lane that the policy does not add
 
-    It lies before every move that can bear a gate, so that a slip of the pen opens nothing.
+    It is applied to every move that can have a gate, so that a typo opens nothing.
 
-    Remedy: name a lane of `[lifecycle.lanes]`, or the move as its command is typed.
+    Remedy: name a lane in `[lifecycle.lanes]`, or the move by its command.
     """
 
     def check(self, document: PolicyDocument) -> Iterator[Problem]:
@@ -170,7 +170,7 @@ class LifecycleGateAstray(DocumentRule[PolicyDocument]):
             on = gate.get("on")
             move = (on.text or "") if on is not None else ""
             if on is not None and move.startswith("advance ") and move not in names:
-                message = f"{move!r} is no move: the policy adds no lane of that name"
+                message = f"{move!r} is not a move: the policy does not add a lane of that name"
                 yield self.fault((on.start, on.end), message, hint=_moves(names))
 
 

@@ -24,7 +24,7 @@ RefinementRule = DocumentRule[Refinement]
 class ApprovedUnsigned(RefinementRule):
     """Refinement marked as approved without a signature
 
-    The mark alone is what an agent can type; nobody has put a name to it.
+    An agent can type the mark; only a signature shows that a person approved.
 
     Remedy: have it approved: `workpacket approve <WP_ID>`; until then write PENDING.
     """
@@ -35,13 +35,13 @@ class ApprovedUnsigned(RefinementRule):
             return
         if signature is None or not signature.value or PLACEHOLDER.match(signature.value):
             span = signature.span if signature is not None else status.span
-            yield self.fault(span, "USER_REVIEW_STATUS is APPROVED, but USER_SIGNATURE holds no signature")
+            yield self.fault(span, "USER_REVIEW_STATUS is APPROVED, but USER_SIGNATURE has no signature")
 
 
 class ApprovalEvidenceMismatch(RefinementRule):
-    """Approval evidence that speaks of something else
+    """Approval evidence for something else
 
-    The words must name this very packet, or an approval of one packet passes for another.
+    The words must name this packet, or the approval of one packet could pass for another.
 
     Remedy: write `APPROVE REFINEMENT <WP_ID>` with the id of this packet.
     """
@@ -55,12 +55,12 @@ class ApprovalEvidenceMismatch(RefinementRule):
 
 
 class VerdictContradiction(RefinementRule):
-    """Verdict and enrichment contradict one another
+    """Verdict and enrichment contradict each other
 
-    Either the specification covers the work (PASS, no enrichment) or it does not (FAIL, enrichment). Activation follows
-    one of the two, and the other one says the opposite.
+    Either the specification covers the work (PASS, no enrichment) or it does not (FAIL, enrichment). Here the two
+    fields contradict each other.
 
-    Remedy: decide which is right and correct the other.
+    Remedy: correct the one that is wrong.
     """
 
     def check(self, document: Refinement) -> Iterator[Problem]:
@@ -72,9 +72,9 @@ class VerdictContradiction(RefinementRule):
 
 
 class AmbiguityContradiction(RefinementRule):
-    """Ambiguity found, and the verdict passes all the same
+    """PASS verdict despite an ambiguity
 
-    What is ambiguous is decided by whoever writes the code, and by nobody else.
+    The person who writes the code would resolve the ambiguity alone.
 
     Remedy: resolve the ambiguity in the specification, or set the verdict to FAIL and propose an enrichment.
     """
@@ -86,9 +86,9 @@ class AmbiguityContradiction(RefinementRule):
 
 
 class EnrichmentReasonMissing(RefinementRule):
-    """No reason given why the specification needs no enrichment
+    """Missing reason for not enriching the specification
 
-    Without the reason, nobody can tell a finding from a box that was skipped.
+    Without a reason, a considered answer cannot be told from a skipped one.
 
     Remedy: say in REASON_NO_ENRICHMENT which part of the specification covers the work.
     """
@@ -100,17 +100,17 @@ class EnrichmentReasonMissing(RefinementRule):
 
 
 class EnrichmentTextMissing(RefinementRule):
-    """Enrichment needed, but none proposed
+    """Enrichment needed but not proposed
 
-    The person who is to approve the new text of the specification has nothing to read.
+    The person who must approve the new text of the specification has nothing to read.
 
-    Remedy: put the proposed text into the section PROPOSED_SPEC_ENRICHMENT.
+    Remedy: add the proposed text to the section PROPOSED_SPEC_ENRICHMENT.
     """
 
     def check(self, document: Refinement) -> Iterator[Problem]:
         needed = document.enrichment_needed
         if needed is not None and _word(needed) == "YES" and not document.proposed_enrichment:
-            yield self.fault(needed.span, "ENRICHMENT_NEEDED is YES, but PROPOSED_SPEC_ENRICHMENT holds no text")
+            yield self.fault(needed.span, "ENRICHMENT_NEEDED is YES, but PROPOSED_SPEC_ENRICHMENT is empty")
 
 
 class AnchorsMissing(RefinementRule):
@@ -124,17 +124,16 @@ class AnchorsMissing(RefinementRule):
     def check(self, document: Refinement) -> Iterator[Problem]:
         placed = document.placed_section("spec_anchors")
         if placed is not None and not document.anchors:
-            yield self.fault(placed.section.title_span, "the section SPEC_ANCHORS holds no anchor")
+            yield self.fault(placed.section.title_span, "the section SPEC_ANCHORS has no anchor")
 
 
 class AnchorIncomplete(RefinementRule):
-    """Anchor that lacks a field
+    """Incomplete anchor
 
-    Whether the requirement stands where the anchor says cannot be checked.
+    It cannot be checked whether the requirement is where the anchor says. A SPEC_ANCHOR such as `None known.` names no
+    passage and counts as empty.
 
-    A SPEC_ANCHOR that says `None known.` or the like names no passage, and lacks as much as an empty one.
-
-    Remedy: give it SPEC_ANCHOR, CONTEXT_START_LINE, CONTEXT_END_LINE, CONTEXT_TOKEN and an excerpt.
+    Remedy: add SPEC_ANCHOR, CONTEXT_START_LINE, CONTEXT_END_LINE, CONTEXT_TOKEN and an excerpt.
     """
 
     def check(self, document: Refinement) -> Iterator[Problem]:
@@ -150,11 +149,11 @@ class AnchorIncomplete(RefinementRule):
 
 
 class AnchorLines(RefinementRule):
-    """Window of an anchor that is no range of lines
+    """Invalid window of an anchor
 
     The requirement cannot be looked up.
 
-    Remedy: give the first and the last line of the window, counted from 1.
+    Remedy: give the first and the last line of the window, starting from 1.
     """
 
     requires = (AnchorIncomplete,)
@@ -164,13 +163,13 @@ class AnchorLines(RefinementRule):
             first, last = anchor.string_at("context_start_line"), anchor.string_at("context_end_line")
             node = anchor.get("context_start_line")
             if window_of(first, last) is None and node is not None and not first.startswith("<"):
-                yield self.fault(node.span, f"lines {first!r} to {last!r} are no range of lines")
+                yield self.fault(node.span, f"lines {first!r} to {last!r} are not a valid range")
 
 
 class RefinementNotAscii(RefinementRule):
-    """Character outside of ASCII in a refinement
+    """Non-ASCII character in a refinement
 
-    What is approved is compared byte for byte; look-alike characters make two texts of one.
+    Approved text is compared byte for byte; look-alike characters would make different texts look the same.
 
     Remedy: write it as \\uXXXX, as the excerpts do.
     """

@@ -27,9 +27,9 @@ RegisterRule = DocumentRule[RegisterDocument]
 class RegisterTableMissing(RegisterRule):
     """Register without its table
 
-    Nothing can be looked up in it, and nothing entered.
+    Nothing can be looked up or entered in it.
 
-    Remedy: add the header that the message names, and a line of dashes below it.
+    Remedy: add the header that the message names, and a separator line of dashes below it.
     """
 
     def check(self, document: RegisterDocument) -> Iterator[Problem]:
@@ -39,11 +39,11 @@ class RegisterTableMissing(RegisterRule):
 
 
 class RegisterColumns(RegisterRule):
-    """Columns of a register other than agreed
+    """Wrong columns in a register
 
-    Scripts count columns; with others, they take one for another.
+    Scripts count columns, so they would mix them up.
 
-    Remedy: write the header that the hint names.
+    Remedy: use the header that the hint names.
     """
 
     severity = "warning"
@@ -61,11 +61,11 @@ def _header(document: RegisterDocument) -> str:
 
 
 class RegisterTableTorn(RegisterRule):
-    """Table of a register that falls apart
+    """Broken table in a register
 
-    Below the tear Markdown shows bars and words instead of rows, and tools that read Markdown see no rows at all.
+    Below the break, Markdown shows bars and words instead of rows, and tools that read Markdown see no rows at all.
 
-    Remedy: `workpacket check --fix` takes out blank lines between rows and adds a missing line of dashes.
+    Remedy: `workpacket check --fix` removes blank lines between rows and adds a missing separator line.
     """
 
     fix = "safe"
@@ -76,7 +76,7 @@ class RegisterTableTorn(RegisterRule):
                 end = table.header.span[1]
                 dashes = f"{document.source.eol}|{'---|' * len(table.columns)}"
                 edits = [Run(document.source.text, end, end).replaced_by(dashes)]
-                message = "the line of dashes below the header is missing"
+                message = "the separator line of dashes below the header is missing"
                 yield self.fault(table.header.span, message, edits=edits, fix_title="add it")
             yield from self._torn_rows(document, table)
 
@@ -89,19 +89,21 @@ class RegisterTableTorn(RegisterRule):
                 # A comment may stand there.
                 blank = not document.source.text[slice(*between)].strip(BLANK)
                 edits = [Run(document.source.text, *between).deleted()] if table.has_dashes and blank else []
-                message = "a blank line tears this row off the table"
+                message = "a blank line separates this row from the table"
                 yield self.fault(row.span, message, edits=edits, fix_title="take it out")
             elif row.torn == "text":
-                yield self.fault(row.span, "text above tears this row off the table", hint="move the row to the table")
+                yield self.fault(
+                    row.span, "the text above separates this row from the table", hint="move the row to the table"
+                )
             previous = row
 
 
 class RegisterRowCells(RegisterRule):
-    """Row with too few or too many cells
+    """Row with the wrong number of cells
 
-    What stands in a cell is read as what belongs to the next one; a cell too many is not shown at all.
+    Values are read from the wrong columns, and extra cells are not shown at all.
 
-    Remedy: give the row one cell for each column; a bar inside of a cell is written `\\|`.
+    Remedy: give the row one cell for each column; write a bar inside a cell as `\\|`.
     """
 
     def check(self, document: RegisterDocument) -> Iterator[Problem]:
@@ -118,11 +120,11 @@ AuditRule = DocumentRule[SignatureAudit]
 
 
 class AuditSignatureMalformed(AuditRule):
-    """Audited signature that is no name with a date
+    """Invalid audited signature
 
     A token says who approved and when. This one says neither, so the row proves nothing.
 
-    Remedy: correct the token if it was mistyped; else delete the row and have the packet approved again.
+    Remedy: correct the token if it was mistyped; otherwise delete the row and have the packet approved again.
     """
 
     def check(self, document: SignatureAudit) -> Iterator[Problem]:
@@ -135,9 +137,9 @@ class AuditSignatureMalformed(AuditRule):
 
 
 class AuditSignatureTwice(AuditRule):
-    """Signature that is audited twice
+    """Signature listed twice
 
-    A token is given once, for one packet; a second row means that it was used again.
+    Each token is for one packet; a second row means that it was reused.
 
     Remedy: have the second packet approved on its own, or delete the row if it is a copy.
     """
@@ -149,11 +151,11 @@ class AuditSignatureTwice(AuditRule):
 
 
 class AuditOrder(AuditRule):
-    """Signature that is newer than the one above it
+    """Signature newer than the one above it
 
-    The audit is kept newest first; a row out of order was added later than it looks, or its date is wrong.
+    The newest row comes first; a row out of order was added later, or its date is wrong.
 
-    Remedy: move the row to its place.
+    Remedy: move the row to the right place.
     """
 
     severity = "info"
@@ -163,7 +165,7 @@ class AuditOrder(AuditRule):
         tokens = (row.signature for row in document.rows)
         dated = (token for token in tokens if token is not None and not legacy_signature(token.value))
         for token, oldest in out_of_order(dated, lambda token: -_moment(token)):
-            yield self.fault(token.span, f"{token.value} is newer than {oldest.value}, which stands above it")
+            yield self.fault(token.span, f"{token.value} is newer than {oldest.value}, which is above it")
 
 
 def _moment(token: Text) -> int:
@@ -185,9 +187,9 @@ def full_rows(document: TraceabilityRegistry) -> Iterator[RegistryRow]:
 
 
 class RegistryBaseMalformed(RegistryRule):
-    """Base id of a row that is none
+    """Invalid base id in a row
 
-    Nothing is found under it: neither by a command nor by whoever wants to know which packet is in force.
+    Neither commands nor people can find the packet in force by it.
 
     Remedy: write the id of the work without a revision, `WP-<phase>-<slug>`.
     """
@@ -199,7 +201,7 @@ class RegistryBaseMalformed(RegistryRule):
             if base is None or (parsed is not None and parsed.revision is None):
                 continue
             if parsed is not None:
-                message = f"{base.value} has a revision; the row is for all revisions of {parsed.base}"
+                message = f"{base.value} has a revision, but the row covers all revisions of {parsed.base}"
                 yield self.fault(base.span, message, hint=f"write {parsed.base}")
             else:
                 message = f"{base.value!r} is not a base id" if base.value else "the row has no base id"
@@ -209,7 +211,7 @@ class RegistryBaseMalformed(RegistryRule):
 class RegistryBaseTwice(RegistryRule):
     """Base with two rows
 
-    Two packets of the same work may be in force, and which one depends on where the reader stops.
+    It is unclear which packet of this work is in force.
 
     Remedy: merge the two rows.
     """
@@ -217,15 +219,15 @@ class RegistryBaseTwice(RegistryRule):
     def check(self, document: TraceabilityRegistry) -> Iterator[Problem]:
         based = [(row.base_id.base, row.base, row.row.line) for row in document.rows if row.base_id and row.base]
         for (base, text, _), (_, _, line) in repeated(based, lambda row: row[0].casefold()):
-            yield self.fault(text.span, f"{base} has a row already at line {line}", hint="merge the two rows")
+            yield self.fault(text.span, f"{base} already has a row on line {line}", hint="merge the two rows")
 
 
 class RegistryActiveMalformed(RegistryRule):
-    """Active Packet that is no path of a packet or stub
+    """Active Packet that is not the path of a packet or stub
 
-    The one thing the registry is there to say cannot be read.
+    The registry exists to give this path.
 
-    Remedy: write the path: `.GOV/task_packets/<WP_ID>.md`, of a stub `.GOV/task_packets/stubs/<WP_ID>.md`.
+    Remedy: write the path: `.GOV/task_packets/<WP_ID>.md`, or `.GOV/task_packets/stubs/<WP_ID>.md` for a stub.
     """
 
     def check(self, document: TraceabilityRegistry) -> Iterator[Problem]:
@@ -233,14 +235,18 @@ class RegistryActiveMalformed(RegistryRule):
             active = row.active
             if active is None or (row.active_id is not None and kind_of(row.active_path) in _WORK_KINDS):
                 continue
-            message = f"{active.value!r} is no path of a packet or stub" if active.value else "the row names no packet"
+            message = (
+                (f"{active.value!r} is not the path of a packet or stub")
+                if active.value
+                else "the row does not name a packet"
+            )
             yield self.fault(active.span, message, hint="write .GOV/task_packets/<WP_ID>.md")
 
 
 class RegistryActiveOtherBase(RegistryRule):
     """Active Packet that belongs to another base
 
-    Whoever looks for the packet in force works on something else.
+    People who look for the packet in force would work on something else.
 
     Remedy: correct the path or the base id.
     """
@@ -254,9 +260,9 @@ class RegistryActiveOtherBase(RegistryRule):
 
 
 class RegistryBoardMalformed(RegistryRule):
-    """Task Board cell that does not say where the packet stands
+    """Task Board cell without a place on the board
 
-    The packet has to be searched on the whole board, and nobody sees when the cell grows old.
+    Readers must search the whole board for the packet, and an outdated cell goes unnoticed.
 
     Remedy: write `<Section>: <WP_ID>`; `workpacket registry sync` does.
     """
@@ -274,10 +280,10 @@ class RegistryBoardMalformed(RegistryRule):
                 # More than the name of the section is somebody's remark, and stays.
                 run = document.run(cell) if _says_only(cell.value, section) else None
                 edits = [run.replaced_by(f"{section.heading}: {active}")] if run is not None else []
-                yield self.fault(cell.span, f"the cell names no packet: {cell.value!r}", edits=edits)
+                yield self.fault(cell.span, f"the cell does not name a packet: {cell.value!r}", edits=edits)
             else:
                 shown = repr(cell.value) if cell.value else "nothing"
-                message = f"the cell says {shown} and names no section of the board"
+                message = f"the cell says {shown} and does not name a section of the board"
                 yield self.fault(cell.span, message, hint="write `<Section>: <WP_ID>`")
 
 
@@ -289,11 +295,11 @@ def _says_only(cell: str, section: LaneSection) -> bool:
 
 
 class RegistryBoardOtherPacket(RegistryRule):
-    """Task Board cell that speaks of another packet than the active one
+    """Task Board cell that names a different packet
 
-    The row was changed when a new revision came, and the cell was forgotten.
+    The row was changed for a new revision, but the cell was not.
 
-    Remedy: write the place of the active packet; `workpacket registry sync` does.
+    Remedy: enter the place of the active packet: `workpacket registry sync`.
     """
 
     def check(self, document: TraceabilityRegistry) -> Iterator[Problem]:
@@ -307,7 +313,7 @@ class RegistryBoardOtherPacket(RegistryRule):
 class RegistryNotesContradict(RegistryRule):
     """Notes that contradict the Active Packet
 
-    One of the two was changed and the other was not; both are read as the truth.
+    One of them was changed and the other was not, and readers trust both.
 
     Remedy: correct the note or the path.
     """
@@ -323,13 +329,13 @@ class RegistryNotesContradict(RegistryRule):
                     yield self.fault(named.span, message)
             for _, named in row.noted("supersedes"):
                 if named.value == active.text:
-                    yield self.fault(named.span, f"the row supersedes {active}, which is its active packet")
+                    yield self.fault(named.span, f"the row supersedes {active}, its own active packet")
 
 
 class RegistrySupersedesNothing(RegistryRule):
-    """Note `supersedes` that names no packet
+    """Note `supersedes` without a packet
 
-    The earlier packets of the base look as if they were in force.
+    Earlier packets of the base look as if they were in force.
 
     Remedy: write `supersedes: <WP_ID>, <WP_ID>`, or delete the note.
     """
@@ -340,4 +346,6 @@ class RegistrySupersedesNothing(RegistryRule):
         for row in document.rows:
             for token in row.tokens:
                 if token.kind == "supersedes" and not token.values:
-                    yield self.fault(token.text.span, "the note names no packet", hint="write `supersedes: <WP_ID>`")
+                    yield self.fault(
+                        token.text.span, "the note does not name a packet", hint="write `supersedes: <WP_ID>`"
+                    )

@@ -78,7 +78,7 @@ def _refuse_misfit(source: Source, finding: Problem, fix: Fix) -> None:
         if not fits:
             break
     if not fits:
-        raise RepairRefused(f"the repair of {finding.code} at line {finding.line} reaches beyond its lines")
+        raise RepairRefused(f"the fix of {finding.code} on line {finding.line} reaches beyond its lines")
 
 
 def _proved(source: Source, kind: str, groups: Sequence[EditGroup], lanes: LaneTable) -> list[EditGroup]:

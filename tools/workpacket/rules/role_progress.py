@@ -27,9 +27,9 @@ RoleRule = DocumentRule[RoleProgress]
 
 
 class RoleKeyMissing(RoleRule):
-    """Checkpoint of a role without one of its seven fields
+    """Role checkpoint with a missing field
 
-    Whoever resumes looks at all of them: who, where in the work, what was done last.
+    All seven fields are needed to resume: who, where in the work, what was done last.
 
     Remedy: fill in what is missing.
     """
@@ -48,9 +48,9 @@ class RoleKeyMissing(RoleRule):
 
 
 class RoleOlderForm(RoleRule):
-    """Checkpoint of a role in an older form
+    """Role checkpoint in an older form
 
-    It has other fields than the seven, so nothing can be resumed from it.
+    Its fields are not the current seven, so nothing can be resumed from it.
 
     Remedy: write the seven fields feature, team, agent, phase, status, last_action, updated.
     """
@@ -61,13 +61,13 @@ class RoleOlderForm(RoleRule):
         if document.note == "older_checkpoint" and document.root is not None:
             missing = ", ".join(key for key in KEYS if document.at(key) is None)
             span = (document.root.start, document.root.start)
-            yield self.fault(span, f"a checkpoint of an older form: it has no {missing}")
+            yield self.fault(span, f"a checkpoint in an older form, without {missing}")
 
 
 class RoleStatusUnknown(RoleRule):
-    """Status of a role that is none of the known words
+    """Unknown role status
 
-    It counts neither as open nor as complete; the checkpoint is never resumed and never closed.
+    It counts neither as open nor as complete, so it is never resumed or closed.
 
     Remedy: write in_progress, blocked, awaiting_review or complete.
     """
@@ -89,11 +89,11 @@ class RoleStatusUnknown(RoleRule):
 
 
 class RolePhaseForeign(ReferenceRule):
-    """Phase outside of the team's vocabulary
+    """Unknown phase
 
-    Reports that group by phase leave the checkpoint out, and a resumed session does not know which step comes next.
+    Reports by phase leave out the checkpoint, and a resumed session does not know which step comes next.
 
-    Remedy: write one of the team's phases; what is finished says so in `status`.
+    Remedy: write one of the team's phases; use `status` to mark it as finished.
     """
 
     family = "document"
@@ -111,7 +111,7 @@ class RolePhaseForeign(ReferenceRule):
             return
         phases = _vocabularies(*(files[name].source for name, _ in SETTINGS)).get(role["team"], PHASES)
         if role["phase"] not in phases:
-            message = f"the phase {role['phase']!r} is none of the team's"
+            message = f"the phase {role['phase']!r} is not one of the team's"
             yield self.finding(path, role["phase_place"], message, hint=f"write one of {', '.join(phases)}")
 
 
@@ -127,9 +127,9 @@ def _vocabularies(*sources: Source | None) -> Mapping[str, tuple[str, ...]]:
 
 
 class RoleIdentityMismatch(RoleRule):
-    """File name of a checkpoint that its fields contradict
+    """Role checkpoint with the wrong file name
 
-    The file is found by its name and judged by its fields; a second file for the same role appears beside it.
+    The file is found by its name and read by its fields, so a second file for the same role may appear.
 
     Remedy: name the file `<feature>-<agent>.md`, or correct the fields.
     """
@@ -143,14 +143,14 @@ class RoleIdentityMismatch(RoleRule):
         expected = f"{feature.value}-{agent.value}"
         if document.stem != expected:
             wrong = agent if document.stem.startswith(f"{feature.value}-") else feature
-            message = f"feature and agent say {expected}.md, the file is called {document.stem}.md"
+            message = f"by feature and agent, the file should be {expected}.md, not {document.stem}.md"
             yield self.fault(wrong.span, message, hint="rename the file or correct the fields")
 
 
 class RoleNoteTime(RoleRule):
-    """Progress notes without a time
+    """Progress note without a time
 
-    Nobody can tell how long a step took, or which of two agents came first.
+    It cannot be determined how long a step took, or which of two agents came first.
 
     Remedy: begin each note with the time: `- [14:30] ...`.
     """
@@ -168,9 +168,9 @@ class RoleNoteTime(RoleRule):
 
 
 class RoleZombie(RepositoryRule):
-    """Open checkpoint of a feature that is complete
+    """Open checkpoint of a complete feature
 
-    Resuming goes on with work that was finished long ago.
+    Resuming it would continue work that is already finished.
 
     Remedy: set its status to complete, or `workpacket progress close FEATURE`.
     """
@@ -190,9 +190,9 @@ class RoleZombie(RepositoryRule):
 
 
 class RoleTwice(RepositoryRule):
-    """Two checkpoints of one role in one feature
+    """Two checkpoints for the same role and feature
 
-    Which one is resumed is left to chance.
+    It is unclear which one will be resumed.
 
     Remedy: keep the later one.
     """
@@ -208,5 +208,5 @@ class RoleTwice(RepositoryRule):
         # A file with the right name is kept, the other one is complained of.
         named.sort(key=lambda item: not item[1].endswith(f"/{item[2]['feature']}-{item[2]['agent']}.md"))
         for (_, path, role), (_, earlier, _) in repeated(named, lambda item: item[0]):
-            message = f"{role['agent']} has a checkpoint of {role['feature']} already: {earlier}"
+            message = f"{role['agent']} already has a checkpoint for {role['feature']}: {earlier}"
             yield self.finding(path, role["agent_place"], message)

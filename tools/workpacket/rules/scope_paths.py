@@ -14,10 +14,10 @@ from workpacket.text.formats import repository_path
 
 
 class PathLeavesRepository(DocumentRule[Packet | BatchTasks | BatchCheckpoint]):
-    """Path of the work that is no path of this repository
+    """Path outside the repository
 
-    Work is done, compared and reviewed below the root of the repository. A path that is absolute or holds `..` allows
-    nothing there, and sends whoever follows it to files that nobody governs.
+    Work is done, compared and reviewed inside the repository. An absolute path, or one with `..`, allows nothing there
+    and refers to files that are not governed.
 
     Remedy: write the path from the root of the repository, without `..`.
     """

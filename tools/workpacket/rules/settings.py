@@ -106,20 +106,20 @@ def settings_findings(settings: CheckSettings, reasons: Mapping[str, Reason]) ->
     places = [(code, settings.places.get(code, (0, 0))) for code in settings.severities]
     for code, place in [*places, *((ignore.code, ignore.place) for ignore in settings.ignores)]:
         if code not in reasons:
-            message = f"there is no code {code!r}"
+            message = f"unknown code {code!r}"
             yield Problem("setting_of_unknown_code", message, Location(settings.where, *place))
         elif not reasons[code].ignorable:
-            message = f"{code} can be neither ignored nor lowered"
+            message = f"{code} cannot be ignored or lowered"
             yield Problem("setting_of_protected_code", message, Location(settings.where, *place))
     for ignore in settings.ignores:
         if len(ignore.reason.split()) < FEWEST_WORDS:
-            message = f"the ignore of {ignore.code} says not why"
+            message = f"the ignore for {ignore.code} has no reason"
             yield Problem("ignore_without_reason", message, Location(settings.where, *ignore.place))
 
 
 def unused_finding(ignore: Ignore, settings: CheckSettings) -> Problem:
     """That an ignore ignored nothing in the whole repository."""
-    message = f"no finding {ignore.code} in {', '.join(ignore.paths)} is left to ignore"
+    message = f"unused ignore: no {ignore.code} finding in {', '.join(ignore.paths)}"
     return Problem("ignore_unused", message, Location(settings.where, *ignore.place), "delete it", severity="warning")
 
 

@@ -30,9 +30,9 @@ class SpecificationRule(ReferenceRule):
 class SpecificationMissing(SpecificationRule):
     """Specification that is not in the repository
 
-    None of the anchors can be checked.
+    The anchors cannot be checked.
 
-    Remedy: correct SPEC_TARGET_RESOLVED, or add the version of the specification that was refined against.
+    Remedy: correct SPEC_TARGET_RESOLVED, or add the version of the specification that was used.
     """
 
     severity = "warning"
@@ -42,16 +42,16 @@ class SpecificationMissing(SpecificationRule):
         if refinement["spec"] and not any(files.exists(candidate) for candidate in candidates(refinement["spec"])):
             yield self.finding(path, refinement["spec_place"], f"there is no specification {refinement['spec']}")
         elif refinement["spec"] and specification(refinement, files) is None:
-            message = f"the specification {refinement['spec']} is no file that can be read; links are not followed"
+            message = f"the specification {refinement['spec']} is not a readable file; links are not followed"
             yield self.finding(path, refinement["spec_place"], message)
 
 
 class SpecMoved(SpecificationRule):
-    """The specification moved on since the refinement
+    """Specification changed since the refinement
 
-    The anchors were right for another version; whether they still are must be looked at, not assumed.
+    The anchors were correct for an earlier version; check that they still are.
 
-    Remedy: `workpacket refine <WP_ID>` shows what changed in the windows and pins the present version.
+    Remedy: `workpacket refine <WP_ID>` shows what changed in the windows and pins the current version.
     """
 
     severity = "warning"
@@ -62,14 +62,14 @@ class SpecMoved(SpecificationRule):
         source = specification(refinement, files)
         if source is not None and refinement["spec_digest"] and not _pinned(refinement, source):
             yield self.finding(
-                path, refinement["spec_place"], f"{source.path} is not the version that was refined against"
+                path, refinement["spec_place"], f"{source.path} is not the version used for the refinement"
             )
 
 
 class AnchorNotFound(SpecificationRule):
-    """Text of an anchor that does not stand in its window
+    """Anchor text not found in its window
 
-    The requirement that was approved is not the one that the specification states there.
+    The specification does not state the approved requirement there.
 
     Remedy: correct the lines, the token and the excerpt of the anchor.
     """
@@ -95,9 +95,9 @@ def anchor_problem(anchor: AnchorSummary, specification: Source) -> str:
         return f"the window ends at line {last}, but {specification.path} has {specification.line_count} lines"
     lines = [specification.line(line) for line in range(first, last + 1)]
     if anchor["token"] and not contains_token(lines, anchor["token"]):
-        return f"the token {anchor['token']!r} does not stand in lines {first} to {last} of {specification.path}"
+        return f"the token {anchor['token']!r} is not on lines {first} to {last} of {specification.path}"
     if anchor["excerpt"] and not contains_excerpt(lines, anchor["excerpt"]):
-        return f"the excerpt does not stand in lines {first} to {last} of {specification.path}"
+        return f"the excerpt is not on lines {first} to {last} of {specification.path}"
     return ""
 
 

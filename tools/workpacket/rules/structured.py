@@ -16,11 +16,11 @@ StructuredRule = DocumentRule[StructuredDocument]
 
 
 class SectionMissing(StructuredRule):
-    """Required section is missing
+    """Missing required section
 
-    What the section would say is what reviewers, gates and the packet made from this document rely on.
+    Reviewers, gates and the packet made from this document rely on the section.
 
-    Remedy: add the section with its heading as the template has it.
+    Remedy: add the section with the heading from the template.
     """
 
     # Packets lack sections for longer: PacketSectionMissing.
@@ -33,11 +33,11 @@ class SectionMissing(StructuredRule):
 
 
 class PacketSectionMissing(StructuredRule):
-    """Packet lacks a section of the present layout
+    """Section missing from a packet
 
-    Packets written before the present layout lack some; in a new packet, work would start without what it says.
+    Older packets may lack it; in a new packet, work would start without this information.
 
-    Remedy: add the section with its heading as the template has it.
+    Remedy: add the section with the heading from the template.
     """
 
     kinds = ("packet",)
@@ -68,11 +68,11 @@ def _place_for(document: StructuredDocument, missing: SectionSpec) -> tuple[int,
 
 
 class SectionEmpty(StructuredRule):
-    """Required section that says nothing
+    """Empty required section
 
-    The heading is there, so nobody misses the text; what the section is for has not been thought of.
+    Because the heading exists, the missing text is easy to overlook.
 
-    Remedy: write it, or say in words that there is nothing (`- None.`).
+    Remedy: fill it in, or write `- None.` if there is nothing to say.
     """
 
     severity = "warning"
@@ -84,9 +84,9 @@ class SectionEmpty(StructuredRule):
 
 
 class FenceUnclosed(StructuredRule):
-    """Fence that is never closed
+    """Unclosed code fence
 
-    All that follows is code to every reader: headings, fields and lists below it do not exist.
+    Everything that follows is read as code: headings, fields and lists below it are lost.
 
     Remedy: close the fence with a line of the same marks.
     """
@@ -96,28 +96,28 @@ class FenceUnclosed(StructuredRule):
         for block in (block for section in document.outline.walk() for block in section.blocks):
             if block.kind == "fence" and not block.closed:
                 span = (block.start, block.start + len(block.marker))
-                yield self.fault(span, f"never closed: everything to line {block.end_line} is taken for code")
+                yield self.fault(span, f"never closed: everything up to line {block.end_line} is read as code")
 
 
 class SectionDuplicate(StructuredRule):
     """Section stands twice
 
-    Readers see one of the two; nobody can say which one was meant.
+    Tools may read only one of them, and it is unclear which one is right.
 
-    Remedy: merge the two sections.
+    Remedy: merge the sections.
     """
 
     def check(self, document: StructuredDocument) -> Iterator[Problem]:
         single = (placed for placed in document.placed if not placed.spec.repeatable)
         for placed, earlier in repeated(single, lambda placed: placed.spec.key):
-            message = f"the section {placed.spec.heading} stands already at line {earlier.section.line}"
-            yield self.fault(placed.section.title_span, message, hint="merge the two sections")
+            message = f"the section {placed.spec.heading} is already on line {earlier.section.line}"
+            yield self.fault(placed.section.title_span, message, hint="merge the sections")
 
 
 class SectionOrder(StructuredRule):
-    """Sections stand in another order than in the template
+    """Sections in the wrong order
 
-    People look for a section where every other document has it.
+    People expect sections in the same order in every document.
 
     Remedy: move the section.
     """
@@ -130,16 +130,16 @@ class SectionOrder(StructuredRule):
         order = {spec.key: index for index, spec in enumerate(document.layout.sections)}
         known = (placed for placed in document.placed if placed.spec.key in order)
         for placed, furthest in out_of_order(known, lambda placed: order[placed.spec.key]):
-            message = f"{placed.spec.heading} stands behind {furthest.spec.heading}; the template has it before"
+            message = f"{placed.spec.heading} comes after {furthest.spec.heading}; in the template it comes before"
             yield self.fault(placed.section.title_span, message)
 
 
 class SectionUnknown(StructuredRule):
-    """Section that the layout does not know
+    """Unknown section
 
-    It is kept and carried along, but no rule looks into it; a misspelt heading ends up here.
+    It is kept, but no rule checks it; the heading may be misspelled.
 
-    Remedy: rename it if it is one of the known sections; else leave it.
+    Remedy: correct the heading if it is misspelled; otherwise leave it.
     """
 
     severity = "info"
@@ -150,15 +150,15 @@ class SectionUnknown(StructuredRule):
             # A heading above sections that are known holds them together and is read through them.
             known = any(document.layout.section(inner.title) is not None for inner in section.subsections)
             if not known:
-                yield self.fault(section.title_span, f"the layout knows no section `{section.title}`")
+                yield self.fault(section.title_span, f"unknown section `{section.title}`")
 
 
 class OldHeading(StructuredRule):
-    """Heading in an older spelling
+    """Outdated heading
 
-    The section is read all the same; scripts that look for the heading do not find it.
+    The section is still read, but scripts that look for the heading do not find it.
 
-    Remedy: `workpacket fmt` writes the present heading.
+    Remedy: `workpacket fmt` writes the current heading.
     """
 
     severity = "warning"
@@ -181,9 +181,9 @@ class OldHeading(StructuredRule):
 
 
 class HeadingLevel(StructuredRule):
-    """Section whose heading has another level than in the template
+    """Heading with the wrong level
 
-    It is read all the same; other tools look for the heading with its marks, and to them the section is missing.
+    It is still read, but other tools look for the heading with its level and do not find the section.
 
     Remedy: `workpacket fmt` writes the level of the template.
     """

@@ -32,7 +32,7 @@ StubRule = DocumentRule[Stub]
 class StubOldFamily(StubRule):
     """Stub in the older form
 
-    It has other headings and a checklist without boxes; tools for the present form find little in it.
+    Its headings differ and its checklist has no boxes, so tools for the current form find little in it.
 
     Remedy: `workpacket fmt --upgrade` rewrites it.
     """
@@ -43,13 +43,13 @@ class StubOldFamily(StubRule):
         placed = document.placed_section("metadata")
         if document.is_older and placed is not None:
             hint = "`workpacket fmt --upgrade` rewrites it"
-            yield self.fault(placed.section.title_span, "this stub has the older form", hint=hint)
+            yield self.fault(placed.section.title_span, "this stub is in the older form", hint=hint)
 
 
 class StubStatusNotCanonical(StubRule):
-    """Status of a stub in another wording
+    """Non-standard stub status
 
-    Only one wording tells every reader that nobody may start work from this file.
+    A single wording makes it clear to every tool that work may not start from this file.
 
     Remedy: write `STUB (NOT READY FOR DEV)`.
     """
@@ -72,11 +72,11 @@ class StubStatusNotCanonical(StubRule):
 
 
 class StubStatusNoStub(StubRule):
-    """Stub whose status is that of a packet
+    """Stub with the status of a packet
 
-    Somebody may start work from it, without refinement and without signature.
+    Someone may start work from it without refinement and signature.
 
-    Remedy: activate it with `just create-task-packet <WP_ID>`, or put the status back.
+    Remedy: activate it with `just create-task-packet <WP_ID>`, or restore the status.
     """
 
     def check(self, document: Stub) -> Iterator[Problem]:
@@ -90,9 +90,10 @@ class StubStatusNoStub(StubRule):
 
 
 class SpecTargetTrailingText(StubRule):
-    """Text behind the path of SPEC_TARGET
+    """Text after the path in SPEC_TARGET
 
-    The field is a path; with a remark behind it, the path is not found. The remark goes stale when the pointer moves.
+    The field is a path; with a remark after it, the file is not found. The remark also becomes outdated when the
+    pointer changes.
 
     Remedy: delete the remark; SPEC_CURRENT.md says which specification is in force.
     """
@@ -105,14 +106,14 @@ class SpecTargetTrailingText(StubRule):
         match = _SPEC_TARGET.match(target.value) if target is not None else None
         if target is not None and match is not None and match["rest"]:
             start = target.start + match.start("rest")
-            message = f"behind the path stands {match['rest'].strip()!r}"
+            message = f"the path is followed by {match['rest'].strip()!r}"
             run = document.run(target)
             edits = [run.part(match.start("rest")).deleted()] if run is not None else []
             yield self.fault((start, target.end), message, hint="delete the remark", edits=edits)
 
 
 class RoadmapCoverageMalformed(StubRule):
-    """ROADMAP_ADD_COVERAGE that cannot be read
+    """Unreadable ROADMAP_ADD_COVERAGE
 
     The lines of the roadmap that this stub covers count as uncovered.
 
@@ -129,13 +130,13 @@ class RoadmapCoverageMalformed(StubRule):
             yield self.fault(coverage.span, f"{coverage.value!r} cannot be read", hint=hint)
         for first, last in _LINE_RANGE.findall(written):
             if int(first) > int(last):
-                yield self.fault(coverage.span, f"the lines {first}-{last} run backwards", hint=hint)
+                yield self.fault(coverage.span, f"the range {first}-{last} is reversed", hint=hint)
 
 
 class ChecklistNumbered(StubRule):
     """Activation checklist without boxes
 
-    Nothing in it can be marked as done.
+    Its items cannot be marked as done.
 
     Remedy: `workpacket fmt` turns the items into boxes.
     """
@@ -161,11 +162,11 @@ def _before_words(document: Stub, item: Item) -> Run | None:
 
 
 class ChecklistLength(StubRule):
-    """Activation checklist of another length than the template's
+    """Activation checklist with the wrong number of items
 
-    An item that is not on the list is not thought of.
+    Items that are not on the list are easily forgotten.
 
-    Remedy: add the missing items; the activation gate asks for all of them whatever the list says.
+    Remedy: add the missing items; the activation gate requires all of them anyway.
     """
 
     severity = "warning"
@@ -181,7 +182,7 @@ class ChecklistLength(StubRule):
 class ChecklistTicked(StubRule):
     """Ticked box in the activation checklist of a stub
 
-    A tick proves nothing: whether a condition is met is derived from refinement, approval and log.
+    A tick proves nothing: conditions are derived from the refinement, the approval and the log.
 
     Remedy: leave the boxes empty; `workpacket why <WP_ID>` says what is missing.
     """
@@ -192,13 +193,13 @@ class ChecklistTicked(StubRule):
     def check(self, document: Stub) -> Iterator[Problem]:
         for item in checklist(document):
             if item.ticked:
-                yield self.fault(item.span, "a ticked box is no evidence")
+                yield self.fault(item.span, "a ticked box is not evidence")
 
 
 class NestedTooDeep(StubRule):
     """List nested deeper than three levels
 
-    Nobody finds a requirement there, and the packet made from this stub flattens it.
+    Requirements are easily missed there, and the packet made from this stub flattens them.
 
     Remedy: raise the inner items by a level.
     """

@@ -31,9 +31,9 @@ BoardRule = DocumentRule[TaskBoard]
 class BoardSectionMissing(BoardRule):
     """Board lacks a section
 
-    A packet that reaches the lane has no place to go to, and scripts that look for the heading stop.
+    Packets that reach the lane have no place, and scripts that look for the heading fail.
 
-    Remedy: add the heading; `workpacket board sync` does.
+    Remedy: add the heading: `workpacket board sync`.
     """
 
     severity = "warning"
@@ -55,23 +55,23 @@ class BoardSectionMissing(BoardRule):
 
 
 class BoardSectionTwice(BoardRule):
-    """Section of the board stands twice
+    """Duplicate section of the board
 
-    A packet is looked for in one of the two and stands in the other.
+    A packet may be in one of them while people look for it in the other.
 
-    Remedy: move the entries of one to the other.
+    Remedy: move all entries into one of them.
     """
 
     def check(self, document: TaskBoard) -> Iterator[Problem]:
         for section, earlier in repeated(document.sections, lambda section: section.key):
             message = f"the section {section.title} stands already at line {earlier.line}"
-            yield self.fault(section.title_span, message, hint="move the entries of one to the other")
+            yield self.fault(section.title_span, message, hint="move all entries into one of them")
 
 
 class BoardSectionOrder(BoardRule):
-    """Sections of the board stand in another order
+    """Sections of the board in the wrong order
 
-    People look for a lane where every other board has it.
+    People expect lanes in the same order on every board.
 
     Remedy: move the section.
     """
@@ -83,16 +83,16 @@ class BoardSectionOrder(BoardRule):
         first = {section.key: section for section in reversed(document.sections)}
         once = (section for section in document.sections if first[section.key] is section)
         for section, furthest in out_of_order(once, lambda section: order[section.key]):
-            message = f"{section.title} stands behind {furthest.title}; its place is before"
+            message = f"{section.title} comes after {furthest.title}; it belongs before it"
             yield self.fault(section.title_span, message)
 
 
 class BoardSectionUnknown(BoardRule):
-    """Entries under a heading that is no section of the board
+    """Entries outside the sections of the board
 
-    No lane belongs to the heading, so nobody who asks for a lane finds these packets.
+    The heading has no lane, so these packets are not found by lane.
 
-    Remedy: move the entries into the section of their lane, or correct the heading.
+    Remedy: move the entries to the section of their lane, or correct the heading.
     """
 
     def check(self, document: TaskBoard) -> Iterator[Problem]:
@@ -103,7 +103,7 @@ class BoardSectionUnknown(BoardRule):
             if not heading.line or not heading.level:
                 yield self.fault(heading.entries[0].wp_id.span, f"{count} above the first section")
             else:
-                message = f"{count} under `{heading.title}`, which is no section of the board"
+                message = f"{count} under `{heading.title}`, which is not a section of the board"
                 yield self.fault(heading.title_span, message, hint=_meant(heading.title, document.lanes))
 
 
@@ -112,15 +112,15 @@ def _meant(title: str, lanes: LaneTable) -> str:
     from difflib import get_close_matches
 
     close = get_close_matches(heading_key(title), keys, n=1)
-    return f"did you mean `## {keys[close[0]]}`?" if close else "move the entries into the section of their lane"
+    return f"did you mean `## {keys[close[0]]}`?" if close else "move the entries to the section of their lane"
 
 
 class BoardHeadingSpelling(BoardRule):
-    """Heading of the board in another spelling
+    """Non-standard heading of the board
 
     The section is read all the same; scripts that look for the heading do not find it.
 
-    Remedy: `workpacket check --fix` writes it as it is to be.
+    Remedy: `workpacket check --fix` writes the correct heading.
     """
 
     severity = "warning"
@@ -131,7 +131,7 @@ class BoardHeadingSpelling(BoardRule):
             wanted = section.known.heading if section.known is not None else ""
             start, end = section.title_span
             if section.level != _LEVEL or not section.spaced:
-                message = f"`{section.title}` is no heading of level {_LEVEL}"
+                message = f"`{section.title}` is not a heading of level {_LEVEL}"
                 yield self.fault((start, end), message, hint=f"write `## {wanted}`")
                 continue
             match = _NAME.match(section.title)
@@ -148,11 +148,11 @@ class BoardHeadingSpelling(BoardRule):
 
 
 class BoardBlankLines(BoardRule):
-    """Blank lines left behind by entries that were moved away
+    """Blank lines left by moved entries
 
-    Each is a hole; in time the board is longer than what stands on it, and every change to it conflicts with others.
+    Over time they outnumber the entries, and changes to the board conflict with each other.
 
-    Remedy: `workpacket check --fix` takes them out and touches nothing else.
+    Remedy: `workpacket check --fix` removes them and changes nothing else.
     """
 
     severity = "warning"
@@ -201,9 +201,9 @@ _WITH_REMARK = frozenset({_BLOCKED, ACTIVE_TOKEN})
 
 
 class BoardIdMalformed(BoardRule):
-    """Entry of the board whose id is none
+    """Board entry with an invalid id
 
-    No file can belong to the entry, and no command can move it.
+    The entry has no file, and no command can move it.
 
     Remedy: write the id as `WP-<phase>-<slug>`, with an optional `-v<N>`.
     """
@@ -223,18 +223,18 @@ def _id_complaint(value: str) -> str:
     except InvalidId as invalid:
         return str(invalid)
     if parsed.kind != "packet":
-        return "is a work package of a mission, which has no place on this board"
+        return "is a work package of a mission, which does not belong on this board"
     # `WP-1-Parser.log` follows the grammar, and is the name of a file.
     looks_like_file = "." in value and [str(name) for name, _, _ in find_ids(value)] != [value]
     return "is the name of a file, not of a work packet" if looks_like_file else ""
 
 
 class BoardEntryForm(BoardRule):
-    """Entry of the board in another form
+    """Board entry in a non-standard form
 
     It is read all the same; scripts that look for `- **[WP_ID]** - [TOKEN]` pass it over.
 
-    Remedy: `workpacket check --fix` writes it as it is to be.
+    Remedy: `workpacket check --fix` writes the correct heading.
     """
 
     severity = "warning"
@@ -272,11 +272,11 @@ def _canonical(entry: BoardEntry, token: str) -> str:
 
 
 class BoardTokenMissing(BoardRule):
-    """Entry of the board without a token
+    """Board entry without a token
 
-    Whoever reads lines instead of sections does not know in which lane the packet is.
+    Scripts that read single lines cannot tell the packet's lane.
 
-    Remedy: write the token of the lane behind the id.
+    Remedy: write the token of the lane after the id.
     """
 
     fix = "unsafe"
@@ -293,11 +293,11 @@ class BoardTokenMissing(BoardRule):
 
 
 class BoardTokenUnknown(BoardRule):
-    """Token of the board that stands for no lane, or for several
+    """Invalid or ambiguous board token
 
-    Nobody can say what may happen to the packet next.
+    The packet's possible moves are unknown.
 
-    Remedy: write one of the tokens; `workpacket explain board_token_unknown` is where they are listed.
+    Remedy: write one of the tokens that the message lists.
     """
 
     def check(self, document: TaskBoard) -> Iterator[Problem]:
@@ -315,13 +315,13 @@ class BoardTokenUnknown(BoardRule):
 
             close = get_close_matches(token.value.upper(), known, n=1)
             hint = f"did you mean {close[0]}?" if close else f"one of {', '.join(known)}"
-            yield self.fault(token.span, f"[{token.value}] stands for no lane", hint=hint)
+            yield self.fault(token.span, f"[{token.value}] is not the token of a lane", hint=hint)
 
 
 class BoardTokenMisplaced(BoardRule):
-    """Token of the board that belongs to another section
+    """Board token in the wrong section
 
-    The section says one lane and the token another; each is believed by somebody.
+    Section and token disagree, and different readers follow different ones.
 
     Remedy: move the entry to the section of its token, or correct the token.
     """
@@ -333,16 +333,16 @@ class BoardTokenMisplaced(BoardRule):
                 key = entry.section.key
                 tokens = [lane.token for lane in document.lanes.lanes if lane.section == key]
                 wanted = ACTIVE_TOKEN if key == _ACTIVE_SECTION else " or ".join(tokens)
-                message = f"[{entry.token.value}] stands under {entry.section.title}, where {wanted} belongs"
+                message = f"[{entry.token.value}] is under {entry.section.title}, where {wanted} belongs"
                 yield self.fault(entry.token.span, message)
 
 
 class BoardTokenOldPlace(BoardRule):
-    """Entry in the section where older boards had its lane
+    """Entry in the section that older boards used for its lane
 
-    It waits to be merged, or was given up; where it stands, it looks like work in progress or like a verdict.
+    It is waiting to be merged or was abandoned, but here it looks like work in progress or a verdict.
 
-    Remedy: move it to the section of its lane; `workpacket board sync` does.
+    Remedy: move it to the section of its lane: `workpacket board sync`.
     """
 
     severity = "warning"
@@ -351,7 +351,7 @@ class BoardTokenOldPlace(BoardRule):
         for entry in document.entries:
             if entry.token is not None and _in_older_home(entry):
                 title = _home(entry).title()
-                message = f"[{entry.token.value}] stands under {entry.section.title}; its place is now {title}"
+                message = f"[{entry.token.value}] is under {entry.section.title}; it now belongs under {title}"
                 yield self.fault(entry.token.span, message)
 
 
@@ -370,11 +370,11 @@ def _in_older_home(entry: BoardEntry) -> bool:
 
 
 class BoardEntryTwice(BoardRule):
-    """Packet stands on the board twice
+    """Packet listed twice on the board
 
-    One entry is moved and the other stays behind.
+    When the packet moves, only one of the entries is moved.
 
-    Remedy: delete the entry that is out of date.
+    Remedy: delete the outdated entry.
     """
 
     def check(self, document: TaskBoard) -> Iterator[Problem]:
@@ -384,15 +384,15 @@ class BoardEntryTwice(BoardRule):
             where = f"at line {earlier.line}, under {earlier.section.title or 'no heading'}"
             case = "" if earlier.wp_id.value == entry.wp_id.value else f" as {earlier.wp_id.value}"
             message = f"{entry.wp_id.value} stands already{case} {where}"
-            yield self.fault(entry.wp_id.span, message, hint="delete the entry that is out of date")
+            yield self.fault(entry.wp_id.span, message, hint="delete the outdated entry")
 
 
 class BoardEntryRemark(BoardRule):
-    """Remark behind the token of an entry
+    """Remark after the token of an entry
 
-    It is forgotten when the entry moves, and nothing reads it.
+    It is lost when the entry moves, and nothing reads it.
 
-    Remedy: say it in the packet.
+    Remedy: move it to the packet.
     """
 
     severity = "info"
@@ -402,15 +402,15 @@ class BoardEntryRemark(BoardRule):
         for entry in document.entries:
             rest = entry.rest
             if rest.value and entry.remark and entry.lane_token and entry.lane_token not in _WITH_REMARK:
-                yield self.fault(rest.span, "behind the token stands a remark", hint="say it in the packet")
+                yield self.fault(rest.span, "the token is followed by a remark", hint="move it to the packet")
 
 
 class BoardReasonMissing(BoardRule):
     """Blocked packet without a reason
 
-    Nobody knows what would unblock it, so nobody does it.
+    Without a reason, no one knows how to unblock it.
 
-    Remedy: write ` - <reason>` behind the token.
+    Remedy: write ` - <reason>` after the token.
     """
 
     severity = "warning"
@@ -419,15 +419,15 @@ class BoardReasonMissing(BoardRule):
         for entry in document.entries:
             if entry.token is not None and entry.lane_token == _BLOCKED and not entry.remark:
                 message = f"the board does not say what blocks {entry.wp_id.value}"
-                yield self.fault(entry.token.span, message, hint="write ` - <reason>` behind the token")
+                yield self.fault(entry.token.span, message, hint="write ` - <reason>` after the token")
 
 
 class BoardActiveIncomplete(BoardRule):
-    """Entry under Active that does not say where the work goes on
+    """Incomplete entry under Active
 
-    The section is there to tell other branches who works on what and since when it is known.
+    This section tells other branches who works on what, and how recent that information is.
 
-    Remedy: write ` - branch: <branch> - coder: <name> - last_sync: YYYY-MM-DD` behind the token.
+    Remedy: write ` - branch: <branch> - coder: <name> - last_sync: YYYY-MM-DD` after the token.
     """
 
     severity = "warning"
@@ -439,15 +439,15 @@ class BoardActiveIncomplete(BoardRule):
             details = entry.details()
             missing = [name for name in ACTIVE_DETAILS if name not in details or not details[name].value]
             if missing:
-                message = f"the entry of {entry.wp_id.value} does not say {' nor '.join(missing)}"
-                hint = "write ` - branch: <branch> - coder: <name> - last_sync: YYYY-MM-DD` behind the token"
+                message = f"the entry of {entry.wp_id.value} lacks {', '.join(missing)}"
+                hint = "write ` - branch: <branch> - coder: <name> - last_sync: YYYY-MM-DD` after the token"
                 yield self.fault(entry.token.span, message, hint=hint)
 
 
 class BoardSyncDate(BoardRule):
-    """A last_sync that is no date
+    """Invalid date in last_sync
 
-    Nobody can tell how old the news is.
+    It is unclear how recent the information is.
 
     Remedy: write it as YYYY-MM-DD.
     """

@@ -59,9 +59,9 @@ class TextRule(DocumentRule[Document]):
 
 
 class NotUtf8(TextRule):
-    """Bytes that are not UTF-8
+    """Invalid UTF-8
 
-    Every tool reads such bytes differently, so two people approve two different texts.
+    Tools read such bytes differently, so two people may approve different texts.
 
     Remedy: save the file as UTF-8.
     """
@@ -71,7 +71,7 @@ class NotUtf8(TextRule):
             return
         for match in _LONE_SURROGATES.finditer(document.source.text):
             shown = " ".join(f"{ord(character) - 0xDC00:02x}" for character in match.group()[:8])
-            yield self.fault(match.span(), f"bytes that are not UTF-8: {shown}", hint="save the file as UTF-8")
+            yield self.fault(match.span(), f"invalid UTF-8: {shown}", hint="save the file as UTF-8")
 
 
 class ByteOrderMark(TextRule):
@@ -92,9 +92,9 @@ class ByteOrderMark(TextRule):
 
 
 class LineEnds(TextRule):
-    """Line ends other than LF
+    """Line endings other than LF
 
-    The same text has another digest on another machine, so approvals and evidence stop matching.
+    The same text gets a different digest on another machine, so approvals and evidence no longer match.
 
     Remedy: `workpacket fmt` converts them; `* text=auto eol=lf` in `.gitattributes` keeps them away.
     """
@@ -128,7 +128,7 @@ def _block_at_end(document: Document) -> str:
 class BlankLinesAtEnd(TextRule):
     """Blank lines at the end of the file
 
-    They come and go with every editor and show up as changes that change nothing.
+    Editors add and remove them, which shows up as meaningless changes.
 
     Remedy: `workpacket fmt` removes them.
     """
@@ -148,9 +148,9 @@ class BlankLinesAtEnd(TextRule):
 
 
 class NoFinalNewline(TextRule):
-    """No line end at the end of the file
+    """No newline at end of file
 
-    Appending to the file, as people and tools do, would run into its last line.
+    Text appended to the file would continue its last line.
 
     Remedy: `workpacket fmt` adds it.
     """
@@ -164,7 +164,7 @@ class NoFinalNewline(TextRule):
             end = len(text)
             # A block of YAML would get a line end that its value has not.
             edits = [] if _block_at_end(document) else [Run(text, end, end).replaced_by(document.source.eol)]
-            yield self.fault((end, end), "the last line has no line end", edits=edits)
+            yield self.fault((end, end), "the last line has no newline", edits=edits)
 
 
 class ControlCharacter(TextRule):
@@ -172,7 +172,7 @@ class ControlCharacter(TextRule):
 
     It can hide text from a reader, drive a terminal, or cut a value short in another tool.
 
-    Remedy: write what was meant, such as a backtick and a letter that a shell took for an escape; else delete it.
+    Remedy: write what was meant, such as a backtick and a letter that a shell read as an escape; otherwise delete it.
     """
 
     def check(self, document: Document) -> Iterator[Problem]:
@@ -196,9 +196,9 @@ def _what_was_meant(characters: str) -> str:
 class BidiControl(TextRule):
     """Character that changes the direction of the text
 
-    What a person sees is then not what a tool reads, which is how a reviewer is made to approve something else.
+    People then see something other than what tools read, which can trick a reviewer into approving something else.
 
-    Remedy: where the text is about the character, write its escape, such as `\\u202e`; else delete it.
+    Remedy: if the text is about the character, write its escape, such as `\\u202e`; otherwise delete it.
     """
 
     def check(self, document: Document) -> Iterator[Problem]:
@@ -207,14 +207,14 @@ class BidiControl(TextRule):
         for match in _BIDI.finditer(document.source.text):
             names = ", ".join(f"U+{ord(character):04X}" for character in match.group()[:4])
             escaped = "".join(f"\\u{ord(character):04x}" for character in match.group()[:4])
-            hint = f"write it as {escaped} where the text is about it, else delete it"
+            hint = f"write it as {escaped} if the text is about it, otherwise delete it"
             yield self.fault(match.span(), f"direction control {names}", hint=hint)
 
 
 class ConflictMarker(TextRule):
-    """Conflict marker of a merge left in the file
+    """Merge conflict marker
 
-    Both sides of the conflict stand in the document, and tools read whichever comes first.
+    The document contains both sides of the conflict, and tools read whichever comes first.
 
     Remedy: resolve the conflict and delete the markers.
     """
@@ -229,9 +229,9 @@ class ConflictMarker(TextRule):
 
 
 class HomePath(TextRule):
-    """Absolute path into somebody's home folder
+    """Absolute path into a home folder
 
-    It tells a name, and means nothing on another machine.
+    It reveals a user name, and means nothing on another machine.
 
     Remedy: write the path relative to the repository.
     """
@@ -251,11 +251,11 @@ class HomePath(TextRule):
 
 
 class Mojibake(TextRule):
-    """Garbled characters: UTF-8 that was once read in another encoding
+    """Garbled characters: Garbled UTF-8
 
-    Words and marks are no longer what their author wrote, and a search does not find them.
+    The text is no longer what its author wrote, and searches do not find it.
 
-    Remedy: `workpacket fmt --unsafe-fixes` puts back the character that was meant; look at the result.
+    Remedy: `workpacket fmt --unsafe-fixes` restores the intended characters; review the result.
     """
 
     severity = "warning"

@@ -80,7 +80,7 @@ class _Draft:
         self.chunks = _chunks(stub)
         self.places = self._places()
         if "metadata" not in self.places:
-            raise RepairRefused("its section Identity is inside of another section")
+            raise RepairRefused("its section Identity is inside another section")
         # Fields that a section becomes: the label below which it stands, and its lines.
         self.values = {key: lines for key in _VALUES if (lines := self._value(key)) is not None}
         self.moved = {index for key, index in self.places.items() if key not in _VALUES or key in self.values}
@@ -251,11 +251,11 @@ def _refuse_endless(stub: Stub) -> None:
         for block in section.blocks:
             text = stub.source.text[slice(*stub.source.line_span(block.line))]
             if block.kind == "fence" and not block.closed:
-                raise RepairRefused(f"the fence at line {block.line} is never closed")
+                raise RepairRefused(f"the code fence on line {block.line} is never closed")
             if block.kind == "html":
                 start = stub.source.line_starts[block.line - 1]
                 whole = stub.source.text[start : stub.source.line_span(block.end_line)[1]].lstrip().casefold()
                 end = next((end for begin, end in _HTML_ENDS if whole.startswith(begin)), "")
                 raw = _RAW_HTML.match(whole)
                 if (end and end not in whole) or (raw and f"</{raw[1]}>" not in whole):
-                    raise RepairRefused(f"the block of HTML at line {block.line} never ends: {text.strip()!r}")
+                    raise RepairRefused(f"the HTML block on line {block.line} is never closed: {text.strip()!r}")

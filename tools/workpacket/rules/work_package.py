@@ -23,18 +23,18 @@ class PackageFrontMatterMissing(WorkPackageRule):
 
     Its id, its lane and its dependencies are unknown, so no tool can start it, move it or wait for it.
 
-    Remedy: begin the file with `---`, the fields `work_package_id`, `title` and `dependencies`, and `---` again.
+    Remedy: start the file with `---`, the fields `work_package_id`, `title` and `dependencies`, and another `---`.
     """
 
     def check(self, document: WorkPackage) -> Iterator[Problem]:
         if not document.has_front_matter and not document.faults:
-            yield self.fault((0, 0), "the file has no front matter", hint="begin it with `---` and work_package_id")
+            yield self.fault((0, 0), "the file has no front matter", hint="start it with `---` and work_package_id")
 
 
 class PackageFileMismatch(WorkPackageRule):
-    """Id of a work package that its file name contradicts
+    """Work package id that differs from the file name
 
-    Commands find the file by its name; then they read another id inside and act on another package.
+    Commands find the file by its name, but then act on the package whose id is inside.
 
     Remedy: rename the file or correct `work_package_id`.
     """
@@ -49,7 +49,7 @@ class PackageFileMismatch(WorkPackageRule):
 class PackageDependenciesText(WorkPackageRule):
     """Dependencies written as text instead of a list
 
-    To some readers the text is one dependency with an impossible id, to others it is none at all.
+    Some tools read the text as one dependency with an invalid id, others as no dependency.
 
     Remedy: `workpacket check --fix` writes them as a list.
     """
@@ -72,11 +72,11 @@ class PackageDependenciesText(WorkPackageRule):
 
 
 class PackageLaneOld(WorkPackageRule):
-    """Lane under the name that it had before
+    """Outdated lane name
 
-    Newer tools do not know the name and refuse the file.
+    Newer tools do not know this name and refuse the file.
 
-    Remedy: `workpacket check --fix` writes the present name.
+    Remedy: `workpacket check --fix` writes the current name.
     """
 
     severity = "warning"
@@ -92,11 +92,11 @@ class PackageLaneOld(WorkPackageRule):
 
 
 class PackageDependencyContradiction(WorkPackageRule):
-    """Text that states other dependencies than the front matter
+    """Dependencies in the text that differ from the front matter
 
-    Tools wait for what the front matter says, people for what they read. One of the two starts too early.
+    Tools follow the front matter and people follow the text, so one of them starts too early.
 
-    Remedy: make the front matter say what holds, and the text the same.
+    Remedy: correct the front matter, and make the text agree.
     """
 
     severity = "warning"
@@ -112,7 +112,7 @@ class PackageDependencyContradiction(WorkPackageRule):
             if contradicts and name not in said and name != document.own_id:
                 said.add(name)
                 message = f"{_what(stated)}, the front matter has {_shown(sorted(listed))}"
-                yield self.fault((stated.start, stated.end), message, hint="make both say the same")
+                yield self.fault((stated.start, stated.end), message, hint="make them agree")
 
 
 def _what(stated: Stated) -> str:
@@ -129,9 +129,9 @@ def _shown(names: list[str]) -> str:
 class PackageSubtaskUndescribed(WorkPackageRule):
     """Subtask that the text does not describe
 
-    Whoever works through the text leaves it out, and the package is called done without it.
+    People who follow the text skip it, and the package is finished without it.
 
-    Remedy: add a section `### T0xx: ...`, or take the id out of `subtasks`.
+    Remedy: add a section `### T0xx: ...`, or remove the id from `subtasks`.
     """
 
     severity = "info"
@@ -140,13 +140,13 @@ class PackageSubtaskUndescribed(WorkPackageRule):
     def check(self, document: WorkPackage) -> Iterator[Problem]:
         for text in document.subtask_ids:
             if text.value not in document.described_subtasks:
-                yield self.fault(text.span, f"no section below describes {text.value}", hint=f"add ### {text.value}")
+                yield self.fault(text.span, f"no section describes {text.value}", hint=f"add ### {text.value}")
 
 
 class PackageSubtaskUnlisted(WorkPackageRule):
     """Section about a subtask that the front matter does not list
 
-    Progress is counted by the list, so the subtask counts neither as open nor as done.
+    Progress is computed from the list, so the subtask counts neither as open nor as done.
 
     Remedy: add the id to `subtasks`, or delete the section.
     """
@@ -161,13 +161,13 @@ class PackageSubtaskUnlisted(WorkPackageRule):
         for text in document.subtask_headings:
             if text.value.casefold() not in listed:
                 listed.add(text.value.casefold())
-                yield self.fault(text.span, f"{text.value} is not among the subtasks of the front matter")
+                yield self.fault(text.span, f"{text.value} is not in the front matter's list of subtasks")
 
 
 class PackageDoneUnticked(WorkPackageRule):
-    """Finished work package with nothing ticked in its definition of done
+    """Finished work package with an unticked definition of done
 
-    Either nobody went through the list, or the boxes mean nothing here.
+    Either the list was not checked, or its boxes are not used here.
 
     Remedy: go through the definition of done, or move the package back.
     """

@@ -49,7 +49,7 @@ class RunLine(NamedTuple):
 def stream_prefix(name: str, packet: str) -> str:
     for part in (name, packet):
         if "@" in part or "/" in part or not part.isprintable():
-            raise ValueError(f"{part!r}: the name of a run or packet has no '/', '@' or control characters")
+            raise ValueError(f"{part!r}: the name of a run or packet may not contain '/', '@' or control characters")
     if not name:
         raise ValueError("a run needs a name")
     return f"{packet}/{name}@" if packet else f"{name}@"

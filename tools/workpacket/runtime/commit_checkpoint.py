@@ -110,7 +110,7 @@ class CommitCheckpoints:
         if known is not None:
             return self._recorded(known)
         if self.session.replay_only:
-            raise RunBlocked(f"{self._run} is finished; it reaches no milestone any more", code="step_changed")
+            raise RunBlocked(f"{self._run} is finished; it cannot reach another milestone", code="step_changed")
         operation = operation_in_progress(self.repository)
         if operation:
             raise WorkpacketError("operation_in_progress", f"git is in the middle of a {operation}")
@@ -123,7 +123,9 @@ class CommitCheckpoints:
         found = self._found(prepared)
         if paths and found is None:
             said = f"the commit of milestone {milestone_index} does not carry its {TRAILER}"
-            raise RunBlocked(said, code="check_not_run", hint="let no hook remove the trailer, then amend the commit")
+            raise RunBlocked(
+                said, code="check_not_run", hint="make sure that no hook removes the trailer, then amend the commit"
+            )
         return self._complete(prepared, found, "committed")
 
     def settle(self) -> CommitPoint | None:
@@ -239,4 +241,4 @@ def next_milestone(session: Session) -> int:
 
 def require_one_line(title: str) -> None:
     if not title.isprintable():
-        raise ValueError(f"the title of a milestone is one line of text, not {title!r}")
+        raise ValueError(f"the title of a milestone must be one line of text, not {title!r}")

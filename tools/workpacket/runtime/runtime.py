@@ -146,16 +146,16 @@ class Runtime:
             raise RunBlocked(f"{run_id} has no effect {effect} of unknown outcome", code="effect_outcome_unknown")
         if effect in open_receipts and isinstance(value, NoValue):
             fault = ReceiptRedacted if open_receipts[effect].redactions else ReceiptUnkept
-            raise fault("the effect is known to have happened; what is missing is its result",
+            raise fault("the effect is known to have happened; only its result is missing",
                         hint="give it: mark-done with a value")  # fmt: skip
         if choice != "mark_done" and not isinstance(value, NoValue):
-            raise ValueError("only an effect that is marked as done has a value")
+            raise ValueError("a value can only be given with mark-done")
         data: dict[str, Json] = {"effect": effect, "choice": choice, "by": self.settings.actor, "note": note}
         payload = None
         if not isinstance(value, NoValue):
             form = kept(value)
             if self.settings.redactor.clean_value(value, form.text)[1]:
-                raise RedactionFailed("the value holds what looks like a secret, and would not be stored whole")
+                raise RedactionFailed("the value contains what looks like a secret, so it could not be stored in full")
             data["result_hash"], payload = form.meaning, form.stored
         recorder.record(RecordDraft("effect.resolved", data, payload))
 

@@ -101,7 +101,7 @@ def program_step(
     """Run a program once under this name; what is stored of it, and whether it had been done before."""
     alive = orphans_of(session.state)
     if any(process.startswith(f"{name}: ") for process in alive):
-        raise LeaseHeld(f"{name} is at work already: {', '.join(alive)}", code="orphan_alive")
+        raise LeaseHeld(f"{name} is already running: {', '.join(alive)}", code="orphan_alive")
     done_now: list[bool] = []
 
     def begin(pid: int) -> None:
@@ -139,7 +139,7 @@ def stop(session: Session, code: str, note: str) -> None:
     """End the attempt: without a code the run is finished, with one it stopped for that reason."""
     if session.replay_only:
         if code:
-            raise RunBlocked(f"{session.state.stream} is finished; it cannot stop any more", code="step_changed")
+            raise RunBlocked(f"{session.state.stream} is finished; it can no longer be stopped", code="step_changed")
         return
     if not code:
         session.end(None)

@@ -24,7 +24,7 @@ def acting(repository: Repository, name: str = "", kind: str = "") -> Actor:
     found = " ".join(found.split())[:200]
     if not found:
         raise WorkpacketError(
-            "actor_unknown", "nobody said who acts", hint="give --as NAME, or set WORKPACKET_ACTOR or git's user.name"
+            "actor_unknown", "unknown actor", hint="use --as NAME, or set WORKPACKET_ACTOR or git's user.name"
         )
     said = kind or os.environ.get("WORKPACKET_ACTOR_KIND", "")
     default: ActorKind = "ci" if os.environ.get("CI") else "human"

@@ -221,7 +221,7 @@ def find_base(repository: Repository, revision: str | None = None) -> Base:
     if (repository.common_dir / "shallow").exists():
         raise WorkpacketError(
             "history_shallow",
-            "this clone holds only the end of the history, and approvals are judged by all of it",
+            "this clone has only the end of the history, but approvals are judged by all of it",
             hint="git fetch --unshallow; for actions/checkout set fetch-depth: 0",
         )
     if revision is not None:
@@ -237,7 +237,7 @@ def unanchored(base: Base) -> Problem:
     if not base.commit:
         what = "the repository has no main branch with a commit yet"
         return Problem("policy_unanchored", f"{what}; anchor the policy: {ANCHORING}", Location(POLICY_PATH))
-    what = f"the base {base.name} ({base.commit[:12]}) holds no {POLICY_PATH}"
+    what = f"the base {base.name} ({base.commit[:12]}) has no {POLICY_PATH}"
     return Problem("policy_unanchored", f"{what}; anchor it there: {ANCHORING}", Location(POLICY_PATH))
 
 
@@ -466,5 +466,5 @@ def read_base_policy(repository: Repository, base: str = "", ahead: Iterable[str
     target = policy.target_branch or (
         branch.ref.removeprefix("refs/heads/").removeprefix("refs/remotes/") if branch else ""
     )
-    where = f"commit {commit[:12]}" if anchored else "the work tree: no commit of the base holds it yet"
+    where = f"commit {commit[:12]}" if anchored else "in the work tree: it is not on the base yet"
     return BasePolicy(policy, anchored, target, where)

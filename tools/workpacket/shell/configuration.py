@@ -66,7 +66,7 @@ def _settings(read: Read) -> CheckSettings:
 
 
 def _unread(path: str, why: str) -> Problem:
-    return Problem("settings_unread", f"its settings are not in force: {why}", Location(path))
+    return Problem("settings_unread", f"its settings are ignored: {why}", Location(path))
 
 
 def _misfits(node: Node, source: Source) -> Iterator[Problem]:

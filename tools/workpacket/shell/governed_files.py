@@ -153,7 +153,7 @@ def packet_named(governed: GovernedFiles, word: str) -> WorkPacketId:
     revisions = [found.text for found in ids if parsed is not None and found.base == parsed.text]
     if revisions:
         hint = f"name the revision: {', '.join(revisions)}"
-        raise WorkpacketError("packet_ambiguous", f"{word} is a base; there is no packet of this very id", hint=hint)
+        raise WorkpacketError("packet_ambiguous", f"{word} is a base id, not the id of a packet", hint=hint)
     require_found(governed.root, parsed.text if parsed is not None else "")
     near = nearest(word, ids)
     hint = f"did you mean {near}?" if near is not None else "workpacket list shows all; workpacket new makes one"

@@ -28,12 +28,12 @@ from workpacket.value import Value
 Why = Literal["HEAD", "submodule", "intent"] | Told
 
 _REASONS: Final[dict[Why, str]] = {
-    "": "the index holds it, but it was deleted from the work tree",
+    "": "it is in the index, but was deleted from the work tree",
     "intent": "git was told that it would be added (git add -N), and it is not here",
-    "HEAD": "HEAD holds it, but the index and the work tree do not",
+    "HEAD": "it is in HEAD, but not in the index or the work tree",
     "submodule": "it is a submodule that is not checked out",
-    "skip-worktree": "the index holds it, but this checkout leaves it out (skip-worktree)",
-    "assume-unchanged": "the index holds it, but it is not here, and git was told not to look (assume-unchanged)",
+    "skip-worktree": "it is in the index, but this checkout leaves it out (skip-worktree)",
+    "assume-unchanged": "it is in the index but missing here, and git was told to ignore that (assume-unchanged)",
 }
 # A command that brings files back names as many places; the next call names the others.
 _PLACES: Final = 10
@@ -46,7 +46,7 @@ def folders_of(path: str) -> list[str]:
 
 
 def described(paths: Sequence[str], why: Why) -> str:
-    others = f"; the same is true of {len(paths) - 1} more" if len(paths) > 1 else ""
+    others = f"; so are {len(paths) - 1} more" if len(paths) > 1 else ""
     return f"{_REASONS[why]}{others}"
 
 
@@ -59,20 +59,20 @@ def bring_back(repository: Repository, paths: Sequence[str], why: Why) -> str:
     if why == "submodule":
         return f"check it out: {git} submodule update --init -- {shlex.quote(paths[0])}"
     if why == "intent":
-        return f"write it again, or take the announcement back: {git} rm --cached -- {shlex.quote(paths[0])}"
+        return f"write it again, or remove it from the index: {git} rm --cached -- {shlex.quote(paths[0])}"
     if why == "skip-worktree" and _setting(repository, "core.sparseCheckout"):
         if _setting(repository, "core.sparseCheckoutCone"):
             patterns = [*dict.fromkeys(path.split("/")[0] for path in paths)]
         else:  # a pattern that leaves out a folder is overruled only by one for this very folder
             patterns = [f"/{place}" for place in _places(repository, paths)]
-        return f"bring it back: {git} sparse-checkout add {' '.join(map(shlex.quote, patterns))}"
+        return f"restore it: {git} sparse-checkout add {' '.join(map(shlex.quote, patterns))}"
     places = " ".join(map(shlex.quote, _places(repository, paths)))
     if why == "HEAD":
-        return f"bring it back: {git} restore --staged --worktree -- {places}"
+        return f"restore it: {git} restore --staged --worktree -- {places}"
     if why:
         listed = f"{git} ls-files -z -- {places} | xargs -0 {git} update-index --no-{why} --"
-        return f"bring it back: {listed} && {git} restore -- {places}"
-    return f"bring it back: {git} restore -- {places}"
+        return f"restore it: {listed} && {git} restore -- {places}"
+    return f"restore it: {git} restore -- {places}"
 
 
 def _places(repository: Repository, absent: Sequence[str]) -> list[str]:
@@ -149,12 +149,12 @@ class Held(Value):
         try:
             absent = self._absent(paths) if len(paths) <= _MANY else []
         except WorkpacketError as error:
-            return f"not all is here: {error.path}: {error.message}; {error.hint}"
+            return f"incomplete work tree: {error.path}: {error.message}; {error.hint}"
         if not absent:
             return ""
         why: Why = "HEAD" if absent[0] in self.removed else ""
         remedy = bring_back(self.repository, absent, why)
-        return f"not all is here: {absent[0]}: {described(absent, why)}; {remedy}"
+        return f"incomplete work tree: {absent[0]}: {described(absent, why)}; {remedy}"
 
     def _absent(self, paths: Iterable[str]) -> list[str]:
         here = set(paths_below(str(self.repository.root), GOVERNANCE_FOLDER))
@@ -234,7 +234,7 @@ def note(root: str) -> str:
     """One line for commands that only look, '' if all is here."""
     error = hidden(root)
     if error is not None:
-        return f"not all is here: {error.path}: {error.message}; {error.hint}"
+        return f"incomplete work tree: {error.path}: {error.message}; {error.hint}"
     held = _look_if_there(root, head=False)
     return held.deleted() if held is not None else ""
 
@@ -283,7 +283,7 @@ def unreadable(root: str, error: OSError) -> WorkpacketError:
     import shlex
 
     path = os.path.relpath(str(error.filename or root), root).replace(os.sep, "/")
-    hint = f"let yourself read it: chmod u+rwx {shlex.quote(from_here(root, path))}"
+    hint = f"make it readable: chmod u+rwx {shlex.quote(from_here(root, path))}"
     return WorkpacketError("tree_unreadable", error.strerror or "the folder cannot be read", hint=hint, path=path)
 
 

@@ -34,8 +34,8 @@ def find_ssh_keygen() -> str:
     if tool is None:
         raise WorkpacketError(
             "ssh_keygen_missing",
-            "ssh-keygen was not found, and signing is done by OpenSSH",
-            hint="Install OpenSSH 8.2 or later, for instance `apt install openssh-client`; verifying works without it",
+            "ssh-keygen was not found; it is required for signing",
+            hint="Install OpenSSH 8.2 or later, for example `apt install openssh-client`; verifying works without it",
         )
     doubt = _doubt(Path(tool).absolute())
     if doubt:
@@ -77,12 +77,14 @@ def sign(message: bytes, key: str, namespace: str = NAMESPACE) -> bytes:
         raise WorkpacketError(
             "signing_failed",
             f"ssh-keygen did not sign with {key} (status {status})",
-            hint="Its own words above say why; check the path, the passphrase, and that the token was touched",
+            hint="Its message above says why; check the path and the passphrase, and that the token was touched",
             path=key,
         )
     usable = _usable(output.decode("ascii", "replace").replace("\r\n", "\n"), message, namespace)
     if isinstance(usable, Problem):
-        raise WorkpacketError("signing_key_unfit", f"signatures of {key} do not count: {usable.message}", path=key)
+        raise WorkpacketError(
+            "signing_key_unfit", f"signatures by {key} are not valid here: {usable.message}", path=key
+        )
     return usable
 
 
@@ -155,7 +157,7 @@ def find_key(named: str = "") -> OwnKey:
     try:
         return OwnKey(str(path), read_key_fields(*fields[:2]))
     except (WorkpacketError, TypeError) as fault:
-        reason = fault.message if isinstance(fault, WorkpacketError) else "it holds no key"
+        reason = fault.message if isinstance(fault, WorkpacketError) else "it does not contain a key"
         raise WorkpacketError("signing_key_unfit", f"{public} cannot approve: {reason}", path=str(public)) from fault
 
 
@@ -165,20 +167,21 @@ def make_key(path: Path, comment: str) -> OwnKey:
     if path.exists() or Path(f"{path}.pub").exists():
         raise WorkpacketError(
             "key_exists",
-            "there is a file of that name",
+            "the file already exists",
             hint="name another file: workpacket key init PATH",
             path=str(path),
         )
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     status, _ = run_openssh([tool, "-q", "-t", "ed25519", "-C", comment, "-f", str(path)], in_terminal=True)
     if status != 0 or not path.exists():
-        raise WorkpacketError("signing_failed", f"ssh-keygen made no key (status {status})", path=str(path))
+        raise WorkpacketError("signing_failed", f"ssh-keygen did not create a key (status {status})", path=str(path))
     if has_no_passphrase(tool, path):
         path.unlink()
         Path(f"{path}.pub").unlink(missing_ok=True)
         raise WorkpacketError(
             "key_without_passphrase",
-            "no passphrase was given, so any program of this account could have approved; the key was deleted",
+            "no passphrase was given, so any program running under this account could have approved; the key was "
+            "deleted",
             hint="run the command again and give a passphrase",
         )
     return find_key(str(path))
@@ -204,9 +207,9 @@ PATIENCE = 3.0
 
 # From the least effort to the most protection.
 LADDER = (
-    "Use a key for approvals only, with a passphrase, and never add it to an agent: `workpacket key init` makes one.",
+    "Use a key for approvals only, with a passphrase, and never add it to an agent: `workpacket key init` creates one.",
     "If it must be in an agent, have the agent ask each time: `ssh-add -c KEY`.",
-    "Approve from another account, or another machine, than the one on which agents work.",
+    "Approve from a different account or machine than the one on which agents work.",
     'Use a FIDO token (`ssh-keygen -t ed25519-sk -O verify-required`), and set `hardware = "touch"` or "pin" at gates.',
 )
 

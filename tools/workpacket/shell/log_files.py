@@ -77,7 +77,7 @@ def require_no_log_elsewhere(repository: Repository, names: Sequence[str]) -> No
     more = f" and of {others} more" if others else ""
     raise WorkpacketError(
         "log_elsewhere",
-        f"{branch} holds the log of {packet}{more}; a second beginning would contradict it for ever",
+        f"{branch} has the log of {packet}{more}; a second first event would conflict with it for good",
         hint=f"bring the log here first: git merge {branch}",
         path=f"{LOG_FOLDER}/{packet}",
     )

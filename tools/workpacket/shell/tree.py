@@ -16,7 +16,7 @@ _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getat
 
 UNKNOWN_KIND = "unknown"
 NOT_A_FILE = "is not a regular file"
-FOLDER_SHUT = "is a folder that cannot be read"
+FOLDER_SHUT = "is an unreadable folder"
 
 
 def refusal(error: OSError) -> str:
@@ -119,7 +119,7 @@ def link_on_the_way(root: str, folder: str) -> str:
 def named_document(root: str, path: str, kind: str) -> Found:
     """A document that somebody named: below a symbolic link it may lie anywhere, and is not looked at."""
     link = link_on_the_way(root, os.path.dirname(path)) if "/" in path else ""
-    return Found(path, kind, "", 0, f"lies behind the symbolic link {link}") if link else look_at(root, path, kind)
+    return Found(path, kind, "", 0, f"is behind the symbolic link {link}") if link else look_at(root, path, kind)
 
 
 def _found(path: str, kind: str, status: os.stat_result) -> Found:

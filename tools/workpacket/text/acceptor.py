@@ -200,7 +200,7 @@ def number_test(schema: Mapping[str, Any]) -> Test:
     if "multipleOf" in schema:
         divisor = schema["multipleOf"]
         if not isinstance(divisor, int):
-            raise UnknownKeyword("multipleOf a fraction, of which floats have opinions of their own")
+            raise UnknownKeyword("multipleOf a fraction, which floats cannot check exactly")
         tests.append(lambda value: not value % divisor)
     return every(tests)
 

@@ -50,7 +50,7 @@ class Run:
 
     def __init__(self, text: str, start: int, end: int, offset: int = 0) -> None:
         if not 0 <= start <= end <= len(text):
-            raise NotTogether(f"{start}..{end} is no part of a text of {len(text)} characters")
+            raise NotTogether(f"{start}..{end} is outside a text of {len(text)} characters")
         body = text[start:end]
         if _has_line_end(body) and body.strip(BLANK):
             raise NotTogether(f"{start}..{end} is not on one line")
@@ -88,7 +88,7 @@ class Run:
         length = self.end - self.start
         last = length if end is None else end
         if not 0 <= start <= last <= length:
-            raise NotTogether(f"{start}..{last} is no part of {length} characters")
+            raise NotTogether(f"{start}..{last} is outside a text of {length} characters")
         return Run(self.text, self.start + start, self.start + last, self.offset)
 
     def replaced_by(self, text: str) -> Replacement:
@@ -96,9 +96,9 @@ class Run:
             # Where nothing is left between two lines they become one.
             alone = self.start == 0 or self.text[self.start - 1] in _LINE_ENDS or self.end == len(self.text)
             if _has_line_end(self.words) and not _has_line_end(text) and not alone:
-                raise NotTogether(f"without {self.start}..{self.end} two lines would be one")
+                raise NotTogether(f"removing {self.start}..{self.end} would join two lines")
         elif _has_line_end(text):
-            raise NotTogether(f"the line of {self.start}..{self.end} would become several")
+            raise NotTogether(f"the edit of {self.start}..{self.end} would split a line")
         return Replacement(self, text)
 
     def deleted(self) -> Replacement:
@@ -152,9 +152,9 @@ def apply_edits(source: Source, edits: Iterable[Edit]) -> Source:
     position = 0
     for edit in ordered:
         if not 0 <= edit.start <= edit.end <= len(text):
-            raise OverlappingEdits(f"the span {edit.start}..{edit.end} lies outside {source.path}")
+            raise OverlappingEdits(f"the span {edit.start}..{edit.end} is outside {source.path}")
         if edit.start < position:
-            raise OverlappingEdits(f"two edits of {source.path} meet at offset {edit.start}")
+            raise OverlappingEdits(f"two edits of {source.path} overlap at offset {edit.start}")
         pieces += (text[position : edit.start], edit.text)
         position = edit.end
     pieces.append(text[position:])

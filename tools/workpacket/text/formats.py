@@ -53,7 +53,7 @@ def date_time(text: str) -> str:
     complaint = _calendar(match) or _clock(match)
     if complaint or match["second"] < "60":
         return complaint
-    return "" if match["second"] == "60" and _ends_a_month_of_utc(match) else "names a second that did not exist"
+    return "" if match["second"] == "60" and _ends_a_month_of_utc(match) else "contains a second that does not exist"
 
 
 def legacy_signature(text: str) -> str:
@@ -114,11 +114,11 @@ def repository_path(text: str) -> str:
     parts = text.split("/")
     faults = (
         (not text, "is empty"),
-        (len(text) > MAX_PATH, f"has {len(text)} characters; a path has at most {MAX_PATH}"),
-        (_UNPRINTABLE.search(text), "holds a character that cannot be printed"),
-        ("\\" in text, "holds a backslash; parts of a path are joined by '/'"),
-        (parts[0] in {"", "~"} or _DRIVE.match(text), "is absolute; paths begin at the root of the repository"),
-        (".." in parts, "leaves the repository by '..'"),
+        (len(text) > MAX_PATH, f"has {len(text)} characters; the limit for a path is {MAX_PATH}"),
+        (_UNPRINTABLE.search(text), "contains an unprintable character"),
+        ("\\" in text, "contains a backslash; use '/' between the parts of a path"),
+        (parts[0] in {"", "~"} or _DRIVE.match(text), "is absolute; paths start at the root of the repository"),
+        (".." in parts, "leaves the repository through '..'"),
     )
     return next((complaint for wrong, complaint in faults if wrong), "")
 
@@ -149,15 +149,15 @@ def _calendar(match: re.Match[str]) -> str:
     year, month, day = int(match["year"]), int(match["month"]), int(match["day"])
     if year and 1 <= month <= 12 and 1 <= day <= _month_length(year, month):
         return ""
-    return f"names day {match['day']} of month {match['month']} of {match['year']}, which is in no calendar"
+    return f"is not a valid date: day {match['day']} of month {match['month']} of {match['year']}"
 
 
 def _clock(match: re.Match[str]) -> str:
     if match["hour"] > "23" or match["minute"] > "59":
-        return f"names the time {match['hour']}:{match['minute']}, which is on no clock"
+        return f"is not a valid time: {match['hour']}:{match['minute']}"
     zone = match.groupdict().get("zone")
     if zone and (zone[1:3] > "23" or zone[4:] > "59"):
-        return f"names the time zone {zone}, which is nowhere"
+        return f"has an invalid time zone: {zone}"
     return ""
 
 
@@ -186,7 +186,7 @@ def _why_no_date_time(text: str) -> str:
     if _DATE_TIME.match(text + "Z"):
         return "has no time zone; UTC is written Z"
     if _DATE_TIME.match(text.replace(" ", "T", 1)):
-        return "has a space where T belongs"
+        return "has a space instead of T"
     return "is not written YYYY-MM-DDThh:mm:ssZ"
 
 
@@ -196,7 +196,7 @@ def _uuid_version(text: str, version: str) -> str:
 
 def _hexadecimal(text: str, least: int, most: int) -> str:
     if not _LOWER_HEX.match(text):
-        return "is not made of lower-case hexadecimal digits only"
+        return "contains something other than lower-case hexadecimal digits"
     wanted = str(least) if least == most else f"{least} to {most}"
     return "" if least <= len(text) <= most else f"has {len(text)} digits, not {wanted}"
 

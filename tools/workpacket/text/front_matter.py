@@ -42,19 +42,19 @@ def read_front_matter(source: Source, limits: Limits = DATA) -> FrontMatter:
         late = _LATE.match(text)
         if late is None or _CLOSING.search(text, late.end()) is None:
             return _absent()
-        hint = "remove what stands before it"
-        message = "front matter begins on the first line of a file or not at all"
+        hint = "remove what comes before it"
+        message = "front matter must begin on the first line of a file"
         return _absent(Problem("front_matter_not_first", message, Location.span(late.start(1), late.end(1)), hint))
     start = opening.end()
     closing = _CLOSING.search(text, start)
     if closing is None:
-        message = "front matter begins here, and no line '---' ends it"
+        message = "front matter begins here but is never closed with '---'"
         return _absent(Problem("front_matter_unclosed", message, Location.span(0, len("---"))))
     end, body = closing.start(), closing.end()
     loaded = load_yaml(source, start=start, end=end, limits=limits)
     if loaded.root is not None and not isinstance(loaded.root.value, dict):
         found = {list: "a list", type(None): "nothing"}.get(type(loaded.root.value), "a single value")
-        message = f"front matter is made of keys and values, and here is {found}"
+        message = f"front matter must consist of keys and values; found {found}"
         loaded = Loaded(None, (Problem("front_matter_not_a_mapping", message, Location.span(*loaded.root.span)),))
     return FrontMatter(loaded, True, start, end, body, source.line_and_column(body)[0])
 

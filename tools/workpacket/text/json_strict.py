@@ -29,13 +29,13 @@ _COMMENT = lazy_pattern(r"//|/\*|#")
 
 # What people write for a value, what to tell them, and under which code; the first that fits counts.
 _MISTAKES: tuple[tuple[re.Pattern[str], str, str, str], ...] = (
-    (re.compile(r"[-+]?(?:NaN|Infinity|inf)\b"), "json_not_a_number", "JSON has neither NaN nor infinity", "use null"),
-    (re.compile(r"'"), "json_syntax", "JSON has no single quotes", "use double quotes"),
-    (re.compile(r"[-+.0-9]"), "json_syntax", "this is not how JSON writes a number", "write 0.5, 1.0, 10 or 1e10"),
-    (re.compile(r"True\b|False\b|None\b|TRUE\b|FALSE\b|NULL\b"), "json_syntax", "JSON writes true, false and null", ""),
+    (re.compile(r"[-+]?(?:NaN|Infinity|inf)\b"), "json_not_a_number", "JSON does not have NaN or infinity", "use null"),
+    (re.compile(r"'"), "json_syntax", "JSON does not allow single quotes", "use double quotes"),
+    (re.compile(r"[-+.0-9]"), "json_syntax", "invalid JSON number", "write 0.5, 1.0, 10 or 1e10"),
+    (re.compile(r"True\b|False\b|None\b|TRUE\b|FALSE\b|NULL\b"), "json_syntax", "use true, false or null", ""),
     (re.compile(r"\w"), "json_syntax", "text without quotes", "put it in double quotes"),
     (re.compile(r"[,:]"), "json_syntax", "a value is missing before this", ""),
-    (re.compile(r"[]}]"), "json_syntax", "a bracket closes where a value should stand", "remove the comma before it"),
+    (re.compile(r"[]}]"), "json_syntax", "expected a value, found a closing bracket", "remove the comma before it"),
 )
 
 
@@ -44,7 +44,7 @@ def syntax_fault(source: Source, position: int, inside: Node | None, *, after_va
     at = _past_blanks(source.text, position)
     if at == len(source.text):
         if inside is None:
-            return Problem("json_syntax", "there is no value in this file", Location.span(at, at))
+            return Problem("json_syntax", "the file contains no value", Location.span(at, at))
         return _fault("json_syntax", inside.start, "this bracket is never closed")
     if after_value:
         return _comment_fault(source, at) or _missing_comma(source, at, inside)
@@ -57,30 +57,30 @@ def trailing_fault(source: Source, position: int) -> Problem:
     """The fault of what follows the value that ends at `position`."""
     at = _past_blanks(source.text, position)
     comment = _comment_fault(source, at)
-    message = "something stands after the value, and a JSON file is one value"
+    message = "data after the value; a JSON file must be a single value"
     return comment or Problem("json_trailing_data", message, Location.span(at, len(source.text)))
 
 
 def _member_fault(source: Source, at: int, inside: Node) -> Problem:
     text = source.text
     if text[at] == "}":
-        return _fault("json_syntax", at, "a bracket closes where a key should stand", "remove the comma before it")
+        return _fault("json_syntax", at, "expected a key, found a closing bracket", "remove the comma before it")
     if text[at] != '"':
         comment = _comment_fault(source, at)
-        return comment or _fault("json_syntax", at, "a key in double quotes should stand here")
+        return comment or _fault("json_syntax", at, "expected a key in double quotes")
     fault = _string_fault(source, at)
     if fault is not None:
         return fault
     key = _WHOLE_STRING.match(text, at)
     colon = _past_blanks(text, (key.end() if key else at) + 1)
     if text[colon : colon + 1] != ":":
-        return _fault("json_syntax", min(colon, len(text) - 1), "a ':' should stand after the key")
+        return _fault("json_syntax", min(colon, len(text) - 1), "expected ':' after the key")
     return syntax_fault(source, colon + 1, Node([], inside.start, inside.end))
 
 
 def _value_fault(source: Source, at: int) -> Problem:
     fault = _string_fault(source, at) if source.text[at] == '"' else _comment_fault(source, at) or _mistake(source, at)
-    return fault or _fault("json_syntax", at, f"no value begins with {source.text[at]!r}")
+    return fault or _fault("json_syntax", at, f"a value cannot begin with {source.text[at]!r}")
 
 
 def _string_fault(source: Source, at: int) -> Problem | None:
@@ -93,7 +93,7 @@ def _string_fault(source: Source, at: int) -> Problem | None:
     if wrong == '"':
         return None
     if wrong == "\\":
-        return _fault("json_syntax", end, "this is no escape of JSON", "double the backslash")
+        return _fault("json_syntax", end, "invalid JSON escape", "double the backslash")
     name = "a line end" if wrong in "\r\n" else f"the control character U+{ord(wrong):04X}"
     return _fault("json_control_character", end, f"{name} stands inside a string", "write it as an escape")
 
@@ -101,10 +101,10 @@ def _string_fault(source: Source, at: int) -> Problem | None:
 def _missing_comma(source: Source, at: int, inside: Node | None) -> Problem:
     text = source.text
     if text[at - 1].isdigit() and (text[at].isalnum() or text[at] == "."):
-        return _fault("json_syntax", at, "this is not how JSON writes a number", "write 0.5, 1.0, 10 or 1e10")
+        return _fault("json_syntax", at, "invalid JSON number", "write 0.5, 1.0, 10 or 1e10")
     begun = source.line_and_column(inside.start)[0] if inside else 1
     kind, closing = ("list", "]") if inside and isinstance(inside.value, list) else ("mapping", "}")
-    return _fault("json_syntax", at, f"a ',' or a '{closing}' should stand here, in the {kind} begun on line {begun}")
+    return _fault("json_syntax", at, f"expected ',' or '{closing}' in the {kind} that begins on line {begun}")
 
 
 def _mistake(source: Source, at: int) -> Problem | None:
@@ -117,7 +117,7 @@ def _mistake(source: Source, at: int) -> Problem | None:
 def _comment_fault(source: Source, at: int) -> Problem | None:
     if _COMMENT.match(source.text, at) is None:
         return None
-    return _fault("json_syntax", at, "JSON has no comments", "remove it, or make it a value of its own")
+    return _fault("json_syntax", at, "JSON has no comments", "remove it, or make it a separate value")
 
 
 def _fault(code: str, at: int, message: str, hint: str = "") -> Problem:
@@ -266,14 +266,14 @@ class _Scanner:
         if written.lstrip("-").isdigit():
             if len(written) < 20 and abs(int(written)) <= LARGEST_INTEGER:
                 return int(written)
-            message = f"an integer beyond {LARGEST_INTEGER:,} is not exact in every reader"
+            message = f"an integer beyond {LARGEST_INTEGER:,} is not exact in every parser"
             self.faults.append(
                 Problem("json_integer_range", message, Location.span(start, end), "write it as a string")
             )
         elif math.isfinite(float(written)):
             return float(written)
         else:
-            message = "this number is larger than any that a reader holds"
+            message = "this number is too large"
             self.faults.append(Problem("json_number_range", message, Location.span(start, end), "write it as a string"))
         return None
 
@@ -284,7 +284,7 @@ class _Scanner:
             # Two escapes make one character beyond U+FFFF.
             return text.encode("utf-16", "surrogatepass").decode("utf-16")
         except UnicodeDecodeError:
-            message = "an escape that names half a character"
+            message = "an escape for a lone surrogate"
             self.faults.append(Problem("json_lone_surrogate", message, Location.span(start, start + len(written))))
             return ""
 

@@ -31,7 +31,9 @@ class Limits(Value):
     def depth_fault(self, start: int, end: int) -> Problem:
         """The fault of the first bracket, dash or key that opens one level too many."""
         return Problem(
-            "limit_depth", f"lists and mappings are nested more than {self.depth} deep here", Location.span(start, end)
+            "limit_depth",
+            f"lists and mappings are nested more than {self.depth} levels deep here",
+            Location.span(start, end),
         )
 
     def nodes_fault(self, start: int, end: int) -> Problem:

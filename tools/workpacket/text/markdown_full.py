@@ -287,7 +287,7 @@ def full_blocks(source: Source, start: int, most_nodes: int) -> list[Block] | Pr
         span = source.line_span(origin.first_line + stop.line)
         return Problem(
             "markdown_too_costly",
-            "reading these blocks takes more steps than a document may cost",
+            "reading these blocks takes more steps than the limit allows",
             Location.span(*span),
         )
     for token in tokens:
@@ -296,7 +296,7 @@ def full_blocks(source: Source, start: int, most_nodes: int) -> list[Block] | Pr
             span = source.line_span(origin.first_line + (token.map or [0])[0])
             return Problem(
                 "markdown_too_deep",
-                f"lists and quotes stand in each other more than {MAX_DEPTH} deep",
+                f"lists and quotes are nested more than {MAX_DEPTH} levels deep",
                 Location.span(*span),
             )
     blocks = _fold(tokens, origin)

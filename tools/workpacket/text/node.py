@@ -159,4 +159,4 @@ def duplicate_key(code: str, source: Source, key: str, first: tuple[int, int], a
     """The fault of a key that is at `first` and `again` in one mapping."""
     line, later = source.line_and_column(first[0])[0], source.line_and_column(again[0])[0]
     where = f"twice on line {line}" if line == later else f"on line {line} and again on line {later}"
-    return Problem(code, f"the key {key!r} stands {where}", Location.span(*again), "keep one of the two")
+    return Problem(code, f"the key {key!r} stands {where}", Location.span(*again), "keep only one of them")

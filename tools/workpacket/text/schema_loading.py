@@ -152,7 +152,7 @@ def _character(text: str) -> str:
 def _refusal(pattern: str, position: int) -> UnusablePattern:
     shown = pattern[position : position + 8]
     return UnusablePattern(
-        f"the pattern {pattern!r} says {shown!r} at offset {position}, which Python and ECMA-262 do not both understand"
+        f"the pattern {pattern!r} says {shown!r} at offset {position}, which Python and ECMA-262 do not both support"
     )
 
 
@@ -236,7 +236,7 @@ class Loader:
             return named if keyword != "patternProperties" else {_pattern(name, place): named[name] for name in named}
         if is_annotation(keyword):
             return argument
-        raise place.refusal("is not a keyword that is honoured here, or has no argument of its kind")
+        raise place.refusal("is not a supported keyword, or has the wrong type of argument")
 
     def _inner(self, schema: object, place: _Place) -> Schema:
         ready = self._ready(schema, place)
@@ -254,7 +254,7 @@ class Loader:
         if key not in self._definitions:
             definitions = self._file(key[0]).get("$defs", {})
             if key[1] not in definitions:
-                raise place.refusal(f"refers to {reference!r}, which is not there")
+                raise place.refusal(f"refers to {reference!r}, which does not exist")
             target = _Place(key[0], f"/$defs/{key[1]}", (*place.trail, key))
             self._definitions[key] = self._inner(definitions[key[1]], target)
         return self._definitions[key]
@@ -293,7 +293,7 @@ def parse_schema(name: str, text: bytes) -> dict[str, Any]:
 def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     unique = dict(pairs)
     if len(unique) < len(pairs):
-        raise ValueError(f"a key is given twice among {sorted(unique)}")
+        raise ValueError(f"a key is repeated among {sorted(unique)}")
     return unique
 
 
@@ -301,7 +301,7 @@ def _assertion(keyword: str, argument: object, place: _Place) -> object:
     if keyword == "pattern":
         return _pattern(argument, place)
     if keyword == "format" and not (isinstance(argument, str) and argument in FORMATS):
-        raise place.refusal(f"names the format {argument!r}; checked are {', '.join(FORMATS)}")
+        raise place.refusal(f"names the format {argument!r}; supported are {', '.join(FORMATS)}")
     return argument
 
 

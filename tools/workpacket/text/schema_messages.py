@@ -468,7 +468,7 @@ def _too_many_forms(complaint: Complaint, labels: Labels) -> str:
         return f"only one of {keys} may be given{_within(complaint.path, labels)}"
     titles = [form["title"] for form in forms if "title" in form]
     named = f": {all_of(titles)}" if len(titles) == len(complaint.matches) else ""
-    return f"{labels.of(complaint.path)} has more than one of the forms that exclude each other{named}"
+    return f"{labels.of(complaint.path)} matches more than one of several exclusive forms{named}"
 
 
 def _repetition(complaint: Complaint, labels: Labels) -> str:
@@ -495,7 +495,7 @@ def _too_few(thing: str) -> Callable[[Complaint, Labels], str]:
     def wording(complaint: Complaint, labels: Labels) -> str:
         size = len(complaint.instance)
         state = f"has {counted(size, thing)}" if size else "is empty"
-        return f"{labels.of(complaint.path)} {state}; it needs at least {counted(complaint.argument, thing)}"
+        return f"{labels.of(complaint.path)} {state}; it must have at least {counted(complaint.argument, thing)}"
 
     return wording
 
@@ -503,7 +503,7 @@ def _too_few(thing: str) -> Callable[[Complaint, Labels], str]:
 def _too_many(thing: str) -> Callable[[Complaint, Labels], str]:
     def wording(complaint: Complaint, labels: Labels) -> str:
         size = counted(len(complaint.instance), thing)
-        return f"{labels.of(complaint.path)} has {size}; at most {complaint.argument} may be there"
+        return f"{labels.of(complaint.path)} has {size}; at most {complaint.argument} allowed"
 
     return wording
 

@@ -50,7 +50,7 @@ def unexpected_change(before: Source, after: Source, edits: Sequence[Edit]) -> s
         return _compare_yaml(old, new, named, (0, len(old.text)), (0, len(new.text)))
     first, second = _FRONT_MATTER.match(old.text), _FRONT_MATTER.match(new.text)
     if (first is None) != (second is None):
-        return "the front matter begins or ends somewhere else"
+        return "the front matter would begin or end elsewhere"
     if first is not None and second is not None:
         said = _compare_yaml(old, new, named, first.span("yaml"), second.span("yaml"))
     begin = (first.end() if first else 0, second.end() if second else 0)
@@ -100,7 +100,7 @@ def _compare_values(old: NumberedLines, new: NumberedLines, load: Callable[[str]
     except ValueError:
         return _compare_marks(old.text, new.text)
     try:
-        return "" if _shape(before) == _shape(load(new.text)) else "values would have another form"
+        return "" if _shape(before) == _shape(load(new.text)) else "values would have a different form"
     except ValueError:
         return "it could no longer be read"
 
@@ -116,7 +116,7 @@ def _shape(value: Any) -> Any:
 def _compare_marks(old: str, new: str) -> str:
     """Of a text that could not be read before: blanks may change, and characters that no syntax is made of."""
     was, now = ([character for character in text if "!" <= character <= "~"] for text in (old, new))
-    return "" if was == now else "what is repaired could not be read before"
+    return "" if was == now else "the original could not be read"
 
 
 def _compare_yaml(
@@ -186,7 +186,7 @@ def not_carried_over(before: Source, after: Source, rewritten: Sequence[str], in
     was, now = (Counter(Blocks(reading, 0).hidden_words()) for reading in (old, new))
     for kind, words in (was - now) + (now - was):
         if words != invented:
-            return f"{HIDING[kind]} would begin or end somewhere else: {words!r}"
+            return f"{HIDING[kind]} would begin or end elsewhere: {words!r}"
     return ""
 
 
@@ -268,14 +268,14 @@ def compare_markdown(old: Blocks, new: Blocks, named: frozenset[int]) -> str:
         if number in named:
             continue
         if was != now:
-            return f"the line {line.strip()!r} would be indented in another way"
+            return f"the line {line.strip()!r} would be indented differently"
         if _outer(old.holders.get(number, ()), named) != _outer(new.holders.get(number, ()), named):
             return f"the line {line.strip()!r} would belong to another item"
         if (old.kinds.get(number) == "heading_open") != (new.kinds.get(number) == "heading_open"):
-            return f"the line {line.strip()!r} would begin or cease to be a heading"
+            return f"the line {line.strip()!r} would become a heading or stop being one"
     for number, joined in old.joined.items():
         if new.joined.get(number, 0) != joined:
-            return f"the lines from {old.reading.lines[number].strip()!r} on would be read together in another way"
+            return f"the lines from {old.reading.lines[number].strip()!r} on would be grouped differently"
     return ""
 
 

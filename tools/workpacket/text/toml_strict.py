@@ -125,7 +125,7 @@ class _Placer:
             return plain
         too_large = isinstance(plain, int) and abs(plain) > LARGEST_INTEGER
         if too_large or (isinstance(plain, float) and not math.isfinite(plain)):
-            message = f"{self._text[start : self._at][:40]} is no number that every reader holds"
+            message = f"{self._text[start : self._at][:40]} is not a number that every parser can represent"
             self.faults.append(Problem("toml_number_range", message, Location.span(start, self._at)))
         # What is left are dates and times, which are text here as in YAML and JSON.
         return plain if isinstance(plain, (int, float)) else self._text[start : self._at]
@@ -257,9 +257,7 @@ def _syntax_fault(text: str, said: str) -> Problem:
         # Python refuses to convert a number of thousands of digits, and says nothing about where it stands.
         number = _ENDLESS_NUMBER.search(text)
         at, end = number.span() if number else (0, 0)
-        return Problem(
-            "toml_number_range", "this number is larger than any that a reader holds", Location.span(at, end)
-        )
+        return Problem("toml_number_range", "this number is too large", Location.span(at, end))
     problem = parts["problem"][:1].lower() + parts["problem"][1:]
     if parts["line"] is None:
         end = len(text.rstrip())

@@ -359,7 +359,7 @@ def set_scalar(text: YamlText, path: NodePath, value: Scalar) -> Edits:
     """Put `value` in place of the scalar at `path`, in its style of quotes as far as it can hold the value."""
     node = _at(text, path)
     if isinstance(node.value, (dict, list)):
-        raise CannotEdit(f"{_place(text, node)}: here is a list or mapping, not a single value")
+        raise CannotEdit(f"{_place(text, node)}: this is a list or mapping, not a single value")
     if type(node.value) is type(value) and node.value == value:
         return ()
     return _first_that_holds(text, replacing(text.region, node, value), path, value)
@@ -371,7 +371,7 @@ def append_item(text: YamlText, path: NodePath, value: Plain) -> Edits:
     if node.value is None:
         return _first_that_holds(text, beginning_a_list(text.region, node, value), path, [value])
     if not isinstance(node.value, list):
-        raise CannotEdit(f"{_place(text, node)}: here is no list")
+        raise CannotEdit(f"{_place(text, node)}: this is not a list")
     return _first_that_holds(text, appending(text.region, node, value), (*path, len(node.value)), value)
 
 
@@ -380,7 +380,7 @@ def remove_item(text: YamlText, path: NodePath) -> Edits:
     node = _at(text, path)
     holder = _at(text, path[:-1])
     if not isinstance(holder.value, list) or not isinstance(path[-1], int):
-        raise CannotEdit(f"{_place(text, node)}: here is no item of a list")
+        raise CannotEdit(f"{_place(text, node)}: this is not an item of a list")
     above = _at(text, path[:-2]) if len(path) > 1 else None
     key = above.keys.get(str(path[-2])) if above is not None and above.keys is not None else None
     return _first_that_holds(text, removing(text.region, holder, path[-1], key), path, REMOVED)
@@ -390,9 +390,9 @@ def insert_key(text: YamlText, path: NodePath, key: str, value: Plain) -> Edits:
     """Add `key: value` to the end of the mapping at `path`, which has no such key yet."""
     node = _at(text, path)
     if not isinstance(node.value, dict):
-        raise CannotEdit(f"{_place(text, node)}: here is no mapping")
+        raise CannotEdit(f"{_place(text, node)}: this is not a mapping")
     if key in node.value:
-        raise CannotEdit(f"{_place(text, node)}: the key {key!r} is there already")
+        raise CannotEdit(f"{_place(text, node)}: the key {key!r} already exists")
     return _first_that_holds(text, inserting(text.region, node, key, value), (*path, key), value)
 
 
@@ -438,7 +438,7 @@ def _first_that_holds(text: YamlText, proposals: list[Edits], path: NodePath, va
         if changed_only(text.root, after.root, path, value):
             return edits
     node = text.root.nearest(path)
-    raise CannotEdit(f"{_place(text, node)}: this change cannot be made without touching more; make it by hand")
+    raise CannotEdit(f"{_place(text, node)}: this change cannot be made without changing other text; make it by hand")
 
 
 def _place(text: YamlText, node: Node) -> str:
@@ -488,7 +488,7 @@ def _list(text: YamlText, path: NodePath, values: tuple[list[Plain], list[Plain]
         elif tag != "insert":
             gone += range(start, end)
     if kept != wanted[: len(kept)]:
-        raise CannotEdit("an item would have to stand between others")
+        raise CannotEdit("an item would have to be inserted between others")
     if kept:
         for index in reversed(gone):
             text = text.edited(remove_item(text, (*path, index)))

@@ -45,29 +45,29 @@ from workpacket.text.source import Source
 from workpacket.text.yaml_scalars import resolve
 
 _QUOTE = "put the whole value in double quotes"
-_NO_SIBLING = "this line fits no line above it"
+_NO_SIBLING = "this line does not match the lines above it"
 
 # What libyaml and PyYAML say, what it means, and what to do; the first that fits counts.
 _MEANINGS: tuple[tuple[str, str, str], ...] = (
     (
         "mapping values are not allowed",
-        "a ':' that makes a key stands where no key can be",
+        "a ':' starts a key where a key is not allowed",
         f"if it is part of a value, {_QUOTE}; if it begins a new key, check the indentation and the line above",
     ),
     ("could not find expected ':'", "this is neither 'key: value' nor part of what is above", "add the ':' or indent"),
-    ("cannot start any token", "no value can begin with this character", _QUOTE),
+    ("cannot start any token", "a value cannot begin with this character", _QUOTE),
     ("unexpected end of stream", "this quote is never closed", "close it where the value ends"),
     ("unexpected document", "this quote is not closed before the '---'", "close it where the value ends"),
-    ("unknown escape character", "this is no escape of YAML", "double the backslash, or use single quotes"),
-    ("Unicode character escape", "this escape names no character", "double the backslash, or use single quotes"),
-    ("hex", "this escape is not complete", "double the backslash, or use single quotes"),
+    ("unknown escape character", "invalid YAML escape", "double the backslash, or use single quotes"),
+    ("Unicode character escape", "this escape does not name a character", "double the backslash, or use single quotes"),
+    ("hex", "this escape is incomplete", "double the backslash, or use single quotes"),
     ("',' or ']'", "a list in brackets lacks a ',' or its ']'", ""),
     ("',' or '}'", "a mapping in braces lacks a ',' or its '}'", ""),
-    ("comment or line break", "nothing but a comment can follow the mark of a block of text", ""),
-    ("chomping or indentation", "nothing but a comment can follow the mark of a block of text", ""),
+    ("comment or line break", "only a comment may follow a block scalar indicator", ""),
+    ("chomping or indentation", "only a comment may follow a block scalar indicator", ""),
     (
         "sequence entries are not allowed",
-        "a list item stands where no list can begin",
+        "a list item is not allowed here",
         "begin a new line, or " + _QUOTE,
     ),
     ("did not find expected key", _NO_SIBLING, "align it with its siblings"),
@@ -82,19 +82,21 @@ def syntax_fault(source: Source, start: int, end: int, error: NotYaml) -> Proble
     """The fault for the text in [start, end) of `source`, which stops being YAML."""
     at, since = start + error.at, start + error.since
     if source.text[at:end].startswith("\t"):
-        return Problem("yaml_tab", "a tab where blanks must stand", Location.span(at, at + 1), "replace it by blanks")
+        return Problem(
+            "yaml_tab", "a tab where spaces are required", Location.span(at, at + 1), "replace it with spaces"
+        )
     line, column = source.line_and_column(at)
     meaning, hint = next(
         ((meaning, hint) for said, meaning, hint in _MEANINGS if said in error.problem), (error.problem, "")
     )
     if meaning == _NO_SIBLING and source.line(line)[: column - 1].strip():
-        meaning, hint = "the value has ended before this", _QUOTE
+        meaning, hint = "the value ended before this", _QUOTE
     # What is never closed is no news at the end of the file.
     if any(said in error.problem for said in _SHOWN_AT_THEIR_START) or not source.text[at:end].strip():
         at, line = since, source.line_and_column(since)[0]
     begun = source.line_and_column(since)[0]
     if begun != line:
-        meaning = f"{meaning} (it belongs to what begins on line {begun})"
+        meaning = f"{meaning} (in what begins on line {begun})"
     return Problem("yaml_syntax", meaning, Location.span(at, min(at + 1, end)), hint)
 
 
@@ -146,16 +148,16 @@ def _between(text: str, done: int, first: int, start: int, *, after_plain: bool)
         match text[at]:
             case "\t":
                 blank = [Run(text, at, found.end(), start).replaced_by(" ")]
-                fix = fix_of((start + at, start + at + 1), blank, safe=True, title="replace it by a blank")
+                fix = fix_of((start + at, start + at + 1), blank, safe=True, title="replace it with a space")
                 yield _tab(start + at, "a tab between values", fix)
             case "#" if at and text[at - 1] not in " \t\r\n":
                 yield _glued(text, at, start)
             case "?":
                 yield _question_mark(start + at)
             case ":" if after_plain and not text[done:at].strip() and text[at + 1] in ",[]{}":
-                message = "the ':' of this key touches what comes next"
+                message = "a space is missing after the ':' of this key"
                 yield Problem(
-                    "yaml_syntax", message, Location.span(start + at, start + at + 1), "put a blank after the ':'"
+                    "yaml_syntax", message, Location.span(start + at, start + at + 1), "add a space after the ':'"
                 )
 
 
@@ -170,9 +172,9 @@ def _within(text: str, scalar: Scalar, start: int) -> Iterator[Problem]:
         return
     tab = text.find("\t", first, end)
     if tab >= 0:
-        yield _tab(start + tab, "a tab in a value without quotes")
+        yield _tab(start + tab, "a tab in an unquoted value")
     if in_brackets and text[first:end] == "-":
-        message = "a '-' alone in brackets is no value"
+        message = "a lone '-' in brackets is not a value"
         yield Problem("yaml_syntax", message, Location.span(start + first, start + end), "put it in quotes")
     lone = _LONE_QUESTION_MARK.search(text, first, end) if in_brackets else None
     if lone:
@@ -182,11 +184,11 @@ def _within(text: str, scalar: Scalar, start: int) -> Iterator[Problem]:
 def _within_block(parts: re.Match[str], start: int) -> Iterator[Problem]:
     before_comment, number_sign, _ = parts["rest"].partition("#")
     if "\t" in before_comment:
-        yield _tab(start + parts.start("rest") + before_comment.index("\t"), "a tab after the mark of a block of text")
+        yield _tab(start + parts.start("rest") + before_comment.index("\t"), "a tab after a block scalar indicator")
     if number_sign and not before_comment:
         yield _glued(parts.string, parts.start("rest"), start)
     if parts["tab"] and not parts["marks"].strip("-+"):
-        yield _tab(start + parts.start("tab"), "a tab where the indentation of a block of text begins")
+        yield _tab(start + parts.start("tab"), "a tab in the indentation of a block scalar")
 
 
 def _unfinished(text: str, start: int, scalars: list[Scalar]) -> Iterator[Problem]:
@@ -195,7 +197,7 @@ def _unfinished(text: str, start: int, scalars: list[Scalar]) -> Iterator[Proble
         return
     blanks = len(text.rstrip(" "))
     if blanks < len(text) and text[blanks - 1] in "\r\n":
-        message = "a block of text ends with a line of blanks that has no line end"
+        message = "a block scalar ends with a line of spaces without a newline"
         yield Problem("yaml_unfinished_block", message, Location.span(start + blanks, start + len(text)))
 
 
@@ -206,19 +208,19 @@ def _tab(at: int, message: str, fix: Fix | None = None) -> Problem:
 def _glued(text: str, at: int, start: int) -> Problem:
     span = (start + at, start + at + 1)
     blank = [Run(text, at, at, start).replaced_by(" ")]
-    fix = fix_of(span, blank, safe=True, title="put a blank before the comment")
+    fix = fix_of(span, blank, safe=True, title="add a space before the comment")
     return Problem(
-        "yaml_comment_without_blank", "a comment begins without a blank before its '#'", Location.span(*span), fix=fix
+        "yaml_comment_without_blank", "a comment without a space before its '#'", Location.span(*span), fix=fix
     )
 
 
 def _question_mark(at: int) -> Problem:
-    message = "a '?' that stands alone marks a key to some readers and is text to others"
+    message = "a lone '?' marks a key to some parsers and is text to others"
     return Problem("yaml_question_mark", message, Location.span(at, at + 1))
 
 
 Event: TypeAlias = Any
-"""An event of PyYAML: its stubs call the marks optional, and no parser leaves them out."""
+"""An event of PyYAML. Its stubs say that the marks are optional, but no parser omits them."""
 
 STAND_IN = "\U0010ffff"
 _TEXTUAL_QUESTION_MARK = lazy_pattern(r"\?(?:(?<=[^\s,\[\]{}]\?)|(?=[^\s,\[\]{}]))")
@@ -354,11 +356,11 @@ class _Builder:
         self.scalars.append((start, end, self._brackets > 0))
         start, end = self._start + start, self._start + end
         if event.style in ("|", ">") and not self._open:
-            self._fault("yaml_bare_block", start, end, "the whole document is one block of text")
+            self._fault("yaml_bare_block", start, end, "the whole document is one block scalar")
         self._properties(event, start, end)
         written = restored(event.value)
         if event.style == '"' and _SURROGATE.search(written):
-            self._fault("yaml_syntax", start, end, "an escape that names half a character")
+            self._fault("yaml_syntax", start, end, "an escape for a lone surrogate")
         if self._open and self._open[-1].awaits_key:
             self._key(self._open[-1], written, start, end, plain=not event.style)
             return True
@@ -412,7 +414,7 @@ class _Builder:
 
     def _alias(self, event: Event) -> bool:
         start, end = self._span(event)
-        self._fault("yaml_alias", start, end, f"'*{event.anchor}' stands for a value that is written elsewhere")
+        self._fault("yaml_alias", start, end, f"'*{event.anchor}' refers to a value that is written elsewhere")
         if self._open and self._open[-1].awaits_key:
             self._open[-1].key = ""
             return True

@@ -55,10 +55,10 @@ def spelled(value: Scalar, *, in_brackets: bool = False) -> str:
         return "true" if value else "false"
     if isinstance(value, int):
         if resolve(str(value)) != value:
-            raise NotWritable(f"{value} has more digits than a YAML reader must keep")
+            raise NotWritable(f"{value} has more digits than a YAML parser must keep")
         return str(value)
     if isinstance(value, float):
-        raise NotWritable(f"{value} is not an integer, and YAML readers round differently")
+        raise NotWritable(f"{value} is not an integer, and YAML parsers round differently")
     return value if is_plain(value, in_brackets=in_brackets) else double_quoted(value)
 
 
@@ -84,7 +84,7 @@ def single_quoted(text: str) -> str | None:
 def double_quoted(text: str) -> str:
     """`text` in double quotes, with an escape for all that does not show."""
     if not writable(text):
-        raise NotWritable("the text holds half a character, or U+10FFFF, which no YAML document may hold")
+        raise NotWritable("the text contains a lone surrogate or U+10FFFF, which YAML does not allow")
     return f'"{_ESCAPED.sub(_escape, text)}"'
 
 

@@ -1,1 +1,1 @@
-"""Lock files and manifests of package managers: one module a format, and the comparison of two states of one file."""
+"""Lock files and manifests of package managers: one module per ecosystem, and the comparison of two states."""

@@ -1,4 +1,4 @@
-"""`Cargo.lock`, versions 1 to 4, and `Cargo.toml`; `go.mod`, which is manifest and lock in one, and `go.sum`."""
+"""`Cargo.lock`, versions 1 to 4, and `Cargo.toml`; `go.mod`, which is both manifest and lock file, and `go.sum`."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ _VERBS = frozenset(
 
 
 def read_go_mod(source: Source) -> Dependencies:
-    """Everything required is a package; what is not marked as indirect was asked for, and so is a replacement."""
+    """Every requirement is a package; it is direct if it is a replacement or not marked as indirect."""
     packages: dict[str, Package] = {}
     direct: dict[str, str] = {}
     for verb, line, comment, at in _directives(source):
@@ -103,7 +103,7 @@ def read_go_mod(source: Source) -> Dependencies:
 
 
 def _directives(source: Source) -> Iterator[tuple[str, str, str, int]]:
-    """Verb, what follows it, the comment behind it, and its position; of a block, each line."""
+    """Directive, arguments, comment and position; one for each line of a block."""
     block = ""
     for whole, at in text_lines(source):
         said, _, comment = whole.partition("//")
@@ -128,7 +128,7 @@ def _directives(source: Source) -> Iterator[tuple[str, str, str, int]]:
 
 
 def read_go_sum(source: Source) -> Dependencies:
-    """Digests of modules and of their go.mod. Which are direct, and which version is taken, says go.mod."""
+    """Digests of modules and of their go.mod. go.mod says which are direct and which version is used."""
     digests: dict[tuple[str, str], dict[str, str]] = {}
     places: dict[tuple[str, str], int] = {}
     for line, at in text_lines(source):
@@ -140,7 +140,7 @@ def read_go_sum(source: Source) -> Dependencies:
         key = found["module"], found["version"]
         label = f"alg:{found['kind']}{'-mod' if found['mod'] else ''}"
         if digests.setdefault(key, {}).setdefault(label, found["digest"]) != found["digest"]:
-            raise _wrong(at, line, "gives a second digest for what has one")
+            raise _wrong(at, line, "gives a second digest for the same item")
         places.setdefault(key, at)
     packages = tuple(Package(*key, "", rows, places[key]) for key, rows in digests.items())
     # A digest alone asks for nothing: every version that was ever looked at has one.

@@ -1,13 +1,12 @@
-"""Two states of the lock files and manifests compared, and what changed judged by what the policy allows.
+"""Compares two states of lock files and manifests, and judges the changes by the policy. Direct dependencies are named
+one by one, transitive ones are counted. No direct dependency may change without permission. These changes are never
+covered by a permission, for direct and transitive packages alike:
 
-What was asked for (direct) is named one by one, what came with it (transitive) is counted. Without permission no direct
-dependency may change in any way. What no permission covers, for direct and transitive packages alike:
+  source     a package comes from somewhere from where none came before integrity  the same version has a different
+  digest than before, or lost it; or a new one has none where all others do removed    a lock file is gone, and what it
+  held fast is free again
 
-  source     a package comes from somewhere from where none came before
-  integrity  the same version has another digest than before, or lost it; or a new one has none where all others do
-  removed    a lock file is gone, and what it held fast is free again
-
-Every command that reads a policy imports this module, so it imports the readers of the formats when they are needed.
+Every command that reads a policy imports this module, so it imports the parsers only when they are needed.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
 
 
 class LockFormat(NamedTuple):
-    """`manifests` are the files beside a lock that say which of its packages were asked for, the first one there."""
+    """`manifests` are the files next to a lock file that list its direct packages; the first existing one counts."""
 
     name: str
     ecosystem: str
@@ -76,7 +75,7 @@ _PATTERNS: Final = tuple((re.compile(row.files), row) for row in FORMATS)
 
 
 def format_of(path: str) -> LockFormat | None:
-    """The format of the file at `path` (with '/'), if it is about dependencies."""
+    """The format of the file at `path` (with '/'), if it is a dependency file."""
     *folders, name = path.split("/")
     if INSTALLED.intersection(folders):
         return None
@@ -86,7 +85,7 @@ def format_of(path: str) -> LockFormat | None:
 
 
 def read_dependencies(source: Source, known: LockFormat) -> Dependencies:
-    """What the file says, never a part of it; `WorkpacketError` with the place if it is not of its format."""
+    """The complete content of the file; `WorkpacketError` with the place if it is malformed."""
     module = import_module(f"workpacket.documents.lockfiles.{known.module}")
     read = cast("Callable[[Source], Dependencies]", getattr(module, known.reader))
     try:
@@ -96,9 +95,8 @@ def read_dependencies(source: Source, known: LockFormat) -> Dependencies:
 
 
 class State:
-    """`files` gives each path its bytes, or a sentence that says why it has none. Each file is read once.
-
-    `label` is what a person calls this moment.
+    """`files` maps each path to its bytes, or to a sentence that says why they are missing. Each file is parsed once.
+    `label` is what people call this state.
     """
 
     def __init__(self, label: str, files: Mapping[str, bytes | str]) -> None:
@@ -117,7 +115,7 @@ class State:
         return self._sources[path]
 
     def read(self, path: str) -> Dependencies:
-        """What the file says; of one that is not there, nothing. `WorkpacketError` if it cannot be read."""
+        """The content of the file; empty for a missing one. `WorkpacketError` if it cannot be read."""
         if path not in self._read:
             self._read[path] = self._examined(path)
         found = self._read[path]
@@ -126,7 +124,9 @@ class State:
         return found
 
     def asked_below(self, folder: str, names: tuple[str, ...]) -> Mapping[str, str] | None:
-        """What the manifests of these names at and below `folder` ask for, parts of a workspace too. None: no one."""
+        """The requirements of the manifests with these names at and below `folder`, including workspace members. None
+        if there are none.
+        """
         found: dict[str, str] = {}
         above = f"{folder}/" if folder else ""
         manifests = [
@@ -147,7 +147,7 @@ class State:
         if len(data) > LOCKFILE.size:
             return self._unreadable(Location(path), LOCKFILE.size_fault(0).message)
         known = format_of(path)
-        assert known is not None, f"{path} is of no known format"
+        assert known is not None, f"{path} has an unknown format"
         try:
             return read_dependencies(self.source(path), known)
         except WorkpacketError as error:
@@ -164,7 +164,7 @@ _SHOWN: Final = 3
 
 
 class DependencyChange(Value):
-    """A direct dependency that is not what it was; `old` and `new` say version or requirement."""
+    """A direct dependency that changed; `old` and `new` are versions or requirements."""
 
     name: str
     kind: Kind
@@ -174,7 +174,7 @@ class DependencyChange(Value):
 
 
 class Suspicion(Value):
-    """Something that a leave for names does not cover."""
+    """A change that permissions by name do not cover."""
 
     name: str
     kind: Literal["source", "integrity", "removed"]
@@ -183,7 +183,7 @@ class Suspicion(Value):
 
 
 class Compared(Value):
-    """One file that changed. The three counts are those of transitive packages; `lines` are added and removed ones."""
+    """One changed file. The three counts are of transitive packages; `lines` are added and removed lines."""
 
     path: str
     format: str
@@ -196,7 +196,7 @@ class Compared(Value):
 
 
 def compare(before: State, after: State) -> tuple[tuple[Compared, ...], tuple[Problem, ...]]:
-    """All files that changed, by path, and all that could not be compared."""
+    """All changed files by path, and all that could not be compared."""
     changed: list[Compared] = []
     unreadable: dict[Problem, None] = {}
     for path in sorted({*before.files, *after.files}):
@@ -225,9 +225,8 @@ def _compared(path: str, known: LockFormat, before: State, after: State) -> Comp
 
 
 def _asked(path: str, known: LockFormat, found: Dependencies, state: State) -> Mapping[str, str]:
-    """What was asked for. A lock file that does not tell has manifests; without those, everything counts as asked for.
-
-    Before there was a lock file, what the manifests ask for was there already.
+    """The direct dependencies. If a lock file does not tell, its manifests do; without those, everything counts as
+    direct. If there was no lock file before, the requirements of the manifests are the previous state.
     """
     if found.direct is not None and (path in state or not known.locks):
         return found.direct
@@ -242,7 +241,7 @@ def _changes(
     old: Dependencies, new: Dependencies, asked_old: Mapping[str, str], asked_new: Mapping[str, str],
     source: Source, *, first: bool,
 ) -> Iterator[DependencyChange]:  # fmt: skip
-    """`first`: there was no lock file, so a version that is now held fast is no change of what was asked for."""
+    """`first`: there was no lock file before, so pinning a version does not change a requirement."""
     for name in sorted({*asked_old, *asked_new}):
         was, now = _said(old, asked_old, name), _said(new, asked_new, name)
         line = source.line_and_column(new.place(name))[0] if name in asked_new else 0
@@ -256,7 +255,7 @@ def _changes(
 
 
 def _said(found: Dependencies, asked: Mapping[str, str], name: str) -> str:
-    """The versions; where they do not say it, the requirement."""
+    """The versions, otherwise the requirement."""
     versions = " | ".join(sorted(filter(None, found.versions(name))))
     requirement = without_credentials(asked.get(name, ""))
     if not versions or not requirement or requirement == versions:
@@ -282,7 +281,7 @@ def _versions(packages: Iterable[Package], without: set[str]) -> dict[str, set[s
 
 
 def _lines(before: State, after: State, path: str) -> tuple[int, int]:
-    """How many lines are new and how many are gone; a line that only moved is neither."""
+    """The numbers of added and removed lines; moved lines do not count."""
     was, now = (Counter(state.source(path).text.splitlines()) for state in (before, after))
     return (now - was).total(), (was - now).total()
 
@@ -295,7 +294,7 @@ def _suspicions(
 ) -> Iterator[Suspicion]:
     if known.locks and path in before and path not in after:
         if old.packages:
-            yield Suspicion("", "removed", "the lock file is gone: every version in it is free again", 0)
+            yield Suspicion("", "removed", "the lock file was deleted, so its versions are no longer pinned", 0)
         return
     source = after.source(path)
     if not known.locks:
@@ -304,7 +303,7 @@ def _suspicions(
             if names_a_place(requirement or name, folder) and (old.direct or {}).get(name) != requirement:
                 line = source.line_and_column(new.place(name))[0]
                 shown = without_credentials(requirement or name)
-                yield Suspicion(without_credentials(name), "source", f"asked for by its place: {shown}", line)
+                yield Suspicion(without_credentials(name), "source", f"requested by location: {shown}", line)
         return
     seen: set[Suspicion] = set()
     for package in new.packages:
@@ -317,7 +316,7 @@ def _suspicions(
 
 
 def _of_package(package: Package, old: Dependencies) -> Iterator[tuple[Literal["source", "integrity"], str]]:
-    """Compared with a lock file that held nothing, nothing can be seen."""
+    """A comparison with an empty lock file shows nothing."""
     if not old.packages:
         return
     same = [one for one in old.by_name.get(package.name, ()) if one.version == package.version]
@@ -328,7 +327,7 @@ def _of_package(package: Package, old: Dependencies) -> Iterator[tuple[Literal["
     if same:
         yield from _integrity(package, same)
     elif not package.integrity and old.all_digested:
-        yield "integrity", f"{package.name} {package.version} has no digest, and every package before had one"
+        yield "integrity", f"{package.name} {package.version} has no digest, although every package had one before"
 
 
 def _integrity(package: Package, same: list[Package]) -> Iterator[tuple[Literal["integrity"], str]]:
@@ -342,10 +341,10 @@ def _integrity(package: Package, same: list[Package]) -> Iterator[tuple[Literal[
             return
         yield "integrity", f"{what} has lost its digest"
     elif digests and not digests.keys() & package.integrity.keys():
-        yield "integrity", f"{what} has other digests than before, and none of them can be compared"
+        yield "integrity", f"{what} has different digests than before, and none of them can be compared"
     for label in sorted(digests.keys() & package.integrity.keys()):
         if package.integrity[label] not in digests[label]:
-            yield "integrity", f"{what} has another digest than before ({label.partition(':')[2]})"
+            yield "integrity", f"{what} has a different digest than before ({label.partition(':')[2]})"
 
 
 # More new packages than this in one file are worth a look, even where what brought them is allowed.
@@ -353,7 +352,7 @@ NEW_PACKAGES: Final = 50
 
 
 class Leave(Value):
-    """Which direct dependencies may change (`*` stands for any characters), and how many new packages are many."""
+    """Which direct dependencies may change (`*` matches any characters), and how many new packages are too many."""
 
     patterns: tuple[str, ...] = ()
     threshold: int = NEW_PACKAGES
@@ -374,7 +373,7 @@ class DependencyViolation(Value):
 
 
 class FileVerdict(Value):
-    """The judgement on one file."""
+    """The verdict on one file."""
 
     file: Compared
     allowed: tuple[str, ...]
@@ -382,7 +381,7 @@ class FileVerdict(Value):
     warning: str
 
     def as_json(self) -> dict[str, Json]:
-        """The row of this file in the event `lockfile_changed`."""
+        """The row for this file in the event `lockfile_changed`."""
         direct: dict[str, Json] = {
             kind: [_row(change) for change in self.file.direct if change.kind == kind]
             for kind in ("added", "removed", "updated")

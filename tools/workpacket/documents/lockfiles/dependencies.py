@@ -1,7 +1,6 @@
-"""What every lock file and manifest says, whatever its format: which packages, from where, with which digests.
-
-What a reader cannot load is malformed, at its own place. The origin of a package is the part of its address that a new
-version does not change.
+"""The content of a lock file or manifest in any format: packages, their sources and digests. Input that a parser cannot
+load is reported as malformed, with its place. The origin of a package is the part of its address that does not change
+with the version.
 """
 
 from __future__ import annotations
@@ -38,9 +37,8 @@ _LOCAL: Final = re.compile(
 
 
 def origin_of(address: str, name: str = "", version: str = "") -> str:
-    """Scheme and host; of a registry that serves under paths, all before the name; of a repository, the whole of it.
-
-    An archive whose address names another package or another version is an origin of its own.
+    """Scheme and host; for a registry with paths, everything before the name; for a repository, the whole address. An
+    archive whose address names another package or version is a separate origin.
     """
     plain, _, fragment = address.partition("#")
     plain = plain.split("?", 1)[0]
@@ -59,7 +57,7 @@ def origin_of(address: str, name: str = "", version: str = "") -> str:
 
 
 def _before_name(path: str, name: str, version: str) -> str:
-    """The folder below which a registry of npm's kind has its packages: `<folder>/<name>/-/<name>-<version>.tgz`."""
+    """The folder below which an npm-style registry has its packages: `<folder>/<name>/-/<name>-<version>.tgz`."""
     package, _, file = path.partition("/-/")
     package = package.replace("%2f", "/").replace("%2F", "/")
     own_file = file.rpartition("/")[2] == f"{name.rpartition('/')[2]}-{version}.tgz"
@@ -69,13 +67,14 @@ def _before_name(path: str, name: str, version: str) -> str:
 
 
 def without_credentials(text: str) -> str:
-    """The text as it may be shown and stored: an address may carry a name and a password."""
+    """The text without credentials, so that it can be shown and stored."""
     return _CREDENTIALS.sub("://", text)
 
 
 def names_a_place(requirement: str, folder: str = "") -> bool:
-    """Whether the requirement says from where, and not only which version. What lies in this repository, seen from
-    `folder`, is nobody else's code."""
+    """Whether the requirement names a source and not only a version. A path inside this repository, relative to
+    `folder`, is not third-party code.
+    """
     return any(
         _ADDRESS.search(part) is not None or any(_leads_out(found["path"], folder) for found in _LOCAL.finditer(part))
         for part in requirement.split(" | ")
@@ -98,10 +97,9 @@ LOCKFILE = Limits(size=32 * MIB, depth=80, nodes=1_000_000)
 
 
 class Package(Value):
-    """One version of one package. `integrity` maps what was digested (an algorithm, a file) to its digest.
-
-    `source` is as precise as the format says: the address of the archive, else of the registry; '' is the default one.
-    `archives` are the addresses of its files, where the format has them beside the registry.
+    """One version of one package. `integrity` maps an algorithm or a file to its digest. `source` is as precise as the
+    format allows: the address of the archive, otherwise of the registry; '' is the default one. `archives` are the
+    addresses of its files, if the format has them in addition to the registry.
     """
 
     name: str
@@ -113,15 +111,13 @@ class Package(Value):
 
     @property
     def origins(self) -> frozenset[str]:
-        """From whom it comes, which a new version does not change."""
+        """Its origin, which does not change with the version."""
         return frozenset(origin_of(address, self.name, self.version) for address in (self.source, *self.archives))
 
 
 class Dependencies(Value):
-    """`direct` is what was asked for: name to requirement. None: this format does not tell it from the rest.
-
-    `resolved` names the version that a direct dependency got, where the format tells it from other versions of the
-    same package that somebody else asked for.
+    """`direct` maps the names of direct dependencies to requirements. None: the format does not mark them. `resolved`
+    gives the version of a direct dependency, if the format distinguishes it from other versions of the same package.
     """
 
     packages: tuple[Package, ...] = ()
@@ -150,7 +146,7 @@ class Dependencies(Value):
 
     @cached_property
     def origins(self) -> frozenset[str]:
-        """Everybody from whom anything comes."""
+        """All origins."""
         return frozenset(origin for package in self.packages for origin in package.origins)
 
     @cached_property
@@ -159,7 +155,7 @@ class Dependencies(Value):
 
 
 def malformed_at(start: int, end: int, message: str) -> WorkpacketError:
-    """To be raised by a reader: the file is not of its format."""
+    """Raised by a parser if the file is malformed."""
     return WorkpacketError.of(Problem("lockfile_malformed", message, Location.span(start, end)))
 
 
@@ -168,7 +164,7 @@ def malformed(node: Node, message: str) -> WorkpacketError:
 
 
 def _at(node: Node, path: tuple[str | int, ...]) -> Node | None:
-    """The node at `path`. Every value on the way must be a mapping: anything else there hides what it should hold."""
+    """The node at `path`. Every value on the path must be a mapping; anything else would hide its content."""
     found: Node | None = node
     for step in path:
         if found is None or found.value is None:
@@ -180,7 +176,7 @@ def _at(node: Node, path: tuple[str | int, ...]) -> Node | None:
 
 
 def _value(node: Node, path: tuple[str | int, ...], kind: type, noun: str) -> Any:
-    """The value at `path`; None if there is nothing, and malformed if it is of another kind."""
+    """The value at `path`; None if it is missing, malformed if it has another type."""
     found = _at(node, path)
     if found is None or found.value is None:
         return None
@@ -209,7 +205,7 @@ def required_text(node: Node, *path: str | int) -> str:
 
 
 def written(node: Node | None, source: Source) -> str:
-    """A scalar as it was written, so that version 1.10 is not the number 1.1; '' if there is none."""
+    """A scalar as written, so that version 1.10 is not the number 1.1; '' if it is missing."""
     if node is None or node.value is None or isinstance(node.value, (dict, list)):
         return ""
     return node.value if isinstance(node.value, str) else source.text[node.start : node.end].strip()
@@ -231,7 +227,7 @@ Asked = Iterable[tuple[str, str, int]]
 
 
 def merged(requirements: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Name to requirement; where several parts of a workspace ask for one package, all that they ask."""
+    """Name to requirement; if several workspace members require a package, all their requirements."""
     found: dict[str, set[str]] = {}
     for name, requirement in requirements:
         found.setdefault(name, set()).add(requirement)
@@ -248,7 +244,7 @@ def asked_for(asked: Asked) -> Dependencies:
 
 
 def rooted(loaded: Loaded) -> Node:
-    """The root, a mapping. The message says what the strict loader objects to, with its code."""
+    """The root mapping. The message contains the strict loader's error and its code."""
     if loaded.root is None:
         first = loaded.faults[0]
         raise malformed_at(first.start, first.end, f"{first.message} ({first.code})")
@@ -258,7 +254,7 @@ def rooted(loaded: Loaded) -> Node:
 
 
 def text_lines(source: Source) -> Iterator[tuple[str, int]]:
-    """The lines of a file that has a format of its own, and where each begins."""
+    """The lines of a file with its own format, and where each begins."""
     for fault in unreadable(source.text, 0, LOCKFILE):
         raise malformed_at(fault.start, fault.end, f"{fault.message} ({fault.code})")
     for number, at in enumerate(source.line_starts, 1):

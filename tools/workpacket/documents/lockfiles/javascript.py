@@ -54,7 +54,7 @@ def read_npm(source: Source) -> Dependencies:
 
 
 def _got(path: str, name: str, packages: dict[str, Node]) -> Node | None:
-    """What a part of the workspace gets: from its own folder, else from that of the root."""
+    """The version that a workspace member gets: from its own folder, otherwise from the root."""
     folders = (f"{path}/{_INSTALLED}{name}".lstrip("/"), f"{_INSTALLED}{name}")
     return next((packages[folder] for folder in folders if folder in packages), None)
 
@@ -70,7 +70,7 @@ def _npm_resolved(got: dict[tuple[str, str], Node | None]) -> dict[str, frozense
 
 
 def _installed(packages: dict[str, Node]) -> Iterator[Package]:
-    """The packages of a flat list: by the folder that each is installed in."""
+    """The packages of a flat list: by installation folder."""
     for path, node in packages.items():
         link = node.get("link")
         if f"/{_INSTALLED}" not in f"/{path}" or (link is not None and link.value is True):
@@ -81,7 +81,9 @@ def _installed(packages: dict[str, Node]) -> Iterator[Package]:
 
 
 def _tree(root: Node) -> Iterator[Package]:
-    """The packages of version 1, in which those of a package stand inside it. Which are direct it does not say."""
+    """The packages of version 1, where the dependencies of a package are nested inside it. It does not mark direct
+    ones.
+    """
     waiting = [root]
     while waiting:
         for name, node in mapping(waiting.pop(), "dependencies").items():
@@ -157,7 +159,7 @@ def _pnpm_requirements(importer: Node, source: Source) -> Iterator[tuple[str, st
 
 
 def _other_name(version: str) -> str:
-    """The package that is taken, where it is not the one of that name: `wolf@1.0.0`, before `/wolf/1.0.0`."""
+    """The actual package, if it differs from the name: `wolf@1.0.0`, before `/wolf/1.0.0`."""
     plain = version.partition("(")[0]
     found = None if "://" in plain or ":" in plain else _WITH_AT.match(plain) or _WITH_SLASH.match(plain)
     return found["name"] if found is not None else ""
@@ -215,7 +217,7 @@ def _classic(source: Source) -> Iterator[Package]:
         if field is not None and heading:
             fields[field["key"]] = field["quoted"] if field["quoted"] is not None else field["plain"]
         elif not heading or not (_GROUP.match(line) or _MEMBER.match(line)):
-            raise malformed_at(at, at + len(line), "this line is not of yarn's format")
+            raise malformed_at(at, at + len(line), "this line is not in yarn's format")
     if heading:
         yield _classic_package(heading, fields, start)
 
@@ -249,7 +251,7 @@ def _berry(source: Source) -> Dependencies:
             continue
         named = _NAME.match(required_text(node, "resolution"))
         if named is None:
-            raise malformed(node, f"{key}: its resolution names no package")
+            raise malformed(node, f"{key}: its resolution does not name a package")
         protocol, _, reference = named["rest"].partition(":")
         if protocol == "workspace":
             members = mapping(node, "dependencies").items()

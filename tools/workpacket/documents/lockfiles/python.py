@@ -44,7 +44,7 @@ def read_uv(source: Source) -> Dependencies:
 
 
 def _uv_requirements(node: Node) -> Iterator[tuple[str, str]]:
-    """What the member's metadata asks for; the resolved lists have no requirement, but every name."""
+    """The requirements in the member's metadata; the resolved lists have names but no requirements."""
     for row in items(node, "dependencies"):
         yield python_name(required_text(row, "name")), ""
     for group in ("optional-dependencies", "dev-dependencies"):
@@ -83,7 +83,7 @@ def _file_name(file: Node) -> str:
 
 
 def read_poetry(source: Source) -> Dependencies:
-    """It does not say which are direct: its pyproject.toml does."""
+    """It does not mark direct packages; pyproject.toml does."""
     root = rooted(load_toml(source, LOCKFILE))
     old = mapping(root, "metadata", "files")  # where lock files before version 2 have the digests
     return Dependencies(tuple(_poetry_package(node, old) for node in items(root, "package")))
@@ -104,7 +104,7 @@ def _poetry_package(node: Node, old: dict[str, Node]) -> Package:
 
 
 def read_pipenv(source: Source) -> Dependencies:
-    """It does not say which are direct: its Pipfile does."""
+    """It does not mark direct packages; its Pipfile does."""
     root = rooted(load_json(source, LOCKFILE))
     named = {text(row, "name"): text(row, "url") for row in items(root, "_meta", "sources")}
     only = next(iter(named.values())) if len(named) == 1 else ""
@@ -170,7 +170,7 @@ def _listed(rows: list[Node]) -> Asked:
 
 
 def _table(root: Node, source: Source, *path: str) -> Asked:
-    """A table of name = requirement; a detailed requirement counts as it is written."""
+    """A table of name = requirement; a detailed requirement is used as written."""
     for name, node in mapping(root, *path).items():
         if python_name(name) != "python":
             yield python_name(name), _plain(node.text or source.text[node.start : node.end]), node.start
@@ -198,7 +198,7 @@ def _requirement_lines(source: Source) -> Asked:
 
 
 def _joined(source: Source) -> Iterator[tuple[str, int]]:
-    """The lines, those that a backslash continues as one."""
+    """The lines, with continuation lines joined."""
     waiting, begun = "", 0
     for line, at in text_lines(source):
         begun = begun if waiting else at

@@ -1,1 +1,1 @@
-"""The reasons that are not rules, one table a family of things that can go wrong."""
+"""The reasons that are not rules, in one table per subject."""

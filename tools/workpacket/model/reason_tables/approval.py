@@ -15,7 +15,7 @@ _environment = partial(reasons, "environment")
 _finding = partial(reasons, "approval", exit_code=exits.FINDINGS)
 
 APPROVE_ANEW = "Have the approver run `workpacket approve` again."
-_REPAIR_POLICY = "Repair the file on the base revision; `workpacket policy test` shows what is read from it."
+_REPAIR_POLICY = "Repair the file on the base revision; `workpacket policy test` shows how it is read."
 _APPROVE = "Have the packet approved by `workpacket approve`."
 _APPROVE_AND_REPLACE = (
     "Have it approved again with `workpacket approve`. What the base holds then needs `workpacket reapprove WP_ID`, "
@@ -25,22 +25,22 @@ _RESTORE_FILE = "Restore the file from the base revision with `git checkout`; ap
 
 FIT = _refused(f"""
     packet_mismatch: Approval of another packet
-        A yes to one packet is not a yes to another.
+        Approving one packet does not approve another.
         Remedy: {APPROVE_ANEW}
 
     gate_mismatch: Approval for another gate
-        A yes to begin is not a yes to the result.
+        Approving the start of the work does not approve its result.
         Remedy: {APPROVE_ANEW}
 
     repository_mismatch: Approval from another repository
-        Forks and copies hold the same packets; a yes given there was not given here.
+        Forks and copies contain the same packets; an approval given there does not apply here.
         Remedy: {APPROVE_ANEW}
 
-    subject_mismatch: Text that is not the one approved
-        The approval covers the very bytes of the file. One byte more, and it was not what the person read.
+    subject_mismatch: Text differs from what was approved
+        The approval covers the exact bytes of the file. If one byte differs, it is not what the person read.
         Remedy: Restore the approved text, or have the new text approved: `workpacket approve` shows the difference.
 
-    approved_spec_moved: Specification that has changed since the approval
+    approved_spec_moved: Specification changed since the approval
         The person judged the work against another version of the specification, or another place in it.
         Remedy: Check the packet against the specification in force, then have it approved again.
 
@@ -57,68 +57,69 @@ FIT = _refused(f"""
         It was given before approvals named the contract. What used it on the base stays good; nothing new can use it.
         Remedy: {APPROVE_ANEW}
 
-    policy_moved: Policy that has changed since the approval
-        The approval was given under other rules than those at the base.
+    policy_moved: Policy changed since the approval
+        The approval was given under different rules from those on the base.
         Remedy: {APPROVE_ANEW}
 
     scope_moved: Paths in scope that were not approved
         The approval covers work on named paths; a wider scope is another decision.
         Remedy: Restore the approved scope, or have the new one approved.
 
-    base_unknown: Approval that saw a base this repository does not have
-        The commit that the approver saw is not part of the base's history: another branch, or a history rewritten.
+    base_unknown: Approval refers to a base that this repository does not have
+        The commit that the approver saw is not part of the base's history: it is on another branch, or the history was
+        rewritten.
         Remedy: In a shallow clone run `git fetch --unshallow`; otherwise have the packet approved again.
 
-    log_head_unknown: Approval that saw events this log does not have
-        The approver saw another history of the packet than the one presented.
+    log_head_unknown: Approval refers to events that this log does not have
+        The approver saw a different history of the packet.
         Remedy: Restore the packet's log from the base (`workpacket log verify --base`), or have it approved again.
 
-    log_moved: Packet that changed its lane behind the approver's back
-        A move that the approver did not see may be the reason why the answer would have been no.
+    log_moved: Packet changed lanes after the approver last saw it
+        The approver might have refused, had they seen the later move.
         Remedy: {APPROVE_ANEW}
     """)
 
 TIME = _refused(f"""
     issued_in_future: Approval dated in the future
-        An approval from tomorrow was made by a wrong clock or to outlive its time.
+        The approver's clock was wrong, or the approval was meant to outlive its validity.
         Remedy: Set the clock of the approver's machine, and approve again.
 
     approval_expired: Approval that was not used in time
-        An approval must be used before it expires; once used, it stays good.
+        An approval must be used before it expires; once used, it remains valid.
         Remedy: {APPROVE_ANEW}
 
     approval_too_old: Approval older than the gate accepts
-        The gate sets a maximum age, however long the approval says it is valid.
+        The gate sets a maximum age, whatever period of validity the approval states.
         Remedy: {APPROVE_ANEW}
 
     validity_too_long: Approval valid for longer than 30 days
-        A yes for ten years is a blank cheque.
+        An approval valid for ten years is a blank cheque.
         Remedy: {APPROVE_ANEW}
 
     nonce_used: Approval that was already used
-        An approval is for one event. Used twice, it would say yes to something that was not asked.
+        An approval is for one event. Used twice, it would approve something that the person was never asked about.
         Remedy: {APPROVE_ANEW}
 
     nonce_repeated: Two different statements with one nonce
-        A nonce is made for one statement; two with the same are a mistake of the signing tool, or a trick.
+        Each statement gets its own nonce; a repeated one is a bug in the signing tool or an attack.
         Remedy: {APPROVE_ANEW}
     """)
 
 COUNT = _refused(f"""
-    approval_missing: No approval at all
-        The gate is human: it opens for a signature and nothing else.
+    approval_missing: No approval
+        The gate requires a person: only a signature opens it.
         Remedy: Ask a person with one of the gate's roles to run `workpacket approve`.
 
-    threshold_unmet: Too few persons whose approval counts
-        The gate asks for several persons. Several keys or several files of one person are one voice.
+    threshold_unmet: Too few valid approvals
+        The gate requires several people. Several keys or files of one person count once.
         Remedy: Ask further persons with one of the gate's roles to run `workpacket approve`.
 
-    approval_rejected: Person with a say who said no
-        A no to this text holds until the same person says yes to it, revokes the no, or the text changes.
+    approval_rejected: Rejected by an approver
+        A rejection of this text applies until the same person approves it, revokes the rejection, or the text changes.
         Remedy: Read the reason, change the text, and have it approved again.
 
-    approval_revoked: Approval that was taken back
-        A revocation holds for ever, also for approvals that were used before.
+    approval_revoked: Revoked approval
+        A revocation is permanent and also applies to approvals that were already used.
         Remedy: {_APPROVE_AND_REPLACE}
     """)
 
@@ -128,23 +129,23 @@ ENVELOPE = _forged(f"""
         Remedy: {_RESTORE_FILE}
 
     envelope_malformed: Approval file that is not a DSSE envelope
-        Only the closed form payload, payloadType, signatures is read; whatever else is in the file was not signed.
+        Only payload, payloadType and signatures are read; nothing else in the file was signed.
         Remedy: {_RESTORE_FILE}
 
-    envelope_not_canonical: Approval file in another spelling than the canonical one
-        One approval is one file. Other spellings would let the same approval appear under many names.
+    envelope_not_canonical: Approval file that is not in canonical form
+        One approval is one file. Other forms would let the same approval appear under many names.
         Remedy: {_RESTORE_FILE}
 
-    approval_not_json: Approval in JSON that readers would not all understand alike
+    approval_not_json: Approval in JSON that parsers may read differently
         Inexact numbers, deep nesting, and bytes that are not UTF-8 mean different things to different readers.
         Remedy: {_RESTORE_FILE}
 
     approval_duplicate_key: Approval with the same key twice
-        One reader takes the first value and another the last, so two programs would see different approvals.
+        One parser takes the first value and another the last, so two programs would see different approvals.
         Remedy: {_RESTORE_FILE}
 
-    payload_type_wrong: Envelope with another payload type
-        The type is part of what is signed; under another type the same bytes could mean something else.
+    payload_type_wrong: Envelope with the wrong payload type
+        The type is part of what is signed; with another type, the same bytes could mean something else.
         Remedy: {_RESTORE_FILE}
 
     signature_missing: Envelope without a signature
@@ -152,156 +153,156 @@ ENVELOPE = _forged(f"""
         Remedy: {APPROVE_ANEW}
 
     signature_surplus: Envelope with more than one signature
-        A statement names one approver. Further persons sign statements of their own.
-        Remedy: Have each approver run `workpacket approve`; one file each.
+        A statement names one approver. Other approvers sign their own statements.
+        Remedy: Have each approver run `workpacket approve`, which writes one file for each.
 
     statement_malformed: Signed statement that is not an approval
-        The statement lacks a field, has one that is not known, or holds a value of the wrong form.
+        The statement has a missing field, an unknown field, or an invalid value.
         Remedy: {APPROVE_ANEW}
 
-    statement_not_canonical: Signed statement in another spelling than the canonical one
-        One statement is one sequence of bytes; others are refused, so that no difference can hide in them.
+    statement_not_canonical: Signed statement that is not in canonical form
+        One statement is one sequence of bytes; any other encoding is refused, so that no difference can hide in it.
         Remedy: {APPROVE_ANEW}
     """)
 
 SIGNATURE = (
     *_forged(f"""
-    sshsig_malformed: Signature that is not a well-formed SSH signature
-        Lengths, numbers and the version have one permitted form; leniency here is where forgeries begin.
-        Remedy: Sign again with `ssh-keygen -Y sign`, best by `workpacket approve`.
+    sshsig_malformed: Invalid SSH signature
+        Lengths, numbers and the version have only one permitted form; lenient parsing invites forgeries.
+        Remedy: Sign again, preferably with `workpacket approve`, otherwise with `ssh-keygen -Y sign`.
 
-    signature_invalid: Signature that is not over these bytes
+    signature_invalid: Signature that does not match the signed bytes
         The statement or the signature was changed after signing, or the key is not the one that signed.
         Remedy: {_RESTORE_FILE}
 
-    key_id_wrong: Envelope that names another key than the one that signed
+    key_id_wrong: Envelope that names a different key from the one that signed
         The key id is only a hint, but a wrong one misleads anyone who reads the file.
         Remedy: {_RESTORE_FILE}
     """),
     *_refused("""
     namespace_wrong: Signature made for another purpose
         The namespace keeps a signature on a commit, a file or a mail from being passed off as an approval.
-        Remedy: Sign with `-n workpacket-approval@v1`, best by `workpacket approve`.
+        Remedy: Sign again with `workpacket approve`, or pass `-n workpacket-approval@v1` to `ssh-keygen`.
 
     hash_forbidden: Message hashed with a weak or unknown algorithm
-        Only SHA-256 and SHA-512 are accepted under a signature.
+        Only SHA-256 and SHA-512 are accepted.
         Remedy: Sign again with a current `ssh-keygen`.
 
     algorithm_forbidden: Signature algorithm that is not accepted for this key
         An RSA key must sign with SHA-2; SHA-1 can be forged by a collision. Other keys have one algorithm each.
         Remedy: Sign again with a current `ssh-keygen`.
 
-    key_malformed: Public key that is not well formed
-        A key is read in its only form, so that one key cannot pass for two.
+    key_malformed: Malformed public key
+        Keys have only one accepted form, so that one key cannot pass for two.
         Remedy: Copy the line from the person's `.pub` file.
 
-    key_kind_unsupported: Kind of key that cannot approve
+    key_kind_unsupported: Unsupported key type
         Accepted are ed25519, ECDSA on NIST curves, RSA from 3072 bits, and FIDO keys. Certificates and DSA are not.
         Remedy: Make a key with `workpacket key init`.
 
     key_weak: Key that is too weak
-        A short RSA key, or a point of small order, can be signed for by somebody else.
+        Signatures for a short RSA key, or for a point of small order, can be forged.
         Remedy: Make a key with `workpacket key init` and have it entered in `.GOV/policy/allowed_signers`.
 
     touch_missing: Token that signed without being touched
-        Without the touch a program can have the token sign unseen. `ssh-keygen` does not check this.
+        Without a touch, a program can make the token sign unnoticed. `ssh-keygen` does not check this.
         Remedy: Make the FIDO key without `-O no-touch-required`, and approve again.
 
-    pin_missing: Token that signed without asking for PIN or fingerprint
-        The gate asks that the token itself has recognised its owner.
+    pin_missing: Token that signed without a PIN or fingerprint
+        The gate requires the token to verify its owner.
         Remedy: Make a FIDO key with `-O verify-required`, and approve again.
 
-    hardware_required: Key in a file at a gate that asks for a token
-        A key file can be copied by whatever runs under the person's account; a token has to be touched.
+    hardware_required: File-based key at a gate that requires a hardware token
+        Any program that runs under the person's account can copy a key file; a token must be touched.
         Remedy: Approve with a FIDO key (`ssh-keygen -t ed25519-sk`).
 
     fido_application_wrong: Token key that belongs to another application
-        The key was made for a web site or another program, which could obtain signatures for its own ends.
-        Remedy: Make the FIDO key with `ssh-keygen`, whose keys belong to 'ssh:'.
-    """),
+        The key was made for a web site or another program, which could obtain signatures of its own choosing.
+        Remedy: Make the FIDO key with `ssh-keygen`, whose keys have the application 'ssh:'. """),
 )
 
 SIGNER = _refused(f"""
-    signer_unknown: Key that no line of allowed_signers holds
-        Only keys that the base revision names can approve; an agent's own key is not among them.
-        Remedy: Have the key entered in `.GOV/policy/allowed_signers` by an approved change of the policy.
+    signer_unknown: Key that is not in allowed_signers
+        Only keys listed on the base can approve; an agent's own key is not one of them.
+        Remedy: Have the key entered in `.GOV/policy/allowed_signers` in an approved policy change.
 
-    key_not_for_approvals: Key that may sign, but not approvals
-        The line of the key lists the namespaces it is trusted for, and ours is not among them.
-        Remedy: Add `workpacket-approval@v1` to namespaces="..." of the line, by an approved change of the policy.
+    key_not_for_approvals: Key that is not trusted for approvals
+        The key's line in allowed_signers lists the namespaces it is trusted for, and that of approvals is not among
+        them.
+        Remedy: Add `workpacket-approval@v1` to namespaces="..." of the line, in an approved policy change.
 
     approver_mismatch: Statement in another person's name
-        The approver that the statement names must be the principal of the key that signed it.
+        The approver named in the statement must be the owner of the key that signed it.
         Remedy: Let the named person sign, or sign in your own name.
 
     key_revoked: Revoked key
-        Nothing that a revoked key has signed is believed, whenever it was signed.
+        Nothing signed with a revoked key is trusted, whenever it was signed.
         Remedy: {_APPROVE_AND_REPLACE}
 
     key_out_of_time: Key outside its period of validity
-        The line of the key in allowed_signers says from when and until when it may sign.
-        Remedy: Approve with a valid key, or have valid-before extended by an approved change of the policy.
+        The key's line in allowed_signers says from when and until when it may sign.
+        Remedy: Approve with a valid key, or have valid-before extended in an approved policy change.
 
     event_key_at_gate: Approval signed by an event key
         An event key has no passphrase, so any program of its account can sign with it. It says who typed, and never
         opens a gate.
         Remedy: Approve with a key of your own that [actors] does not list; `workpacket key init` makes one.
 
-    role_not_accepted: Role that this gate does not ask for
-        Each gate names the roles whose yes counts.
+    role_not_accepted: Role that this gate does not accept
+        Each gate names the roles that may approve.
         Remedy: Let a person with one of the gate's roles approve; `workpacket policy show` lists them.
 
     role_not_held: Role that the approver does not hold
         A statement may claim any role; the policy of the base says who holds it.
         Remedy: Let a person who holds the role approve; `workpacket policy show` lists them.
 
-    own_work: Approval of one's own work
-        The gate asks for a second pair of eyes: the author may not approve, the coder may not validate.
+    own_work: Approval of the approver's own work
+        The gate requires a second person: authors may not approve, and coders may not validate, their own work.
         Remedy: Let another person approve.
 
-    party_unknown: No record of whom the approver must differ from
-        Without knowing the author or coder, it cannot be shown that the approver is somebody else.
-        Remedy: Record the party in the packet's documents, then judge again.
-    """)
+    party_unknown: No record of the author or coder from whom the approver must differ
+        If the author or coder is not recorded, it cannot be shown that the approver is someone else.
+        Remedy: Record the author or coder in the packet's documents, then try again. """)
 
 POLICY = (
     *_refused(f"""
     policy_unanchored: Base revision without a policy
-        Who may approve is read from the base revision only. Until a policy is there, no gate can be passed.
+        Who may approve is read from the base revision only. Without a policy, no gate can be passed.
         Remedy: Commit `.GOV/policy/` (`workpacket init` writes it) on the main branch: the first such commit is the
         anchor.
 
     policy_malformed: Policy that cannot be read
-        A rule that is not understood would not be applied, so no gate is passed under a policy with a fault.
+        A rule that cannot be read would not be applied, so no gate can be passed while the policy has an error.
         Remedy: {_REPAIR_POLICY}
 
     approvers_unnamed: Policy that does not say who may approve
-        Who has a say at which gate is written down in the table [approvals], and no one has one without it.
+        The table [approvals] says who may approve at which gate; without it, no one may.
         Remedy: `workpacket policy trust` adds the table and your key; commit both to the main branch.
 
-    signers_malformed: Line of allowed_signers outside the accepted form
-        One literal person, namespaces, optional dates in UTC, one key. A list read by half is not the list approved.
+    signers_malformed: Invalid line in allowed_signers
+        Each line has one literal name, namespaces, optional dates in UTC, and one key. One invalid line makes the list
+        invalid: half of it is not the list that was approved.
         Remedy: {_REPAIR_POLICY}
 
-    principal_pattern: Pattern instead of a person in allowed_signers
-        With a pattern, one key speaks for many persons, and a threshold counts nothing.
-        Remedy: Write one line for each person, with the name in full.
+    principal_pattern: Pattern instead of a name in allowed_signers
+        With a pattern, one key could act for many people, and a threshold would mean nothing.
+        Remedy: Write one line for each person, with their full name.
 
-    principal_ambiguous: Person spelled in two ways in allowed_signers
-        Two spellings would count as two persons at a threshold.
-        Remedy: Use one spelling on all lines of the person, and in the roles of the policy.
+    principal_ambiguous: Name spelled in two ways in allowed_signers
+        Two spellings would count as two people towards a threshold.
+        Remedy: Use the same spelling on all of the person's lines and in the roles of the policy.
 
     key_shared: Key on two lines of allowed_signers
-        A key that two persons share proves neither of them.
+        A key that two people share identifies neither of them.
         Remedy: Leave the key with one person; make another with `workpacket key init`.
 
-    revoked_keys_malformed: Line of revoked_keys that is not a public key
+    revoked_keys_malformed: Invalid line in revoked_keys
         A revocation that cannot be read would not be applied.
-        Remedy: List public keys, one a line as in a `.pub` file; binary lists are not read.
+        Remedy: List public keys, one per line, as in a `.pub` file; binary lists are not supported.
 
-    gate_without_policy: Gate that the policy does not know
-        A human gate without a rule for it stays shut.
-        Remedy: Add `[approvals.gates.<gate>]` to `.GOV/policy/policy.toml` by an approved change of the policy.
+    gate_without_policy: Gate that the policy does not define
+        A gate that requires a person stays closed if the policy has no rule for it.
+        Remedy: Add `[approvals.gates.<gate>]` to `.GOV/policy/policy.toml` in an approved policy change.
     """),
     *_forged("""
     reanchor_unfit: Record of a new root of trust that does not fit its policy
@@ -313,25 +314,25 @@ POLICY = (
         Remedy: Have somebody who may write to the base put the line that the message shows into its CI configuration.
         """),
     *_forged("""
-    policy_rolled_back: Base with another policy than the one last seen here
-        The base lacks the commit at which this machine last saw the policy, and holds a different policy: an older one
-        may have been brought back together with a key that was removed.
+    policy_rolled_back: Base with an older policy than the one last seen here
+        The base lacks the commit at which this machine last saw the policy, and has a different policy: an older one
+        may have been restored together with a key that had been removed.
         Remedy: Fetch the base again. If its history was rewritten on purpose, compare policies and remove the trust
         file.
 
-    trust_file_foreign: Trust file of another repository
-        The memory of the policy last seen belongs to a repository with another root commit.
+    trust_file_foreign: Trust file from another repository
+        The record of the policy last seen belongs to a repository with another root commit.
         Remedy: Give each repository a trust file of its own.
 
     trust_file_malformed: Trust file that cannot be read
-        Without it a policy that was rolled back would not be noticed.
+        Without it, a rolled-back policy would go unnoticed.
         Remedy: Restore the file, or remove it after comparing the base's policy with one you trust.
     """),
 )
 
 LEGACY = _refused(f"""
     legacy_refused: Name and date in place of a signature
-        Anyone can type it, it binds no text, and it can be used again.
+        Anyone can type it, it is not tied to any text, and it can be reused.
         Remedy: {_APPROVE}
 
     legacy_malformed: Token that is not a name and a date
@@ -339,23 +340,23 @@ LEGACY = _refused(f"""
         Remedy: {_APPROVE}
 
     legacy_date_unreal: Token with a date that does not exist
-        A date that no calendar has was not typed by somebody looking at one.
+        A nonexistent date suggests that the token was made up.
         Remedy: {_APPROVE}
 
-    legacy_date_off: Token recorded at another time than it names
-        Date and record disagree by more than time zones explain.
+    legacy_date_off: Token recorded at a different time from the one it names
+        Date and record differ by more than time zones can explain.
         Remedy: {_APPROVE}
 
     legacy_reused: Token used more than once
-        One token stands for one decision over the whole history.
+        Each token records one decision and must be unique in the whole history.
         Remedy: {_APPROVE}
 
-    legacy_unpresented: Token for a text that was never presented
-        It is not on record when the text was shown, so nothing shows that anyone has read it.
-        Remedy: Present the refinement (`workpacket refine --present`), then have it approved.
+    legacy_unpresented: Token for a text that was never shown
+        There is no record that the text was shown, so there is no sign that anyone has read it.
+        Remedy: Show the refinement (`workpacket refine --present`), then have it approved.
 
     legacy_hasty: Token that came too soon after the text
-        There was no time to read between presenting the text and recording the token.
+        There was not enough time to read the text before the token was recorded.
         Remedy: {_APPROVE}
     """)
 
@@ -366,9 +367,9 @@ ASKING = (
         Remedy: Write the new contract into stub and packet first; `workpacket contract WP` shows the one in force.
     """),
     *_forged("""
-    attest_unfit: Event that rests on an envelope of something else
-        An event names the envelopes that opened its gate. One of another packet or gate opened nothing.
-        Remedy: Take the event back, and move the packet by its command, which names the right ones.
+    attest_unfit: Event that names an envelope for something else
+        An event names the envelopes that opened its gate. An envelope for another packet or gate cannot open it.
+        Remedy: Remove the event, and move the packet with its command, which names the right envelopes.
 
     reapproval_unfit: New approvals for an event that they cannot be for
         `reapproved` names approvals for an earlier event of the base whose own were taken back. Here there is none.
@@ -385,61 +386,61 @@ ASKING = (
         strict_severity="info",
     ),
     *_refused("""
-    approval_needs_terminal: Approval without a terminal to read at
-        The text is shown in full to a person at a terminal; without one, a program would be saying yes.
+    approval_needs_terminal: Approval without a terminal
+        The text is shown in full to a person at a terminal; without one, a program could approve.
         Remedy: Run the command in a terminal, or write the statement with `--statement-out FILE` and sign it elsewhere.
 
-    approval_not_given: The words of approval were not typed
-        Only the exact words count, so that pressing a key by mistake approves nothing.
+    approval_not_given: Approval was not confirmed
+        Only the exact words count, so that no one approves by accidentally pressing a key.
         Remedy: Run the command again and type the words that it shows.
 
-    nothing_to_approve: Nothing that this gate is about
-        A gate is about the bytes of a file: the refinement, the packet, or a changed policy. It is not there.
+    nothing_to_approve: Nothing to approve at this gate
+        A gate is about the bytes of a file: the refinement, the packet, or a changed policy. There is no such file.
         Remedy: Write it first: `workpacket list` shows which packets there are.
 
-    refinement_unfillable: Refinement without the fields for the person's word
+    refinement_unfillable: Refinement without the fields for the signature
         What is signed must itself say that it was approved, in USER_REVIEW_STATUS and USER_SIGNATURE of METADATA.
-        Remedy: Add the fields, as `workpacket check` says; then approve.
-    """),
+        Remedy: Add the fields that `workpacket check` names, then approve. """),
     *_conflict("""
-    statement_unfit: Statement about another text than the one that is here
-        It was made for other bytes, or for another packet; attached, it would not count.
+    statement_unfit: Statement about a different text from the one here
+        It was made for other bytes or for another packet, so it would not count here.
         Remedy: Make a new one with `workpacket approve WP --statement-out FILE`, and sign that.
 
-    signature_minute_taken: More approvals at once than there are tokens
-        The token in the file holds name and minute, and each packet gets the next free one, up to an hour ahead.
+    signature_minute_taken: Too many approvals at once
+        The token in the file consists of name and minute; each packet gets the next free minute, up to an hour ahead.
         Remedy: Run the command again in a minute.
 
-    key_exists: A key is there already
-        Overwriting it would take away a key that allowed_signers may name.
+    key_exists: A key already exists
+        Overwriting it could destroy a key that is listed in allowed_signers.
         Remedy: Name another file: `workpacket key init PATH`.
     """),
     *_usage("""
     approval_unknown: No envelope with this digest
-        Only an approval that is there can be revoked.
+        Only an existing approval can be revoked.
         Remedy: Look up the digest with `workpacket approvals list`.
 
-    revision_ambiguous: Name of the base that means several commits
-        A tag and a branch have this name. git would take the tag, which others may push than those who may merge.
-        Remedy: Name the base in full: `--base refs/remotes/origin/main`; delete the tag or branch that is not needed.
+    revision_ambiguous: Ambiguous name of the base
+        A tag and a branch have this name. Git would take the tag, which may be pushed by people who may not merge.
+        Remedy: Name the base in full: `--base refs/remotes/origin/main`; delete the tag or branch that you don't need.
     """),
     *_environment("""
     approval_key_missing: No key to approve with
-        The public half of the key is read to find out whose it is.
+        The public half of the key is needed to find out whose it is.
         Remedy: Make one with `workpacket key init`, or name yours with `--key`.
 
     key_without_passphrase: Key without a passphrase
-        Whatever runs under the person's account could approve with it.
+        Any program that runs under the person's account could approve with it.
         Remedy: Run `workpacket key init` again and give a passphrase.
 
-    history_shallow: Clone without its full history
-        First commit, base and time of use of an approval are looked up in the history, and here it is cut off.
+    history_shallow: Shallow clone
+        The first commit, the base, and the time at which an approval was used are looked up in the history, which is
+        cut off here.
         Remedy: Run `git fetch --unshallow`; in CI check out with the full history (`fetch-depth: 0`).
 
-    object_missing: Clone that lacks an object of its history
-        What a commit holds there is not in this clone, as after a clone with `--filter` or damage to the disk.
-        Remedy: Fetch all: `git config --unset remote.origin.partialclonefilter && git fetch --refetch`, or clone again
-        without a filter; `git fsck` shows damage.
+    object_missing: Object missing from the clone
+        An object that a commit refers to is not in this clone. It was cloned with `--filter`, or the disk is damaged.
+        Remedy: Fetch everything: `git config --unset remote.origin.partialclonefilter && git fetch --refetch`, or clone
+        again without a filter; `git fsck` shows damage.
     """),
     *_finding("""
     contract_changed: Stub, packet and log that do not say the same contract
@@ -447,16 +448,16 @@ ASKING = (
         Remedy: Restore what was approved (`workpacket contract WP` shows it), or write the new contract into stub and
         packet and have it approved: `workpacket approve WP --gate amendment`, then `workpacket amend WP`.
 
-    agent_could_approve: A program of this account could approve
-        A key that may approve signed for us without asking anyone, and would sign for an agent as well.
-        Remedy: Follow the steps that `workpacket key doctor` lists, from the least effort to the most protection.
+    agent_could_approve: A program running under this account could approve
+        A key that may approve signed without asking anyone, so it would sign for an agent as well.
+        Remedy: Follow the steps that `workpacket key doctor` lists, from least effort to most protection.
     """),
 )
 
 SIGNING = _environment("""
     ssh_keygen_missing: The program ssh-keygen is not installed
-        Signing is done by OpenSSH, so that this package never touches a private key. Verifying works without it.
-        Remedy: Install OpenSSH 8.2 or later (Debian, Ubuntu: `apt install openssh-client`; macOS and Windows 10 bring
+        OpenSSH does the signing, so that this package never touches a private key. Verifying works without it.
+        Remedy: Install OpenSSH 8.2 or later (Debian, Ubuntu: `apt install openssh-client`; macOS and Windows 10 include
         it).
 
     ssh_keygen_doubtful: The ssh-keygen in PATH may not be that of OpenSSH
@@ -481,11 +482,11 @@ SIGNING = _environment("""
         Remedy: Read what `ssh-keygen` said, then run the command again.
 
     signing_key_unfit: The key signs, but its signatures cannot approve
-        A signature that a gate would refuse is not worth writing down.
+        Every gate would refuse its signatures, so none was written.
         Remedy: Choose another key, or make one with `workpacket key init`.
     """)
 
-# What judging a file of approval can say; the rest is said while one is made.
+# Reasons from judging an approval file; the others arise while one is made.
 # What no gate asks, but a check of the whole repository.
 ROOT = (
     *_forged("""

@@ -27,32 +27,30 @@ RUNS = (
         Remedy: A person types it, without `--kind` and without WORKPACKET_ACTOR_KIND.
     """),
     *_conflict("""
-    run_links_disagree: Log and store say different things of a run
-        No transaction spans both. A process that was killed between them leaves a link open of a run that ended, or
-        never began; a program that used the runtime without the log leaves a run without a link.
-        Remedy: `workpacket runs settle` writes into the log what the store knows, and names what is left for a person.
+    run_links_disagree: Log and store disagree about a run
+        No transaction spans both. If a process is killed in between, the link of a run that ended, or never started,
+        stays open; a program that used the runtime without the log leaves a run without a link.
+        Remedy: `workpacket runs settle` records in the log what the store knows, and lists what a person has to decide.
     """),
     *_document("""
-    checkpoint_malformed: A checkpoint file does not have the form it should have
-        A checkpoint that is read wrongly has work done twice or left out, so nothing of the file is taken over.
-        Remedy: Correct the field at the place that is named, or restore the file.
-    """),
+    checkpoint_malformed: A checkpoint file is malformed
+        Misreading a checkpoint would repeat or skip work, so nothing in the file is used.
+        Remedy: Correct the field that the message names, or restore the file. """),
 )
 
 ROLES = (
     *_across_advice("""
-    artifact_changed: A file that a role named is not as it was at its last milestone
-        The interrupted role has gone on since, or someone else changed it. What the role last did may not hold.
-        Remedy: Look at the file; `workpacket resume ID --yes` goes on with what is there.
-    """),
+    artifact_changed: A file that a role named has changed since its last milestone
+        The interrupted role continued to work on it, or someone else changed it. What the role did last may be undone.
+        Remedy: Look at the file; `workpacket resume ID --yes` accepts it as it is. """),
     *_gate("""
     role_feature_closed: The feature of a role is complete
-        A summary says so, or the packet whose id it is has come to its end; work on it would be lost or done twice.
-        Remedy: Close its open checkpoints: workpacket progress close FEATURE. New work is a new feature.
+        A summary says so, or the packet with this id is finished; work on it would be lost or done twice.
+        Remedy: Close its open checkpoints: workpacket progress close FEATURE. For new work, use a new feature.
     """),
     *_conflict("""
-    role_file_unwritable: A role's file cannot be brought up to date without touching more
-        It is written in a way in which the one value cannot be changed and everything else be left alone.
+    role_file_unwritable: A role's file cannot be updated without changing other parts of it
+        It is written in a way that does not allow this value to be changed on its own.
         Remedy: Make the change by hand, then workpacket progress adopt FEATURE AGENT.
     """),
 )
@@ -60,35 +58,35 @@ ROLES = (
 BATCHES = (
     *_usage("""
     batch_scope_missing: There is no such batch scope
-        A scope is a folder below specs/active or scopes/active with a tasks.yaml; without tasks there is no batch.
+        A scope is a folder below specs/active or scopes/active that contains a tasks.yaml.
         Remedy: Name a folder that has a tasks.yaml, such as specs/active/auth.
     """),
     *_document("""
     batch_dependency_undecided: The order of two tasks is not stated
-        dependencies.yaml gives a pair {from, to}, tasks.yaml confirms neither direction, and people mean both.
-        Remedy: State it in tasks.yaml: `depends_on` of the task that has to wait.
-    """),
+        dependencies.yaml has a pair {from, to}, which people write in either direction, and tasks.yaml confirms
+        neither.
+        Remedy: Add `depends_on` to the task that has to wait, in tasks.yaml. """),
     *_gate("""
     batch_not_begun: No batch is under way
-        What was not begun cannot be completed: its tasks are not known.
+        A batch that was not started cannot be completed: its tasks are not known.
         Remedy: Begin it: workpacket batch begin SPEC.
 
     batch_phase_open: A phase of the batch is not done
-        A batch is complete when its tests were written, its tasks implemented and the work reviewed; a reviewer who
-        gave no answer has approved nothing.
+        A batch is complete when its tests were written, its tasks implemented and the work reviewed; a reviewer who has
+        not answered has not approved anything.
         Remedy: Finish the phase: workpacket batch begin SPEC, and workpacket batch complete SPEC --phase PHASE.
 
-    batch_stage_not_begun: A stage ends that was not begun
-        Stages are written down before work on them begins; one that was not may be done already.
+    batch_stage_not_begun: A stage was ended but never started
+        Each stage is recorded before work on it starts; one that was not recorded may already be done.
         Remedy: Look at the state of the batch: workpacket batch status SPEC.
 
-    batch_issue_not_deferrable: An issue is too severe to be put off
-        Only what is of medium severity or less may be carried forward; the rest is resolved within the batch.
+    batch_issue_not_deferrable: An issue is too severe to be deferred
+        Only issues of medium severity or less may be carried forward; all others must be resolved within the batch.
         Remedy: Correct the work and have it reviewed again: --phase reviewers --outcome rejected.
     """),
     *_conflict("""
-    batch_file_unwritable: A file of the scope cannot be brought up to date without touching more
-        It is written in a way in which the one value cannot be changed and everything else be left alone.
+    batch_file_unwritable: A file of the scope cannot be updated without changing other parts of it
+        It is written in a way that does not allow this value to be changed on its own.
         Remedy: Make the change by hand, then workpacket batch adopt SPEC.
     """),
 )

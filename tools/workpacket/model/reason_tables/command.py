@@ -1,4 +1,4 @@
-"""Why a command cannot run: how it was called, the machine, git, another writer, or a mistake of our own."""
+"""Why a command cannot run: how it was called, the machine, git, another writer, or a bug in workpacket."""
 
 from __future__ import annotations
 
@@ -15,70 +15,70 @@ _internal = partial(reasons, "internal")
 _interrupted = partial(reasons, "internal", exit_code=exits.INTERRUPTED)
 
 USAGE = _usage("""
-    unknown_command: There is no command of this name
-        Nothing was done: guessing a command could change files that were not meant.
+    unknown_command: Unknown command
+        Nothing was done: guessing which command was meant could change files unintentionally.
         Remedy: Run `workpacket --help` for the list of commands.
 
-    unknown_option: The command has no option of this name
-        An option that is passed over in silence would make the command do less, or more, than was asked.
+    unknown_option: Unknown option
+        Silently ignoring an option would make the command do less, or more, than was asked.
         Remedy: Run the command with `--help` for its options.
 
-    missing_argument: An argument that the command needs was not given
-        The command has no default for it, because any default would be a guess.
+    missing_argument: Missing argument
+        There is no default for it, because any default would be a guess.
         Remedy: Run the command with `--help`; the example there shows every argument.
 
-    unexpected_argument: An argument was given that the command has no use for
-        An argument that is passed over in silence hides a mistake, such as a missing quote around a blank.
-        Remedy: Run the command with `--help`, and quote arguments that hold blanks.
+    unexpected_argument: Unexpected argument
+        Silently ignoring an argument would hide a mistake, such as missing quotes around a space.
+        Remedy: Run the command with `--help`, and quote arguments that contain spaces.
 
-    invalid_value: The value of an option or argument is none of those allowed
-        The command checks values before it does anything, so that it never stops half-way because of one.
+    invalid_value: Invalid value of an option or argument
+        Values are checked first, so that a command never stops half-way because of one.
         Remedy: Use one of the values that the message or `--help` lists.
 
-    conflicting_options: Two options ask for things that exclude each other
-        Whichever the command chose, one of the two wishes would be broken without a word.
-        Remedy: Leave one of the two options out.
+    conflicting_options: Options that exclude each other
+        Whichever option the command followed, it would silently ignore the other.
+        Remedy: Remove one of the options.
 
-    unknown_code: There is no reason code of this name
+    unknown_code: Unknown reason code
         A misspelt code in `--select` or `--ignore` would check less, or more, than was asked.
         Remedy: Use one of the codes of `docs/reference/codes.md`; `workpacket explain` without a code lists them.
 
-    path_not_found: A path that was named does not exist
-        A path that is passed over in silence would let a check pass that looked at nothing.
-        Remedy: Correct the path; it is relative to the current folder.
+    path_not_found: Path not found
+        If a missing path were ignored, a check that looked at nothing would pass.
+        Remedy: Correct the path; it is relative to the current directory.
 
-    path_outside_repository: A path that was named lies outside the repository
-        The rules, the policy and the history that judge a file are those of its own repository.
+    path_outside_repository: Path outside the repository
+        A file is judged by the rules, policy and history of its own repository.
         Remedy: Change into the repository that holds the file and run the command there.
     """)
 
 ENVIRONMENT = _environment("""
-    no_repository: The current folder is in no git repository
-        Governed files, their policy and their history belong to a repository; without one nothing is governed.
+    no_repository: Not a git repository
+        Governed files, their policy and their history belong to a repository.
         Remedy: Change into a repository, or make one with `git init` and then run `workpacket init`.
 
-    nothing_to_check: No governed file was found to check
-        A check that looked at nothing must not be taken for one that passed.
-        Remedy: Check the paths that were given; in a new repository run `workpacket init` first.
+    nothing_to_check: No governed files found
+        A check that looked at nothing must not look like one that passed.
+        Remedy: Check the paths on the command line; in a new repository, run `workpacket init` first.
 
     tool_missing: A program that the command needs is not installed
-        The command calls it for work that must not be done by a copy of its own, such as git for the history.
-        Remedy: Install the program that the message names and make sure that it is on PATH.
+        The command relies on the program itself, such as git for the history, rather than on a reimplementation.
+        Remedy: Install the program that the message names, and make sure that it is on PATH.
 
-    git_failed: A call of git failed
-        What git would have answered is not known, and the command does not go on with a guess.
-        Remedy: Run the git command of the message by hand; its own words say what is wrong.
+    git_failed: A git command failed
+        Without git's answer the command would have to guess, so it stopped.
+        Remedy: Run the git command in the message by hand; its own error message says what is wrong.
 
     file_unreadable: A file cannot be read
-        A file that was skipped could hold anything; so the check counts as failed, not as passed without it.
-        Remedy: Give read permission, repair the link, or take the file out of the governed folders.
+        The file could contain anything, so the check fails rather than passing without it.
+        Remedy: Grant read permission, repair the link, or move the file out of the governed folders.
 
     file_unwritable: A file cannot be written
-        The change was not made; nothing was left half-written.
-        Remedy: Give write permission or free space on the disk, then run the command again.
+        The change was not made, and no file is half-written.
+        Remedy: Grant write permission or free some disk space, then run the command again.
 
-    unsuitable_file_system: The file system cannot keep what is written to it safe
-        Without atomic renames and locks a crash could leave files in a state that no command has written.
+    unsuitable_file_system: The file system cannot store files safely
+        Without atomic renames and locks, a crash could leave files in a state that no command wrote.
         Remedy: Move the repository to a local file system; `workpacket doctor` shows what is missing.
     """)
 
@@ -88,125 +88,124 @@ GIT = (
         The governed files are read from and written to a work tree.
         Remedy: Work in a clone, or add a work tree: `git worktree add <folder>`.
 
-    repository_broken: The .git file points nowhere
-        A linked work tree was moved, or its repository was.
+    repository_broken: The .git file points to a missing repository
+        A linked work tree or its repository was moved.
         Remedy: Run `git worktree repair`.
 
     repository_unreadable: The repository cannot be read
-        A folder or file on the way to it is missing or forbidden.
-        Remedy: See that the folder exists and may be read.
+        A folder or file on the path to it is missing or not accessible.
+        Remedy: Make sure that the folder exists and is readable.
 
-    git_timeout: Git gave no answer in time
-        It waits for a lock, a network file system or a broken repository.
+    git_timeout: Git timed out
+        It may be waiting for a lock or a network file system, or the repository may be broken.
         Remedy: Try the same git command by hand; look for a stale .git/index.lock.
 
-    tree_incomplete: Work tree that lacks files which git holds
-        A sparse checkout, a flag of the index, a submodule or a deletion keeps governed files out of the work tree.
-        Nothing is written in the place of what only seems to be missing, and no verdict rests on a part.
+    tree_incomplete: Incomplete work tree
+        A sparse checkout, an index flag, a submodule or a deletion keeps governed files out of the work tree. Nothing
+        is written in place of files that only seem to be missing, and nothing is judged on an incomplete tree.
         Remedy: Run the git command that the message names, such as `git sparse-checkout add .GOV`.
 
-    tree_unreadable: Folder that cannot be read
-        What lies in it could be anything, so nothing is done as if it were empty.
-        Remedy: Give yourself the right to read the folder: `chmod u+rwx <folder>`.
-    """),
+    tree_unreadable: Unreadable folder
+        It could contain anything, so it is not treated as empty.
+        Remedy: Give yourself permission to read the folder: `chmod u+rwx <folder>`. """),
     *_conflict("""
     log_elsewhere: Packet whose log is on another branch
-        A log has one beginning. A second one, made here, would contradict the first when both are merged, for ever.
-        Remedy: Bring the log here by merging the branch that the message names; adopt only what has no log anywhere.
+        A log has one first event. A second one, made here, would conflict with it for good when both are merged.
+        Remedy: Bring the log here by merging the branch that the message names; only adopt packets that have no log on
+        any branch.
 
-    branch_exists: The branch exists already
-        It may hold somebody's work, so it is not moved.
+    branch_exists: The branch already exists
+        It may contain someone's work, so it is not moved.
         Remedy: Choose another name, or delete the branch yourself: `git branch -d <name>`.
 
     branch_checked_out: The branch is checked out elsewhere
-        Two work trees of one branch would overwrite each other's commits.
-        Remedy: Work in the work tree that has it; `git worktree list` shows where.
+        Two work trees on one branch would overwrite each other's commits.
+        Remedy: Work in the work tree that has the branch; `git worktree list` shows where it is.
 
-    worktree_exists: The place for the work tree is taken
-        Something is there already and is not overwritten.
+    worktree_exists: The path for the work tree already exists
+        Existing files are not overwritten.
         Remedy: Choose another folder, or remove that one: `git worktree remove <folder>`.
     """),
     *_usage("""
     unknown_revision: No such commit here
-        The name is wrong, or the clone is too shallow to hold it.
+        The name is wrong, or the clone is too shallow to contain it.
         Remedy: See `git log --oneline --all`; in a shallow clone run `git fetch --unshallow`.
 
-    branch_name_invalid: Not a possible name for a branch
-        Git would refuse it, or read it as something else.
-        Remedy: Choose a name of letters, digits, '-', '_' and '/'; `git check-ref-format --branch <name>` judges it.
+    branch_name_invalid: Invalid branch name
+        Git would refuse it or misinterpret it.
+        Remedy: Use letters, digits, '-', '_' and '/'; `git check-ref-format --branch <name>` checks a name.
     """),
 )
 
 WRITING = (
     *_conflict("""
     lock_held: Another command is writing
-        One command at a time changes governed files, or two of them would decide on what the other is changing.
-        Remedy: Try again when the command named has ended; the lock comes free with its process.
+        Only one command at a time may change governed files; otherwise two could overwrite each other's changes.
+        Remedy: Try again when that command has ended; its lock is released when the process ends.
 
     operation_in_progress: Git is in the middle of a merge or rebase
-        The work tree is a mixture of two histories; what is written now would be lost or belong to neither.
-        Remedy: Finish it or give it up: `git merge --continue` or `git merge --abort`; likewise for rebase and
-        cherry-pick.
+        The work tree is a mixture of two histories; anything written now could be lost or belong to neither.
+        Remedy: Finish or abort it: `git merge --continue` or `git merge --abort`; likewise for rebase and cherry-pick.
 
     changed_meanwhile: A file changed between reading and writing
-        Writing now would undo somebody's change without anyone noticing.
-        Remedy: Run the command again; it starts from the file as it is now.
-    """),
+        Writing now would silently undo someone's change.
+        Remedy: Run the command again; it will use the current file. """),
     *_integrity("""
-    transaction_unfinished: A command was interrupted between several files
-        Some governed files are as before it and some as after it; the journal knows both.
-        Remedy: Run any command that writes, or say which way: `workpacket recover --forward` or `--back`.
+    transaction_unfinished: A command was interrupted while it changed several files
+        Some governed files are changed and some are not yet; the journal has both versions.
+        Remedy: Run any command that writes, or choose: `workpacket recover --forward` or `--back`.
 
-    third_state: A file of an interrupted command was changed since
-        It is neither as before the command nor as after it, so finishing would overwrite somebody's work.
+    third_state: A file was changed after a command on it was interrupted
+        It matches neither the state before the command nor the one after it, so finishing would overwrite someone's
+        work.
         Remedy: Run `workpacket recover --forward` or `--back`; the version that is overwritten is set aside first.
 
-    journal_damaged: The journal of an interrupted command is not whole
-        Its digest does not fit, so what it says cannot be trusted; nothing was touched.
-        Remedy: Compare the work tree with git, then remove the file that is named below the git directory.
+    journal_damaged: The journal of an interrupted command is damaged
+        Its digest does not match, so it cannot be trusted; nothing was changed.
+        Remedy: Compare the work tree with git, then remove the file, below the git directory, that the message names.
     """),
     *_environment("""
     path_unsafe: A path leads out of the repository or into .git
         Only plain relative paths are written: no '..', no backslash, no colon, no control character.
         Remedy: Use an id and a path in the form that the documentation shows.
 
-    path_is_link: A folder on the way is a link
-        A link could lead writing to any place; governed folders are real folders.
-        Remedy: Replace the link by the folder that it points at.
+    path_is_link: A folder on the path is a symbolic link
+        A link could redirect writes anywhere; governed folders must be real folders.
+        Remedy: Replace the link with the folder that it points to.
 
     path_not_a_file: A governed file is a link, a folder or a device
-        Governed files are regular files: only these can be compared and replaced safely.
-        Remedy: Replace it by a regular file.
+        Only regular files can be compared and replaced safely.
+        Remedy: Replace it with a regular file.
 
     no_space_left: The disk is full
-        The new files are written completely before the first old one is replaced; there was no room for them.
-        Remedy: Free some space and repeat the command.
+        All new files are written before the first old one is replaced, and there was not enough room for them.
+        Remedy: Free some space, then run the command again.
 
-    permission_denied: The file system forbids writing there
-        The command needs to write in every folder that it changes, and in the git directory.
-        Remedy: Correct the permissions of the path named, or work as the user who owns it.
+    permission_denied: Permission denied
+        The command needs write permission in every folder that it changes, and in the git directory.
+        Remedy: Correct the permissions of that path, or work as the user who owns it.
 
     disk_failed: The disk reported an error
-        What the disk does not confirm is not believed.
-        Remedy: Check the disk, then repeat the command.
+        Data that the disk has not confirmed may not have been written.
+        Remedy: Check the disk, then run the command again.
 
     lock_unavailable: The lock cannot be opened
-        It lies in the git directory, which must be writable for anyone who changes governed files.
+        It is in the git directory, which must be writable for anyone who changes governed files.
         Remedy: Correct the permissions of the git directory.
     """),
 )
 
 BROKEN_OFF = (
     *_internal("""
-    internal_error: The program met a state that it should never meet
-        This is a fault of workpacket, not of your files. What was being written was either finished or not begun.
-        Remedy: Report it with the log that the message names; `workpacket doctor` shows whether anything is unfinished.
-    """),
+    internal_error: Internal error
+        This is a bug in workpacket, not a problem with your files. Any write in progress was either completed or not
+        started.
+        Remedy: Report it together with the log that the message names; `workpacket doctor` shows whether anything is
+    unfinished. """),
     *_interrupted("""
     interrupted: The command was interrupted from the keyboard or by a signal
-        What was being written was either finished or not begun.
-        Remedy: Run the command again when you are ready.
-    """),
+        Any write in progress was either completed or not started.
+        Remedy: Run the command again. """),
 )
 
 REASONS = (*USAGE, *ENVIRONMENT, *GIT, *WRITING, *BROKEN_OFF)

@@ -1,4 +1,4 @@
-"""Why a packet may not move: its log, stub and refinement, the word of a person, the work, and its proofs."""
+"""Why a packet may not move: its log, stub and refinement, the signature, the work, and its proofs."""
 
 from __future__ import annotations
 
@@ -14,103 +14,102 @@ _SIGN = "Have a person read the refinement and sign it: `workpacket approve WP`;
 
 BEGINNING = (
     *_usage("""
-    packet_unknown: There is no packet of this id
-        Nothing is guessed: the nearest id may be another piece of work.
-        Remedy: Use the id that the message names, or look for it with `workpacket list`.
+    packet_unknown: Unknown packet
+        The command does not guess: a similar id may be a different piece of work.
+        Remedy: Use the id that the message names, or find it with `workpacket list`.
 
-    packet_ambiguous: A base id was given where several revisions are possible
-        Which of them is meant cannot be told from the base.
+    packet_ambiguous: Base id that has several revisions
+        The base id does not say which of them is meant.
         Remedy: Name the revision.
 
-    actor_unknown: It was not said who acts
-        Each event names who did it, though only a signature makes that more than a claim.
-        Remedy: Give `--as NAME`, or set WORKPACKET_ACTOR or git's user.name.
+    actor_unknown: Unknown actor
+        Each event names its actor, although only a signature makes that more than a claim.
+        Remedy: Pass `--as NAME`, or set WORKPACKET_ACTOR or git's user.name.
 
-    proof_not_run: The command that is to prove a criterion could not be run
-        It proves nothing, neither for nor against.
+    proof_not_run: The command that should prove a criterion could not be run
+        So the criterion is neither proved nor disproved.
         Remedy: Correct the command; it is run from the top of the repository, without a shell.
 
-    proof_needs_shell: The command that is to prove a criterion is written for a shell
-        A proof is run without a shell, so a pipe, a variable or a pattern would reach the program as plain text: of
-        `echo Eve | python3 greet.py`, `echo` would print all of it, and greet.py would never start.
-        Remedy: Name the shell: `--prove "1=sh -c 'COMMAND'"`. Or quote the character, if it is meant as it is.
+    proof_needs_shell: The command that should prove a criterion needs a shell
+        Proofs are run without a shell, so pipes, variables and patterns would reach the program as plain text: `echo
+        Eve | python3 greet.py` would make `echo` print everything after it, and greet.py would never start.
+        Remedy: Name the shell: `--prove "1=sh -c 'COMMAND'"`. Or quote the character if it is meant literally.
 
-    secret_in_proof: What is given as proof holds a secret
-        The command, and the reason why a line does not apply, enter the log, and stay there for everybody.
+    secret_in_proof: Proof that contains a secret
+        The command, and the reason why a line does not apply, are recorded in the log for everyone to read.
         Remedy: Let the program read the secret from a file, or from a variable that `[evidence] env` of the policy
-        names. A secret that was typed here should be replaced.
+        names. Replace any secret that was typed here.
     """),
     *_gate(f"""
-    proof_tree_differs: The work tree is not the commit that is to be proved
-        What a command comes to in another tree says nothing about the commit.
-        Remedy: Check the commit out completely, here or in a new work tree: `git worktree add --detach PATH REV`.
+    proof_tree_differs: The work tree differs from the commit to prove
+        The result of a command in a different tree says nothing about the commit.
+        Remedy: Check out the whole commit, here or in a new work tree: `git worktree add --detach PATH REV`.
 
     proof_changed_tree: A proof changed the work tree
-        It changed tracked files, left new ones or moved HEAD: what it proved is not the commit any more, and neither is
-        what later proofs see.
-        Remedy: Take the change back. Let the proof write to a temporary folder, or to files that git ignores.
+        It changed tracked files, left new ones or moved HEAD, so neither it nor later proofs are about the commit.
+        Remedy: Undo the change. Have the proof write to a temporary folder, or to files that git ignores.
 
     log_absent: The packet has no log
-        Its lane is what the log says. Board and packet are drawn from the log and prove nothing.
-        Remedy: `workpacket adopt` begins a log for what the documents say.
+        The log determines its lane. Board and packet are generated from the log and prove nothing.
+        Remedy: `workpacket adopt` creates a log from what the documents say.
 
-    log_unsound: The log of the packet does not hold together
-        What it says cannot be trusted, so nothing is built upon it.
+    log_unsound: The log of the packet is inconsistent
+        It cannot be trusted, so nothing is based on it.
         Remedy: `workpacket log verify` shows what is wrong; restore the file from git.
 
     packet_is_forked: The packet was moved independently on two branches
-        The moves contradict one another, and no command can know which of them holds.
+        The moves contradict each other, and no command can know which of them is right.
         Remedy: `workpacket history WP` shows both; `workpacket resolve WP --lane LANE --reason TEXT` settles it.
 
-    not_forked: There is nothing to settle
-        The moves of the packet do not contradict one another.
+    not_forked: Nothing to settle
+        The moves of the packet do not contradict each other.
         Remedy: `workpacket why WP` says what comes next.
 
     fork_lane_unknown: None of the contradicting moves leads to this lane
-        Settling a fork means to say which of its moves holds, not to make another one.
+        Settling a fork means choosing one of its moves, not making another one.
         Remedy: Name one of the lanes that the message lists.
 
-    wrong_lane: The packet is in a lane that the command does not lead out of
-        Each move begins in certain lanes, so that no gate can be walked around.
+    wrong_lane: The command does not apply in the packet's lane
+        Each move starts from certain lanes, so that no gate can be bypassed.
         Remedy: Use one of the commands that the message lists.
 
     packet_is_stub: The packet is a stub
-        A stub is a note in the backlog: it was neither refined nor approved, so work may not start from it.
+        A stub is a backlog note that was neither refined nor approved, so work may not start from it.
         Remedy: `workpacket activate WP` says what is missing.
 
     packet_superseded: The packet is superseded
         A later revision has taken its place; work on this one would be lost.
         Remedy: Work on the revision that the message names.
 
-    packet_exists: There is such a packet already
-        Two files for one packet would say two things.
+    packet_exists: The packet already exists
+        Two files for one packet could contradict each other.
         Remedy: Choose another id, or the next revision: `workpacket new --next BASE`.
 
     packet_missing: The file of the packet is missing
-        The log has it as activated, and what is to be done cannot be read.
+        According to the log it was activated, but the file that says what to do is gone.
         Remedy: Restore it from git.
 
     stub_missing: The stub is missing
-        Scope and acceptance of the packet are taken from it.
+        The packet takes its scope and acceptance criteria from it.
         Remedy: Restore it from git, or write it again.
 
     successor_unfit: This packet cannot take the place of the other
-        A packet is superseded by another one that is known and has a log.
-        Remedy: Name a later revision, or make one: `workpacket new --next BASE`.
+        A packet can only be superseded by another packet that exists and has a log.
+        Remedy: Name a later revision, or create one: `workpacket new --next BASE`.
 
-    spec_pointer_missing: Nothing says which specification is in force
-        A refinement is made against one version of one specification.
+    spec_pointer_missing: The specification in force is not stated
+        A refinement is based on one version of one specification.
         Remedy: Write its path into .GOV/roles_shared/SPEC_CURRENT.md.
 
     specification_unreadable: The specification cannot be read
-        Whether it states the requirement cannot be seen.
-        Remedy: Correct the path, or bring the file back.
+        It cannot be determined whether it states the requirement.
+        Remedy: Correct the path, or restore the file.
 
-    requirement_only_in_roadmap: The requirement is in a roadmap section only
-        A roadmap says what somebody wants one day; what binds is the main body of the specification.
-        Remedy: Anchor it in the main body; if it is not there, enrich the specification first.
+    requirement_only_in_roadmap: The requirement appears only in a roadmap section
+        A roadmap lists plans; only the main body of the specification is binding.
+        Remedy: Anchor the work in the main body; if the requirement is not there, extend the specification first.
 
-    enrichment_needed: The specification has to be enriched first
+    enrichment_needed: The specification must be extended first
         The refinement found that the specification does not cover the work.
         Remedy: Add the proposed text to the specification, then refine against the new version.
 
@@ -119,139 +118,141 @@ BEGINNING = (
         Remedy: Tick the points that hold (`[x] PASS`). If one does not, the verdict is FAIL and the specification has
         to be enriched.
 
-    refinement_missing: There is no technical refinement
-        Without it no one has looked whether the specification covers the work.
+    refinement_missing: No technical refinement
+        Without one, no one has checked that the specification covers the work.
         Remedy: `workpacket refine WP` writes the scaffold.
 
     refinement_incomplete: The technical refinement is not complete
-        What is left open there is decided by the person who writes the code.
+        The author of the code would decide anything left open there.
         Remedy: Fill in the point that the message names.
 
-    refinement_not_presented: The refinement was not shown to the user as it is now
+    refinement_not_presented: The current refinement was not shown to the user
         No one can approve what they have not seen.
-        Remedy: `workpacket refine WP --present` prints it for the conversation and records its digest.
+        Remedy: `workpacket refine WP --present` prints it to be shown in the conversation and records its digest.
 
     user_signature_missing: The user has not signed
-        Work begins with a person's word.
+        Work may start only after a person has approved it.
         Remedy: {_SIGN}
 
     refinement_not_approved: The refinement is not approved
-        The user's answer is still open.
+        The user has not answered yet.
         Remedy: {_SIGN}
 
-    checklist_item_unmet: An item that the policy adds to the checklist is not met
-        The repository decided that no packet is activated without it.
+    checklist_item_unmet: A checklist item that the policy adds is not met
+        By the policy of this repository, no packet is activated without it.
         Remedy: Add the section with its text to the refinement.
 
-    scope_not_carried_over: The packet lacks something that its stub demands
-        What is dropped between stub and packet is never built and never missed.
-        Remedy: Carry it over, or change the stub and say why.
+    scope_not_carried_over: The packet lacks something that its stub requires
+        Anything dropped between stub and packet would never be built, and no one would notice.
+        Remedy: Add it to the packet, or change the stub and say why.
 
-    board_entry_not_moved: The board still has the packet among the stubs
-        It looks like something that may not be started.
+    board_entry_not_moved: The board still lists the packet as a stub
+        It looks as if it may not be started.
         Remedy: `workpacket board sync` moves it.
     """),
     *_environment("""
-    clock_behind: The clock is behind what the log has seen
-        Leases and approvals are judged by the clock; one that goes backwards would make ended ones valid.
+    clock_behind: The clock is behind the log
+        Leases and approvals depend on the clock; if it went backwards, expired ones would become valid.
         Remedy: Set the clock of this machine.
 
-    lane_unknown: The log names a lane that this version does not know
-        It was written by another version, or by hand.
+    lane_unknown: The log names an unknown lane
+        It was written by another version of workpacket, or by hand.
         Remedy: Update workpacket.
     """),
 )
 
 WORK = _gate("""
-    lanes_unfit: The policy in force adds lanes that do not hold
-        Where work goes cannot be told, and a lane that was left out would be a gate that is open.
-        Remedy: Mend `[lifecycle.lanes]` on the base; `workpacket policy test` says what is wrong with it.
+    lanes_unfit: The policy in force adds invalid lanes
+        The next lane cannot be determined, and ignoring an added lane would open its gate.
+        Remedy: Fix `[lifecycle.lanes]` on the base; `workpacket policy test` says what is wrong with it.
 
-    advance_elsewhere: The way leads to another lane
-        A command that names a lane is expected to lead to it; the policy may have changed.
-        Remedy: `workpacket policy show` says what follows what; leave `--to` out to go on.
+    advance_elsewhere: The next lane is a different one
+        A command that names a lane must lead to it; the policy may have changed.
+        Remedy: `workpacket policy show` lists the order of the lanes; omit `--to` to move to the next one.
 
     claimed_by_other: Someone else holds the packet
-        Two who work on one packet undo one another's work.
+        Two people working on one packet would undo each other's work.
         Remedy: Wait for the lease to end, or ask the holder to release it.
 
     not_the_holder: Only the holder may do this
-        The holder answers for the packet.
-        Remedy: Ask the holder; when the lease has ended, anyone may.
+        The holder is responsible for the packet.
+        Remedy: Ask the holder, or wait until the lease has ended: then anyone may do it.
 
     lease_ended: The lease has ended
-        It cannot be renewed after its end, because someone else may have looked for work in the meantime.
+        A lease cannot be renewed after it has ended, because someone else may have started on the packet.
         Remedy: Release the packet and claim it again.
 
-    assigned_to_other: The packet was prepared for someone else
-        The assignment was made on purpose.
-        Remedy: `workpacket prepare WP --for NAME` assigns it to someone else.
+    assigned_to_other: The packet is assigned to someone else
+        Assignments are deliberate.
+        Remedy: `workpacket prepare WP --for NAME` changes the assignment.
 
-    dependency_unmet: A packet that it depends on is not done
-        The work would rest on something that is not there.
-        Remedy: Bring the dependency on, or have it waived: `workpacket waive WP dependency_unmet`.
+    dependency_unmet: A dependency is not done
+        The work would rely on something that does not exist yet.
+        Remedy: Complete the dependency, or have it waived: `workpacket waive WP dependency_unmet`.
 
     dependency_unknown_lane: The state of a dependency is not known
-        It has no log, and what board and files say is not believed.
-        Remedy: `workpacket adopt` begins its log; or correct the id.
+        It has no log, and board and files are not authoritative.
+        Remedy: Create its log with `workpacket adopt`, or correct the id.
 
-    work_branch_missing: No branch of its own is there for the work
-        Work on the target branch cannot be reviewed before it is there.
-        Remedy: `workpacket prepare WP` makes branch and work tree.
+    work_branch_missing: The work has no branch of its own
+        Work done directly on the target branch cannot be reviewed before it lands.
+        Remedy: `workpacket prepare WP` creates the branch and the work tree.
 
-    packet_uncommitted: The work tree would lack the packet
-        A work tree holds what was committed; in one that begins before the packet, no command would know of it.
-        Remedy: Commit the governed files on the branch that the work begins from, then prepare.
+    packet_uncommitted: The packet is not committed
+        A new work tree contains only committed files, so no command there would find the packet.
+        Remedy: Commit the governed files on the branch from which the work starts, then run `workpacket prepare` again.
 
     done_means_missing: The packet does not say when it is done
-        Nothing could be proved.
+        Without criteria, nothing can be proved.
         Remedy: Fill in DONE_MEANS.
 
-    evidence_missing: A criterion is not proved
-        Each line of DONE_MEANS needs a command that succeeded, a place in the code, or a reason why not.
+    evidence_missing: Criterion without proof
+        Each line of DONE_MEANS needs a command that succeeded, a place in the code, or a reason why it does not apply.
         Remedy: `workpacket submit WP --prove N=COMMAND`, `--prove N=PATH:LINE` or `--not-applicable N=REASON`.
 
-    scope_undecided: The packet names no path that may change
-        Whether the work stayed within its scope could not be seen.
+    scope_undecided: The packet does not list the paths that may change
+        It could not be determined whether the work stayed within its scope.
         Remedy: List the paths in IN_SCOPE_PATHS.
 
-    outside_scope: A file outside of the scope was changed
-        What is not in the scope was neither refined nor approved.
-        Remedy: Take the change back, or have the path added to IN_SCOPE_PATHS.
+    outside_scope: File changed outside the scope
+        Anything outside the scope was neither refined nor approved.
+        Remedy: Undo the change, or have the path added to IN_SCOPE_PATHS.
 
-    changes_unknown: What the work changed cannot be told
-        The commit that it began from is not recorded.
+    changes_unknown: The changes of the work cannot be determined
+        The commit from which it started is not recorded.
         Remedy: `workpacket prepare WP` records it.
 
     other_work_branch: Work of another branch
-        The packet was prepared on one branch; what is checked out here belongs to another packet, or to none.
-        Remedy: Go to the branch or work tree of the packet, or name the commit: `workpacket submit WP --commit REV`.
+        The packet was prepared on one branch; the branch checked out here belongs to another packet, or to none.
+        Remedy: Switch to the branch or work tree of the packet, or name the commit: `workpacket submit WP --commit
+        REV`.
 
-    evidence_not_kept: What the proofs printed is not kept here
-        No output of a proof enters the log. Its end stays in the clone where the proof was run, and may be deleted.
-        Remedy: Publish it from that clone, or prove again: `workpacket submit WP --prove N=COMMAND`.
+    evidence_not_kept: The output of the proofs is not in this clone
+        The log does not contain the output of proofs. Its last lines stay in the clone where the proof was run, and may
+        be deleted.
+        Remedy: Publish it from that clone, or prove the criterion again: `workpacket submit WP --prove N=COMMAND`.
 
-    evidence_of_other_commit: The evidence is of other work
-        It was recorded at a commit whose files differ from those of the commit that is to be judged.
+    evidence_of_other_commit: The evidence belongs to different work
+        It was recorded at a commit whose files differ from those of the commit to be judged.
         Remedy: Prove it again: `workpacket submit WP --prove N=COMMAND`.
 
-    work_uncommitted: Files of the scope are not committed
-        What is judged is a commit; what is not in it would never be reviewed.
+    work_uncommitted: Files in scope are not committed
+        Only committed work is judged; anything else would never be reviewed.
         Remedy: Commit them, then submit.
 
-    todo_left: A field of the packet is still to be filled in
-        The packet is what is reviewed against.
+    todo_left: A field of the packet is not filled in
+        Reviewers judge the work against the packet.
         Remedy: Fill it in.
 
-    verdict_by_coder: No one judges their own work
-        A person who held the packet cannot be its validator.
+    verdict_by_coder: Verdict on one's own work
+        Someone who held the packet may not validate it.
         Remedy: Have someone else give the verdict.
 
-    report_missing: The verdict comes without a report
-        What was looked at, and found, must be there to read.
+    report_missing: Verdict without a report
+        Others must be able to read what was examined and found.
         Remedy: `workpacket verdict WP PASS --report FILE`.
 
-    review_reference_missing: What is to be changed is said nowhere
+    review_reference_missing: The requested changes are not referenced
         The coder would have to guess.
         Remedy: `workpacket verdict WP CHANGES --reference PLACE`.
 
@@ -259,34 +260,33 @@ WORK = _gate("""
         Every approval that the packet rests on counts.
         Remedy: Nothing has to be done; `workpacket approvals list WP_ID` shows them.
 
-    run_unfinished: A run still works on the packet
-        What it does after the verdict would not be judged.
-        Remedy: Let the run end, stop or cancel it. `workpacket why WP` says what its state is: `workpacket runs settle`
+    run_unfinished: A run of the packet is unfinished
+        The verdict would not cover what it does afterwards.
+        Remedy: Let the run end, or stop or cancel it. `workpacket why WP` shows its state: `workpacket runs settle`
         closes what a crash left open, and `workpacket runs unlink` gives up a run whose store is gone.
 
     commit_unknown: No commit was submitted
-        There is nothing to look for on the target branch.
+        There is no commit to look for on the target branch.
         Remedy: Reopen the packet and submit the commit.
 
-    target_branch_unknown: There is no branch that the work is merged into
-        Neither the policy nor the remote nor the repository has one.
+    target_branch_unknown: Unknown target branch
+        Neither the policy, the remote nor the repository names one.
         Remedy: Set [lifecycle] target_branch in .GOV/policy/policy.toml.
 
     not_contained: The work is not on the target branch
-        Neither the commit, nor the same change, nor the same files were found there.
-        Remedy: Merge it; squashed and rebased merges are recognised too.
+        Neither the commit, the same change, nor the same files were found there.
+        Remedy: Merge it; squash and rebase merges are recognised too.
 
-    hand_edit_not_adoptable: The move asks for more than a word on the board
-        Its gate wants evidence, which no board entry holds.
-        Remedy: Use the command that the message names, or `workpacket board sync` to draw the board again.
+    hand_edit_not_adoptable: The move requires more than an edit of the board
+        Its gate requires evidence, which a board entry does not contain.
+        Remedy: Use the command that the message names, or `workpacket board sync` to regenerate the board.
 
     board_section_absent: The board lacks a section
         There is nowhere to put the entry.
-        Remedy: `workpacket board sync` adds the sections that are missing.
+        Remedy: `workpacket board sync` adds the missing sections.
 
     registry_table_absent: The registry has no table
         There is nowhere to put the row.
-        Remedy: Add the header and its line of dashes.
-    """)
+        Remedy: Add the header and its separator line of dashes. """)
 
 REASONS = (*BEGINNING, *WORK)

@@ -1,4 +1,4 @@
-"""What is wrong with the log, with the moves that a change brings, and with what an earlier move rested on."""
+"""What is wrong with the log, with the moves in a change, and with what earlier moves relied on."""
 
 from __future__ import annotations
 
@@ -16,132 +16,133 @@ _across_advice = partial(reasons, "cross-file", severity="warning", strict_sever
 _across_note = partial(reasons, "cross-file", severity="info", strict_severity="info")
 
 _RESTORE = "Restore the file as it was committed: `git restore --source=<base> -- <path>`."
-_SHOW = "`workpacket trace WP_ID` shows what rests on what."
+_SHOW = "`workpacket trace WP_ID` shows what depends on what."
 
 LOG = (
     *_integrity(f"""
-    event_edited: An event file does not hold what was written
-        The name of an event file is the SHA-256 of its bytes; bytes that do not fit the name were changed later.
+    event_edited: Event file was edited
+        The name of an event file is the SHA-256 of its bytes; if they do not match, the bytes were changed later.
         Remedy: {_RESTORE}
 
-    event_line_ends: An event file was given other line ends
-        A tool turned LF into CRLF, so the bytes no longer fit the name although the text looks the same.
+    event_line_ends: Event file with changed line endings
+        A tool turned LF into CRLF, so the bytes no longer match the name although the text looks the same.
         Remedy: Mark `.GOV/log/**` and `.GOV/attestations/**` as `-text` in .gitattributes and restore the file.
 
-    event_names_swapped: An event file bears the name of another event
-        Its bytes belong to another name in the same log: files were exchanged or copied over each other.
+    event_names_swapped: Event file with the name of another event
+        Its bytes belong to another name in the same log: files were swapped or overwritten.
         Remedy: {_RESTORE}
 
-    event_not_canonical: An event file is not canonical JSON
-        One event has one sequence of bytes; anything else was not written by this tool, and another reader may read it
-        differently.
-        Remedy: Restore the file if the tool wrote it, else remove it and record the event by its command.
+    event_not_canonical: Event file that is not canonical JSON
+        One event has one sequence of bytes; anything else was not written by workpacket, and another program may read
+        it differently.
+        Remedy: Restore the file if workpacket wrote it; otherwise remove it and record the event with its command.
 
-    event_malformed: An event does not have the shape of its type
-        The shapes are closed: a key too many or too few means that readers would disagree on what happened.
-        Remedy: Compare the place named with the shape that `workpacket schema event` prints.
+    event_malformed: Event that does not match the schema of its type
+        With an extra or missing key, programs would disagree about what happened.
+        Remedy: Compare it with the schema that `workpacket schema event` prints.
 
-    event_too_large: An event file is larger than any event
-        Large contents belong in files of their own; the event holds their digest.
-        Remedy: Remove the file and record the evidence by its command, which keeps the last lines only.
+    event_too_large: Event file that is too large
+        Large contents belong in separate files; the event contains their digest.
+        Remedy: Remove the file and record the evidence with its command, which keeps only the last lines.
 
-    event_version_unknown: An event was written by a newer workpacket
-        Its format is not known here, so its packet cannot be judged.
-        Remedy: Install the version of workpacket that the repository asks for.
+    event_version_unknown: Event from a newer version of workpacket
+        This version does not know its format, so the packet cannot be judged.
+        Remedy: Install the version of workpacket that the repository requires.
 
-    event_wrong_packet: An event lies in the log of another packet
-        An event counts for the packet that it names; moving it to another folder does not make it history there.
+    event_wrong_packet: Event in the log of another packet
+        An event belongs to the packet that it names; moving it to another folder does not make it part of that history.
         Remedy: {_RESTORE}
 
-    log_event_missing: An event names a parent that is not in the log
-        The parent was deleted, or changed and stored under its new digest; what followed from it is unproved.
+    log_event_missing: Parent of an event is missing
+        The parent was deleted, or changed and stored under its new digest, so nothing after it is proved.
         Remedy: Restore the missing event; `git log --all --diff-filter=D -- .GOV/log` finds it.
 
-    log_second_genesis: The log has more than one first event
+    log_second_genesis: More than one first event
         Two branches created the same id independently, or someone started the history again.
-        Remedy: Keep one; give the work of the other branch an id of its own before merging.
+        Remedy: Keep one; give the work on the other branch a different id before merging.
 
     log_no_genesis: The log has no first event
-        A history that begins in the middle proves nothing.
+        A history that starts in the middle proves nothing.
         Remedy: Restore the first event; `git log --all --diff-filter=D -- .GOV/log` finds it.
 
-    log_false_clock: An event's clock does not follow from its parents
-        The clock orders the replay; a false one would move the event to another place in history.
-        Remedy: Remove the event, which this tool has not written, and record it by its command.
+    log_false_clock: Wrong clock in an event
+        The clock must follow from the event's parents, because it orders the replay; a wrong one would move the event
+        to another place in history.
+        Remedy: Remove the event, which workpacket did not write, and record it with its command.
 
-    log_lane_gap: An event leaves a lane that the packet was not in
-        Every move starts in the lane where the move before it ended; here one is missing or was made up.
-        Remedy: See `workpacket history <WP>`; restore the missing event, or record the move by its command.
+    log_lane_gap: Move from a lane that the packet was not in
+        Every move starts in the lane where the previous move ended; here one is missing or was forged.
+        Remedy: See `workpacket history <WP>`; restore the missing event, or record the move with its command.
 
     packet_forked: Two branches moved the packet in different directions
-        Both moves are in the log and neither knew of the other; until a person decides the packet is in no lane.
+        Both moves are in the log, made independently; until a person decides, the packet has no lane.
         Remedy: See `workpacket why <WP>`; settle it with `workpacket resolve <WP> --lane <LANE> --reason <WHY>`.
 
-    log_moved_while_forked: A packet was moved although its history is forked
-        Only a resolution that names the contradicting moves ends a fork; any other move is not believed.
+    log_moved_while_forked: Move of a packet with a forked history
+        Only a resolution that names the contradicting moves ends a fork; any other move is ignored.
         Remedy: Settle the fork with `workpacket resolve <WP> --lane <LANE> --reason <WHY>`.
 
     log_file_deleted: A file of the log, the approvals or the checkpoints was deleted since the base
-        Nothing under .GOV/log, .GOV/attestations and .GOV/checkpoints is ever deleted: history would change unseen.
+        Nothing under .GOV/log, .GOV/attestations and .GOV/checkpoints may be deleted, because history would change
+        unnoticed.
         Remedy: {_RESTORE}
 
     log_file_modified: A file of the log, the approvals or the checkpoints was changed since the base
         Files under .GOV/log, .GOV/attestations and .GOV/checkpoints are written once.
         Remedy: {_RESTORE}
 
-    log_truncated: The log lacks events that a signed checkpoint names
+    log_truncated: Events named by a signed checkpoint are missing
         The end of the history was cut off or replaced after the protected branch had seen it.
         Remedy: Restore the events named; `git log --all --diff-filter=D -- .GOV/log` finds them.
 
-    log_checkpoint_unsigned: A checkpoint of the log is not signed
-        Without the signature of the protected branch's CI a checkpoint is a claim, and vouches for nothing.
+    log_checkpoint_unsigned: Unsigned checkpoint
+        Without the signature of the protected branch's CI, a checkpoint is only a claim and proves nothing.
         Remedy: Restore its signature below .GOV/checkpoints, or have CI write the next one: `workpacket log
         checkpoint`.
 
-    log_checkpoint_invalid: The signature of a checkpoint is not over its bytes
-        It was changed, belongs to another checkpoint, or was made for another purpose; it vouches for nothing.
+    log_checkpoint_invalid: Invalid signature of a checkpoint
+        The checkpoint or its signature was changed, or the signature was made for something else, so it proves nothing.
         Remedy: {_RESTORE}
 
-    log_checkpoint_signer: A checkpoint is signed by somebody who may not vouch for the log
-        The key has to be in allowed_signers with `workpacket-checkpoint@v1`, and its owner has to have the role
-        `ci`, both in the policy of the base.
-        Remedy: Have CI write the next checkpoint, or name the signer by an approved change of the policy.
+    log_checkpoint_signer: Checkpoint signer who may not vouch for the log
+        The key must be in allowed_signers with `workpacket-checkpoint@v1`, and its owner must have the role `ci`, both
+        in the policy of the base.
+        Remedy: Have CI write the next checkpoint, or add the signer in an approved policy change.
 
-    log_checkpoint_revoked: A checkpoint is signed with a revoked key
-        Nothing that a revoked key has signed is believed, whenever it was signed.
-        Remedy: Have CI write the next checkpoint with a valid key: it vouches for those before it too.
+    log_checkpoint_revoked: Checkpoint signed with a revoked key
+        Nothing signed with a revoked key is trusted, whenever it was signed.
+        Remedy: Have CI write the next checkpoint with a valid key: it also covers the earlier ones.
 
-    log_checkpoint_out_of_time: A checkpoint is signed outside the time of its key, or dated in the future
-        The line of the key in allowed_signers says from when and until when it may sign; what is not on the base yet is
-        judged now, so that an old key cannot be used with an old date.
-        Remedy: Have CI write the next checkpoint with a valid key: it vouches for those before it too.
+    log_checkpoint_out_of_time: Checkpoint signed outside the validity of its key, or dated in the future
+        The key's line in allowed_signers says from when and until when it may sign. A checkpoint that is not on the
+        base yet is judged by the current time, so that an expired key cannot be used with an old date.
+        Remedy: Have CI write the next checkpoint with a valid key: it also covers the earlier ones.
 
-    log_checkpoint_missing: A signature is here, and the checkpoint that it signs is not
-        The checkpoint was taken out of the log, or the file is none.
+    log_checkpoint_missing: Signature without its checkpoint
+        The checkpoint was removed from the log, or the file is not a signature of one.
         Remedy: Restore the checkpoint: `git log --all --diff-filter=D -- .GOV/log/_checkpoints` finds it.
     """),
     *_integrity_warning("""
-    log_foreign_file: A file in the log is not an event
-        Nothing reads it, and a renamed event looks just like it.
+    log_foreign_file: File in the log that is not an event
+        It is ignored, but it could be a renamed event.
         Remedy: Move the file out of .GOV/log.
 
-    use_backdated: An approval was in time only if a commit is older than those before it
-        An approval has to be used before it expires. When it was used is the time of the commit that brought the event
-        onto the base, which its author writes where a branch is fast-forwarded.
-        Remedy: Ask who pushed the commit and when. If it came too late, revoke the approval and have the packet
-        approved again; let the server make the merge commits (docs/approvals/protect.md).
-    """),
+    use_backdated: Approval whose time of use is in doubt
+        An approval must be used before it expires. It was in time only if a commit is older than its predecessors: on a
+        fast-forwarded branch, the author of the commit sets that time.
+        Remedy: Find out who pushed the commit and when. If it was too late, revoke the approval and have the packet
+    approved again; have the server create merge commits (docs/approvals/protect.md). """),
 )
 
 CHANGE = (
     *_integrity("""
     move_illegal: A move that is not a transition
-        No command makes it; the event was written by hand, to get around a gate.
-        Remedy: Take the event back, and move the packet by its command.
+        No command makes this move; the event was written by hand, perhaps to bypass a gate.
+        Remedy: Remove the event, and move the packet with its command.
 
     move_without_gate: A move whose gate was not passed
-        The event is there, but what its gate asks for is not: anyone can write an event.
-        Remedy: Take the event back; `workpacket why WP` says what the gate asks for.
+        The event exists, but what its gate requires is missing: anyone can write an event file.
+        Remedy: Remove the event; `workpacket why WP` says what the gate requires.
 
     not_committed: A file below .GOV that HEAD does not hold as it lies here
         What HEAD holds is merged, and what lies here would be judged. Attributes, filters and files that were never
@@ -171,9 +172,9 @@ CHANGE = (
         Remedy: Merge the base, take the log back to it (`git restore --source=BASE --staged --worktree
         .GOV/log/WP_ID`, `workpacket board sync`, commit), and type the commands again that still apply.
 
-    base_lanes_unfit: Base whose policy adds lanes that do not hold
-        Which moves the base allows is not known, so none that a change brings is believed.
-        Remedy: Mend the policy on the base first; `workpacket policy test` says what is wrong with it.
+    base_lanes_unfit: Base whose policy adds invalid lanes
+        It is unknown which moves the base allows, so no move in a change is accepted.
+        Remedy: Fix the policy on the base first; `workpacket policy test` says what is wrong with it.
 
     event_unsigned: An event without a signature where the policy names actors
         The policy of the base says which keys act as whom, so a name alone is not believed.
@@ -222,58 +223,55 @@ CHANGE = (
 
 AUDIT = (
     *_integrity("""
-    evidence_changed: A report that a verdict rests on is not what it was
-        The log holds the digest of the report; who reads the file now does not read what was judged.
-        Remedy: Restore the file from git; write a later report into a file of its own.
+    evidence_changed: The report of a verdict has changed
+        The log contains the digest of the report; the file is no longer what was judged.
+        Remedy: Restore the file from git; write a later report to a separate file.
 
-    commit_not_on_target: Work that was recorded as merged is not on the target branch
-        The log says that the branch holds it; the branch was moved since, or never held it.
+    commit_not_on_target: Work recorded as merged is not on the target branch
+        According to the log the branch contains it; the branch was moved since, or never contained it.
         Remedy: Merge the work, then `workpacket reopen` and `workpacket merged`; or find out who moved the branch.
 
     containment_too_early: Work was recorded as merged before the commit existed
-        No one can have found a commit on the branch that was made later.
-        Remedy: Find out who wrote the event, and whether the work is there.
-    """),
+        A commit that was made later cannot have been on the branch.
+        Remedy: Find out who wrote the event, and whether the work is on the branch. """),
     *_finding("""
-    approved_file_changed: A refinement is not what its packet was activated with
-        The bytes that were approved are not those that are there now.
+    approved_file_changed: A refinement has changed since its packet was activated
+        The file is no longer the one that was approved.
         Remedy: Restore the file from git, or have the new text approved.
     """),
     *_across("""
-    run_zombie: A run that was never closed, of work that has ended
+    run_zombie: Open run of work that has ended
         It may still write, and what it did after the verdict was not judged.
         Remedy: End it with `workpacket cancel RUN`, so that the log says how it ended.
     """),
     *_across_advice(f"""
-    waiver_expired: A waiver that has expired while the work goes on
-        The condition that it waived holds again, and the gate will say so.
+    waiver_expired: Waiver that expired before the work ended
+        The condition that it waived applies again at the gate.
         Remedy: Meet the condition, or have it waived again: `workpacket waive WP_ID CODE --reason TEXT --until DAY`.
 
-    requirement_changed: A requirement is not what it was when it was refined
-        The specification says something else in the lines on which the packet rests: the link is suspect.
-        Remedy: Read the passage again, and refine against it: `workpacket refine WP_ID`. {_SHOW}
+    requirement_changed: Requirement changed since the refinement
+        The lines of the specification on which the packet is based have changed, so the link is suspect.
+        Remedy: Read the passage again, and update the refinement: `workpacket refine WP_ID`. {_SHOW}
 
-    criterion_without_evidence: A criterion for which there is no evidence
-        The work was handed in or finished, and this line of DONE_MEANS is proved by nothing.
+    criterion_without_evidence: Criterion without evidence
+        The work was submitted or finished, but nothing proves this line of DONE_MEANS.
         Remedy: Prove it: `workpacket submit WP_ID --prove 'N=COMMAND'`. {_SHOW}
 
-    evidence_without_criterion: Evidence for a criterion that the packet does not have
-        DONE_MEANS was changed after it was proved, so what was proved is not what is asked for.
-        Remedy: Restore the line of DONE_MEANS, or prove the present one. {_SHOW}
-    """),
+    evidence_without_criterion: Evidence for a criterion that no longer exists
+        DONE_MEANS was changed after it was proved, so the evidence is for something else.
+        Remedy: Restore the line of DONE_MEANS, or prove the current one. {_SHOW} """),
     *_across_note(f"""
     proof_changed: A file that proves a criterion has changed since
-        The line that was named as proof may say something else by now: the link is suspect.
-        Remedy: Look whether the criterion is still met; prove it again if the work goes on. {_SHOW}
+        The line that was named as proof may have changed, so the link is suspect.
+        Remedy: Check that the criterion is still met; prove it again if work continues. {_SHOW}
 
-    requirement_without_packet: A requirement of the main body on which no packet rests
-        It is asked for, and no work is planned.
+    requirement_without_packet: Requirement in the main body without a packet
+        The specification requires it, but no work on it is planned.
         Remedy: `workpacket new` writes a stub for it.
 
-    packet_without_requirement: A packet that rests on no requirement
-        What asks for this work cannot be looked up.
-        Remedy: Name the passage of the specification among the anchors of its refinement. {_SHOW}
-    """),
+    packet_without_requirement: Packet without a requirement
+        There is no way to look up which requirement this work is for.
+        Remedy: Add the passage of the specification to the anchors of its refinement. {_SHOW} """),
 )
 
 REASONS = (*LOG, *CHANGE, *AUDIT)

@@ -93,7 +93,7 @@ def user_key(stream: str, key_hash: str) -> str:
 
 
 COMPENSATED = "compensated"  # the error of an effect that was undone
-NOT_ENCODED = "the process ended while its result was encoded"
+NOT_ENCODED = "the process ended while encoding its result"
 KEYED = "key:"  # marks the hash of an author's key where otherwise the hash of the arguments stands
 
 
@@ -169,7 +169,7 @@ class Effects:
             and self._others(plan)
         ):
             raise RunBlocked(
-                f"the effect {plan.step} was asked for with other arguments before",
+                f"the effect {plan.step} was requested with other arguments before",
                 code="step_changed",
                 details={"step": plan.step},
             )
@@ -200,7 +200,7 @@ class Effects:
             differs: dict[str, Json] = {what: dict(both) for what, both in differing.items()}
             raise EffectKeyReused(
                 f"the key of {plan.step} was used for another effect ({shown})",
-                hint="give the other effect a key of its own, or ask for the recorded one",
+                hint="give the other effect its own key, or request the recorded one",
                 details={"effect": plan.effect, "step": plan.step, "recorded_step": record.step, "differs": differs},
             )
         if args is None and self.replaying:
@@ -231,7 +231,7 @@ class Effects:
         missing = (move == "probe" and plan.probe is None) or (move == "compensate" and plan.compensate is None)
         if move == "block" or missing:
             raise RunBlocked(
-                f"nobody knows whether {plan.target} ({plan.step}) happened",
+                f"it is unknown whether {plan.target} ({plan.step}) happened",
                 code="effect_outcome_unknown",
                 details={"effect": plan.effect, "step": plan.step, "choices": ["mark_done", "retry", "compensate"]},
             )
@@ -284,16 +284,16 @@ class Effects:
         details: dict[str, Json] = {"effect": plan.effect, "step": record.step, "choices": ["mark_done"]}
         if record.redactions:
             return ReceiptRedacted(
-                f"{record.step} happened and is not done again; of its result {record.redactions} parts that looked "
-                f"like secrets were not stored{why}",
-                hint=f"say what it gave: {answer} --value JSON; or give the effect a probe, or a codec that stores "
-                "a reference",
+                f"{record.step} happened and is not repeated; {record.redactions} parts of its result looked like "
+                f"secrets and were not stored{why}",
+                hint=f"give its result: {answer} --value JSON; or give the effect a probe, or a codec that stores a "
+                "reference",
                 details=details | {"redactions": record.redactions},
             )
         return ReceiptUnkept(
-            f"{record.step} happened and is not done again; its result was not stored: {record.unkept}{why}",
-            hint=f"say what it gave: {answer} --value JSON; or give the effect a probe; have it return JSON, or give "
-            "it a codec, before it is asked for elsewhere",
+            f"{record.step} happened and is not repeated; its result was not stored: {record.unkept}{why}",
+            hint=f"give its result: {answer} --value JSON; or give the effect a probe; make it return JSON, or give "
+            "it a codec, before it is used elsewhere",
             details=details | {"unkept": record.unkept},
         )
 

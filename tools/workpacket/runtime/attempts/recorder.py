@@ -135,7 +135,7 @@ class Boundary:
         if recorder.clock.ticks() - recorder.last_contact > FRESH:
             recorder.catch_up()
         if recorder.state.status == "completed":
-            raise RunBlocked(f"{recorder.stream} is finished; nothing is added to it", code="step_changed")
+            raise RunBlocked(f"{recorder.stream} is finished; nothing can be added to it", code="step_changed")
         if recorder.state.cancel_reason is not None:
             raise RunCancelled(recorder.state.cancel_reason)
         if self.leaving():
@@ -145,7 +145,7 @@ class Boundary:
             raise RunBlocked("the deadline of the run has passed", code="timeout")
         steps = recorder.state.budget.get("steps")
         if isinstance(steps, int) and len(recorder.state.steps) >= steps:
-            raise RunBlocked(f"the run has done its {steps} steps", code="max_ticks")
+            raise RunBlocked(f"the run has used its {steps} steps", code="max_ticks")
 
     def wait(self, seconds: float) -> None:
         """Sleep, waking up often enough to notice a cancellation."""

@@ -59,7 +59,7 @@ def run_command(
 def _check_or_stop(process: subprocess.Popen[str], check: Callable[[], None], overdue: bool) -> None:
     try:
         if overdue:
-            raise TimeoutError("the program took longer than it was allowed")
+            raise TimeoutError("the program exceeded its time limit")
         check()
     except BaseException:
         stop_group(process)

@@ -144,7 +144,7 @@ class Replay:
         exact = [point for point in alike if point.event.payload == address_of(payload)]
         if not alike:
             stream = self._recorder.stream
-            raise RunBlocked(f"{stream} is finished; it made no further checkpoint {name!r}", code="step_changed")
+            raise RunBlocked(f"{stream} is finished; it did not make the checkpoint {name!r}", code="step_changed")
         # Checkpoints inside of steps are not made again, because the steps are not: what stands before is passed over.
         latest = self.latest
         later = [point for point in exact if latest is None or point.version > latest.version]
@@ -296,7 +296,9 @@ class Session:
         text = stored_text({"cursor": cursor})
         _, found = self.recorder.redactor.clean_value({"cursor": cursor}, text)
         if found:
-            raise RedactionFailed(f"the cursor of the checkpoint {name!r} holds a secret and could not be resumed from")
+            raise RedactionFailed(
+                f"the cursor of the checkpoint {name!r} contains a secret, so the run could not be resumed from it"
+            )
         return text.encode("utf-8")
 
     def cursor(self, default: Json) -> Json:
@@ -400,7 +402,7 @@ class Session:
         if not unknown:
             return
         blocked = RunBlocked(
-            f"{self.recorder.stream} is not finished: nobody knows whether {', '.join(unknown)} happened",
+            f"{self.recorder.stream} is not finished: it is unknown whether {', '.join(unknown)} happened",
             code="effect_outcome_unknown",
             hint=f"workpacket resume {self.recorder.stream}",
         )

@@ -155,9 +155,9 @@ def _require_same_inputs(stream: str, state: RunState, wanted: RunSpec) -> None:
     changed = changed_keys(state.inputs, asked)
     if changed:
         raise RunBlocked(
-            f"{stream} is finished; it was done with other values of {', '.join(changed)}",
+            f"{stream} is finished; it used other values of {', '.join(changed)}",
             code="inputs_changed",
-            hint="ask for it with the values of then, or give the other run a key of its own",
+            hint="request it with the original values, or give the other run its own key",
             details={"changed": list(changed)},
         )
 
@@ -224,7 +224,7 @@ class RunStarter:
     def _begin(self, stream: str, wanted: RunSpec) -> Session:
         if wanted.checkpoint or wanted.retry_token:
             raise RunBlocked(
-                f"{stream} does not exist, so it has no checkpoint to go on from", code="checkpoint_missing"
+                f"{stream} does not exist, so it has no checkpoint to resume from", code="checkpoint_missing"
             )
         recorder = self._recorder(stream, RunState(), self._take_lease(stream))
         inputs = dict(wanted.inputs or {})

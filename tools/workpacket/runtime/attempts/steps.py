@@ -54,7 +54,9 @@ class Scope:
 
     def next_key(self, name: str) -> str:
         if not name or len(name) > LONGEST_NAME or "/" in name or "#" in name:
-            raise ValueError(f"{name!r} is no step name: 1 to {LONGEST_NAME} characters without '/' and '#'")
+            raise ValueError(
+                f"{name!r} is not a valid step name: use 1 to {LONGEST_NAME} characters without '/' and '#'"
+            )
         number = self.counters[name] = self.counters.get(name, 0) + 1
         return f"{self.path}{name}" if number == 1 else f"{self.path}{name}#{number}"
 
@@ -313,7 +315,7 @@ def encoded(value: Any, codec: Codec[Any] | None, recorder: Recorder, what: str)
     try:
         form = kept(plain)
     except NotCanonical as error:
-        raise TypeError(f"the result of {what} cannot be kept: {error}") from None
+        raise TypeError(f"the result of {what} cannot be stored: {error}") from None
     cleaned, redactions = recorder.redactor.clean_value(plain, form.text)
     if redactions:
         form = kept(cleaned)

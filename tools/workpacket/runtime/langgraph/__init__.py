@@ -31,7 +31,7 @@ def __getattr__(name: str) -> object:
 def require_langgraph() -> None:
     if find_spec("langgraph") is None or find_spec("langgraph.checkpoint") is None:
         raise RuntimeFault(
-            "the saver needs langgraph-checkpoint",
+            "the saver requires langgraph-checkpoint",
             code="storage_unsuitable",
             hint="pip install 'workpacket[langgraph]'",
         )

@@ -107,7 +107,7 @@ def of_runs(thread: Thread, marks: Set[str], parts: Parts, serde: SerializerProt
         lost = doomed & set(_delta_ancestors(thread, place, parts, serde))
         if lost:
             raise RunBlocked(
-                f"{thread.stream}: checkpoint {place.id} needs what {min(lost).id} wrote to a delta channel",
+                f"{thread.stream}: checkpoint {place.id} depends on what {min(lost).id} wrote to a delta channel",
                 code="thread_needs_run",
                 details={"stream": thread.stream, "checkpoint": place.id, "needed": min(lost).id},
             )
@@ -150,7 +150,7 @@ def copied(source: Thread, target: Thread) -> None:
     there = target.catch_up()
     if there.saved or there.writes:
         raise VersionConflict(
-            f"{target.stream} holds checkpoints already; a thread is copied to a new one", code="thread_moved",
+            f"{target.stream} already has checkpoints; copy the thread to a new one", code="thread_moved",
             details={"stream": target.stream, "checkpoint": "", "parent": None, "head": None},
         )  # fmt: skip
     if not records:
@@ -359,7 +359,7 @@ class WorkpacketSaver(ReadingSaver):
 
     def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
         if strategy not in {"keep_latest", "delete"}:
-            raise ValueError(f"there is no strategy {strategy!r}; there are 'keep_latest' and 'delete'")
+            raise ValueError(f"unknown strategy {strategy!r}; use 'keep_latest' or 'delete'")
         for thread_id in thread_ids:
             thread = self.thread(thread_id)
             with thread.lock:

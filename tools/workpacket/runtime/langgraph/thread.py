@@ -275,7 +275,7 @@ class ThreadContents:
             asked = waiting[-1]
             needed = [records[origin] for origin in asked.sources if origin in records]
             if len(needed) < len(asked.sources):
-                raise LogDamaged(asked.event.stream, asked.event.version, "what it rests on was deleted")
+                raise LogDamaged(asked.event.stream, asked.event.version, "a checkpoint it depends on was deleted")
             known = self._recall(asked)
             if known is None:
                 missing = [one for one in needed if one.origin not in made]
@@ -421,7 +421,7 @@ class Thread:
             return  # a second root, put by who put the first and never looked
         found = "it was deleted" if head is None else f"{head.id} followed it"
         raise VersionConflict(
-            f"{self.stream}: checkpoint {place.id} goes on from {parent or 'an empty thread'}, but meanwhile {found}",
+            f"{self.stream}: checkpoint {place.id} continues {parent or 'an empty thread'}, but meanwhile {found}",
             code="thread_moved",
             details={"stream": self.stream, "checkpoint": place.id, "parent": parent, "head": head and head.id},
         )

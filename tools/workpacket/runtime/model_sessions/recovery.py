@@ -2,16 +2,13 @@
 
 The first that holds gives the session its status and reason:
 
-    the log does not verify, or is of a newer version       BLOCKED    log_damaged, newer_schema
-    somebody works on it                                    ACTIVE     run_busy
-    it was finished, or cancelled                           CLOSED, CANCELLED
-    a process of it is still alive                          BLOCKED    orphan_alive
-    a call of unknown outcome that may not be repeated      BLOCKED    effect_outcome_unknown
-    a message is missing or is not what was stored          BLOCKED    sequence_gap, log_damaged
-    a stream of chunks had a gap                            BLOCKED    sequence_gap
-    there are artifacts and none of them is valid           BLOCKED    log_damaged
-    three attempts in a row came to nothing                 BLOCKED    stalled
-    it ended otherwise, or without a word                   PAUSED     its stop reason, worker_lost
+    the log does not verify, or is of a newer version       BLOCKED    log_damaged, newer_schema somebody works on it
+    ACTIVE     run_busy it was finished, or cancelled                           CLOSED, CANCELLED a process of it is
+    still alive                          BLOCKED    orphan_alive a call of unknown outcome that may not be repeated
+    BLOCKED    effect_outcome_unknown a message is missing or is not what was stored          BLOCKED    sequence_gap,
+    log_damaged a stream of chunks had a gap                            BLOCKED    sequence_gap there are artifacts and
+    none of them is valid           BLOCKED    log_damaged three attempts in a row made no progress
+    BLOCKED    stalled it ended otherwise, or without a word                   PAUSED     its stop reason, worker_lost
 
 Assessing writes nothing and gives the same answer however often it is asked.
 
@@ -195,7 +192,7 @@ def _doubts(
     if corrupt and artifact is None:
         yield "log_damaged", tuple(f"artifact {name}" for name in corrupt)
     if fruitless_attempts(store, state.stream) >= FRUITLESS:
-        yield "stalled", (f"{FRUITLESS} attempts in a row came to nothing",)
+        yield "stalled", (f"{FRUITLESS} attempts in a row made no progress",)
 
 
 def fruitless_attempts(store: Store, stream: str) -> int:
@@ -236,7 +233,7 @@ def carry_over(runtime: Runtime, artifact: Artifact) -> str:
 def _require_new(store: Store, stream: str) -> None:
     if store.head(stream) is not None:
         raise RunBlocked(
-            f"{stream} is in this store already", code="view_conflict", hint=f"workpacket session show {stream}"
+            f"{stream} is already in this store", code="view_conflict", hint=f"workpacket session show {stream}"
         )
 
 
@@ -254,7 +251,7 @@ def _messages(stream: str, body: Mapping[str, Json]) -> Iterator[RecordDraft]:
     total = body.get("messages", len(tail))
     before = total - len(tail) if isinstance(total, int) else -1
     if before < 0 or [one.get("seq") for one in tail] != list(range(before + 1, before + 1 + len(tail))):
-        raise LogDamaged(stream, 0, "the artifact has other messages than it says")
+        raise LogDamaged(stream, 0, "the messages in the artifact do not match its count")
     if before:
         yield _step(behind_step(before), {"messages": before})
     for one in tail:

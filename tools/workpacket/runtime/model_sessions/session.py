@@ -152,7 +152,8 @@ class OpenSession:
         stored = self._stored()
         if stored is not None:
             if (stored.role, stored.content) != (role, self._clean(content)[0]):
-                raise RunBlocked(f"message {stored.seq} of the session {self.id} was another one", code="step_changed",
+                raise RunBlocked(f"message {stored.seq} of the session {self.id} was different "
+                                 "before", code="step_changed",
                                  details={"message": stored.seq})  # fmt: skip
             return stored
         return self._keep(role, content)
@@ -179,7 +180,7 @@ class OpenSession:
         if message_step(self._position + 1) not in self.run.state.steps:
             behind = messages_behind(self.run.state)
             if self._position < behind:
-                message = f"{behind} messages of the session {self.id} stayed on another machine"
+                message = f"{behind} messages of the session {self.id} are on another machine"
                 raise RunBlocked(message, code="sequence_gap", hint="begin with `session.restore()`")
             return None
         self._position += 1

@@ -42,7 +42,7 @@ _WANTED: ContextVar[tuple[int, int] | None] = ContextVar("ids of the next span",
 def require_opentelemetry() -> None:
     if find_spec("opentelemetry") is None:
         raise RuntimeFault(
-            "telemetry needs opentelemetry-api", code="storage_unsuitable", hint="pip install 'workpacket[otel]'"
+            "telemetry requires opentelemetry-api", code="storage_unsuitable", hint="pip install 'workpacket[otel]'"
         )
 
 
@@ -81,7 +81,7 @@ class Telemetry:
         self._trace = trace
         self._tracer = (tracers or trace.get_tracer_provider()).get_tracer(SCOPE)
         meter = (meters or metrics.get_meter_provider()).get_meter(SCOPE)
-        self._attempts = meter.create_counter("workpacket.attempts", description="attempts of runs that began")
+        self._attempts = meter.create_counter("workpacket.attempts", description="attempts of runs that started")
         self._ended = meter.create_counter("workpacket.attempts.ended", description="attempts that ended, by outcome")
         self._steps = meter.create_counter("workpacket.steps", description="steps that ended, by outcome")
         self._effects = meter.create_counter("workpacket.effects", description="effects that ended, by outcome")
@@ -222,7 +222,7 @@ class _Watched:
             try:
                 self._look(appended.events)
             except Exception:  # what is stored is stored: no fault of who looks on may make it seem otherwise
-                logging.getLogger(SCOPE).exception("telemetry failed; the run goes on")
+                logging.getLogger(SCOPE).exception("telemetry failed; the run continues")
         return appended
 
     def _look(self, events: Iterable[Event]) -> None:

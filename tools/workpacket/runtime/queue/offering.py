@@ -156,5 +156,5 @@ def _claimed(row: Row, holder: str, seconds: float) -> Job | None:
 def queue_of(store: Store, name: str) -> Queue:
     """The queue of that name; a store in a file has none."""
     if not isinstance(store, PostgresStore):
-        raise StoreUnavailable("only a store on a server has queues", code="storage_unsuitable")
+        raise StoreUnavailable("queues require a store on a server", code="storage_unsuitable")
     return Queue(store, name)

@@ -113,9 +113,9 @@ class Chain:
         if event.stream != self.stream:
             raise LogDamaged(self.stream, event.version, f"the record belongs to the stream {event.stream!r}")
         if event.version != self.version + 1:
-            raise LogDamaged(self.stream, event.version, f"version {self.version + 1} is missing before it")
+            raise LogDamaged(self.stream, event.version, f"the preceding version {self.version + 1} is missing")
         if event.previous != self.hash:
-            raise LogDamaged(self.stream, event.version, "it does not follow from the event before it")
+            raise LogDamaged(self.stream, event.version, "it does not follow the preceding event")
         require_intact(event)
         self.version, self.hash = event.version, event.hash
         return event
@@ -128,7 +128,7 @@ def require_intact(event: Event) -> Event:
     except (TypeError, ValueError):  # a damaged column need not even be text
         intact = False
     if not intact:
-        raise LogDamaged(event.stream, event.version, "its content does not have its hash")
+        raise LogDamaged(event.stream, event.version, "its content does not match its hash")
     return event
 
 
@@ -150,7 +150,7 @@ def require_payload(event: Event, found: Sequence[object] | None) -> bytes:
     if stored is None:
         raise PayloadErased(f"{event.stream}, version {event.version}: the payload was erased")
     if not isinstance(stored, bytes) or address_of(stored) != event.payload:
-        raise LogDamaged(event.stream, event.version, "its payload does not have its address")
+        raise LogDamaged(event.stream, event.version, "its payload does not match its address")
     return stored
 
 

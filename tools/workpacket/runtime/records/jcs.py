@@ -59,7 +59,7 @@ def value_in(text: str) -> Any:
     """The value of a JSON text that we wrote: one value and nothing around it."""
     value, end = _read(text)
     if end != len(text):
-        raise ValueError("not the JSON text of one value")
+        raise ValueError("not the JSON text of a single value")
     return value
 
 
@@ -145,7 +145,7 @@ def _survey(value: object, levels: int) -> Form:
     if type(value) is int:
         if -LARGEST_INTEGER <= value <= LARGEST_INTEGER:
             return ORDERED
-        raise _Refused(f"the integer {value} is not exact in every JSON reader; store it as text")
+        raise _Refused(f"the integer {value} is not exact in every JSON parser; store it as text")
     if type(value) is float:
         if math.isfinite(value):
             return OWN
@@ -203,7 +203,7 @@ def _require_encodable(text: str) -> None:
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
-        raise _Refused("the text holds a lone surrogate") from None
+        raise _Refused("the text contains a lone surrogate") from None
 
 
 def _write(value: object, put: Callable[[str], None]) -> None:

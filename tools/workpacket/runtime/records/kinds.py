@@ -120,7 +120,7 @@ def current(event: Event, kinds: Mapping[str, RecordKind] = KINDS) -> Data:
     kind = kinds.get(event.type)
     if kind is None or event.type_version > kind.schema_version:
         raise NewerSchema(
-            f"{event.stream}, version {event.version}: {event.type} {event.type_version} is not known here",
+            f"{event.stream}, version {event.version}: {event.type} {event.type_version} is unknown to this version",
             details={"stream": event.stream, "version": event.version, "type": event.type},
         )
     data = event.values()

@@ -84,7 +84,7 @@ def not_cancelled(case: Case) -> Verdict:
 
 def not_terminal(case: Case) -> Verdict:
     if case.state.status == "none":
-        return _block("checkpoint_missing", "the run has no beginning")
+        return _block("checkpoint_missing", "the run has no first event")
     return ("complete", "", ()) if case.state.status == "completed" else PASS
 
 
@@ -171,7 +171,7 @@ def scope_within(case: Case) -> Verdict:
     wider = sorted(set(case.seen.scope) - set(case.state.scope)) if case.state.scope else []
     dropped = not case.seen.scope and case.state.scope
     if dropped:
-        return _block("scope_widened", "no scope at all, where the run had one")
+        return _block("scope_widened", "no scope, although the run had one")
     return _block("scope_widened", *wider) if wider else PASS
 
 

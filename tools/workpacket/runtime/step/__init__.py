@@ -116,13 +116,15 @@ class CheckpointEmitter:
         )  # fmt: skip
         state = json.dumps(context.state)
         if len(state) > LARGEST_STATE:
-            raise ValueError(f"the state of {context.step_id} is {len(state):,} bytes; a checkpoint has room for "
+            raise ValueError(f"the state of {context.step_id} is {len(state):,} bytes; the limit for a checkpoint is "
                              f"{LARGEST_STATE:,}")  # fmt: skip
         line = line_of(event_of(checkpoint))
         if self.redactor.clean_value(json.loads(line), json.dumps(json.loads(line), ensure_ascii=False))[1] or (
             holds_secret_name(json.loads(state))
         ):
-            raise RedactionFailed(f"the checkpoint of {context.step_id} holds a secret and could not be resumed from")
+            raise RedactionFailed(
+                f"the checkpoint of {context.step_id} contains a secret, so the step could not be resumed from it"
+            )
         return checkpoint
 
 

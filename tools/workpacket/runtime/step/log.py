@@ -49,7 +49,7 @@ class Damage(NamedTuple):
     text: bytes
 
     def __str__(self) -> str:
-        what = "was not written to its end" if self.torn else "is not JSON"
+        what = "was not written completely" if self.torn else "is not JSON"
         return f"line {self.number} {what} ({len(self.text)} bytes)"
 
 
@@ -86,7 +86,7 @@ class StepLog:
         """
         written = "".join(f"{line_of(event)}\n" for event in events).encode("ascii")
         if len(written) > LONGEST_LINE:
-            raise ValueError(f"{len(written):,} bytes are more than a line of a log may have ({LONGEST_LINE:,})")
+            raise ValueError(f"{len(written):,} bytes exceed the limit for a line of the log ({LONGEST_LINE:,})")
         with self._locked() as descriptor:
             log = parsed(_whole(descriptor))
             if unless is not None:
@@ -262,13 +262,13 @@ class History:
         else:
             found = self.checkpoints[-1] if self.checkpoints else None
         if self.damage[0] > (found[0] if found else 0):
-            raise LogDamaged("/".join(self.identity), self.damage[0], f"{self.damage[1]}, and it may have been about "
-                             "this step")  # fmt: skip
+            raise LogDamaged("/".join(self.identity), self.damage[0], f"{self.damage[1]}, which may have been about "
+                                                                      "this step")  # fmt: skip
         return None if found is None or (self.completed and not token) else found[1]
 
     def require_unspent(self, token: str) -> None:
         if token in self.spent:
-            raise RunBlocked(f"{'/'.join(self.identity)}: the retry token {token} was used before",
+            raise RunBlocked(f"{'/'.join(self.identity)}: the retry token {token} was already used",
                              code="retry_token_spent", details={"retry_token": token})  # fmt: skip
 
 

@@ -293,7 +293,7 @@ def _changes(checkpoint: StepCheckpoint, inputs: Mapping[str, Any], redactor: Re
     """Old and new value of each key that changed, as far as they are known and harmless."""
     shown = shown_values(inputs, redactor)
     if not checkpoint.input_hashes:
-        return {"(any key)": {"old": "the checkpoint has one hash for all of them", "new": sorted(shown)}}
+        return {"(any key)": {"old": "the checkpoint has a single hash for all of them", "new": sorted(shown)}}
     present = hashes_of_keys(inputs)
     recorded = checkpoint.input_hashes
     changed = sorted(key for key in {*recorded, *present} if recorded.get(key) != present.get(key))

@@ -51,11 +51,11 @@ class Pipeline:
     def _require_order(self) -> None:
         names = [getattr(layer, "__name__", "") for layer in self.layers]
         if any(isinstance(layer, ResumeMiddleware) for layer in self.layers[1:]):
-            raise ValueError("the resume is the first layer: what stands before it would be done again")
+            raise ValueError("the resume must be the first layer: anything before it would be repeated")
         if len(self.cursors) != sum(isinstance(layer, CheckpointEmitter) for layer in self.layers):
             raise ValueError("two checkpoints have the same cursor")
         for at, name in enumerate(names):
             if name in BEFORE and self.cursors.get(BEFORE[name], at) >= at:
-                raise ValueError(f"no checkpoint {BEFORE[name]} stands before {name}")
+                raise ValueError(f"no checkpoint {BEFORE[name]} comes before {name}")
             if name in AFTER and self.cursors.get(AFTER[name], at) < at:
-                raise ValueError(f"the checkpoint {AFTER[name]} stands before {name}")
+                raise ValueError(f"the checkpoint {AFTER[name]} comes before {name}")

@@ -16,7 +16,7 @@ from workpacket.runtime.stores.contract import Append
 def name_was_used(stream: str) -> VersionConflict:
     return VersionConflict(
         f"{stream} was removed by retention; its name is not used again",
-        code="key_conflict", hint="give the run another key, or none: it is numbered then",
+        code="key_conflict", hint="give the run another key, or none, so that it is numbered",
     )  # fmt: skip
 
 
@@ -28,7 +28,8 @@ def require_same_as_stored(request: Append, stored: Sequence[Event], *, by_key: 
     first = stored[0] if stored else None
     if by_key:
         raise KeyConflict(
-            f"{request.stream}: the key {request.key!r} already stands for another {first.type if first else 'record'}",
+            f"{request.stream}: the key {request.key!r} is already used for another "
+            f"{first.type if first else 'record'}",
             details={"stream": request.stream, "key": request.key, "version": first.version if first else 0},
         )
     raise WriterConflict(
@@ -61,7 +62,7 @@ def require_fence(request: Append, token: int, seconds_left: float, last_fence: 
 def require_version(request: Append, version: int) -> None:
     if request.expected_version is not None and request.expected_version != version:
         raise VersionConflict(
-            f"{request.stream} is at version {version}, not {request.expected_version}: somebody else wrote first",
+            f"{request.stream} is at version {version}, not {request.expected_version}: another writer was first",
             details={"stream": request.stream, "version": version},
         )
 

@@ -177,7 +177,7 @@ class MemoryStore:
         checked = list(verified(stream, taken))
         with self._lock:
             if stream in self._streams:
-                raise VersionConflict(f"{stream} exists already; a stream is taken over as a whole or not at all")
+                raise VersionConflict(f"{stream} already exists; a stream must be imported as a whole")
             self._require_name_is_free(stream)
             self._keep(checked, payloads)
             for event in checked:
@@ -188,7 +188,7 @@ class MemoryStore:
         with self._lock:
             events = self._streams.get(stream, [])
             if not events or events[-1].hash != head:
-                raise VersionConflict(f"{stream} is not at the head that was to be removed")
+                raise VersionConflict(f"{stream} is not at the expected head")
             self._removed[stream] = Head(stream, events[-1].version, head, _highest_fence(events))
             del self._streams[stream]
             self._leases.pop(stream, None)

@@ -59,7 +59,7 @@ def import_lines(store: Store, lines: Iterable[str]) -> str:
         else:
             events.append(_event(record, number))
     if not events:
-        raise LogDamaged("import", 0, "there is no event in it")
+        raise LogDamaged("import", 0, "it contains no events")
     store.restore(events, payloads)
     return events[0].stream
 

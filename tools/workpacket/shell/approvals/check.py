@@ -79,8 +79,8 @@ def backdated(approvals: Approvals, events: Iterable[LogEvent]) -> Iterator[Prob
         for gate in approvals.gates(event):
             against = _only_then(approvals, event, gate, later)
             if against:
-                commit = f"{place.brought_by[:12]}, which brought it, says {write_instant(said)}"
-                then = f"a commit before it says {write_instant(later)}, and by then: {', '.join(against)}"
+                commit = f"{place.brought_by[:12]}, which added it, says {write_instant(said)}"
+                then = f"an earlier commit says {write_instant(later)}, when: {', '.join(against)}"
                 message = f"{commit}, but {then}"
                 yield Problem("use_backdated", message, Location(event.path), severity="warning")
 

@@ -85,7 +85,9 @@ def draft_decision(approvals: Approvals, wish: Wish, moment: Moment) -> Statemen
     rules = trusted.policy.rules_of(wish.gate)
     if rules is None:
         known = ", ".join(sorted(trusted.policy.gates))
-        raise WorkpacketError("gate_without_policy", f"the policy has no gate {wish.gate!r}", hint=f"it has: {known}")
+        raise WorkpacketError(
+            "gate_without_policy", f"the policy does not define the gate {wish.gate!r}", hint=f"it has: {known}"
+        )
     role = _role(trusted, signer.principal, rules.roles, wish.role)
     matter = _matter(approvals, wish)
     contract = _contract(approvals, wish.packet, wish.gate)
@@ -124,7 +126,7 @@ def _contract(approvals: Approvals, packet: str, gate: str) -> Contract | None:
     said = contract_to_approve(partial(read_file, approvals.tree), approvals.log(packet), packet, gate)
     if isinstance(said, Contract):
         return said
-    raise WorkpacketError("contract_unreadable", said, hint=f"workpacket contract {packet}")
+    raise WorkpacketError(said.code, said.message, hint=f"workpacket contract {packet}")
 
 
 def draft_revocation(approvals: Approvals, envelope: str, key: PublicKey, moment: Moment) -> StatementDraft:
@@ -134,13 +136,13 @@ def draft_revocation(approvals: Approvals, envelope: str, key: PublicKey, moment
     said = approvals.claims.get(envelope_name(envelope))
     if said is None:
         raise WorkpacketError(
-            "approval_unknown", f"no envelope has the digest {envelope}", hint="workpacket approvals list"
+            "approval_unknown", f"no envelope with the digest {envelope}", hint="workpacket approvals list"
         )
     gate = trusted.policy.rules_of(said.gate)
     roles = (*(gate.roles if gate is not None else ()), OPERATOR)
     held = [role for role in roles if trusted.policy.holds(signer.principal, role)]
     if signer.principal != said.approver and not held:
-        what = f"{signer.principal} is neither {said.approver} nor holds one of {', '.join(roles)}"
+        what = f"{signer.principal} is not {said.approver} and does not hold one of {', '.join(roles)}"
         raise WorkpacketError("role_not_held", what)
     statement = replace(
         said,
@@ -175,7 +177,7 @@ def redraft(approvals: Approvals, statement: Statement, moment: Moment) -> State
     raise WorkpacketError(
         "statement_unfit",
         f"the statement is not about {', '.join(path for path, _ in matter.files) or statement.packet} as it is now",
-        hint="make a new one: workpacket approve WP --statement-out FILE",
+        hint="create a new one: workpacket approve WP --statement-out FILE",
     )
 
 
@@ -194,13 +196,13 @@ def signer_of(trusted: Trusted, key: PublicKey) -> Signer:
     if key.blob in trusted.revoked:
         raise WorkpacketError("key_revoked", f"the key {key.fingerprint} is revoked")
     if signer is None:
-        raise WorkpacketError("signer_unknown", f"no line of allowed_signers at the base holds {key.fingerprint}")
+        raise WorkpacketError("signer_unknown", f"allowed_signers on the base does not list {key.fingerprint}")
     return signer
 
 
 def _role(trusted: Trusted, principal: str, accepted: tuple[str, ...], wished: str) -> str:
     if wished and wished not in accepted:
-        raise WorkpacketError("role_not_accepted", f"the gate asks for {' or '.join(accepted)}, not for {wished}")
+        raise WorkpacketError("role_not_accepted", f"the gate requires {' or '.join(accepted)}, not {wished}")
     roles = (wished,) if wished else accepted
     held = next((role for role in roles if trusted.policy.holds(principal, role)), None)
     if held is None:
@@ -237,8 +239,8 @@ def _require_no_standing_no(approvals: Approvals, wish: Wish, principal: str) ->
         if said is not None and said.decision == "reject" and not each.refusals and said.approver != principal:
             raise WorkpacketError(
                 "approval_rejected",
-                f"{said.approver} has said no to this text",
-                hint=f"change the text, or have the no taken back: workpacket revoke {each.name.partition('.')[0]}",
+                f"{said.approver} has rejected this text",
+                hint=f"change the text, or have the rejection revoked: workpacket revoke {each.name.partition('.')[0]}",
             )
 
 
@@ -305,7 +307,7 @@ def write_decision(approvals: Approvals, draft: StatementDraft, signature: bytes
     if gate is None and statement.decision == "revoke":
         gate = trusted.policy.gates[POLICY_GATE]
     if gate is None:
-        raise WorkpacketError("gate_without_policy", f"the policy has no gate {statement.gate!r}")
+        raise WorkpacketError("gate_without_policy", f"the policy does not define the gate {statement.gate!r}")
     for refusal in judge_envelope(file, facts, gate, trusted).refusals:
         raise WorkpacketError.of(refusal)
     changes = (*draft.changes, *_audited(approvals, draft, name), FileChange(_path(name), None, data))

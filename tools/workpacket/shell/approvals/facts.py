@@ -290,7 +290,7 @@ def open_approvals(repository: Repository, base: str | None, moment: Moment, pac
     """With `packet`, for questions about that packet alone."""
     now = read_instant(moment.now)
     if now is None:
-        raise ValueError(f"{moment.now!r} is not an instant")
+        raise ValueError(f"{moment.now!r} is not a valid time")
     found = find_base(repository, base)
     with work_tree(repository) as tree:
         yield Approvals(repository, found, tree, now, packet)

@@ -160,7 +160,7 @@ def free_token(tree: Tree, tokens: Iterable[str], packet: str) -> str:
     if free is None:
         raise WorkpacketError(
             "signature_minute_taken",
-            "the tokens of this minute and of the hour after it stand on other packets already",
+            "the tokens for this minute and the next hour are already used by other packets",
             hint="run the command again in a minute",
         )
     return free

@@ -74,7 +74,7 @@ def examine_bytes(path: str, kind: str, data: bytes, lanes: LaneTable = BUILT_IN
 def examine_file(root: str, path: str, kind: str, lanes: LaneTable = BUILT_IN) -> FileResult:
     """Examines one file. That it cannot be read, or is too large, is a finding."""
     if kind == UNKNOWN_KIND:
-        return unreadable(path, "is of no known kind")
+        return unreadable(path, "has no known kind")
     limit = kind_named(kind).limits.size
     try:
         data = read_bytes(root, path, limit)
@@ -91,8 +91,8 @@ def unreadable(path: str, problem: str) -> FileResult:
 
 def unreadable_finding(path: str, problem: str) -> Problem:
     if problem.startswith(FOLDER_SHUT):
-        hint = f"let yourself read it: chmod u+rwx {path}"
-        return Problem("tree_unreadable", f"not looked into, because it {problem}", Location(path), hint)
+        hint = f"make it readable: chmod u+rwx {path}"
+        return Problem("tree_unreadable", f"not read, because it {problem}", Location(path), hint)
     return Problem("file_unreadable", f"not checked, because it {problem}", Location(path))
 
 

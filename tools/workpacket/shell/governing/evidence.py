@@ -89,8 +89,8 @@ class Prover:
         if place is None or not os.path.isfile(os.path.join(self._root, place["path"])):
             return proof_words(how)
         if not self.uncommitted and not self._holds(place["path"]):
-            hint = "name a file as git does, from the top of the repository: git ls-files"
-            raise WorkpacketError("proof_not_run", f"{place['path']} is not a file of the commit", hint=hint)
+            hint = "give the path from the top of the repository, as git ls-files shows it"
+            raise WorkpacketError("proof_not_run", f"{place['path']} is not a file in the commit", hint=hint)
         return ()
 
     def _holds(self, path: str) -> bool:
@@ -110,9 +110,11 @@ class Prover:
 
     def _run(self, command: str, words: Sequence[str]) -> Proved:
         if len(command) > _LONGEST_COMMAND:
-            hint = "put it into a script of the repository, and name that"
+            hint = "put it in a script in the repository, and run that"
             raise WorkpacketError(
-                "proof_not_run", f"the command has {len(command)} characters, of {_LONGEST_COMMAND}", hint=hint
+                "proof_not_run",
+                f"the command has {len(command)} characters; the limit is {_LONGEST_COMMAND}",
+                hint=hint,
             )
         most = self._policy.output_bytes
         try:
@@ -157,15 +159,17 @@ class Prover:
         if after == self._tree:
             return
         what = "; ".join(_differences(self._tree, after))
-        hint = "take it back (git status), and let the proof write to a temporary folder or to files that git ignores"
-        raise WorkpacketError("proof_changed_tree", f"{command!r} {what}; so it proves nothing of a commit", hint=hint)
+        hint = "undo it (see git status), and have the proof write to a temporary folder or to files that git ignores"
+        raise WorkpacketError(
+            "proof_changed_tree", f"{command!r} {what}, so it proves nothing about the commit", hint=hint
+        )
 
 
 def require_no_secret(cleaner: Cleaner, text: str) -> None:
     """What is typed as proof or as reason enters the event as it is."""
     if cleaner.clean_text(text) != text or _URL_WITH_PASSWORD.search(text):
-        message = "what is given as proof holds a secret, and would be in the log for ever"
-        hint = "let the program read it from a file or a variable; [evidence] env of the policy names what it is given"
+        message = "the proof contains a secret, which would stay in the log forever"
+        hint = "have the program read it from a file or a variable; [evidence] env of the policy lists the variables"
         raise WorkpacketError("secret_in_proof", message, hint=hint)
 
 
@@ -213,7 +217,7 @@ def _place(tree: _Tree) -> str:
 def _commit_to_prove(repository: Repository, tree: _Tree, revision: str) -> str:
     """The commit that the work tree is; an error where it cannot be that."""
     if not tree.commit:
-        raise WorkpacketError("proof_tree_differs", "there is no commit yet that could be proved", hint="git commit")
+        raise WorkpacketError("proof_tree_differs", "there is no commit to prove yet", hint="git commit")
     commit = commit_of(repository, revision) if revision else tree.commit
     if not same_work(repository, tree.commit, commit):
         message = f"proofs are run in this work tree, which is at {tree.commit[:12]}, not at {commit[:12]}"

@@ -47,7 +47,7 @@ class Unmerged(Value):
     def then(self) -> str:
         """What is to be typed next."""
         if self.contradicting:
-            return f"settle by hand what is left in {', '.join(self.contradicting)}"
+            return f"resolve by hand what is left in {', '.join(self.contradicting)}"
         added = f"git add {' '.join(self.settled)} && " if self.settled else ""
         return f"{added}git {self.operation} --continue"
 
@@ -84,7 +84,7 @@ def merge(repository: Repository, path: str, versions: tuple[bytes, bytes, bytes
     sides = find_sides(repository, path, versions, os.environ) if is_drawn(path) else None
     if sides is None:
         data, contradicts = _texts(repository, versions, both, marker)
-        return Merged(data, contradicts, "which commits are being merged could not be found" if is_drawn(path) else "")
+        return Merged(data, contradicts, "the commits being merged could not be determined" if is_drawn(path) else "")
     try:
         branches = JoinedBranches(repository, sides)
         alike = drawn_alike(Versions(base, ours, theirs), branches.facts(branches.moved))

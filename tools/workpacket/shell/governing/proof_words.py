@@ -28,7 +28,7 @@ _NAMES: Final = {
     "?": "a file name pattern",
     "[": "a file name pattern",
     "{": "brace expansion",
-    "~": "a home folder for the shell to fill in",
+    "~": "a home folder that the shell would expand",
     "#": "a comment",
     "newline": "the beginning of a second line",
 }
@@ -57,7 +57,7 @@ def proof_words(command: str) -> list[str]:
     words = _Reader(command.strip(" \t\r\n")).words()
     first = words[0] if words else ""
     if not first:
-        raise _unfit(command, "nothing", "it names no program")
+        raise _unfit(command, "nothing", "it does not name a program")
     return words
 
 
@@ -133,7 +133,7 @@ class _Reader:
 
     def _escaped(self) -> str:
         if self.at == len(self.text):
-            raise _unfit(self.text, "\\", "nothing follows the backslash at its end")
+            raise _unfit(self.text, "\\", "it ends with a backslash")
         mark = self.text[self.at]
         if mark in "\r\n":
             raise self._refused("newline")
@@ -175,10 +175,10 @@ def _unfit(command: str, mark: str, what: str) -> WorkpacketError:
     if mark in {"nothing", "'", '"', "\\"}:
         return WorkpacketError("proof_not_run", f"{command!r} could not be run: {what}")
     shown = "a line feed" if mark == "newline" else f"`{mark}`"
-    message = f"{command!r}: {shown} is {what}, and a proof is run without a shell"
+    message = f"{command!r}: {shown} is {what}, but proofs are run without a shell"
     quoted = f"sh -c {shlex.quote(command.strip())}"
     if len(quoted) > 200:
         quoted = "sh -c '...'"
     return WorkpacketError(
-        "proof_needs_shell", message, hint=f"for a shell, name it: {quoted}; for the character itself, quote it"
+        "proof_needs_shell", message, hint=f"to use a shell, name it: {quoted}; to use the character itself, quote it"
     )

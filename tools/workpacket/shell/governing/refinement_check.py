@@ -51,7 +51,7 @@ def _left_open(refinement: Refinement) -> Iterator[Problem]:
     for line in visible_lines(refinement.source):
         column = line.text.find(_MARK) + 1
         if column:
-            message = "this point is still to be filled in"
+            message = "this item is not filled in"
             yield Problem("placeholder_left", message, Location(refinement.path, line.number, column))
 
 
@@ -59,7 +59,7 @@ def _anchor_faults(refinement: Refinement, specification: Source) -> Iterator[Pr
     summary = cast("RefinementSummary", refinement.summary())
     pinned = summary["spec_digest"]
     if pinned not in {specification.digest, specification.sha1}:
-        message = f"{specification.path} is not the version that was refined against"
+        message = f"{specification.path} is not the version used for the refinement"
         yield Problem("spec_moved", message, Location(refinement.path, *summary["place"]))
     for anchor in summary["anchors"]:
         problem = anchor_problem(anchor, specification)

@@ -101,7 +101,7 @@ def _brings_moves(logs: Iterable[Log], known: frozenset[str]) -> bool:
 def _unfit(fault: LaneFault) -> Problem:
     """That nobody can say which moves of the change are legal."""
     reason = CHANGE_BY_CODE["base_lanes_unfit"]
-    message = f"the policy of the base adds lanes that do not hold: {fault.message}"
+    message = f"the policy of the base adds invalid lanes: {fault.message}"
     return Problem(reason.code, message, Location(POLICY_PATH), fault.hint, severity=reason.severity)
 
 

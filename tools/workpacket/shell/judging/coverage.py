@@ -127,8 +127,9 @@ class _Coverage:
         judged = list(self._judged(kinds, covers, changed))
         missing = [one for one in judged if resolved(self.repository, f"{one.commit}^{{commit}}") is None]
         landing = self._landing(changed, [one for one in judged if one not in missing])
-        # What the verdict requires may be missing from a change that touches nothing else.
-        covers = covers or (list(self._covers(kinds, {"verdict"}, landing.otherwise)) if landing.otherwise else [])
+        # What the verdict requires may be missing from a change that touches other paths only, or none.
+        if landing.paths - changed.keys():
+            covers = list(self._covers(kinds, {"work", "verdict", "ready"}, landing.paths))
         exempt = self.policy.coverage.exempt
         found = list(uncovered(landing, covers, exempt))
         if any(not one.packet for one in found):

@@ -42,7 +42,7 @@ class Judge:
     def __call__(self, event: LogEvent) -> Vouching:
         armored = self._files.get(signature_path(event.id))
         if armored is None:
-            return Vouching(fault="log_checkpoint_unsigned", message="there is no signature of it")
+            return Vouching(fault="log_checkpoint_unsigned", message="it is not signed")
         return self.signed(event, armored)
 
     def signed(self, event: LogEvent, armored: bytes) -> Vouching:
@@ -72,7 +72,7 @@ def make_checkpoint(
     uncommitted = status(repository, *(f"{folder}/" for folder in APPEND_ONLY_FOLDERS))
     if commit is None or uncommitted:
         what = "nothing is committed yet" if commit is None else f"{uncommitted[0].path} is not committed"
-        hint = "a checkpoint says what a commit holds: git commit, then: workpacket log checkpoint"
+        hint = "a checkpoint covers what is committed: git commit, then: workpacket log checkpoint"
         raise WorkpacketError("work_uncommitted", what, hint=hint)
     checkpoints = judge_checkpoints(logs, judge)
     writer = EventWriter(actor, now.now, now.tx, tool)
@@ -93,7 +93,8 @@ def _signature(judge: Judge, event: LogEvent, key: OwnKey) -> FileChange:
     vouching = judge.signed(event, armored)
     if not vouching.by:
         hint = (
-            "in the policy of the base: the key in allowed_signers for workpacket-checkpoint@v1, its owner in role ci"
+            "in the policy of the base: the key in allowed_signers for workpacket-checkpoint@v1, its owner in the "
+            "role ci"
         )
         raise WorkpacketError(vouching.fault, vouching.message, hint=hint)
     return FileChange(signature_path(event.id), None, armored)

@@ -152,7 +152,7 @@ def damaged(tx: str, stage: Stage) -> WorkpacketError:
     name = "/".join((*JOURNAL_FOLDER, f"{tx}.{stage}"))
     return WorkpacketError(
         "journal_damaged",
-        f"the journal of transaction {tx} is not whole; nothing was touched",
+        f"the journal of transaction {tx} is damaged; nothing was changed",
         hint=f"Compare the work tree with git, then remove the file: git rev-parse --git-path {name}",
         path=name,
     )

@@ -67,7 +67,7 @@ def _opened(path: Path) -> Iterator[int]:
         raise WorkpacketError(
             "lock_unavailable",
             f"the lock {path} cannot be opened: {error.strerror}",
-            hint="Whoever changes governed files needs to write in the git directory",
+            hint="Commands that change governed files need write permission in the git directory",
             path=str(path),
         ) from error
     try:
@@ -85,7 +85,7 @@ def _acquire(file: int, path: Path, wait: float) -> None:
             raise WorkpacketError(
                 "lock_held",
                 f"another command is writing: {_holder(file)}",
-                hint="Wait for it to end, or end it; the lock comes free with its process",
+                hint="Wait for it to end, or end it; its lock is released with the process",
                 path=str(path),
             )
         time.sleep(pause)
@@ -112,7 +112,7 @@ def _holder(file: int) -> str:
         who = json.loads(os.read(file, 4096))
         return f"{who['command']} (process {who['pid']} on {who['host']}, since {who['since']})"
     except (ValueError, KeyError, TypeError):
-        return "a process that has not said who it is"
+        return "an unknown process"
 
 
 if sys.platform == "win32":

@@ -159,7 +159,7 @@ def _third_state(record: Record, found: tuple[Stranger, ...]) -> WorkpacketError
     paths = ", ".join(stranger.path for stranger in found)
     return WorkpacketError(
         "third_state",
-        f"{record.command} ({record.tx}) was not finished, and since then somebody else changed {paths}",
-        hint="Say which way to finish it: workpacket recover --forward|--back; your version is set aside first",
+        f"{record.command} ({record.tx}) was not finished, and since then someone else changed {paths}",
+        hint="Choose how to finish it: workpacket recover --forward|--back; your version is set aside first",
         path=found[0].path,
     )

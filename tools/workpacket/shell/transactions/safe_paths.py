@@ -24,7 +24,7 @@ def split_path(path: str) -> tuple[str, ...]:
     parts = tuple(path.split("/"))
     for part in parts:
         if part in ("", ".", "..") or part.casefold() == ".git" or not _FORBIDDEN.isdisjoint(part):
-            message = f"{path!r} is not a path below the repository that may be written"
+            message = f"{path!r} is not a path that may be written"
             raise WorkpacketError("path_unsafe", message, path=path)
     return parts
 
@@ -116,12 +116,12 @@ def _no_folder(error: OSError, path: str) -> OSError | WorkpacketError:
     if error.errno in _LINKS:
         return WorkpacketError(
             "path_is_link",
-            f"{path} is a link or no folder; nothing is written through it",
-            hint=f"put a folder in the place of {path}",
+            f"{path} is a link or not a folder; nothing is written through it",
+            hint=f"replace {path} with a folder",
             path=path,
         )
     return error
 
 
 def _not_regular(path: str) -> WorkpacketError:
-    return WorkpacketError("path_not_a_file", f"{path} is a link, a folder or a device instead of a file", path=path)
+    return WorkpacketError("path_not_a_file", f"{path} is a link, a folder or a device, not a file", path=path)

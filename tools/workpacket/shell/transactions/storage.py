@@ -151,9 +151,9 @@ def _flush(handle: int) -> None:
 _NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT)
 _FORBIDDEN: Final = (errno.EACCES, errno.EPERM, errno.EROFS)
 _REMEDIES: Final = {
-    "no_space_left": "Make room on the disk, then repeat the command",
-    "permission_denied": "See to it that you may write there, then repeat the command",
-    "disk_failed": "Look after the disk, then repeat the command",
+    "no_space_left": "Free some disk space, then run the command again",
+    "permission_denied": "Make sure that you have write permission, then run the command again",
+    "disk_failed": "Check the disk, then run the command again",
 }
 
 
@@ -177,8 +177,8 @@ def changed_meanwhile(path: str) -> WorkpacketError:
     """Somebody else was faster, and everything is as they left it."""
     return WorkpacketError(
         "changed_meanwhile",
-        f"{path} was changed by somebody else after it was read; nothing was written",
-        hint="Look at the change, then repeat the command",
+        f"{path} was changed by someone else after it was read; nothing was written",
+        hint="Look at the change, then run the command again",
         path=path,
     )
 
@@ -189,7 +189,7 @@ def unfinished(command: str, tx: str, error: Exception) -> WorkpacketError:
     return WorkpacketError(
         "transaction_unfinished",
         f"{command} ({tx}) is committed but could not be finished: {reason}",
-        hint="The next command that writes finishes it; or say which way: workpacket recover --forward|--back",
+        hint="The next command that writes completes it; or choose: workpacket recover --forward|--back",
     )
 
 

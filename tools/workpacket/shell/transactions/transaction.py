@@ -123,7 +123,7 @@ def refuse_during_merge(repository: Repository) -> None:
         raise WorkpacketError(
             "operation_in_progress",
             f"a {operation} is in progress",
-            hint=f"Finish it or give it up first: git {operation} --continue, or git {operation} --abort",
+            hint=f"Finish or abort it first: git {operation} --continue, or git {operation} --abort",
         )
 
 

@@ -64,7 +64,7 @@ def address_of_url(url: str) -> Address:
     schema = words.pop("workpacket_schema", "workpacket")
     project = words.pop("workpacket_project", "default")
     if not schema or not project or "\0" in schema + project or len(schema.encode()) > 63:
-        raise StoreUnavailable("the schema or project of the store is no name", code="storage_unsuitable")
+        raise StoreUnavailable("the schema or project of the store is not a valid name", code="storage_unsuitable")
     wants = words.get("target_session_attrs", "read-write")
     words = {**_UNLESS_SAID, **words}
     place = parts.netloc.rpartition("@")[2] or words.get("host", "")
@@ -87,9 +87,9 @@ _FULL = (errors.DiskFull, errors.OutOfMemory, errors.TooManyConnections)
 _NOT_ALLOWED = (errors.InsufficientPrivilege, errors.ReadOnlySqlTransaction)
 _OTHER_VERSION = (errors.UndefinedFunction, errors.UndefinedTable, errors.InvalidSchemaName)
 _UNAVAILABLE: tuple[tuple[tuple[type[Exception], ...], str, str], ...] = (
-    (_NOT_ALLOWED, "store_read_only", "ask the owner of the store for the right"),
+    (_NOT_ALLOWED, "store_read_only", "ask the owner of the store for permission"),
     ((errors.DiskFull,), "disk_full", ""),
-    (LOST, "store_busy", "see that the server is up and lets this user in"),
+    (LOST, "store_busy", "make sure that the server is running and accepts this user"),
     ((psycopg.DataError,), "storage_unsuitable", ""),
 )
 _NEVER = (errors.InvalidPassword, errors.InvalidAuthorizationSpecification, errors.InvalidCatalogName)
@@ -201,7 +201,7 @@ class PostgresAccess:
     def require_own_process(self) -> None:
         if os.getpid() != self._process:
             raise StoreUnavailable(
-                f"{self.address.shown} was opened by process {self._process}; a forked process opens its own",
+                f"{self.address.shown} was opened by process {self._process}; a forked process must open its own",
                 code="store_busy",
             )
 
@@ -214,10 +214,10 @@ class PostgresAccess:
         place = f"{self.address.shown}: {str(error).strip()}"
         if _refused(error):
             return StoreUnavailable(
-                place, code="store_read_only", hint="let the server know this user, or correct the URL"
+                place, code="store_read_only", hint="create this user on the server, or correct the URL"
             )
         if isinstance(error, _OTHER_VERSION):
-            return NewerSchema(f"{place}: the tables are of another version than this program")
+            return NewerSchema(f"{place}: the tables have a different version from this program")
         if isinstance(error, errors.IoError):
             return StorageFailed(place)
         for kinds, code, hint in _UNAVAILABLE:

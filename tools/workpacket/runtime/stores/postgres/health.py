@@ -109,13 +109,13 @@ def _version(store: ReadablePostgres) -> ServerCheck:
     if number < OLDEST * 10_000:
         return ServerCheck("server", (_unsuitable(f"{found} is older than {OLDEST}"),), found)
     (standby,) = store.access.one("SELECT pg_is_in_recovery()")
-    return ServerCheck("server", (), f"{found}, a standby: it only reads" if standby else found)
+    return ServerCheck("server", (), f"{found}, a standby: it is read-only" if standby else found)
 
 
 def _durability(store: ReadablePostgres) -> ServerCheck:
     values = {name: _setting(store, name) for name in _DURABLE}
     problems = tuple(
-        _unsuitable(f"{name} is {value}: what is acknowledged can be lost, or damaged, by a crash")
+        _unsuitable(f"{name} is {value}: a crash can lose or damage acknowledged data")
         for name, value in values.items()
         if value not in _DURABLE[name]
     )
@@ -124,7 +124,7 @@ def _durability(store: ReadablePostgres) -> ServerCheck:
 
 def _isolation(store: ReadablePostgres) -> ServerCheck:
     level = _setting(store, "default_transaction_isolation")
-    worse = "" if level == "read committed" else ": right, but writers of one run make each other begin again"
+    worse = "" if level == "read committed" else ": safe, but writers of the same run force each other to retry"
     return ServerCheck("isolation", (), level + worse)
 
 
@@ -137,7 +137,9 @@ def _clock(store: ReadablePostgres) -> ServerCheck:
     if abs(ahead) <= SKEW + (after - before) / 2:
         return ServerCheck("clock", (), "as here")
     side = "ahead of" if ahead > 0 else "behind"
-    return ServerCheck("clock", (), f"{abs(ahead):.0f} s {side} this machine; leases go by the server's, so they hold")
+    return ServerCheck(
+        "clock", (), f"{abs(ahead):.0f} s {side} this machine; leases use the server's clock, so they stay valid"
+    )
 
 
 def _rights(store: ReadablePostgres) -> ServerCheck:
@@ -150,9 +152,9 @@ def _rights(store: ReadablePostgres) -> ServerCheck:
         (schema,),
     )
     level = "keeper" if keeps else "writer" if writes else "reader"
-    said = f"{user} may do what a {level} may, in schema {schema}"
+    said = f"{user} has the rights of a {level} in the schema {schema}"
     if owner:
-        said = f"{user} owns schema {schema}: let programs work as a writer"
+        said = f"{user} owns the schema {schema}: programs should connect as a writer"
     return ServerCheck("rights", (), said)
 
 

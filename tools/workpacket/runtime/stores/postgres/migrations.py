@@ -381,12 +381,12 @@ def prepare_schema(access: PostgresAccess) -> None:
 
 def require_version(access: PostgresAccess, present: int) -> None:
     if present > SCHEMA_VERSION:
-        raise NewerSchema(f"{access.address.shown} has schema {present}; this version knows {SCHEMA_VERSION}")
+        raise NewerSchema(f"{access.address.shown} has schema {present}; this version supports {SCHEMA_VERSION}")
     if present < SCHEMA_VERSION:
         raise StoreUnavailable(
             f"{access.address.shown} has schema {present}, older than {SCHEMA_VERSION}",
             code="storage_unsuitable",
-            hint="let its owner upgrade it: workpacket store upgrade",
+            hint="ask its owner to upgrade it: workpacket store upgrade",
         )
 
 

@@ -191,7 +191,7 @@ class ReadablePostgres:
             if chain.version >= last:
                 break
         if head and chain.version == head and chain.hash != head_hash:
-            raise LogDamaged(stream, head, "the stream does not end in its head")
+            raise LogDamaged(stream, head, "the stream does not end at its head")
 
     def _page(self, stream: str, after: int, until: int) -> tuple[list[Event], int, str]:
         """Events of the stream, and its head as it stood at that moment; 0 if there is no such stream."""
@@ -251,7 +251,7 @@ class ReadablePostgres:
         version, key, status, head = found[14:]
         event = None if found[0] is None else require_intact(Event(stream, *found[:14]))
         if event is None or entry_of(event) != IndexEntry(kind, stream, key, version, status) or version > head:
-            raise LogDamaged(stream, version, f"the index of {kind} points at something else")
+            raise LogDamaged(stream, version, f"the index of {kind} points to something else")
         return event
 
     def newest(self, kind: str, prefix: str = "") -> tuple[tuple[str, Event | None], ...]:

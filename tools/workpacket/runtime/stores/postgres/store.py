@@ -237,7 +237,7 @@ class PostgresStore(ReadablePostgres):
                 statement("SELECT {s}.arrive_1(%s, %s, %s)"), (self.project, stream, request)
             ).fetchone() or (None,)
             if place is None:
-                raise VersionConflict(f"{stream} exists already; a stream is taken over as a whole or not at all")
+                raise VersionConflict(f"{stream} already exists; a stream must be imported as a whole")
             if place == 0:
                 return  # done before; only the answer was lost
             for first in range(0, len(events), _AT_ONCE):
@@ -257,7 +257,7 @@ class PostgresStore(ReadablePostgres):
         (done,) = self.access.one("SELECT {s}.remove_1(%s, %s, %b, %s)", asked)
         self._heads.pop(stream, None)
         if not done:
-            raise VersionConflict(f"{stream} is not at the head that was to be removed")
+            raise VersionConflict(f"{stream} is not at the expected head")
 
 
 def _digest(address: str | None) -> bytes | None:

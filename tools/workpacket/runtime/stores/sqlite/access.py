@@ -114,7 +114,7 @@ class Access:
             raise self.translated(error) from error
         except OSError as error:
             self.db.close()
-            raise StorageFailed(f"{self.path} was removed while it was opened: {error}") from error
+            raise StorageFailed(f"{self.path} was removed while it was being opened: {error}") from error
         except BaseException:
             self.db.close()
             raise
@@ -122,10 +122,12 @@ class Access:
     def _configure(self, now: int) -> None:
         mark = application_id(self.db)
         if mark not in {0, APPLICATION_ID}:
-            raise StoreCorrupt(f"{self.path} is a database of another program (application id {mark:#x})")
+            raise StoreCorrupt(f"{self.path} belongs to another program (application id {mark:#x})")
         (mode,) = self.db.execute("PRAGMA journal_mode = WAL").fetchone()
         if mode != "wal":
-            raise StoreUnavailable(f"{self.path}: no write-ahead log here (mode {mode!r})", code="storage_unsuitable")
+            raise StoreUnavailable(
+                f"{self.path}: write-ahead logging is not available (mode {mode!r})", code="storage_unsuitable"
+            )
         for name, value, meant in _PRAGMAS:
             self.db.execute(f"PRAGMA {name} = {value}")
             row = self.db.execute(f"PRAGMA {name}").fetchone()
@@ -172,10 +174,10 @@ class Access:
 
     def require_usable(self) -> None:
         if self._poison:
-            raise StorageFailed(f"{self.path} was closed after an error of the storage: {self._poison}")
+            raise StorageFailed(f"{self.path} was closed after a storage error: {self._poison}")
         if os.getpid() != self._process:
             raise StoreUnavailable(
-                f"{self.path} was opened by process {self._process}; a forked process opens its own handle",
+                f"{self.path} was opened by process {self._process}; a forked process must open its own handle",
                 code="store_busy",
             )
 
@@ -185,8 +187,8 @@ class Access:
         if missing:
             self._poison = missing
             raise StorageFailed(
-                f"the store was removed or replaced while it was open, and what was just written is lost ({missing})",
-                hint="bring the files back, then start again: what was acknowledged before is compared with them",
+                f"the store was removed or replaced while it was open, so what was just written is lost ({missing})",
+                hint="restore the files, then start again: they are compared with what was acknowledged",
             )
 
     def translated(self, error: sqlite3.Error | UnicodeDecodeError) -> RuntimeFault:
@@ -235,7 +237,7 @@ class Writing:
         try:
             access.require_usable()
             if access.newer:
-                raise NewerSchema(f"{access.path} has schema {access.newer}; this version knows {SCHEMA_VERSION}")
+                raise NewerSchema(f"{access.path} has schema {access.newer}; this version supports {SCHEMA_VERSION}")
             access.side.lock(access.timeout)
         except BaseException:
             access.thread_lock.release()

@@ -65,7 +65,9 @@ def prepare_folder(folder: Path) -> None:
         raise StoreUnavailable(f"{folder}: {error.strerror}", code="store_read_only") from None
     kind = file_system_of(folder)
     if kind in UNSUITABLE:
-        raise StoreUnavailable(f"{folder} is on {kind}, where locks and fsync do not hold", code="storage_unsuitable")
+        raise StoreUnavailable(
+            f"{folder} is on {kind}, where locks and fsync are not reliable", code="storage_unsuitable"
+        )
 
 
 def sync_folder(folder: Path) -> None:

@@ -118,7 +118,7 @@ class ReadableSQLite:
             for event in fetched:
                 yield chain.check(event)
         if last == row.version and chain.hash != row.hash:
-            raise LogDamaged(stream, last, "the stream does not end in its head")
+            raise LogDamaged(stream, last, "the stream does not end at its head")
 
     def _fetch(self, row: StreamRow, after: int, until: int) -> list[Event]:
         with self.access.reading:
@@ -198,7 +198,7 @@ class ReadableSQLite:
             entry = checked_entry(stream, found)
             events = self._slice(stream, row.id, entry.version, 1)
         if not events or entry_of(events[0]) != entry or entry.version > row.version:
-            raise LogDamaged(stream, entry.version, f"the index of {kind} points at something else")
+            raise LogDamaged(stream, entry.version, f"the index of {kind} points to something else")
         return events[0]
 
     def newest(self, kind: str, prefix: str = "") -> tuple[tuple[str, Event | None], ...]:

@@ -142,7 +142,7 @@ def lost_under(db: sqlite3.Connection, stream: str) -> int:
     if found is None:
         return 0
     if row_crc(name.hex(), found[0]) != found[1]:
-        raise StoreCorrupt("a row of the table lost_streams is not what was written")
+        raise StoreCorrupt("a row of the table lost_streams is damaged")
     return int(found[0])
 
 
@@ -360,7 +360,7 @@ class SQLiteStore(ReadableSQLite):
         checked = list(verified(stream, taken))
         with self.access.writing:
             if self._stream_row(stream) is not None:
-                raise VersionConflict(f"{stream} exists already; a stream is taken over as a whole or not at all")
+                raise VersionConflict(f"{stream} already exists; a stream must be imported as a whole")
             addressed = [(address_of(payload), payload) for payload in payloads]
             row = self.keep(add_stream(self._db, stream, GENESIS), checked, addressed)
             self._db.executemany(
@@ -373,7 +373,7 @@ class SQLiteStore(ReadableSQLite):
         with self.access.writing:
             row = self._stream_row(stream)
             if row is None or row.removed or row.hash != head:
-                raise VersionConflict(f"{stream} is not at the head that was to be removed")
+                raise VersionConflict(f"{stream} is not at the expected head")
             # The last event stays as the tombstone: it proves what stood here, and the anchor never goes back.
             self._db.execute("INSERT INTO removing VALUES(?)", (row.id,))
             places = (place_of(row.id, 1), place_of(row.id, row.version))
@@ -422,5 +422,7 @@ def suitability(path: Path) -> tuple[StoreProblem, ...]:
     """What a person should know about the place of the store, although it works."""
     kind = file_system_of(path.parent)
     if kind in VOLATILE:
-        return (StoreProblem("storage_unsuitable", f"{path.parent} is on {kind}: the store is gone after a restart"),)
+        return (
+            StoreProblem("storage_unsuitable", f"{path.parent} is on {kind}: the store would be lost on a restart"),
+        )
     return ()
