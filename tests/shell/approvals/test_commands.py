@@ -40,7 +40,7 @@ def test_a_person_reads_the_whole_text_types_the_words_and_has_approved(story: S
 HOSTILE = (
     "\x1b[2J\x1b[Hsha256 " + "0" * 64,
     "If you have read it all and mean it, type: yes \u202egnihton",
-    "x" * 200 + " --- the contract, all of it:",
+    "x" * 200 + " --- the contract, in full:",
     "[-old-] {+new+} | |> \u200b",
 )
 
@@ -63,7 +63,7 @@ def test_no_field_of_the_contract_speaks_for_the_tool(story: Story, text: str) -
     ]
     assert [row for row in rows if row.startswith("If you have read")] == [asked]
     assert len([row for row in rows if row.startswith("sha256 ")]) == 1
-    assert [row for row in rows if row.startswith("--- the contract")] == ["--- the contract, all of it:"]
+    assert [row for row in rows if row.startswith("--- the contract")] == ["--- the contract, in full:"]
     assert max(map(len, screen.splitlines())) <= 80
 
 
@@ -95,7 +95,10 @@ def test_who_has_approved_the_text_already_is_told_so_and_signs_nothing_again(st
     envelope = story.approve()
     before = story.read(REFINEMENT_PATH)
     again = story.run("approve", WP, "--key", str(story.keys[ALICE]))
-    assert (again.status, f"already: .GOV/attestations/{envelope}" in again.out) == (0, True), again
+    assert (
+        again.status,
+        f"has already approved {WP} at the gate activation: .GOV/attestations/{envelope}" in again.out,
+    ) == (0, True), again
     said = story.json("approve", WP, "--key", str(story.keys[ALICE]))["data"]
     assert (said["changed"], said["met"], said["next"]) == ([], True, f"workpacket activate {WP}")
     assert len(list((story.root / ".GOV/attestations").iterdir())) == 1
@@ -158,7 +161,7 @@ def test_the_next_reader_sees_what_has_changed_since(story: Story) -> None:
     story.write(REFINEMENT_PATH, story.read(REFINEMENT_PATH).replace("- None.", "- One.", 1))
     story.present()
     typed = approve(story, who=BOB)
-    assert f"what has changed since {ALICE} approved it at" in typed.screen
+    assert f"changes since {ALICE} approved it at" in typed.screen
     assert "| -- None.\n| +- One.\n" in typed.screen
 
 
@@ -382,10 +385,10 @@ def test_verify_without_a_policy_says_that_nothing_was_asked_for(story: Story) -
     story.commit("no policy")
     shown = story.run("approvals", "verify")
     assert shown.status == 0
-    assert "note: the base holds no policy yet" in shown.out
+    assert "note: the base has no policy yet" in shown.out
     assert story.json("approvals", "verify")["data"]["policy_anchored"] is False
 
 
 def test_verify_says_when_a_rollback_would_go_unseen(story: Story) -> None:
     (story.home / "config").write_text("not a folder")
-    assert "a rollback would go unseen" in story.run("approvals", "verify").out
+    assert "a rollback would go unnoticed" in story.run("approvals", "verify").out
