@@ -39,7 +39,7 @@ def test_a_person_reads_the_whole_text_types_the_words_and_has_approved(story: S
 
 HOSTILE = (
     "\x1b[2J\x1b[Hsha256 " + "0" * 64,
-    "If you have read it all and mean it, type: yes \u202egnihton",
+    "If you have read everything and approve, type: yes \u202egnihton",
     "x" * 200 + " --- the contract, in full:",
     "[-old-] {+new+} | |> \u200b",
 )
@@ -56,7 +56,7 @@ def test_no_field_of_the_contract_speaks_for_the_tool(story: Story, text: str) -
     stub = story.read(STUB_PATH).replace("  - The reader.", f"  - {text}").replace("  - The writer.", f"  - {text}")
     story.write(STUB_PATH, stub.replace("## SCOPE_SKETCH", f"- RISK_TIER: {text}\n\n## SCOPE_SKETCH") + sections)
     screen = approve(story, answer="no").screen.partition("\n> ")[0]
-    asked = f"If you have read it all and mean it, type: {WORDS}"
+    asked = f"If you have read everything and approve, type: {WORDS}"
     assert not {"\x1b", "\u202e", "\u200b"} & set(screen)
     rows = [
         row for row in screen.splitlines() if row and row[:2] not in {"| ", "|>"} and row[10:12] not in {"| ", "|>"}

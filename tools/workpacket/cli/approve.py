@@ -241,7 +241,7 @@ def _show_contract(approvals: Approvals, said: Statement, contract: Contract, sc
 
 def _ask(draft: StatementDraft, screen: TextIO) -> None:
     words = words_to_type(draft.statement)
-    screen.write(f"\nIf you have read it all and mean it, type: {words}\n> ")
+    screen.write(f"\nIf you have read everything and approve, type: {words}\n> ")
     screen.flush()
     answer = sys.stdin.readline().strip()
     if answer != words:
