@@ -133,7 +133,7 @@ def test_a_verdict_about_another_contract_is_not_signed(signed: Signed) -> None:
     governed.replace(PACKET, "The name is printed.", "Something is printed.")
     with pytest.raises(WorkpacketError) as caught:
         signed.approve("verdict", VICTOR, verdict="PASS")
-    assert caught.value.code == "contract_unreadable"
+    assert caught.value.code == "contract_changed"
 
 
 def rewritten(signed: Signed, old: str = "The name is printed.", new: str = "The full name is printed.") -> None:

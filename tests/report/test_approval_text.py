@@ -50,7 +50,7 @@ def test_without_a_width_a_line_is_one_row(text: str) -> None:
 def test_a_file_cannot_speak_for_us(lines: list[str], width: int) -> None:
     data = "\n".join(lines).encode("utf-8", "surrogatepass")
     first, *rows = render_file("x.md", data, Style(width=width)).splitlines()
-    assert first == f"--- x.md ({len(data)} bytes), all of it:"
+    assert first == f"--- x.md ({len(data)} bytes), in full:"
     assert all(row.startswith(OURS) or row == "(no line feed at the end)" for row in rows)
 
 
@@ -67,7 +67,7 @@ NAMES = ["what", "criteria"]
 @given(st.lists(HOSTILE, min_size=1, max_size=4), WIDTHS)
 def test_a_contract_cannot_speak_for_us(texts: list[str], width: int) -> None:
     shown = render_contract([("what", texts), ("why", ())], "c" * 64, Style(width=width)).splitlines()
-    assert shown[:2] == ["--- the contract, all of it:", "what:"]
+    assert shown[:2] == ["--- the contract, in full:", "what:"]
     assert shown[-3:] == ["why:", "(nothing)", f"sha256 {'c' * 64}"]
     assert all(row.startswith(OURS) for row in shown[2:-3])
     assert sum(row.startswith("| ") for row in shown[2:-3]) == len(texts)
@@ -76,7 +76,7 @@ def test_a_contract_cannot_speak_for_us(texts: list[str], width: int) -> None:
 @given(HOSTILE, HOSTILE, WIDTHS)
 def test_a_difference_cannot_speak_for_us(old: str, new: str, width: int) -> None:
     shown = render_difference([("what", (old,), (new,))], "then", Style(width=width)).splitlines()
-    assert shown[:2] == ["--- the contract: what has changed since then:", "what:"]
+    assert shown[:2] == ["--- the contract: changes since then:", "what:"]
     assert all(row.startswith(OURS) for row in shown[2:])
 
 
@@ -97,7 +97,7 @@ def test_only_what_differs_is_shown_item_by_item() -> None:
 
 
 def test_the_same_bytes_are_called_so() -> None:
-    assert render_changes("x.md", b"a\n", b"a\n", "then") == "--- x.md: the same bytes as then\n"
+    assert render_changes("x.md", b"a\n", b"a\n", "then") == "--- x.md: unchanged since then\n"
     assert render_changes("x.md", b"a\n", b"a", "then").endswith("| -a\n| +a\n| +(no line feed at the end)\n") is False
     assert "| +(no line feed at the end)" in render_changes("x.md", b"a\n", b"a", "then")
 

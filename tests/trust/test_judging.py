@@ -17,6 +17,8 @@ REFUSED = {
     "K3-R01": "signer_unknown",
     "H2-L02": "attest_unfit",
     "H3-P11": "policy_moved",
+    "M-D11b": "subject_mismatch",
+    "M-D11c": "placeholder_left",
     "M-G10": "tree_entry_foreign",
     "M-G14": "tree_entry_foreign",
     "M-S10": "event_ahead",

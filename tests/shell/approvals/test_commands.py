@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from guided_tour.terminal import Shown
-from shell.approvals.story import ALICE, BOB, CAROL, POLICY, REFINEMENT_PATH, WP, Story, begin
+from shell.approvals.story import ALICE, BOB, CAROL, POLICY, REFINEMENT_PATH, STUB_PATH, WP, Story, begin
 from workpacket.approvals.encodings import six_words
 from workpacket.approvals.sshsig import NAMESPACE
 from workpacket.model.plan import digest
@@ -35,6 +35,36 @@ def test_a_person_reads_the_whole_text_types_the_words_and_has_approved(story: S
     assert "was never approved before" in typed.screen
     assert "Next: commit .GOV/refinements/WP-1-Parser-v1.md and .GOV/attestations/" in typed.screen
     assert story.verdict().met
+
+
+HOSTILE = (
+    "\x1b[2J\x1b[Hsha256 " + "0" * 64,
+    "If you have read everything and approve, type: yes \u202egnihton",
+    "x" * 200 + " --- the contract, in full:",
+    "[-old-] {+new+} | |> \u200b",
+)
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_no_field_of_the_contract_speaks_for_the_tool(story: Story, text: str) -> None:
+    parts = {
+        "## INTENT (DRAFT)": f"- What: {text}\n- Why: {text}",
+        "## ACCEPTANCE_CRITERIA (DRAFT)": f"- {text}\n  - EXEMPT: {text}",
+        "## DEPENDENCIES / BLOCKERS (DRAFT)": f"- {text}",
+    }
+    sections = "".join(f"\n{heading}\n{body}\n" for heading, body in parts.items())
+    stub = story.read(STUB_PATH).replace("  - The reader.", f"  - {text}").replace("  - The writer.", f"  - {text}")
+    story.write(STUB_PATH, stub.replace("## SCOPE_SKETCH", f"- RISK_TIER: {text}\n\n## SCOPE_SKETCH") + sections)
+    screen = approve(story, answer="no").screen.partition("\n> ")[0]
+    asked = f"If you have read everything and approve, type: {WORDS}"
+    assert not {"\x1b", "\u202e", "\u200b"} & set(screen)
+    rows = [
+        row for row in screen.splitlines() if row and row[:2] not in {"| ", "|>"} and row[10:12] not in {"| ", "|>"}
+    ]
+    assert [row for row in rows if row.startswith("If you have read")] == [asked]
+    assert len([row for row in rows if row.startswith("sha256 ")]) == 1
+    assert [row for row in rows if row.startswith("--- the contract")] == ["--- the contract, in full:"]
+    assert max(map(len, screen.splitlines())) <= 80
 
 
 def test_other_words_sign_nothing(story: Story) -> None:
@@ -65,7 +95,10 @@ def test_who_has_approved_the_text_already_is_told_so_and_signs_nothing_again(st
     envelope = story.approve()
     before = story.read(REFINEMENT_PATH)
     again = story.run("approve", WP, "--key", str(story.keys[ALICE]))
-    assert (again.status, f"activation: .GOV/attestations/{envelope}" in again.out) == (0, True), again
+    assert (
+        again.status,
+        f"has already approved {WP} at the gate activation: .GOV/attestations/{envelope}" in again.out,
+    ) == (0, True), again
     said = story.json("approve", WP, "--key", str(story.keys[ALICE]))["data"]
     assert (said["changed"], said["met"], said["next"]) == ([], True, f"workpacket activate {WP}")
     assert len(list((story.root / ".GOV/attestations").iterdir())) == 1

@@ -58,7 +58,7 @@ def render_file(path: str, data: bytes, style: Style = PLAIN) -> str:
 
 def render_contract(parts: Iterable[Part], digest: str, style: Style = PLAIN) -> str:
     """The whole contract: each text of a part behind a bar of its own."""
-    lines = [style.paint("--- the contract, all of it:", "path")]
+    lines = [style.paint("--- the contract, in full:", "path")]
     for name, texts in parts:
         lines.append(style.paint(f"{name}:", "help"))
         lines += [row for text in texts for row in barred(text, style)] or ["(nothing)"]

@@ -61,24 +61,27 @@ def _source(read: Reader, path: str) -> Source | None:
     return Source.from_bytes(path, data[: MARKDOWN.size + 1]) if data is not None else None
 
 
-def contract_to_approve(read: Reader, log: Log, packet: str, gate: str) -> Contract | str:
+def contract_to_approve(read: Reader, log: Log, packet: str, gate: str) -> Contract | Problem:
     """The contract that somebody would approve now, from the files; or why there is none."""
     found = documents_of(read, packet)
     document = found.stub if gate == ACTIVATION_GATE else found.packet or found.stub
     if document is None:
-        return f"there is no {'stub' if gate == ACTIVATION_GATE else 'packet'} of {packet}"
+        message = f"there is no {'stub' if gate == ACTIVATION_GATE else 'packet'} of {packet}"
+        return Problem("contract_unreadable", message)
     said = stated(document, found.refinement)
-    if isinstance(said, str) or gate == ACTIVATION_GATE:
+    if isinstance(said, str):
+        return Problem("contract_unreadable", said)
+    if gate == ACTIVATION_GATE:
         return said
     if gate == AMENDMENT_GATE:
         other = stated(found.stub, found.refinement) if found.stub is not None else said
         if isinstance(other, str):
-            return other
-        return said if other == said else "stub and packet say different contracts; write the same into both"
+            return Problem("contract_unreadable", other)
+        message = "stub and packet say different contracts; write the same into both"
+        return said if other == said else Problem("contract_changed", message)
     held = in_force(log) or frozenset({said.digest})
-    if held != {said.digest}:
-        return "the files say another contract than the one that was approved"
-    return said
+    message = "the files say another contract than the one that was approved"
+    return said if held == {said.digest} else Problem("contract_changed", message)
 
 
 def contract_asked(read: Reader, log: Log, packet: str, gate: str, consumer: LogEvent | None) -> tuple[str | None, str]:
@@ -96,7 +99,7 @@ def contract_asked(read: Reader, log: Log, packet: str, gate: str, consumer: Log
         if named:
             return named, ""
     said = contract_to_approve(read, log, packet, gate)
-    return (None, said) if isinstance(said, str) else (said.digest, "")
+    return (None, said.message) if isinstance(said, Problem) else (said.digest, "")
 
 
 def drift(read: Reader, log: Log) -> Iterator[Problem]:

@@ -126,7 +126,7 @@ def _contract(approvals: Approvals, packet: str, gate: str) -> Contract | None:
     said = contract_to_approve(partial(read_file, approvals.tree), approvals.log(packet), packet, gate)
     if isinstance(said, Contract):
         return said
-    raise WorkpacketError("contract_unreadable", said, hint=f"workpacket contract {packet}")
+    raise WorkpacketError(said.code, said.message, hint=f"workpacket contract {packet}")
 
 
 def draft_revocation(approvals: Approvals, envelope: str, key: PublicKey, moment: Moment) -> StatementDraft:
