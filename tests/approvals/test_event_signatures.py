@@ -236,7 +236,7 @@ def test_a_table_is_read() -> None:
         (
             'operator = "ann"',
             'operator = "ann"\nprincipal = "x"',
-            "actors.coder 1.principal is unknown to this version",
+            "actors.coder 1.principal is unknown",
         ),
         ("SHA256:", "MD5:", "keys is not a list of fingerprints"),
         ('"person"\n', '"person"\noperator = "ann"\n', "actors.ann.operator is unknown"),

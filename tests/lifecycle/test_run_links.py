@@ -504,7 +504,7 @@ def test_an_end_that_somebody_wrote_by_hand_is_not_that_of_the_stream(governed: 
     forge(governed, NAME, "run.closed", {**wrong, "stream_sha256": "f" * 64, "events": 1})
     status, (message,) = ends(governed)
     assert status == 70
-    assert message.startswith(f"{RUN}: according to the log of {NAME}, it ended as ffffffffffff, and the store has ")
+    assert message.startswith(f"{RUN}: according to the log of {NAME}, it ended as ffffffffffff, but the store has ")
 
 
 def test_a_store_that_was_put_back_does_not_reach_the_end_that_the_log_keeps(governed: Governed) -> None:

@@ -62,4 +62,4 @@ def test_the_next_step_commits_it_too(root: Path, capsys: pytest.CaptureFixture[
     main(["init"])
     said = capsys.readouterr().out
     assert "git add .gitignore .GOV" in said
-    assert "  - .gitignore leaves out /.runr/ and /.workpacket/\n" in said
+    assert "  - .gitignore ignores /.runr/ and /.workpacket/\n" in said

@@ -106,7 +106,7 @@ def test_a_holder_that_has_not_said_who_it_is_is_still_a_holder(repository: Repo
     with writer_lock(repository, "claim"):
         for said in (b"", b"{", b"[]", b'{"pid": 1}'):
             (repository.common_dir / "workpacket" / "lock").write_bytes(said)
-            with pytest.raises(WorkpacketError, match="has not said who it is"), writer_lock(repository, "x", wait=0):
+            with pytest.raises(WorkpacketError, match="an unknown process"), writer_lock(repository, "x", wait=0):
                 pass
 
 

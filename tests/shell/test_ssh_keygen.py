@@ -61,7 +61,7 @@ def test_a_key_whose_name_looks_like_an_option_is_a_name(tmp_path: Path, monkeyp
 
 def test_a_key_that_is_too_short_is_found_out_before_anything_is_written(tmp_path: Path) -> None:
     key = make_key_file(tmp_path / "key", "", "rsa", "-b", "2048")
-    with pytest.raises(WorkpacketError, match="do not count: the RSA key has 2048 bits") as caught:
+    with pytest.raises(WorkpacketError, match="are not valid here: the RSA key has 2048 bits") as caught:
         sign(MESSAGE, str(key))
     assert caught.value.code == "signing_key_unfit"
 

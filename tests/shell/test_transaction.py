@@ -415,7 +415,7 @@ def test_a_journal_that_cannot_be_read_is_told(repository: Repository, monkeypat
 def test_a_plan_names_each_file_once_and_leaves_the_log_to_events() -> None:
     with pytest.raises(ValueError, match=r"changes a\.MD twice"):
         plan(edit("A.md", None, b""), edit("a.MD", None, b""))
-    with pytest.raises(ValueError, match="come from events alone"):
+    with pytest.raises(ValueError, match="written once, and only from events"):
         plan(edit(".GOV/log/WP-1-X/a.json", b"x", None))
     with pytest.raises(ValueError, match="belongs to transaction"):
         Plan("claim", "another", events=(Story().add("created"),))

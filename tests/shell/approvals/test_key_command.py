@@ -74,5 +74,5 @@ def test_without_a_policy_every_key_counts_and_the_doctor_says_so(story: Story, 
     bare = Story(tmp_path / "empty", story.home)
     shown = bare.run("key", "doctor")
     assert shown.status == 1
-    assert "no allowed_signers at the base yet" in shown.out
+    assert "the base has no allowed_signers yet" in shown.out
     assert bare.run("key", "list").status == 3
