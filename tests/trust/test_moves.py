@@ -51,7 +51,8 @@ EARLIER = Case("earlier", "a merge of the commit that was submitted before chang
                 "try board sync", "commit", "land x merge"), "refused", codes=("move_without_gate",))  # fmt: skip
 
 
-@pytest.mark.parametrize("beginning", [0, random.SystemRandom().randrange(1, 97)])
+# Named, because every worker has to collect the same tests.
+@pytest.mark.parametrize("beginning", [0, random.SystemRandom().randrange(1, 97)], ids=["first", "drawn"])
 def test_product_and_model_agree_on_what_may_land(beginning: int) -> None:
     """One history in 97, from the first one and from one drawn afresh; tests/proof/lifecycle asks about all."""
     asked = list(differences(97, beginning))
