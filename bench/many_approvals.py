@@ -127,6 +127,8 @@ def _approved(
         issued_at=instant,
         expires_at=instant + timedelta(days=1),
         nonce=hashlib.sha256(name.encode()).hexdigest()[:32],
+        # As approvals were before contracts: stub and packet are drawn apart here, so they have none in common.
+        version=1,
     )
     payload = statement.payload()
     file, envelope = write_envelope(payload, key.public.fingerprint, key.sign(pae(payload)))

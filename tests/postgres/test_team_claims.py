@@ -103,7 +103,7 @@ def test_who_goes_on_with_what_somebody_else_claimed_by_then_is_told_so(clones: 
     assert clones.claim("bob").status == 0
     back = clones("ann", "unblock", NAME, "--reason", "yes")
     assert back.status == 0
-    assert "bob holds WP-1-Parser-v1 in another clone, and ann in this one" in back.err
+    assert "bob holds WP-1-Parser-v1 in another clone, while ann holds it in this one" in back.err
     assert [lease.holder for lease in shared.leases()] == ["bob"]
 
 
@@ -133,9 +133,9 @@ def test_without_the_store_a_claim_is_made_and_says_what_is_not_certain(
     monkeypatch.setattr("workpacket.cli.team_claims.PATIENCE", 0.2)
     made = clones.claim("ann")
     assert made.status == 0
-    assert "other clones do not see this claim" in made.out
+    assert "other clones and this one cannot see each other's claims" in made.out
     assert data(clones("bob", "claim", NAME, "--branch", "work", "--json"))["shared_claim"] == "unseen"
-    assert "ends when its lease does" in clones("ann", "release", NAME, "--reason", "tired").err
+    assert "in other clones the claim ends with its lease" in clones("ann", "release", NAME, "--reason", "tired").err
 
 
 def test_a_store_that_lets_nobody_in_is_no_store_that_is_away(

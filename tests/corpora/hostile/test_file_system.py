@@ -119,7 +119,7 @@ def test_a_specification_behind_a_link_is_not_read_and_that_is_said(commands: Co
     commands.write(".GOV/refinements/WP-1-Parser-v1.md", text)
     (commands.root / "Other.md").write_text("A specification\n")
     (commands.root / "Spec.md").symlink_to("Other.md")
-    assert "no file that can be read" in commands("check", ".GOV/refinements").out
+    assert "is not a readable file" in commands("check", ".GOV/refinements").out
 
 
 def test_a_path_over_a_link_to_the_repository_is_the_same_path(

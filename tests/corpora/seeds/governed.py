@@ -56,7 +56,9 @@ def trusted(repository: Repository, key: Path) -> None:
 
 
 def stub(repository: Repository, key: Path) -> None:
-    repository.done("new", WP, "--what", "Greet the user", "--why", "People like it", "--roadmap", "SPEC_v1 2")
+    repository.done(
+        "new", WP, "--what", "Greet the user", "--why", "People like it", "--roadmap", "SPEC_v1 2", "--risk", "LOW"
+    )
     repository.replace(
         STUB,
         ("- IN_SCOPE:\n  - TODO", "- IN_SCOPE:\n  - `src/`\n  - The greeting itself."),
@@ -110,7 +112,7 @@ def sign(repository: Repository, key: Path) -> None:
 
 def ready(repository: Repository, key: Path) -> None:
     repository.done("create-task-packet", WP)
-    repository.replace(PACKET, ("RISK_TIER: TODO", "RISK_TIER: LOW"), ("TERMS: TODO", "TERMS: x"))
+    repository.replace(PACKET, ("TERMS: TODO", "TERMS: x"))
     repository.commit("Activated")
 
 

@@ -32,13 +32,13 @@ CHECKED_BY_US = {
 
 REFUSED_FOR = {
     "are followed": 51,  # a reference to another file, to an anchor or into the middle of a schema
-    "unevaluatedItems is not a keyword": 28,
-    "$dynamicRef is not a keyword": 3,
-    "$dynamicAnchor is not a keyword": 3,
-    "$id is not a keyword": 7,  # below the root
-    "$defs is not a keyword": 1,  # below the root
-    "contentMediaType is not a keyword": 3,
-    "contentEncoding is not a keyword": 1,
+    "unevaluatedItems is not a supported keyword": 28,
+    "$dynamicRef is not a supported keyword": 3,
+    "$dynamicAnchor is not a supported keyword": 3,
+    "$id is not a supported keyword": 7,  # below the root
+    "$defs is not a supported keyword": 1,  # below the root
+    "contentMediaType is not a supported keyword": 3,
+    "contentEncoding is not a supported keyword": 1,
     "names the format": 16,
     'does not say `"$schema"': 5,
     "the pattern": 2,  # with \p{...}
