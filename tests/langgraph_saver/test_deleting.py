@@ -126,7 +126,7 @@ def test_a_thread_is_not_copied_onto_another(store: Store) -> None:
     saver = on(store)
     conversation(saver, "a", 2)
     conversation(saver, "b", 2)
-    with pytest.raises(RuntimeFault, match="holds checkpoints already"):
+    with pytest.raises(RuntimeFault, match="already has checkpoints"):
         saver.copy_thread("a", "b")
 
 

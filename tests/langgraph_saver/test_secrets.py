@@ -142,6 +142,6 @@ def test_what_can_not_be_searched_is_not_stored(store: Store) -> None:
             return ciphertext[::-1]
 
     saver = WorkpacketSaver(store, serde=EncryptedSerializer(Cipher()), settings=SETTINGS)
-    with pytest.raises(RuntimeFault, match="can not be searched"):
+    with pytest.raises(RuntimeFault, match="cannot be searched for secrets"):
         put(saver, thread("t"), {"text": "x"})
     assert store.heads() == ()

@@ -596,7 +596,7 @@ def test_what_is_known_to_have_happened_can_only_be_given_a_value(world: World) 
     for choice in get_args(Choice):
         with pytest.raises(ReceiptRedacted):
             world.runtime.settle(RUN, record.effect, choice)
-    with pytest.raises(ValueError, match="marked as done"):
+    with pytest.raises(ValueError, match="a value can only be given with mark-done"):
         world.runtime.settle(RUN, record.effect, "retry", value=1)
     assert [event.type for event in world.store.read(RUN)].count("effect.resolved") == 0
 

@@ -166,7 +166,7 @@ def test_a_stream_whose_last_event_is_not_its_head_is_noticed(path: Path) -> Non
         name, number, version, _, *rest = connection.execute("SELECT * FROM streams").fetchone()
         row = (name, number, version, "0" * 64, *rest[:-1])
         connection.execute("UPDATE streams SET hash = ?, crc = ?", ("0" * 64, row_crc(*row)))
-    with pytest.raises(LogDamaged, match="does not end in its head"):
+    with pytest.raises(LogDamaged, match="does not end at its head"):
         list(SQLiteStore(path).read(STREAM))
 
 

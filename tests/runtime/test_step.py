@@ -199,10 +199,10 @@ def gate() -> Callable[[StepContext], StepContext]:
 @pytest.mark.parametrize(
     ("layers", "why"),
     [
-        (lambda w: [gate(), w.emitter()], "no checkpoint pre_generation_gate stands before"),
-        (lambda w: [gate()], "no checkpoint pre_generation_gate stands before"),
-        (lambda w: [w.emitter("post_gate"), w.emitter(), gate()], "the checkpoint post_gate stands before"),
-        (lambda w: [noop, w.resume()], "the resume is the first layer"),
+        (lambda w: [gate(), w.emitter()], "no checkpoint pre_generation_gate comes before"),
+        (lambda w: [gate()], "no checkpoint pre_generation_gate comes before"),
+        (lambda w: [w.emitter("post_gate"), w.emitter(), gate()], "the checkpoint post_gate comes before"),
+        (lambda w: [noop, w.resume()], "the resume must be the first layer"),
         (lambda w: [w.emitter(), w.emitter()], "two checkpoints have the same cursor"),
     ],
     ids=["late", "none", "post-before", "resume-late", "twice"],
@@ -236,7 +236,7 @@ def test_inputs_are_kept_to_be_shown_without_their_secrets(world: World) -> None
 
 
 def test_a_state_that_is_too_large_is_refused(world: World) -> None:
-    with pytest.raises(ValueError, match="has room for 32,768"):
+    with pytest.raises(ValueError, match="the limit for a checkpoint is 32,768"):
         world.emitter().process(replace(context(), state={"x": "y" * 40_000}))
 
 
@@ -348,7 +348,7 @@ def test_of_a_bare_hash_it_is_said_that_no_key_can_be_named(world: World) -> Non
     event = {name: value for name, value in event_of(world.emitter().checkpoint(context())).items()
              if not name.startswith("input") or name == "input_hash"}  # fmt: skip
     world.log.path.write_text(line_of(event) + "\n")
-    assert "one hash for all of them" in refused(world, inputs={"a": 1}).message
+    assert "a single hash for all of them" in refused(world, inputs={"a": 1}).message
 
 
 def test_a_person_is_asked_and_the_answer_goes_with_the_resume(tmp_path: Path) -> None:
@@ -513,7 +513,7 @@ def test_a_checkpoint_of_this_step_that_makes_no_sense_blocks_and_one_of_another
 
 
 def test_a_line_longer_than_any_reader_takes_is_not_written(world: World) -> None:
-    with pytest.raises(ValueError, match="more than a line of a log may have"):
+    with pytest.raises(ValueError, match="exceed the limit for a line of the log"):
         world.log.append({"event_type": "x", "note": "y" * 300_000})
 
 

@@ -29,8 +29,19 @@ def may_hide(git_dir: str | None, folder: str) -> bool:
         if data[position - 2] & ASSUME_UNCHANGED:
             return True
         position = data.find(start, position + BEFORE_PATH)
-    # The folder itself can be a submodule.
-    return data.find(f"{folder}\0".encode()) >= 0
+    return _is_entry(data, folder.encode())
+
+
+def _is_entry(data: bytes, folder: bytes) -> bool:
+    """Whether the folder itself is in the index, as a submodule is."""
+    position = data.find(folder + b"\0")
+    while position >= 0:
+        # An entry says how long its path is. The names of trees, which git keeps behind the entries, do not: after each
+        # commit the folder is one of them.
+        if int.from_bytes(data[position - 2 : position], "big") & 0xFFF == len(folder):
+            return True
+        position = data.find(folder + b"\0", position + 1)
+    return False
 
 
 def _has_commits(git_dir: str) -> bool:

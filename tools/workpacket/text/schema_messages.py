@@ -486,9 +486,13 @@ def _contains(complaint: Complaint, labels: Labels) -> str:
     return f"{labels.of(complaint.path)} must contain {what}{times}"
 
 
+def _at_most(most: int) -> str:
+    return f"at most {most} allowed" if most else "none are allowed"
+
+
 def _no_more_items(complaint: Complaint, labels: Labels) -> str:
     most = len(complaint.schema.get("prefixItems", ()))
-    return f"{labels.of(complaint.path)} has {counted(len(complaint.instance), 'item')}; at most {most} may be there"
+    return f"{labels.of(complaint.path)} has {counted(len(complaint.instance), 'item')}; {_at_most(most)}"
 
 
 def _too_few(thing: str) -> Callable[[Complaint, Labels], str]:
@@ -503,7 +507,7 @@ def _too_few(thing: str) -> Callable[[Complaint, Labels], str]:
 def _too_many(thing: str) -> Callable[[Complaint, Labels], str]:
     def wording(complaint: Complaint, labels: Labels) -> str:
         size = counted(len(complaint.instance), thing)
-        return f"{labels.of(complaint.path)} has {size}; at most {complaint.argument} allowed"
+        return f"{labels.of(complaint.path)} has {size}; {_at_most(complaint.argument)}"
 
     return wording
 

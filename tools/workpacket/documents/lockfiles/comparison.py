@@ -2,9 +2,9 @@
 one by one, transitive ones are counted. No direct dependency may change without permission. These changes are never
 covered by a permission, for direct and transitive packages alike:
 
-  source     a package comes from somewhere from where none came before integrity  the same version has a different
-  digest than before, or lost it; or a new one has none where all others do removed    a lock file is gone, and what it
-  held fast is free again
+  source     a package comes from somewhere from where none came before
+  integrity  the same version has a different digest than before, or lost it; or a new one has none where all others do
+  removed    a lock file is gone, and what it held fast is free again
 
 Every command that reads a policy imports this module, so it imports the parsers only when they are needed.
 """

@@ -93,7 +93,7 @@ def user_key(stream: str, key_hash: str) -> str:
 
 
 COMPENSATED = "compensated"  # the error of an effect that was undone
-NOT_ENCODED = "the process ended while encoding its result"
+NOT_ENCODED = "the process ended while its result was encoded"  # stored in events, so its words never change
 KEYED = "key:"  # marks the hash of an author's key where otherwise the hash of the arguments stands
 
 

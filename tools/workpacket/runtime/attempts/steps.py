@@ -315,7 +315,8 @@ def encoded(value: Any, codec: Codec[Any] | None, recorder: Recorder, what: str)
     try:
         form = kept(plain)
     except NotCanonical as error:
-        raise TypeError(f"the result of {what} cannot be stored: {error}") from None
+        # An effect stores this text in its event, so its words never change.
+        raise TypeError(f"the result of {what} cannot be kept: {error}") from None
     cleaned, redactions = recorder.redactor.clean_value(plain, form.text)
     if redactions:
         form = kept(cleaned)

@@ -2,13 +2,16 @@
 
 The first that holds gives the session its status and reason:
 
-    the log does not verify, or is of a newer version       BLOCKED    log_damaged, newer_schema somebody works on it
-    ACTIVE     run_busy it was finished, or cancelled                           CLOSED, CANCELLED a process of it is
-    still alive                          BLOCKED    orphan_alive a call of unknown outcome that may not be repeated
-    BLOCKED    effect_outcome_unknown a message is missing or is not what was stored          BLOCKED    sequence_gap,
-    log_damaged a stream of chunks had a gap                            BLOCKED    sequence_gap there are artifacts and
-    none of them is valid           BLOCKED    log_damaged three attempts in a row made no progress
-    BLOCKED    stalled it ended otherwise, or without a word                   PAUSED     its stop reason, worker_lost
+    the log does not verify, or is of a newer version       BLOCKED    log_damaged, newer_schema
+    somebody works on it                                    ACTIVE     run_busy
+    it was finished, or cancelled                           CLOSED, CANCELLED
+    a process of it is still alive                          BLOCKED    orphan_alive
+    a call of unknown outcome that may not be repeated      BLOCKED    effect_outcome_unknown
+    a message is missing or is not what was stored          BLOCKED    sequence_gap, log_damaged
+    a stream of chunks had a gap                            BLOCKED    sequence_gap
+    there are artifacts and none of them is valid           BLOCKED    log_damaged
+    three attempts in a row made no progress                BLOCKED    stalled
+    it ended otherwise, or without a word                   PAUSED     its stop reason, worker_lost
 
 Assessing writes nothing and gives the same answer however often it is asked.
 
