@@ -133,7 +133,9 @@ def others_than(tree: Tree, base: Base, packet: str, named: Iterable[str]) -> fr
 
     cache = Cache(str(settings_folder()), __version__, ("claims", base.root_commit))
     try:
-        claims = {digest: EnvelopeClaim(*text.split(" ")) for digest, text in cache.recall("claim", present).items()}
+        rows = {digest: text.split(" ") for digest, text in cache.recall("claim", present).items()}
+        # A damaged row counts as unknown: its envelope is read.
+        claims = {digest: EnvelopeClaim(*row) for digest, row in rows.items() if len(row) == len(EnvelopeClaim._fields)}
         if len(claims) < len(present):
             learned = dict(_claims_in(with_those_of_base(read_attestations(tree, claims), base, claims)))
             cache.keep("claim", ((digest, " ".join(claim)) for digest, claim in learned.items()))
