@@ -29,6 +29,27 @@ REFINEMENT = f"""## TECHNICAL_REFINEMENT (MASTER SPEC)
 - USER_SIGNATURE: <pending>
 - USER_APPROVAL_EVIDENCE: <pending>
 """
+STUB = f"""# Work Packet Stub: {WP}
+
+## STUB_METADATA
+- WP_ID: {WP}
+- BASE_WP_ID: WP-1-Parser
+- CREATED_AT: 2026-01-31T12:00:00Z
+- STUB_STATUS: STUB (NOT READY FOR DEV)
+
+## INTENT (DRAFT)
+- What: Read the lines
+- Why: Nothing reads them
+
+## SCOPE_SKETCH (DRAFT)
+- IN_SCOPE:
+  - `src/`
+- OUT_OF_SCOPE:
+  - Writing them
+
+## ACCEPTANCE_CRITERIA (DRAFT)
+- All lines are read.
+"""
 # The last argument says whether the gate is met. An exception is not taken for a refusal: its exit status is 1.
 _FRESH = (
     "import sys; from pathlib import Path; from workpacket.git.repository import find_repository;"
@@ -110,6 +131,7 @@ def approved(root: Path) -> tuple[Path, str, Path]:
         ".GOV/policy/policy.toml": POLICY,
         ".GOV/policy/allowed_signers": f'{WHO} namespaces="{NAMESPACE}" {kind} {encoded}\n',
         f".GOV/refinements/{WP}.md": REFINEMENT,
+        f".GOV/task_packets/stubs/{WP}.md": STUB,
     }.items():
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
