@@ -26,6 +26,10 @@ _APPROVALS = (
 )
 GROUPS = (
     Group(tuple(f"approvals/{name}.py" for name in _APPROVALS.split()), ("approvals", "corpora/attacks")),
+    Group(
+        tuple(f"ledger/{name}.py" for name in ("checkpoints", "event_shape", "fold", "lanes", "log", "verify")),
+        ("ledger",),
+    ),
     Group(("lifecycle/coverage.py",), ("lifecycle/test_coverage_rules.py",)),
     Group(
         ("lifecycle/contract.py", "lifecycle/contract_drift.py"),
@@ -38,7 +42,7 @@ GROUPS = (
     ),
 )
 # Of all the tests of a group these say nothing of a module: they run programs of their own for long.
-LEFT_OUT = ("approvals/test_verify_by_hand.py", "approvals/test_interop.py")
+LEFT_OUT = ("approvals/test_verify_by_hand.py", "approvals/test_interop.py", "ledger/test_speed.py")
 
 
 def changes_of(module: str) -> Iterator[Change]:
