@@ -216,7 +216,7 @@ def test_what_a_stub_says_when_it_is_created_was_approved_by_no_one() -> None:
     assert in_force(told.log) == frozenset()
     told.activated("")
     told.amended(B, SAID)
-    assert (contract_before(told.log), in_force(told.log)) == (B, {SAID})
+    assert (contract_before(told.log), in_force(told.log)) == (B, frozenset({SAID}))
 
 
 def test_what_is_being_judged_is_not_amended() -> None:

@@ -186,7 +186,7 @@ def test_an_entry_of_the_paths_that_names_none_is_kept_as_it_is() -> None:
     ],
 )
 def test_a_packet_has_each_section_of_its_contract_once(first: str, second: str, heading: str) -> None:
-    assert contract(Packet(Source(PACKET_PATH, f"{first}\n")))
+    assert contract(Packet(Source(PACKET_PATH, f"{first}\n"))).packet == WP
     assert fault(Packet(Source(PACKET_PATH, f"{first}\n\n{second}\n"))) == f"the section {heading} appears twice"
 
 

@@ -21,19 +21,25 @@ class Group(NamedTuple):
 
 
 _APPROVALS = (
-    "actors allowed_signers decide encodings envelope event_signatures facts fields keys legacy policy primitives "
-    "reanchor sshsig statement trust verify"
+    "allowed_signers decide encodings envelope facts fields keys legacy policy primitives reanchor sshsig statement "
+    "trust verify"
 )
 GROUPS = (
     Group(tuple(f"approvals/{name}.py" for name in _APPROVALS.split()), ("approvals", "corpora/attacks")),
+    Group(("approvals/actors.py", "approvals/event_signatures.py"), ("approvals/test_event_signatures.py",)),
     Group(
-        tuple(f"ledger/{name}.py" for name in ("checkpoints", "event_shape", "fold", "lanes", "log", "verify")),
-        ("ledger",),
+        tuple(f"ledger/{name}.py" for name in ("checkpoints", "fold", "lanes", "log", "verify")),
+        tuple(f"ledger/test_{name}.py" for name in ("decode", "fold", "log", "verify")),
     ),
+    Group(("ledger/event_shape.py",), ("ledger/test_decode.py", "ledger/test_event_schema.py")),
     Group(("lifecycle/coverage.py",), ("lifecycle/test_coverage_rules.py",)),
     Group(
         ("lifecycle/contract.py", "lifecycle/contract_drift.py"),
         ("contract/test_contract.py", "contract/test_drift.py"),
+    ),
+    Group(
+        ("lifecycle/fork_checks.py", "lifecycle/submission_checks.py"),
+        ("lifecycle/test_fork_checks.py", "lifecycle/test_submissions.py"),
     ),
     Group(("report/approval_text.py",), ("report/test_approval_text.py",)),
     Group(
@@ -42,7 +48,7 @@ GROUPS = (
     ),
 )
 # Of all the tests of a group these say nothing of a module: they run programs of their own for long.
-LEFT_OUT = ("approvals/test_verify_by_hand.py", "approvals/test_interop.py", "ledger/test_speed.py")
+LEFT_OUT = ("approvals/test_verify_by_hand.py", "approvals/test_interop.py")
 
 
 def changes_of(module: str) -> Iterator[Change]:
