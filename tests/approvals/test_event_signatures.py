@@ -245,7 +245,7 @@ def test_a_table_is_read() -> None:
             "actors.coder 1.principal is unknown",
         ),
         ("SHA256:", "MD5:", "keys is not a list of fingerprints"),
-        (KEY.fingerprint, f"{KEY.fingerprint}!", "keys is not a list of fingerprints"),
+        ('"]\n[actors."coder', '!"]\n[actors."coder', "keys is not a list of fingerprints"),
         ('"coder 1"', f'"{"x" * 200}!"', "is not a name on one line"),
         ('"person"\n', '"person"\noperator = "ann"\n', "actors.ann.operator is unknown"),
         ('"coder 1"', '"coder\\n1"', "is not a name on one line"),
