@@ -235,8 +235,8 @@ class _Parts:
         items = list(_items(blocks, span))
         stops = [*(item.start for _, item in items), span.stop]
         found = [_Entry(self._text(span.start, stops[0]))]
-        for (nested, item), stop in zip(items, stops[1:], strict=True):
-            found.append(_Entry(self._text(item.content_start, stop), nested))
+        for number, (nested, item) in enumerate(items, 1):
+            found.append(_Entry(self._text(item.content_start, stops[number]), nested))
         kept = [entry for entry in found if entry.text]
         return [] if all(entry.text in _NOTHING_SAID for entry in kept) else kept
 
