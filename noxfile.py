@@ -279,6 +279,11 @@ def install_everywhere(session: nox.Session, wheel: Path, folder: Path) -> None:
         session.run(str(programs / "workpacket"), "--version", external=True)
 
 
+class QuietHandler(SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name that the base class has
+        """Nothing: an index is asked for every dependency, and has none of them."""
+
+
 @contextmanager
 def serving(wheel: Path) -> Iterator[str]:
     """An index that has this wheel and nothing else, on this machine."""
@@ -288,7 +293,7 @@ def serving(wheel: Path) -> Iterator[str]:
     project.mkdir(parents=True)
     shutil.copy(wheel, project)
     (project / "index.html").write_text(f'<a href="{wheel.name}">{wheel.name}</a>', "utf-8")
-    handler = partial(SimpleHTTPRequestHandler, directory=str(root))
+    handler = partial(QuietHandler, directory=str(root))
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         try:

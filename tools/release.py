@@ -1,7 +1,8 @@
 """What a release consists of besides wheel and sdist: its notes and its checksums.
 
-`notes` prints the section of CHANGELOG.md of a version, and fails if there is none or it is empty; a tag that differs
-from the version of the package fails too. `checksums` writes SHA256SUMS, which `sha256sum --check` reads.
+`notes` prints the section of CHANGELOG.md of a version. It fails if that is missing or empty, if the tag is not the
+version of the package, or if the addresses in pyproject.toml have no owner yet. `checksums` writes SHA256SUMS, which
+`sha256sum --check` reads.
 """
 
 from __future__ import annotations
@@ -40,6 +41,12 @@ def version_of(tag: str, initial: str) -> str:
     return version
 
 
+def check_addresses(pyproject: str) -> None:
+    """The addresses that the index shows beside the package lead somewhere."""
+    if "/OWNER/" in pyproject:
+        raise NotReleasable("[project.urls] of pyproject.toml still has the placeholder OWNER")
+
+
 def checksums(folder: Path) -> str:
     """A line for each file of the folder, in the order of names."""
     files = sorted(path for path in folder.iterdir() if path.is_file() and path.name != SUMS)
@@ -56,6 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         (given.folder / SUMS).write_text(checksums(given.folder), "utf-8")
         return 0
     try:
+        check_addresses((ROOT / "pyproject.toml").read_text("utf-8"))
         version = version_of(given.tag, (ROOT / "tools/workpacket/__init__.py").read_text("utf-8"))
         sys.stdout.write(notes((ROOT / "CHANGELOG.md").read_text("utf-8"), version))
     except NotReleasable as error:

@@ -1,4 +1,4 @@
-"""Workflow and hooks install what is running: a version, a commit or an archive with its digest, and never a bare name."""
+"""Workflow and hooks install what is running: a version, a commit, or an archive with its digest; never a bare name."""
 
 from __future__ import annotations
 

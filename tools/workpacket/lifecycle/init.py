@@ -21,6 +21,7 @@ from workpacket.lifecycle.starter_documents import (
     ATTRIBUTES,
     DIALECTS,
     FIRST_SPECIFICATION,
+    GOV_JUST,
     GROUPS,
     MERGE_DRIVER,
     PRE_COMMIT,
@@ -108,6 +109,7 @@ _NO_POLICY = LifecyclePolicy()
 _REMARKS = {
     ATTRIBUTES: f"; to merge branches without conflicts on the board, run once in each clone: {MERGE_DRIVER}",
     PRE_COMMIT: "; it takes effect with: pre-commit install",
+    GOV_JUST: "; for its recipes, install the extra workpacket[just]",
 }
 _BOM = b"\xef\xbb\xbf"
 
