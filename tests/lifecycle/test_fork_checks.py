@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ledger.stories import A, B, Story
-from workpacket.ledger.lanes import LaneReplay
+from workpacket.ledger.fold import LaneReplay
 from workpacket.lifecycle.fork_checks import dropped_verdicts, settlement_faults, unseen_moves
 from workpacket.model.events import LogEvent
 
