@@ -57,7 +57,7 @@ COMMANDS: tuple[tuple[str, str, str], ...] = (
     ("policy", "policy", "show or test the rules, say whose key may approve, or replace the root of trust"),
     ("log", "log", "verify the log, or sign a checkpoint of it"),
     ("lint-justfile", "lint_justfile", "find parameters that a justfile inserts into a command line unquoted"),
-    ("recover", "doctor", "complete or undo an interrupted command"),
+    ("recover", "recover", "complete or undo an interrupted command"),
     ("check", "check", "find everything that is wrong in the governance documents"),
     ("fmt", "fmt", "bring documents to their canonical form"),
     ("list", "views", "list packets and stubs"),

@@ -1,7 +1,5 @@
 """`workpacket doctor`: are runs safe in this place, and is their store intact?
 
-`workpacket recover`: complete or undo an interrupted change of several files.
-
 `workpacket store`: the tables on a server, and who may use them.
 """
 
@@ -15,11 +13,9 @@ from typing import TYPE_CHECKING, cast
 from workpacket.cli.checking import style_of
 from workpacket.cli.open_store import answer, open_runtime, refuse, refusing, require_server
 from workpacket.cli.options import Arguments, Command, Option, subcommand, usage
-from workpacket.cli.read_only import show_json
 from workpacket.git.repository import find_repository
 from workpacket.git.run import run_git
 from workpacket.git.worktrees import is_ignored
-from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.model.checkpoint_commit import SIDECARS
 from workpacket.model.layout import LOG_FOLDER
@@ -41,8 +37,6 @@ from workpacket.runtime.stores.memory import MemoryStore
 from workpacket.runtime.stores.place import OUTSIDE_GIT, server_url, store_path, work_tree_of
 from workpacket.runtime.stores.sqlite.files import file_system_of
 from workpacket.runtime.stores.sqlite.store import SQLiteStore, examine, suitability
-from workpacket.shell.governing.execution import here
-from workpacket.shell.transactions.recovery import recover, unfinished
 
 if TYPE_CHECKING:
     from workpacket.runtime.stores.postgres.health import Right
@@ -218,52 +212,6 @@ Where WORKPACKET_STORE names a server: its version, whether it keeps what it ack
 )
 
 
-def _recover(arguments: Arguments) -> int:
-    repository = here()
-    if arguments.flag("forward") and arguments.flag("back"):
-        raise usage(arguments.command, "conflicting_options", "give either --forward or --back")
-    left = unfinished(repository)
-    if not (arguments.flag("forward") or arguments.flag("back")):
-        return _show_unfinished(arguments, [(one.command, one.tx, one.paths, one.third_state) for one in left])
-    done = recover(repository, "new" if arguments.flag("forward") else "old")
-    rows: list[Json] = [{"command": one.command, "tx": one.tx, "set_aside": list(one.set_aside)} for one in done]
-    if arguments.flag("json"):
-        return show_json(arguments, {"recovered": rows})
-    for one in done:
-        print(f"{escape(one.command)} ({one.tx}) was " + ("finished" if one.way == "new" else "undone"))
-        for path in one.set_aside:
-            print(f"  set aside below the git directory: {escape(path)}")
-    print(f"{len(done)} interrupted commands")
-    print("next: workpacket check")
-    return exits.OK
-
-
-def _show_unfinished(arguments: Arguments, left: list[tuple[str, str, tuple[str, ...], tuple[str, ...]]]) -> int:
-    if arguments.flag("json"):
-        rows: list[Json] = [
-            {"command": command, "tx": tx, "paths": list(paths), "changed_since": list(third)}
-            for command, tx, paths, third in left
-        ]
-        return show_json(arguments, {"unfinished": rows})
-    for command, tx, paths, third in left:
-        print(f"{escape(command)} ({tx}) stopped between: {escape(', '.join(paths))}")
-        for path in third:
-            print(f"  changed since: {escape(path)}")
-    if not left:
-        print("nothing is unfinished")
-    print("next: workpacket recover --forward, or workpacket recover --back" if left else "next: workpacket status")
-    return exits.OK
-
-
-RECOVER = Command(
-    "recover",
-    _recover,
-    description="Without an option, shows what is unfinished. Versions changed since are set aside first.",
-    options=(Option("forward", "finish it"), Option("back", "undo it")),
-    examples=("workpacket recover", "workpacket recover --forward"),
-)
-
-
 @refusing
 def _store(arguments: Arguments) -> int:
     action = subcommand(arguments, ACTIONS)
@@ -319,4 +267,4 @@ project of the URL, `shut-out` takes it away.""",
     ),
 )
 
-DECLARED = {command.name: command for command in (DOCTOR, RECOVER, STORE)}
+DECLARED = {command.name: command for command in (DOCTOR, STORE)}

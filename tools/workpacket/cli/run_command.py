@@ -1,7 +1,5 @@
 """`workpacket run`: runs whose steps are commands, for shell scripts and agents of any kind.
 
-Milestones of `run` that are reached by commits.
-
 `workpacket queue` and `workpacket worker`: offering runs on a server, and executing them.
 """
 
@@ -17,8 +15,6 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, cast
 
-from workpacket.bridges.commit_checkpoints import CommitSelection
-from workpacket.bridges.dependency_guard import DependencyGuard
 from workpacket.cli.open_store import (
     answer,
     number_of,
@@ -39,11 +35,9 @@ from workpacket.model.layout import GOVERNANCE_FOLDER
 from workpacket.report.catalogue import catalogue
 from workpacket.report.escape import escape, escape_lines
 from workpacket.runtime import scripted
-from workpacket.runtime.attempts.recorder import RecordDraft
 from workpacket.runtime.attempts.session import Session
 from workpacket.runtime.attempts.starter import RunRequest
-from workpacket.runtime.commit_checkpoint import CommitCheckpoints, next_milestone
-from workpacket.runtime.errors import RunBlocked, RunCancelled, RuntimeFault
+from workpacket.runtime.errors import RunCancelled, RuntimeFault
 from workpacket.runtime.holders import process_named
 from workpacket.runtime.records.failures import reason_of
 from workpacket.runtime.runtime import Runtime
@@ -178,6 +172,8 @@ def _step(arguments: Arguments, session: Session) -> int:
 def _checkpoint(arguments: Arguments, session: Session) -> int:
     cursor = _json(arguments, "cursor") if arguments.flag("cursor") else None
     if arguments.flag("commit"):
+        from workpacket.cli.milestones import reach
+
         return reach(arguments, session, cursor)
     saved = session.checkpoint(cursor, arguments.value("name"), "run", {}, with_token=arguments.flag("token"))
     data: dict[str, Json] = {"checkpoint": saved.id, "version": saved.version, "token": saved.token}
@@ -185,6 +181,7 @@ def _checkpoint(arguments: Arguments, session: Session) -> int:
 
 
 def _milestone(arguments: Arguments, session: Session) -> int:
+    from workpacket.cli.milestones import select
 
     return select(arguments, session)
 
@@ -263,46 +260,6 @@ The exit status of `run` is that of the stop reason: see `workpacket explain COD
         'workpacket run stop "$run" --reason verification_failed',
     ),
 )
-
-
-def reach(arguments: Arguments, session: Session, cursor: Json) -> int:
-    """Commit the work as a milestone, or return the commit that already reached it."""
-    if arguments.flag("token"):
-        raise usage(arguments.command, "conflicting_options", "--token and --commit exclude each other")
-    repository = find_repository(Path.cwd())
-    checkpoints = CommitCheckpoints(session, repository, DependencyGuard(session, repository))
-    index = _number(arguments, session)
-    point = checkpoints.reach(index, arguments.value("name"), cursor)
-    data: dict[str, Json] = {
-        "commit": point.commit, "milestone_index": point.milestone_index, "checkpoint": point.checkpoint,
-        "how": point.how, "sidecar_written": point.sidecar_written,
-    }  # fmt: skip
-    return answer(arguments, f"{point.commit}\n", data)
-
-
-def select(arguments: Arguments, session: Session) -> int:
-    """Print the number of the last milestone that is verified to be in this history."""
-    repository = find_repository(Path.cwd())
-    if not session.replay_only:
-        CommitCheckpoints(session, repository).settle()
-    run = session.recorder.stream
-    known = session.state.milestones
-    selected = CommitSelection(repository, run, known, legacy=arguments.flag("legacy")).select()
-    if selected.conflicts:
-        raise RunBlocked("; ".join(selected.conflicts), code="view_conflict", details={"run": run})
-    if not session.replay_only:
-        session.recorder.record(RecordDraft("resume_checkpoint_selected", selected.as_event()))
-    data: dict[str, Json] = {"run": run, **selected.as_event(), "milestone_index": selected.milestone_index}
-    return answer(arguments, f"{selected.milestone_index}\n", data)
-
-
-def _number(arguments: Arguments, session: Session) -> int:
-    word = arguments.value("milestone")
-    if not word:
-        return next_milestone(session)
-    if not (word.isascii() and word.isdigit() and len(word) < 10):
-        raise usage(arguments.command, "invalid_value", f"--milestone must be a non-negative number, not {word!r}")
-    return int(word)
 
 
 @refusing
