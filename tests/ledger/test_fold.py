@@ -163,6 +163,7 @@ def test_runs_are_linked_and_closed() -> None:
     found = fold(story.read())
     assert [(run.run, run.closed is not None) for run in found.runs] == [("run-1", True), ("run-2", False)]
     assert [run.run for run in found.open_runs] == ["run-2"]
+    assert [run.store for run in found.runs] == ["", ""]
 
 
 def test_what_gates_ask_for_is_collected() -> None:

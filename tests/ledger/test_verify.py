@@ -13,6 +13,8 @@ from workpacket.ledger.checkpoints import (
     checkpoints_due,
     judge_checkpoints,
     reach,
+    signature_path,
+    signatures_without_event,
 )
 from workpacket.ledger.log import Log, NewLogEvent
 from workpacket.ledger.verify import read_logs, verify_append_only
@@ -219,3 +221,36 @@ def test_a_forger_who_keeps_to_every_rule_but_one_is_found() -> None:
         name, data = rewritten(victim, **changes)
         files[f".GOV/log/{PACKET}/{name}"] = data
         assert codes(verify_tree(files, trusting)) == ["log_event_missing"]
+
+
+def test_a_signature_without_its_checkpoint_is_named() -> None:
+    """Whoever takes a checkpoint away would have to take its signature, too, which a base would miss."""
+    point = checkpoint_of(told())
+    logs, _ = read_logs(tree(point))
+    own, other = signature_path(point.events[0].id), signature_path("0" * 64)
+    assert signatures_without_event(logs, [own]) == []
+    for known, paths in ((logs, [own, other]), ({}, [other])):
+        (found,) = signatures_without_event(known, paths)
+        assert (found.code, found.path) == ("log_checkpoint_missing", other)
+
+
+def test_a_fault_is_named_at_the_signature_or_at_the_event_that_lacks_one() -> None:
+    point = checkpoint_of(told())
+    (event,) = point.events
+    for code, path in (("log_checkpoint_unsigned", event.path), ("log_checkpoint_signer", signature_path(event.id))):
+        poor = Vouching(fault=code, message="x")
+        found = verify_tree(tree(told(), point), dict.fromkeys(point.events, poor).__getitem__)
+        assert [(one.code, one.path) for one in found] == [(code, path)]
+
+
+def test_a_broken_signature_is_a_fault_even_where_a_later_checkpoint_vouches() -> None:
+    point = checkpoint_of(told())
+    first = point.events[0]
+    point.add("checkpoint", logs=[], commit=COMMIT)
+    for broken, codes_found in ((True, ["log_checkpoint_invalid"]), (False, [])):
+        poor = Vouching(fault="log_checkpoint_invalid", message="x", broken=broken)
+
+        def judge(event: LogEvent, poor: Vouching = poor) -> Vouching:
+            return poor if event == first else trusting(event)
+
+        assert codes(verify_tree(tree(told(), point), judge)) == codes_found
