@@ -29,7 +29,7 @@ GROUPS = (
     Group(("approvals/actors.py", "approvals/event_signatures.py"), ("approvals/test_event_signatures.py",)),
     Group(
         tuple(f"ledger/{name}.py" for name in ("checkpoints", "fold", "log", "verify")),
-        tuple(f"ledger/test_{name}.py" for name in ("decode", "fold", "log", "verify")),
+        (*(f"ledger/test_{name}.py" for name in ("decode", "fold", "log", "verify")), "contract/test_drift.py"),
     ),
     Group(("lifecycle/coverage.py",), ("lifecycle/test_coverage_rules.py",)),
     Group(
@@ -45,6 +45,7 @@ GROUPS = (
         ("lifecycle/test_fork_checks.py", "lifecycle/test_submissions.py"),
     ),
     Group(("shell/judging/merged_tree.py",), ("judging/test_merged_tree.py",)),
+    Group(("shell/judging/coverage.py", "shell/judging/reverts.py"), ("judging/test_coverage_of_changes.py",)),
     Group(("report/approval_text.py",), ("report/test_approval_text.py",)),
     Group(
         ("runtime/resume/decide.py", "runtime/attempts/effects.py"),
