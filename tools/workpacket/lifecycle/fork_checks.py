@@ -17,7 +17,7 @@ from workpacket.model.events import LogEvent
 def unseen_moves(log: Log, replay: LaneReplay, event: LogEvent, on_base: Collection[str]) -> Iterator[str]:
     """The moves that the base has and the writer of this event had not seen."""
     for identity in on_base:
-        if not replay.has_seen(event, (identity,)):
+        if not replay.has_seen(event, identity):
             move = log.by_id[identity]
             yield f"it does not rest on {move.type} by {move.actor.id} ({identity[:12]}), which the base has"
 
