@@ -51,7 +51,8 @@ GROUPS = (
         ("lifecycle/test_fork_checks.py", "lifecycle/test_submissions.py"),
     ),
     Group(("shell/judging/merged_tree.py",), ("judging/test_merged_tree.py",)),
-    Group(("shell/judging/coverage.py", "shell/judging/reverts.py"), ("judging/test_coverage_of_changes.py",)),
+    Group(("shell/judging/coverage.py",), ("judging/test_coverage_of_changes.py",)),
+    Group(("shell/judging/append_only.py", "shell/judging/reverts.py"), ("judging/test_append_only.py",)),
     Group(("report/approval_text.py",), ("report/test_approval_text.py",)),
     Group(
         ("runtime/resume/decide.py", "runtime/attempts/effects.py"),
