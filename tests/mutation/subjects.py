@@ -22,7 +22,8 @@ class Group(NamedTuple):
 
 _APPROVALS = (
     "actors allowed_signers decide encodings envelope event_signatures facts fields keys legacy policy primitives "
-    "reanchor sshsig statement trust verify webauthn"
+    "reanchor sshsig statement trust verify webauthn "
+    "browser_answers"
 )
 GROUPS = (
     Group(tuple(f"approvals/{name}.py" for name in _APPROVALS.split()), ("approvals", "corpora/attacks")),

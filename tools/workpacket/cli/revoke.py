@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workpacket.cli.approve import BASE_OPTION, KEY_OPTION
+from workpacket.cli.approve import BASE_OPTION, BROWSER_OPTION, KEY_OPTION
 from workpacket.cli.options import Arguments, Command, Option
 
 
@@ -21,6 +21,7 @@ ENVELOPE is the digest of the envelope, or its beginning, as `workpacket approva
 from the approver, from someone with a role at the gate, or from an operator, and cannot itself be revoked.""",
     options=(
         KEY_OPTION,
+        BROWSER_OPTION,
         Option("statement-out", "write what is to be signed into FILE, and sign nothing", value="FILE"),
         BASE_OPTION,
     ),
