@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 
 from workpacket.errors import WorkpacketError
 from workpacket.git.discovery import locate
@@ -101,3 +102,15 @@ def write_new(target: str, data: bytes) -> None:
     except FileExistsError:
         raise WorkpacketError("file_unwritable", f"{target} already exists and was not overwritten", path=target,
                               hint="name another file, or remove the old one") from None  # fmt: skip
+
+
+def say_that_nothing_is_governed() -> None:
+    """A note for who has not begun yet; none below a governed folder, or outside of any repository."""
+    from workpacket.documents.places import ROOTS
+
+    try:
+        root = open_workspace().root
+    except WorkpacketError:
+        return
+    if not any(os.path.isdir(os.path.join(root, folder)) for folder in ROOTS):
+        sys.stderr.write("note: this repository is not governed yet; to begin: workpacket init\n")
