@@ -10,7 +10,7 @@ from typing import cast
 from workpacket.cli.cached_output import Output
 from workpacket.cli.checking import style_of
 from workpacket.cli.options import Arguments, usage
-from workpacket.cli.progress import progress_bar
+from workpacket.cli.workspace import progress_bar
 from workpacket.documents.summary import WorkSummary
 from workpacket.model import exits
 from workpacket.model.canonical import Json

@@ -8,9 +8,9 @@ from collections import Counter
 from collections.abc import Iterator
 
 from workpacket.cli.cached_output import Output
-from workpacket.cli.linked_runs import cache_dependencies, runs_of
 from workpacket.cli.options import Arguments
 from workpacket.cli.read_only import all_facts, facts_from_summaries, open_for_reading, output
+from workpacket.cli.show import cache_dependencies, runs_of
 from workpacket.documents.register_table import entry_line
 from workpacket.git.repository import Repository
 from workpacket.ledger.fold import PacketState, fold
@@ -139,8 +139,7 @@ def _titles() -> dict[str, str]:
     """The summary of each packet, or of its stub; unchanged ones come from the cache of `check`."""
     import json
 
-    from workpacket.cli.progress import progress_bar
-    from workpacket.cli.workspace import open_workspace
+    from workpacket.cli.workspace import open_workspace, progress_bar
     from workpacket.shell.cache import Cache
     from workpacket.shell.checking.repository import known_or_examined
     from workpacket.shell.configuration import lanes_here

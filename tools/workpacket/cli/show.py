@@ -1,18 +1,21 @@
-"""Commands that look at one packet: `show`, `history`, and `why`, which shows what keeps it from its next lane."""
+"""Commands that look at one packet: `show`, `history`, and `why`, which shows what keeps it from its next lane.
+
+The runs of packets, for commands that show packets: the store is opened only where a log has an open link.
+"""
 
 from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from workpacket.audit.tracing import evidence_of, latest_evidence, same
 from workpacket.cli.checking import style_of
-from workpacket.cli.linked_runs import runs_of
 from workpacket.cli.options import Arguments, Command, Option, usage
 from workpacket.cli.packet_command import ACTING, refuse, unmet_json, unmet_lines
 from workpacket.cli.read_only import packet_facts, show_json
+from workpacket.errors import WorkpacketError
 from workpacket.git.objects import list_tree, read_objects
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import commit_of
@@ -27,6 +30,7 @@ from workpacket.lifecycle.separation import CLAIMED, lease_claimed, proven_event
 from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.model.events import LogEvent
+from workpacket.model.lanes import lane_of_token
 from workpacket.model.layout import LOG_FOLDER
 from workpacket.model.wording import counted
 from workpacket.report.escape import escape
@@ -36,11 +40,18 @@ from workpacket.shell.approvals.gate_queries import ACTIVATION, verdict_question
 from workpacket.shell.work_done import branch_here, work_done
 from workpacket.value import replace
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from workpacket.runtime.stores.contract import Store
+
+
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9:]{8}Z)?\Z")
 _EVENT = re.compile(r"[0-9a-f]{12,64}\Z")
 # What keeps a packet from its next lane may be an approval.
 _QUESTIONS: Final = (ACTIVATION, verdict_question("PASS"))
 _RECENT: Final = 8
+
+_PATIENCE = 3.0  # seconds
 
 
 def _run_show(arguments: Arguments) -> int:
@@ -324,3 +335,74 @@ _WHY = Command(
 
 
 DECLARED: Final = {command.name: command for command in (_SHOW, _HISTORY, _WHY)}
+
+
+def runs_of(states: Mapping[str, PacketState], *, ask_store: bool = True) -> dict[str, tuple[PacketRun, ...]]:
+    """By packet, for packets with runs. If the store cannot be read, only the log is used."""
+    some = {name: state for name, state in states.items() if state.runs}
+    found = None
+    if ask_store and any(state.open_runs for state in some.values()):
+        try:
+            found = _with_store(some)
+        except (WorkpacketError, OSError):
+            found = None  # `doctor` says what is wrong with the store
+    if found is None:
+        found = {name: linked_runs(state, unfinished=_unfinished(state)) for name, state in some.items()}
+    return {name: runs for name, runs in found.items() if runs}
+
+
+def _with_store(states: Mapping[str, PacketState]) -> dict[str, tuple[PacketRun, ...]] | None:
+    """None if there is no store."""
+    from workpacket.bridges.packet_runs import with_store
+
+    store = _store()
+    if store is None:
+        return None
+    try:
+        identity, held = store.identity, {lease.stream: lease.holder for lease in store.leases()}
+        return {
+            name: with_store(state, store, identity, held, unfinished=_unfinished(state))
+            for name, state in states.items()
+        }
+    finally:
+        store.close()
+
+
+def _store() -> Store | None:
+    """Opened directly, because the runtime around it would cost more than the board, which must be fast."""
+    from pathlib import Path
+
+    from workpacket.runtime.stores.place import server_url, store_path
+
+    if server_url():
+        from workpacket.runtime.stores.place import store_on_server
+
+        return store_on_server(server_url(), patience=_PATIENCE)
+    path = store_path(Path.cwd())
+    if not path.exists():
+        return None
+    from workpacket.runtime.stores.sqlite.store import SQLiteStore
+
+    return SQLiteStore(path, timeout=_PATIENCE)
+
+
+def cache_dependencies(shown: Mapping[str, tuple[PacketRun, ...]]) -> tuple[bool, list[str]]:
+    """Whether the output stays correct until a file changes, and which files besides the log. It does not for a live
+    run, whose process may end at any time. Runs that are not live only change in the store.
+    """
+    states = {run.state for runs in shown.values() for run in runs}
+    if states <= {"blocked"}:
+        return True, []
+    from pathlib import Path
+
+    from workpacket.runtime.stores.place import server_url, store_path
+
+    if server_url() or "live" in states:
+        return False, []
+    path = str(store_path(Path.cwd()))
+    return True, [path, f"{path}-wal"]
+
+
+def _unfinished(state: PacketState) -> bool:
+    lane = lane_of_token(state.lane)
+    return lane is None or lane.unfinished
