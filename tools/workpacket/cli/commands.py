@@ -14,8 +14,8 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
             ("next", "views", "list the work that is ready, most urgent first"),
             ("list", "views", "list packets and stubs"),
             ("show", "show", "show the task of a packet, how far it is proved, and what is missing"),
-            ("why", "show", "show everything that keeps a packet from its next lane"),
-            ("history", "show", "show what happened to a packet"),
+            ("why", "history", "show everything that keeps a packet from its next lane"),
+            ("history", "history", "show what happened to a packet"),
         ),
     ),
     (
