@@ -37,7 +37,8 @@ def _run_submit(arguments: Arguments) -> int:
         work = work_done(repository, packet, facts.target_branch, arguments.value("commit"))
         return submit(facts, packet, work, evidence)
 
-    return sync_team_claim(arguments, conclude(arguments, carry_out(repository, "submit", [name], actor, decide)))
+    carried = carry_out(repository, "submit", [name], actor, decide)
+    return sync_team_claim(arguments, conclude(arguments, carried, name))
 
 
 def _evidence(arguments: Arguments, repository: Repository, facts: Facts, name: str) -> tuple[Proofs, Sequence[str]]:
