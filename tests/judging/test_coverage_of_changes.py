@@ -419,6 +419,37 @@ def test_a_judged_commit_that_is_not_here_is_asked_for_where_its_verdict_lands(
     assert kitchen.found(head, kitchen.commit({**WORK, "src/b.py": "2"}, head)) == {"src/b.py": "changed_after_verdict"}
 
 
+def test_each_path_is_told_why_no_packet_answers_for_it(kitchen: Kitchen, activated: str) -> None:
+    _, verdict = kitchen.judged(WORK, activated)
+    kitchen.packet(B, "created", scope="`lib/`")
+    head = kitchen.commit({**WORK, "src/b.py": "evil\n", "lib/a": "1"}, verdict)
+    assert {one.path: one.message for one in kitchen.uncovered(activated, head)} == {
+        "src/b.py": f"it is not what the judged commit of {A} makes of the base",
+        "lib/a": f"it is in the scope of {B}, but it is STUB",
+    }
+
+
+def test_a_packet_adopted_after_its_verdict_has_no_judged_commit(kitchen: Kitchen) -> None:
+    kitchen.packet(A, "adopted", lane_to="MERGE_PENDING")
+    base = kitchen.commit(OLD)
+    head = kitchen.commit({**OLD, "src/b": "1"}, base)
+    assert kitchen.why(base, head) == f"it is in the scope of {A}, but it is MERGE_PENDING"
+
+
+def test_what_a_verdict_lacks_may_be_the_work_of_a_packet_that_is_held(kitchen: Kitchen, activated: str) -> None:
+    kitchen.packet(B, *HELD, scope="`src/a.py`")
+    kitchen.judged(WORK, activated)
+    assert kitchen.found(activated, kitchen.commit({**OLD, "src/b.py": "b\n"}, activated)) == {}
+
+
+def test_a_verdict_after_which_work_went_on_asks_for_no_commit(kitchen: Kitchen, activated: str) -> None:
+    kitchen.add("claimed")
+    kitchen.add("submitted", commit="9" * 40)
+    kitchen.add("verdict.given")
+    kitchen.add("reopened")
+    assert kitchen.found(activated, kitchen.commit(WORK, activated)) == {}
+
+
 def test_two_judged_works_land_together(kitchen: Kitchen) -> None:
     kitchen.packet(A, "created", "activated")
     kitchen.packet(B, "created", "activated", scope="`lib/`")
@@ -430,6 +461,18 @@ def test_two_judged_works_land_together(kitchen: Kitchen) -> None:
     assert kitchen.found(base, kitchen.commit({**both, "lib/b.py": "evil\n"}, base)) == {
         "lib/b.py": "changed_after_verdict"
     }
+
+
+def test_judged_work_that_is_not_about_a_path_does_not_answer_for_it(kitchen: Kitchen) -> None:
+    """What it once changed out of its scope is an affair of the base."""
+    kitchen.packet(A, "created", "activated", scope="`lib/a.py`")
+    kitchen.packet(B, "created", "activated", scope="`lib/b.py`")
+    base = kitchen.commit(OLD)
+    kitchen.judged({**OLD, "lib/a.py": "a\n", "lib/b.py": "1\n"}, base)
+    both = {**OLD, "lib/a.py": "a\n", "lib/b.py": "2\n"}
+    landed = kitchen.commit(both, base)
+    _, verdict = kitchen.judged({**both, "lib/b.py": "3\n"}, landed, B)
+    assert kitchen.found(landed, verdict) == {}
 
 
 def test_work_begun_upon_judged_work_answers_for_what_differs(kitchen: Kitchen) -> None:

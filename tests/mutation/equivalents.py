@@ -22,6 +22,9 @@ _LINE = (
     r"""_LINE = lazy_pattern('(\\S+)[ \\t]+((?:[^\\s"]|"[^"]*")+)[ \\t]+([a-z0-9@.-]+)[ \\t]+([A-Za-z0-9+/=]+)"""
     r"""(?:[ \\t][^\\x00-\\x08\\x0b-\\x1f\\x7f]*)?')"""
 )
+_SCOPE_FIELD = (
+    r"_SCOPE_FIELD = lazy_pattern('IN_SCOPE_PATHS([^\\n]*(?:\\n[ \\t]*(?=\\n)|\\n[ \\t]+[^\\n]*)*)', re.IGNORECASE)"
+)
 EQUIVALENT = (
     Equivalent(
         "approvals/allowed_signers.py",
@@ -85,6 +88,20 @@ EQUIVALENT = (
         "bit = self._bit[event.id] = 1 << len(self._bit)",
         "bit = self._bit[event.id] = 2 << len(self._bit)",
         "each move has a bit of its own either way",
+    ),
+    Equivalent(
+        "shell/judging/coverage.py",
+        "",
+        _SCOPE_FIELD,
+        _SCOPE_FIELD.removesuffix("', re.IGNORECASE)") + "?', re.IGNORECASE)",
+        "what follows the name of the field may be nothing already",
+    ),
+    Equivalent(
+        "shell/judging/coverage.py",
+        "_Coverage._kind",
+        "finished = stand.lane == 'VALIDATED' and all((move.id in self.known for move in stand.latest))",
+        "finished = stand.lane == 'VALIDATED' and any((move.id in self.known for move in stand.latest))",
+        "a packet is VALIDATED by one move: two of them name two pieces of work, and are a fork",
     ),
     Equivalent(
         "shell/judging/merged_tree.py",
