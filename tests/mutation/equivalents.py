@@ -104,6 +104,20 @@ EQUIVALENT = (
         "a packet is VALIDATED by one move: two of them name two pieces of work, and are a fork",
     ),
     Equivalent(
+        "shell/judging/coverage.py",
+        "_Coverage._covers",
+        "names = [name for name, kind in kinds.items() if kind in wanted]",
+        "names = [name for name, kind in kinds.items()]",
+        "a packet that answers for nothing changes no answer; reading all of their pages would take time",
+    ),
+    Equivalent(
+        "shell/judging/coverage.py",
+        "_Coverage._covers",
+        "tops = {path.partition('/')[0] for path in paths}",
+        "tops = {path.partition('/')[1] for path in paths}",
+        "a page that cannot matter changes no answer; reading all of them would take time",
+    ),
+    Equivalent(
         "shell/judging/merged_tree.py",
         "",
         r"_IGNORED = re.compile('[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]')",

@@ -199,10 +199,10 @@ class _Coverage:
             if begun is None:
                 continue
             work = _outside(self.trials.differences(begun, one.commit))
-            own = tuple(sorted(wanted & work.keys()))
-            line = changes_before(self.repository, self.base, *own, options=FIRST_PARENTS, form="%H") if own else ()
+            blobs = {path: _id(work[path].new) for path in sorted(wanted & work.keys())}
+            line = changes_before(self.repository, self.base, *blobs, options=FIRST_PARENTS) if blobs else ()
             for _, changes in line:
-                held |= {one.path for one in changes if one.path in own and one.blob == _id(work[one.path].new)}
+                held |= {one.path for one in changes if one.blob == blobs.get(one.path)}
         return held
 
     def _reports(self, differing: Mapping[str, Difference]) -> Iterator[str]:
@@ -220,10 +220,8 @@ class _Coverage:
             there = differing[path]
             if not _may_be_report(path) or not there.new.startswith(_FILE) or (there.old and path not in before):
                 continue
-            identity = _id(there.new)
-            data = read_objects(self.repository, (identity,)).get(identity)
-            if data is not None and hashlib.sha256(data).hexdigest() in named[path]:
-                yield path
+            contents = read_objects(self.repository, (_id(there.new),)).values()
+            yield from (path for data in contents if hashlib.sha256(data).hexdigest() in named[path])
 
     # --- scopes ---
 
