@@ -162,6 +162,12 @@ CHANGE = (
         A submodule or a link shows what another place holds, and a temporary name is read by no command.
         Remedy: Remove it from the commit: `git rm --cached -- PATH`.
 
+    event_subject_false: An event that says something false of the packet's file
+        A submission or a verdict names the bytes of the packet before and after it. An approval is bound to those
+        before. The two have to be one text with two statuses, and a commit has to hold the later one.
+        Remedy: Commit the packet right after the command, before it is edited further. If the bytes are lost, take the
+        event back and run its command again.
+
     event_ahead: An event of the change is from a clock that is ahead
         It says that it was written more than 300 seconds from now. No later event could follow it before that time.
         Remedy: Set the clock, take the event back and run its command again.

@@ -32,7 +32,7 @@ from workpacket.shell.judging.coverage import coverage_problems
 from workpacket.shell.judging.landed_work import landed
 from workpacket.shell.judging.log_verification import digest_here
 from workpacket.shell.judging.merged_tree import HeadDigests, judge_merged
-from workpacket.shell.judging.submissions import submitted_work
+from workpacket.shell.judging.submissions import submitted_versions, submitted_work
 from workpacket.shell.log_files import append_only_files, committed_ids
 from workpacket.shell.work_done import containment
 
@@ -56,6 +56,8 @@ def around(
         lambda event: _is_contained(repository, packet, event),
         lambda event: submitted_work(repository, base, governed, packet, event),
         lambda: [point for point, _ in packet.refinement.open_points] if packet.refinement is not None else [],
+        logs.keys(),
+        partial(submitted_versions, repository, packet),
     )
 
 
@@ -144,7 +146,14 @@ def judge(repository: Repository, base: str, *, worktree: bool = False) -> list[
         if name != CHECKPOINT_LOG:
             beside = partial(around, repository, commit, governed, packets, name, policy)
             moves = judge_change(
-                log, known, digest_of, beside, governed=bool(known), reports=reports, lanes=policy.lanes
+                log,
+                known,
+                digest_of,
+                beside,
+                governed=bool(known),
+                reports=reports,
+                lanes=policy.lanes,
+                lease_hours=policy.lease_hours,
             )
             for judged in (*moves, *judge_actors(log, known, signatures)):
                 reason = CHANGE_BY_CODE[judged.code]
