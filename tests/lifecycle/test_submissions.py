@@ -26,7 +26,8 @@ def faults(*rows: dict[str, Any], work: SubmittedWork = WORK) -> list[tuple[str,
 def test_every_criterion_with_a_command_that_succeeded_or_a_place_is_proved() -> None:
     assert faults({"criterion": ONE, **MET}, {"criterion": TWO, "result": "met", "proof": ["src/a.py:1"]}) == []
     other = {"criterion": TWO, "result": "not_applicable", "reason": "it prints nothing"}
-    assert faults({"criterion": ONE, **MET, "commit": COMMIT}, other) == []
+    exempting = replace(WORK, exempt=frozenset({"It ends with a line feed."}))
+    assert faults({"criterion": ONE, **MET, "commit": COMMIT}, other, work=exempting) == []
     assert faults({"criterion": ONE, **MET}, {"criterion": "It ends with a line  feed.", **MET}) == []
 
 
@@ -41,7 +42,7 @@ def test_every_criterion_with_a_command_that_succeeded_or_a_place_is_proved() ->
         ({"result": "met", "proof": []}, "neither a command nor a place"),
         ({"result": "met", "proof": ["src/a.py:1", "src/none.py:1"]}, "src/none.py:1 is not in the commit"),
         ({"result": "met", "command": "true", "exit_code": 0, "commit": "d" * 40}, "was proved at dddddddddddd"),
-        ({"result": "not_applicable"}, "no reason is given"),
+        ({"result": "not_applicable", "reason": "x"}, "the contract does not exempt it"),
     ],
 )
 def test_what_a_row_calls_itself_proves_nothing(row: dict[str, Any], said: str) -> None:
@@ -66,7 +67,15 @@ def test_criteria_are_those_of_the_packet_and_all_of_them() -> None:
 
 def test_a_submission_in_which_nothing_applies_proves_nothing() -> None:
     rows = [{"criterion": each, "result": "not_applicable", "reason": "x"} for each in (ONE, TWO)]
-    assert faults(*rows) == [("evidence_missing", "no criterion was met")]
+    exempting = replace(WORK, exempt=frozenset({ONE, TWO}))
+    assert faults(*rows, work=exempting) == [("evidence_missing", "no criterion was met")]
+
+
+def test_what_the_contract_exempts_still_needs_a_reason() -> None:
+    exempting = replace(WORK, exempt=frozenset({TWO}))
+    rows = [{"criterion": ONE, **MET}, {"criterion": TWO, "result": "not_applicable"}]
+    ((_, message),) = faults(*rows, work=exempting)
+    assert "no reason is given" in message
 
 
 def test_the_commit_is_the_work_and_nothing_else() -> None:

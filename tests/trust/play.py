@@ -10,6 +10,7 @@ import base64
 import contextlib
 import json
 import os
+import pwd
 import re
 import shlex
 import shutil
@@ -416,14 +417,16 @@ class World:
         os.environ["PATH"] = f"{self.root / 'bin'}:{os.environ['PATH']}"
 
     def _keygen_elsewhere(self, folder_mode: str, file_mode: str = "755") -> None:
-        """A program called ssh-keygen in a folder beside the repository, first in the person's PATH."""
+        """A program called ssh-keygen beside the repository, of a group with another account, first in the PATH."""
         real = shutil.which("ssh-keygen")
         folder = self.root.parent / "programs"
         folder.mkdir()
         tool = folder / "ssh-keygen"
         tool.write_text(f'#!/bin/sh\nexec {real} "$@"\n', "utf-8")
-        tool.chmod(int(file_mode, 8))
-        folder.chmod(int(folder_mode, 8))
+        group = next(account.pw_gid for account in pwd.getpwall() if account.pw_uid not in {0, os.getuid()})
+        for place, mode in ((tool, file_mode), (folder, folder_mode)):
+            os.chown(place, -1, group)
+            place.chmod(int(mode, 8))
         os.environ["PATH"] = f"{folder}:{os.environ['PATH']}"
 
     def _wait(self, days: str) -> None:

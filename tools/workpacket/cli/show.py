@@ -28,7 +28,9 @@ from workpacket.model.wording import counted
 from workpacket.report.escape import escape
 from workpacket.report.runs import linked_runs
 from workpacket.shell.approvals.gate_queries import ACTIVATION, verdict_question
+from workpacket.shell.governing.execution import unseen_moves
 from workpacket.shell.work_done import branch_here, work_done
+from workpacket.value import replace
 
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9:]{8}Z)?\Z")
 _EVENT = re.compile(r"[0-9a-f]{12,64}\Z")
@@ -157,6 +159,7 @@ def _run_why(arguments: Arguments) -> int:
     repository, facts, packet = packet_facts(arguments, questions=(ACTIVATION, verdict_question("PASS")))
     work = work_done(repository, packet, facts.target_branch) if packet.lane == "IN_PROGRESS" else Work("")
     standing = why(facts, packet, work, branch_here(repository))
+    standing = replace(standing, unmet=(*unseen_moves(repository, packet), *standing.unmet))
     runs = runs_of({standing.id: packet.state}).get(standing.id, ())
     listed: list[Json] = [run.as_json() for run in runs]
     moved = _moved_by(facts, packet)

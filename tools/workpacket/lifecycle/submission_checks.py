@@ -31,7 +31,7 @@ class SubmittedWork(Value):
     `changed` are the paths that the commit changes, None if the commit is not here. `older` says that it was on the
     base before the work was claimed, `amended` that the packet was given another contract after the submission. `same`
     are the commits, of those at which something was proved, that hold the same work; `absent` the places named as
-    proof which the commit does not have.
+    proof which the commit does not have; `exempt` the criteria that the contract lets go without a proof.
     """
 
     criteria: Sequence[str]
@@ -41,6 +41,7 @@ class SubmittedWork(Value):
     amended: bool = False
     same: Set[str] = frozenset()
     absent: Set[str] = frozenset()
+    exempt: Set[str] = frozenset()
 
 
 def submission_faults(event: LogEvent, work: SubmittedWork) -> Iterator[Problem]:
@@ -83,6 +84,8 @@ def _faults_of(row: Mapping[str, Json], work: SubmittedWork) -> Iterator[str]:
     if row["result"] == "not_applicable":
         if not row.get("reason"):
             yield "does not apply, and no reason is given"
+        if _folded(row["criterion"]) not in map(_folded, work.exempt):
+            yield "is called not applicable, and the contract does not exempt it from proof"
         return
     if row["result"] != "met":
         yield "was not met"

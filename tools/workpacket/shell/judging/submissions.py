@@ -10,6 +10,7 @@ from workpacket.git.history import changed_paths, changes_before
 from workpacket.git.objects import read_blobs, read_file_at
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import head_commit, is_ancestor, merge_base, resolved
+from workpacket.lifecycle.contract import provable
 from workpacket.lifecycle.facts import PacketFacts
 from workpacket.lifecycle.gates import outside
 from workpacket.lifecycle.submission_checks import SubmittedWork, evidence_rows
@@ -24,22 +25,22 @@ from workpacket.text.limits import MARKDOWN
 def submitted_work(
     repository: Repository, base: str, governed: GovernedFiles, packet: PacketFacts, event: LogEvent
 ) -> SubmittedWork:
-    document = packet.packet
-    criteria = [criterion.value for criterion in document.done_means] if document is not None else []
+    asked = provable(packet.packet, packet.refinement)
     scope = _scope_of(packet)
     commit = resolved(repository, f"{event.text('commit')}^{{commit}}")
     fork = merge_base(repository, commit, base) if commit else None
     if commit is None or fork is None:
-        return SubmittedWork(criteria, scope, None)
+        return SubmittedWork(asked.criteria, scope, None)
     later = (other for other in packet.log.events if other.type == "amended")
     return SubmittedWork(
-        criteria,
+        asked.criteria,
         scope,
         _changed(repository, governed, packet, (fork, commit)),
         older=is_ancestor(repository, commit, base) and not _knows_claim(repository, packet, event, commit),
         amended=any(event.id in packet.log.ancestry(other.parents) for other in later),
         same=frozenset(_same(repository, event, commit)),
         absent=frozenset(_absent(repository, event, commit)),
+        exempt=asked.exempt,
     )
 
 
