@@ -139,7 +139,7 @@ _GUARDING: Final = ("actors", "approvals", "verdict")
 
 
 def unguarded_changes(before: Node | None, after: Node | None) -> list[str]:
-    """The tables of a policy that a change weakens although the policy names nobody who could approve that.
+    """The tables of a policy that a change weakens although the policy names no one who could approve that.
 
     A policy that has approvers is approved as a whole, and one that asks for nothing has nothing to weaken.
     """

@@ -183,8 +183,8 @@ CHANGE = (
         Remedy: Fix the policy on the base first; `workpacket policy test` says what is wrong with it.
 
     policy_unguarded: A policy without approvers is weakened
-        The policy of the base names actors or requires coverage, and no one who could approve a change of that. Whoever
-        brings the change would choose who is believed.
+        The policy of the base names actors or requires coverage, and no one who could approve a change of that. The
+        author of the change would choose who is believed.
         Remedy: Take the change back. Somebody who may write to the base past the required check commits it there, or
         names it in the CI configuration: `workpacket policy re-anchor`. With approvers (`workpacket policy trust`, on
         the base) later changes can be approved.

@@ -19,7 +19,7 @@ from workpacket.git.revisions import current_branch, default_branch, head_commit
 from workpacket.ledger.verify import read_logs
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.gates import settles_by_landing
-from workpacket.lifecycle.moves import Answer, Planned, Refused
+from workpacket.lifecycle.moves import Answer, Planned
 from workpacket.model.events import Actor
 from workpacket.model.ids import WorkPacketId
 from workpacket.model.layout import (
@@ -245,7 +245,7 @@ def _refused_beside_base(repository: Repository, facts: Facts, answer: Planned) 
         packet = facts.packets.get(name)
         unseen = unseen_moves(repository, packet) if packet is not None else ()
         if unseen:
-            return Refused(name, unseen)
+            return unseen
     return answer
 
 
