@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence, Set
-from typing import Final
+from typing import Any, Final
 
 from workpacket.documents.packet import Packet
 from workpacket.ledger.log import Log
@@ -60,8 +60,8 @@ def submission_faults(event: LogEvent, work: SubmittedWork) -> Iterator[Problem]
 
 
 def evidence_rows(event: LogEvent) -> list[Mapping[str, Json]]:
-    listed = event.data.get("evidence")
-    return [row for row in listed if isinstance(row, Mapping)] if isinstance(listed, list) else []
+    listed: Any = event.data["evidence"]
+    return list(listed)
 
 
 def _evidence_faults(rows: Sequence[Mapping[str, Json]], work: SubmittedWork) -> Iterator[Problem]:
