@@ -25,7 +25,8 @@ _EVIDENCE_FORM = "path/to/file:line"
 _TODO = lazy_pattern(r"\bTODO\b")
 _ONE_VALUE = frozenset({"risk_tier", "user_signature"})
 _VERDICT = lazy_pattern(
-    r"(?:^|(?<=\r))[ \t]*(?:[-*+][ \t]+)?(?P<line>[*_`]*verdict[*_`]*[ \t]*:[*_`]*[ \t]*[*_`]*(?P<verdict>PASS|FAIL)\b)",
+    r"(?:^|(?<=\r))[ \t]*(?:[-*+][ \t]+)?"
+    r"(?P<line>[*_`]*verdict[*_`]*[ \t]*:[*_`]*[ \t]*[*_`]*(?P<verdict>PASS|FAIL)\b)",
     re.IGNORECASE | re.MULTILINE,
 )
 _BEFORE_VERDICT = frozenset({"READY_FOR_DEV", "IN_PROGRESS"})
