@@ -87,7 +87,7 @@ def _run_prepare(arguments: Arguments) -> int:
             base_packet=base_packet,
         ),
     )
-    return conclude(arguments, carried)
+    return conclude(arguments, carried, name)
 
 
 def _uncommitted(arguments: Arguments, packet: PacketFacts, where: str, start: str) -> Problem:

@@ -8,9 +8,9 @@ from collections import Counter
 from collections.abc import Iterator
 
 from workpacket.cli.cached_output import Output
+from workpacket.cli.history import cache_dependencies, runs_of
 from workpacket.cli.options import Arguments
 from workpacket.cli.read_only import all_facts, facts_from_summaries, open_for_reading, output
-from workpacket.cli.show import cache_dependencies, runs_of
 from workpacket.documents.register_table import entry_line
 from workpacket.git.repository import Repository
 from workpacket.ledger.fold import PacketState, fold
@@ -68,7 +68,7 @@ def cards_of(
     """Every packet with a lane, by id, with the time of its last event. `published`: without information that is only
     valid here and now, such as the running process.
     """
-    from workpacket.cli.show import log_at
+    from workpacket.cli.history import log_at
 
     at = arguments.value("at")
     states = {name: packet.state for name, packet in sorted(facts.packets.items())}

@@ -113,6 +113,18 @@ def write_new(target: str, data: bytes) -> None:
                               hint="name another file, or remove the old one") from None  # fmt: skip
 
 
+def say_that_nothing_is_governed() -> None:
+    """A note for who has not begun yet; none below a governed folder, or outside of any repository."""
+    from workpacket.documents.places import ROOTS
+
+    try:
+        root = open_workspace().root
+    except WorkpacketError:
+        return
+    if not any(os.path.isdir(os.path.join(root, folder)) for folder in ROOTS):
+        sys.stderr.write("note: this repository is not governed yet; to begin: workpacket init\n")
+
+
 def progress_bar() -> Callable[[int, int], None]:
     """A function to call with (done, all). It draws on standard error, so that output stays clean."""
     if not sys.stderr.isatty():

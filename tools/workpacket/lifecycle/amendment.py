@@ -16,7 +16,7 @@ from workpacket.lifecycle.activation import terms_in_event
 from workpacket.lifecycle.contract import Contract, stated
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.gates import AMENDMENT_GATE, approval_unmet, satisfying, terms_of
-from workpacket.lifecycle.moves import Answer, Draft, Planned, Refused
+from workpacket.lifecycle.moves import Answer, Draft, Planned
 from workpacket.lifecycle.transitions import AMENDABLE, Transition, forward_command, move_unmet
 from workpacket.model.canonical import Json
 from workpacket.model.events import LogEvent
@@ -28,16 +28,16 @@ def amend(facts: Facts, packet: PacketFacts, show: Callable[[Contract], str], *,
     """`show` tells what is different from the contract in force, which only git may still hold."""
     name = packet.id.text
     row = Transition("amend", "amended", AMENDABLE, packet.lane)
-    unmet = move_unmet(packet.state, row, facts.policy.lanes)
+    unmet = move_unmet(packet.state, row, facts.policy.lanes) or _judged_before(packet)
     if unmet:
-        return Refused(name, unmet)
+        return unmet
     contract = _amended(packet)
     if isinstance(contract, Problem):
-        return Refused(name, (contract,))
+        return (contract,)
     given = facts.approvals[AMENDMENT_GATE]
     unmet = tuple(approval_unmet(given, name))
     if unmet:
-        return Refused(name, unmet)
+        return unmet
     draft = Draft("amend", facts)
     for path, source in ((packet.stub_path, packet.stub_source), (packet.refinement_path, packet.refinement_source)):
         draft.rests_on(path, source)
@@ -54,6 +54,16 @@ def amend(facts: Facts, packet: PacketFacts, show: Callable[[Contract], str], *,
     told: dict[str, Json] = {"id": name, "contract": contract.digest, "previous": held[0] if held else None}
     then = forward_command(name, packet.lane, facts.policy.lanes)
     return Planned(draft.plan(), said, then, told, shown=show(contract))
+
+
+def _judged_before(packet: PacketFacts) -> tuple[Problem, ...]:
+    """What was blocked in review or after it goes back to there: its verdict would be on another contract."""
+    origin = packet.state.came_from
+    if origin is None or origin in AMENDABLE:
+        return ()
+    message = f"{packet.id} was blocked in {origin}, where its contract is what is judged"
+    hint = f"workpacket unblock {packet.id}, then: have it sent back, or workpacket reopen {packet.id} --reason TEXT"
+    return (Problem("wrong_lane", message, hint=hint),)
 
 
 def _amended(packet: PacketFacts) -> Contract | Problem:
@@ -91,10 +101,10 @@ def reapprove(facts: Facts, packet: PacketFacts, withdrawn: Sequence[Withdrawn],
     name = packet.id.text
     if not withdrawn:
         message = f"every approval that events of {name} rest on counts"
-        return Refused(name, (Problem("reapproval_needless", message, hint=f"workpacket approvals list {name}"),))
+        return (Problem("reapproval_needless", message, hint=f"workpacket approvals list {name}"),)
     unmet = [each for one in withdrawn for each in approval_unmet(one.verdict, name, terms_of(one.event, one.gate))]
     if unmet:
-        return Refused(name, tuple(dict.fromkeys(unmet)))
+        return tuple(dict.fromkeys(unmet))
     draft = Draft("reapprove", facts)
     for one in withdrawn:
         replaces: list[Json] = [*sorted(one.replaces)]
