@@ -66,7 +66,7 @@ WORK: Tree = {**OLD, "src/b.py": "b\n", "lib/c.py": "c\n", ".GOV/roles_shared/TA
 def test_work_is_what_its_commit_changes_since_it_left_the_base(desk: Desk) -> None:
     later = desk.written.commit({**OLD, "lib/new.py": "n\n"}, desk.base)
     found = desk.asked(desk.submit(desk.commit(WORK, desk.base)), later)
-    assert (found.criteria, found.scope) == (["It boils.", "It stops."], ["`src/`"])
+    assert (list(found.criteria), found.scope) == (["It boils.", "It stops."], ["`src/`"])
     assert found.changed is not None
     assert sorted(found.changed) == ["lib/c.py", "src/b.py"]
     assert (found.older, found.amended, found.same, found.absent) == (False, False, frozenset(), frozenset())
@@ -75,13 +75,13 @@ def test_work_is_what_its_commit_changes_since_it_left_the_base(desk: Desk) -> N
 def test_without_a_page_nothing_is_asked_and_nothing_is_in_scope(desk: Desk) -> None:
     desk.page = None
     found = desk.asked(desk.submit(desk.commit(WORK, desk.base)))
-    assert (found.criteria, found.scope) == ([], [])
+    assert (list(found.criteria), found.scope) == ([], [])
 
 
 def test_a_commit_that_is_not_here_or_has_another_beginning_is_unknown(desk: Desk) -> None:
     assert desk.asked(desk.submit("9" * 40)).changed is None
     alone = desk.asked(desk.submit(desk.commit(WORK)))
-    assert (alone.changed, alone.criteria, alone.scope) == (None, ["It boils.", "It stops."], ["`src/`"])
+    assert (alone.changed, list(alone.criteria), alone.scope) == (None, ["It boils.", "It stops."], ["`src/`"])
 
 
 def test_the_report_of_a_verdict_is_the_validators(desk: Desk) -> None:
