@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 
 from workpacket import __version__
-from workpacket.approvals.machine_keys import MachineKey, read_machine_key, signed_statement
 from workpacket.cli.open_store import answer
 from workpacket.cli.options import Arguments, usage
 from workpacket.cli.read_only import all_facts
@@ -16,6 +15,7 @@ from workpacket.errors import WorkpacketError
 from workpacket.git.repository import find_repository
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.lifecycle.attestations import AttestedPacket, VerifiedSource, landing_of, proofs_of
+from workpacket.lifecycle.machine_keys import MachineKey, read_machine_key, signed_statement
 from workpacket.model.canonical import Json
 from workpacket.model.wording import counted
 from workpacket.report.escape import escape

@@ -26,11 +26,11 @@ from securesystemslib.signer import SSlibKey  # type: ignore[attr-defined]  # it
 
 from workpacket.approvals.encodings import encode_base64
 from workpacket.approvals.envelope import PAYLOAD_TYPE, pae
-from workpacket.approvals.machine_keys import MachineKey, read_machine_key, signed_statement
 from workpacket.errors import WorkpacketError
 from workpacket.ledger.fold import fold
 from workpacket.ledger.log import read_log
 from workpacket.lifecycle.attestations import SUMMARY, AttestedPacket, VerifiedSource, landing_of, proofs_of
+from workpacket.lifecycle.machine_keys import MachineKey, read_machine_key, signed_statement
 from workpacket.model.canonical import Json, canonical_bytes
 from workpacket.model.events import Actor, LogEvent
 from workpacket.value import replace
