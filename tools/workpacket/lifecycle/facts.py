@@ -22,7 +22,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Literal
 
-    from workpacket.approvals.decide import Verdict
+    from workpacket.approvals.facts import Verdict
     from workpacket.documents.packet import Packet
     from workpacket.documents.refinement import Refinement
     from workpacket.documents.stub import Stub

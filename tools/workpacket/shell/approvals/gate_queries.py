@@ -8,19 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from workpacket.approvals.facts import Verdict
 from workpacket.git.repository import Repository
 from workpacket.lifecycle.facts import PacketFacts
 from workpacket.lifecycle.gates import ACTIVATION_GATE, VERDICT_GATE, ended, moves_under
 from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.lifecycle.transitions import transition
 from workpacket.model.plan import Moment
+from workpacket.shell.base import Base, find_base, gate_policy, no_verdict, remember_base
 from workpacket.value import NOTHING, Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from workpacket.approvals.decide import Verdict
     from workpacket.model.events import LogEvent
     from workpacket.shell.approvals.facts import Approvals
 
@@ -62,17 +63,31 @@ def ask(repository: Repository, packet: PacketFacts, questions: Sequence[Questio
     waivers = [event for event in packet.state.waivers if event.attest and not ended(event, now.now)]
     if not (wanted or waivers) or not packet.state.history:
         return Said()
-    from workpacket.shell.approvals.facts import gate_policy, open_approvals, remember_base
+    base = find_base(repository)
+    asked = [each for each in wanted if not each.optional or gate_policy(base.policy, each.gate)]
+    # Where nobody may approve yet, no envelope and no history is read to say so. A waiver was judged by the policy of
+    # its day, and a damaged log is the first thing to hear of.
+    sound = not any(each.severity == "error" for each in packet.log.findings)
+    faults = no_verdict(base) if sound and not waivers else ()
+    if faults:
+        said = Said({each.gate: Verdict(each.gate, "none", (), faults) for each in asked})
+    else:
+        said = _judged(base, packet, asked, waivers, now)
+    if said.verdicts:
+        remember_base(base)
+    return said
+
+
+def _judged(
+    base: Base, packet: PacketFacts, asked: Sequence[Question], waivers: Sequence[LogEvent], now: Moment
+) -> Said:
+    from workpacket.shell.approvals.facts import open_approvals
 
     name = packet.id.text
-    with open_approvals(repository, None, now, name) as approvals:
+    with open_approvals(base.repository, base, now, name) as approvals:
         approvals.know(packet.log)
-        asked = [each for each in wanted if not each.optional or gate_policy(approvals.base.policy, each.gate)]
         verdicts = {each.gate: approvals.verdict(name, each.gate, terms=each.terms) for each in asked}
-        accepted = frozenset(_accepted(approvals, waivers)) if waivers else frozenset[str]()
-        if verdicts:
-            remember_base(approvals)
-    return Said(verdicts, accepted)
+        return Said(verdicts, frozenset(_accepted(approvals, waivers)) if waivers else frozenset())
 
 
 def _accepted(approvals: Approvals, waivers: Sequence[LogEvent]) -> Iterator[str]:
