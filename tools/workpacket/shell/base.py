@@ -18,8 +18,15 @@ from pathlib import Path
 from workpacket.approvals.facts import PolicyFiles
 from workpacket.approvals.trust import Pin, judge_base, read_pin
 from workpacket.errors import WorkpacketError
-from workpacket.git.history import FIRST_PARENTS, changes_before, line_times
-from workpacket.git.objects import list_tree, missing_object, read_file_at, read_objects
+from workpacket.git.objects import (
+    FIRST_PARENTS,
+    changes_before,
+    line_times,
+    list_tree,
+    missing_object,
+    read_file_at,
+    read_objects,
+)
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import commit_at, commit_of, default_branch, head_commit, is_ancestor
 from workpacket.git.run import run_git

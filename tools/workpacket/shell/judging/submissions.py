@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from workpacket.git.history import changed_paths
-from workpacket.git.objects import read_file_at
+from workpacket.git.objects import changed_paths, read_file_at
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import is_ancestor, merge_base, resolved
 from workpacket.lifecycle.facts import PacketFacts
