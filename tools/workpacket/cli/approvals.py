@@ -12,7 +12,7 @@ from pathlib import Path
 from workpacket.approvals.encodings import write_instant
 from workpacket.approvals.facts import Verdict
 from workpacket.approvals.statement import Statement
-from workpacket.cli.approve import BASE_OPTION, KEY_OPTION
+from workpacket.cli.approve import BASE_OPTION, BROWSER_OPTION, KEY_OPTION
 from workpacket.cli.check import WORKTREE_OPTION
 from workpacket.cli.checking import render, style_of
 from workpacket.cli.options import Arguments, Command, Option, chosen
@@ -198,6 +198,7 @@ ENVELOPE is the digest of the envelope, or its beginning, as `workpacket approva
 from the approver, from someone with a role at the gate, or from an operator, and cannot itself be revoked.""",
     options=(
         KEY_OPTION,
+        BROWSER_OPTION,
         Option("statement-out", "write what is to be signed into FILE, and sign nothing", value="FILE"),
         BASE_OPTION,
     ),

@@ -17,7 +17,7 @@ from workpacket.model.events import LogEvent
 def unseen_moves(log: Log, replay: LaneReplay, event: LogEvent, on_base: Collection[str]) -> Iterator[str]:
     """The moves that the base has and the writer of this event had not seen."""
     for identity in on_base:
-        if not replay.has_seen(event, (identity,)):
+        if not replay.has_seen(event, identity):
             move = log.by_id[identity]
             yield f"it does not rest on {move.type} by {move.actor.id} ({identity[:12]}), which the base has"
 
@@ -33,9 +33,9 @@ def settlement_faults(log: Log, replay: LaneReplay, event: LogEvent) -> Iterator
     if event.lane_to not in {log.by_id[identity].lane_to for identity in latest}:
         yield f"none of the moves that it settles leads to {event.lane_to}"
     yield from _false_return(replay, event)
+    held = {None, *(log.by_id[identity].text("holder") for identity in log.ancestry(event.parents))}
     holder = event.text("holder")
-    seen = log.ancestry(event.parents)
-    if holder is not None and all(log.by_id[identity].text("holder") != holder for identity in seen):
+    if holder not in held:
         yield f"{holder} held the packet on none of its branches"
 
 

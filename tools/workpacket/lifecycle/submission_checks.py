@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence, Set
+from typing import Any
 
 from workpacket.lifecycle.gates import outside
 from workpacket.model.canonical import Json
@@ -50,8 +51,8 @@ def submission_faults(event: LogEvent, work: SubmittedWork) -> Iterator[Problem]
 
 
 def evidence_rows(event: LogEvent) -> list[Mapping[str, Json]]:
-    listed = event.data.get("evidence")
-    return [row for row in listed if isinstance(row, Mapping)] if isinstance(listed, list) else []
+    listed: Any = event.data["evidence"]
+    return list(listed)
 
 
 def _evidence_faults(rows: Sequence[Mapping[str, Json]], work: SubmittedWork) -> Iterator[Problem]:
