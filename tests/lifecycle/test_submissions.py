@@ -28,7 +28,8 @@ def faults(*rows: dict[str, Any], work: SubmittedWork = WORK) -> list[tuple[str,
 def test_every_criterion_with_a_command_that_succeeded_or_a_place_is_proved() -> None:
     assert faults({"criterion": ONE, **MET}, {"criterion": TWO, "result": "met", "proof": ["src/a.py:1"]}) == []
     other = {"criterion": TWO, "result": "not_applicable", "reason": "it prints nothing"}
-    assert faults({"criterion": ONE, **MET, "commit": COMMIT}, other) == []
+    exempting = replace(WORK, exempt=frozenset({"It ends with a line feed."}))
+    assert faults({"criterion": ONE, **MET, "commit": COMMIT}, other, work=exempting) == []
     assert faults({"criterion": ONE, **MET}, {"criterion": "It ends with a line  feed.", **MET}) == []
 
 
@@ -49,7 +50,10 @@ def test_every_criterion_with_a_command_that_succeeded_or_a_place_is_proved() ->
             {"result": "met", "command": "true", "exit_code": 0, "commit": "d" * 40},
             "was proved at dddddddddddd, which is other work",
         ),
-        ({"result": "not_applicable"}, "does not apply, and no reason is given"),
+        (
+            {"result": "not_applicable", "reason": "x"},
+            "is called not applicable, and the contract does not exempt it from proof",
+        ),
     ],
 )
 def test_what_a_row_calls_itself_proves_nothing(row: dict[str, Any], said: str) -> None:
@@ -75,7 +79,15 @@ def test_criteria_are_those_of_the_packet_and_all_of_them() -> None:
 
 def test_a_submission_in_which_nothing_applies_proves_nothing() -> None:
     rows = [{"criterion": each, "result": "not_applicable", "reason": "x"} for each in (ONE, TWO)]
-    assert faults(*rows) == [("evidence_missing", "no criterion was met")]
+    exempting = replace(WORK, exempt=frozenset({ONE, TWO}))
+    assert faults(*rows, work=exempting) == [("evidence_missing", "no criterion was met")]
+
+
+def test_what_the_contract_exempts_still_needs_a_reason() -> None:
+    exempting = replace(WORK, exempt=frozenset({TWO}))
+    rows = [{"criterion": ONE, **MET}, {"criterion": TWO, "result": "not_applicable"}]
+    ((_, message),) = faults(*rows, work=exempting)
+    assert "no reason is given" in message
 
 
 def test_a_packet_without_criteria_asks_for_no_proof() -> None:
