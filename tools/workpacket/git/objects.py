@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from workpacket.errors import WorkpacketError
-from workpacket.git.repository import Repository
+from workpacket.git.repository import FULL_ID, Repository
 from workpacket.git.revisions import commit_of, merge_base
 from workpacket.git.run import FETCH_ALL, run_git
 from workpacket.lazy_pattern import lazy_pattern
@@ -41,7 +41,8 @@ class TreeEntry(Value):
 def list_tree(repository: Repository, commit: str, *folders: str) -> list[TreeEntry]:
     """All entries of the tree of `commit`, or those at or below `folders`, with folders descended into."""
     # No "--" before the folders: once options have ended, ls-tree takes it for a folder.
-    answer = run_git(repository.root, "ls-tree", "-r", "-z", "--full-tree", "--end-of-options", commit, *folders)
+    question = ("ls-tree", "-r", "-z", "--full-tree", "--end-of-options", commit, *folders)
+    answer = repository.ask_once(*question) if FULL_ID.match(commit) else run_git(repository.root, *question)
     entries = []
     for row in answer.text.split("\0")[:-1]:
         described, _, path = row.partition("\t")
