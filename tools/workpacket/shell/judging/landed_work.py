@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from workpacket import __version__
-from workpacket.git.history import FIRST_PARENTS, changes_before
 from workpacket.git.merging import TrialMerges, trial_merges
+from workpacket.git.objects import FIRST_PARENTS, changes_before
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import resolved
 from workpacket.ledger.fold import fold
