@@ -199,6 +199,14 @@ def test_an_adopted_packet_has_the_scope_of_the_base(kitchen: Kitchen) -> None:
     assert kitchen.found(base, head) == {"app/b": "change_uncovered"}
 
 
+def test_an_event_of_the_change_does_not_widen_the_scope_of_an_adopted_packet(kitchen: Kitchen) -> None:
+    kitchen.packet(A, "adopted")
+    base = kitchen.commit(OLD)
+    kitchen.add("noted")
+    kitchen.pages[place(A)] = page(A, "`src/`, `app/`")
+    assert kitchen.found(base, kitchen.commit({**OLD, "app/b": "1"}, base)) == {"app/b": "change_uncovered"}
+
+
 def test_a_packet_adopted_by_the_change_has_the_scope_of_its_page(kitchen: Kitchen) -> None:
     base = kitchen.commit(OLD)
     kitchen.packet(A, "adopted")
@@ -239,6 +247,9 @@ def test_a_page_that_can_be_read_in_two_ways_covers_nothing(kitchen: Kitchen) ->
     [
         "- IN_SCOPE_PATHS: `src/`",
         "- IN_SCOPE_PATHS:\n  - `s?c/`",
+        "- IN_SCOPE_PATHS:\n  - `s?c/*`",
+        "### IN_SCOPE_PATHS\n- `src/`",
+        "- NOTES: IN_SCOPE_PATHS names it\n- IN_SCOPE_PATHS:\n  - `src/`",
         "- IN_SCOPE_PATHS:\n  - `**/b`",
         "- IN_SCOPE_PATHS:\n  - `lib/`\n\n  - `src/`",
         "- In scope paths:\n  - `src/`",

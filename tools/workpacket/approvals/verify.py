@@ -199,8 +199,10 @@ def _other_contract(statement: Statement, facts: GateFacts) -> Iterator[Problem]
     """
     if statement.version == 1:
         if not facts.settled:
-            what = "it covers the refinement only (version 1), which counts for what used it on the base"
-            yield Problem("statement_outdated", what)
+            yield Problem(
+                "statement_outdated",
+                "it covers the refinement only (version 1), which counts for what used it on the base",
+            )
     elif facts.contract_fault:
         yield Problem("contract_unreadable", facts.contract_fault)
     elif statement.contract != facts.contract and not any(_other_subjects(statement, facts)):
