@@ -104,6 +104,26 @@ def test_board_and_packets_are_drawn_anew_after_a_revert(past: Past) -> None:
     assert past.said({**OLD, BOARD: "three\n"}) == REVERTED
 
 
+def test_a_page_that_the_landing_brought_may_go_on_after_a_revert(past: Past) -> None:
+    page = ".GOV/task_packets/WP-1-A-v1.md"
+    base = past.written.commit({**LANDED, page: "one\n"}, past.first)
+    assert past.said({**OLD, page: "two\n"}, base=base) == REVERTED
+
+
+def test_what_was_changed_shows_beside_a_revert(past: Past) -> None:
+    changed = ("log_file_modified", EVENT)
+    assert past.said({**OLD, EVENT: "{ }\n"}) == [*REVERTED, changed]
+    base = past.written.commit({**LANDED, EVENT: "{2}\n"}, past.first)
+    assert past.said(OLD, base=base) == [*REVERTED, changed], "also where the landing had changed it"
+
+
+def test_an_event_that_was_gone_once_and_is_changed_now_is_no_revert(past: Past) -> None:
+    gone = past.written.commit(without(LANDED, LATER), past.landing)
+    base = past.written.commit(LANDED, gone)
+    found = past.said({**without(LANDED, GIVEN), LATER: "{ }\n"}, base=base)
+    assert found == [("log_file_deleted", GIVEN), ("log_file_modified", LATER)]
+
+
 def test_other_work_may_come_with_a_revert(past: Past) -> None:
     assert past.said({**OLD, "src/a.py": "other\n"}) == REVERTED
 

@@ -653,6 +653,18 @@ def test_a_landing_is_taken_back_as_a_whole(kitchen: Kitchen, activated: str) ->
     assert kitchen.found(later, more) == {"lib/evil": "change_uncovered", "src/b.py": "change_uncovered"}
 
 
+def test_a_landing_that_was_taken_back_comes_back_as_a_whole(kitchen: Kitchen, activated: str) -> None:
+    begun = {event.path: event.encode() for event in kitchen.stories[A].events}
+    _, verdict = kitchen.judged({**WORK, "lib/x": "x"}, activated)
+    landing = kitchen.commit({**WORK, "lib/x": "x"}, activated, verdict)
+    told, kitchen.stories = kitchen.stories, {}
+    back = kitchen.commit({**kitchen.pages, **begun, **OLD}, landing)
+    kitchen.stories = told
+    again = kitchen.commit({**WORK, "lib/x": "x"}, back)
+    assert kitchen.found(back, again) == {}
+    assert kitchen.found(back, kitchen.commit({**WORK, "lib/x": "evil"}, back)) == {"lib/x": "change_uncovered"}
+
+
 # --- severities ---
 
 
