@@ -236,6 +236,13 @@ EQUIVALENT = (
         "wanted = {path: 'A' if letter == 'D' else 'D' for path, letter in changes.items() if letter in 'ADx'}",
         "git has no such letter for a change",
     ),
+    Equivalent(
+        "shell/judging/submissions.py",
+        "submitted_work",
+        "if commit is None or fork is None:",
+        "if fork is None:",
+        "without a commit there is no fork; the condition is there for the type checker",
+    ),
     Equivalent("approvals/encodings.py", "", "_VOWELS = 'aiou'", "_VOWELS = 'aioux'", "two bits reach no fifth letter"),
 )
 
