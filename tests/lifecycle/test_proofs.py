@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from git.scratch import copy_of
 from lifecycle.governed import Governed, Quiet, forge, govern
 
 NAME = "WP-1-Greeting-v1"
@@ -38,7 +39,7 @@ def worked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Governed]:
 @pytest.fixture
 def at_work(worked: Governed, governed: Governed) -> Governed:
     """A copy of it for this test alone."""
-    shutil.copytree(worked.root, governed.root, dirs_exist_ok=True, symlinks=True)
+    copy_of(worked.root, governed.root)
     governed.clock.now, governed.clock.count = worked.clock.now, worked.clock.count + 1000
     return governed
 

@@ -9,7 +9,7 @@ from contextlib import suppress
 
 import pytest
 
-from lifecycle.governed import Governed, forge
+from lifecycle.governed import Governed, forge, remembered
 from workpacket.bridges.run_links import governed_runtime
 from workpacket.ledger.fold import LinkedRun
 from workpacket.model.canonical import Json
@@ -49,12 +49,14 @@ def outcome(run: LinkedRun) -> str:
     return (run.closed.text("outcome") or "") if run.closed is not None else ""
 
 
+@remembered
 def in_progress(governed: Governed) -> None:
     governed.begin()
     governed.activate(NAME)
     governed.work(NAME)
 
 
+@remembered
 def in_review(governed: Governed) -> None:
     governed.done("submit", NAME, "--as", "coder", "--prove", "all=true")
     governed.write("report.md", "Good.\n")
