@@ -282,7 +282,7 @@ def test_people_read_of_a_run_where_they_look_at_its_packet(governed: Governed) 
     assert (
         f"run: {RUN} is live: a process is running\n     -> workpacket runs tail {RUN}\n" in governed("why", NAME).out
     )
-    assert f"run         {RUN} is live: a process is running" in governed("show", NAME).out
+    assert f"run          {RUN} is live: a process is running" in governed("show", NAME).out
     assert f"run: {RUN} is live" in governed("status").out
     assert f"- **[{NAME}]** - [IN_PROGRESS] - runs: 1 live" in governed("board", "show").out
     assert "runs: 1 open" in governed("board", "export").out
