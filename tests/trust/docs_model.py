@@ -36,6 +36,7 @@ TABLE: Mapping[tuple[str, str], tuple[tuple[str, ...], str]] = {
 NAMES_SOMETHING = frozenset(
     {"claimed", "released", "handed_over", "submitted", "merged", "verdict.given", "fork.resolved"}
 )
+SAYS_WHO_HOLDS = frozenset({"released", "handed_over", "merged", "superseded", "abandoned", "fork.resolved"})
 
 
 class Event(NamedTuple):
@@ -74,42 +75,47 @@ class History:
             found |= {head} | self._seen[head]
         return frozenset(found)
 
-    def legal(self) -> bool:
-        """Whether every event is, and the whole may land."""
-        return all(self.wrong(event) == "" for event in self.events.values()) and self.lane() is not None
+    def objections(self) -> Iterator[str]:
+        """Which rules of docs/approvals/moves.md new events break, and the end; what the base has was judged before."""
+        for event in self.events.values():
+            if event.name not in self._base:
+                yield from self._unseen(event)
+                if event.lane_to:
+                    yield from self._wrong(event)
+        if self.lane() is None:
+            yield "6: it ends in a fork"
 
     def lane(self, view: frozenset[str] | None = None) -> str | None:
         """The lane of a view, of the whole if none is given; None if it is forked there."""
-        latest = self._latest(frozenset(self.events) if view is None else view)
+        latest = self.latest(view)
         if not latest:
             return NO_LANE
         return latest[0].lane_to if self._agree(latest) else None
 
-    def wrong(self, event: Event) -> str:
-        """Which rule of docs/approvals/moves.md the event breaks; '' if none."""
+    def _unseen(self, event: Event) -> Iterator[str]:
+        views = [self._seen[event.name]] if event.lane_to else []
+        if any(not self._base_moves <= view for view in (*views, *map(self.closure, event.approvals))):
+            yield "5: it has not seen every move of the base"
+
+    def _wrong(self, event: Event) -> Iterator[str]:
         view = self._seen[event.name]
-        if event.name not in self._base and (event.lane_to or event.approvals):
-            views = [self.closure(heads) for heads in event.approvals]
-            if not all(self._base_moves <= seen for seen in ([view] if event.lane_to else []) + views):
-                return "5: it has not seen every move of the base"
-        if not event.lane_to:
-            return ""
-        if event.type == "fork.resolved":
-            return self._wrong_settlement(event, view)
         lane = self.lane(view)
-        if lane is None:
-            return "1: only a settlement may follow a fork"
-        if event.lane_from != lane:
-            return "1: it starts from another lane"
-        if event.type == "unblocked":
-            return self._wrong_return(event, view)
         froms, to = TABLE.get((event.type, event.verdict), ((), ""))
-        return "" if lane in froms and event.lane_to == to else "1: the table has no such row"
+        if event.type == "fork.resolved":
+            yield from self._wrong_settlement(event, view)
+        elif lane is None:
+            yield "1: only a settlement may follow a fork"
+        elif event.lane_from != lane:
+            yield "1: it starts from another lane"
+        elif event.type == "unblocked":
+            yield from self._wrong_return(event, view)
+        elif lane not in froms or event.lane_to != to:
+            yield "1: the table has no such row"
 
     # ---- forks ---------------------------------------------------------------------------------------------------
 
-    def _latest(self, view: frozenset[str]) -> list[Event]:
-        moves = [self.events[name] for name in self.events if name in view and self.events[name].lane_to]
+    def latest(self, view: frozenset[str] | None = None) -> list[Event]:
+        moves = [event for name, event in self.events.items() if (view is None or name in view) and event.lane_to]
         return [move for move in moves if not any(move.name in self._seen[other.name] for other in moves)]
 
     def _branch(self, move: Event, latest: Sequence[Event]) -> Iterator[Event]:
@@ -125,53 +131,50 @@ class History:
             return False
         return not any(event.type in NAMES_SOMETHING for move in latest for event in self._branch(move, latest))
 
-    def _wrong_settlement(self, event: Event, view: frozenset[str]) -> str:
-        latest = self._latest(view)
+    def _wrong_settlement(self, event: Event, view: frozenset[str]) -> Iterator[str]:
+        latest = self.latest(view)
         if not latest or self._agree(latest):
-            return "3: there is no fork"
+            yield "3: there is no fork"
+            return
         if event.moves != {move.name for move in latest}:
-            return "3: it settles other moves"
+            yield "3: it settles other moves"
         if event.lane_to not in {move.lane_to for move in latest}:
-            return "3: none of the moves leads there"
-        if event.lane_to == "BLOCKED":
-            places = self._blocked_in(event)
-            if len(places) != 1 or event.came_from not in {"", *places}:
-                return "3: the blocks come from several lanes, or from another"
-        elif event.came_from:
-            return "2: nothing was blocked"
+            yield "3: none of the moves leads there"
+        places = self.blocked_in(event) if event.lane_to == "BLOCKED" else frozenset({""})
+        if len(places) != 1 or event.came_from not in {"", *places}:
+            yield "3: the blocks come from several lanes, or from another"
         before = frozenset.intersection(*(self._seen[move.name] for move in latest))
         if event.holder and event.holder not in {self._holder(before), *(self._held_after(move) for move in latest)}:
-            return "3: the holder held nothing"
+            yield "3: the holder held nothing"
         drops = any(
             other.type == "verdict.given" and other.signed and event.lane_to != move.lane_to
             for move in latest
             for other in self._branch(move, latest)
         )
-        if self._gate:
-            return "" if event.approvals else "4: the gate asks for an approval"
-        return "4: a signed verdict is dropped" if drops else ""
+        if self._gate and not event.approvals:
+            yield "4: the gate asks for an approval"
+        if drops and not self._gate:
+            yield "4: a signed verdict is dropped"
 
     # ---- where it was blocked, and who held it -------------------------------------------------------------------
 
-    def _wrong_return(self, event: Event, view: frozenset[str]) -> str:
-        if event.lane_from != "BLOCKED":
-            return "1: it is not blocked"
-        places = {place for move in self._latest(view) for place in self._blocked_in(move)}
-        if places != {event.lane_to} or event.came_from not in {"", *places}:
-            return "2: it was blocked elsewhere"
-        return ""
+    def _wrong_return(self, event: Event, view: frozenset[str]) -> Iterator[str]:
+        places = {place for move in self.latest(view) for place in self.blocked_in(move)}
+        if event.lane_from != "BLOCKED" or places != {event.lane_to} or event.came_from not in {"", *places}:
+            yield "2: it does not lead back to where it was blocked"
 
-    def _blocked_in(self, move: Event) -> frozenset[str]:
+    def blocked_in(self, move: Event) -> frozenset[str]:
+        """Rule 2: from which lane a move that leads to BLOCKED comes; several where a settlement is illegal."""
         if move.type == "blocked":
             return frozenset({move.lane_from})
         settled = (self.events[name] for name in move.moves)
-        return frozenset(place for one in settled if one.lane_to == "BLOCKED" for place in self._blocked_in(one))
+        return frozenset(place for one in settled if one.lane_to == "BLOCKED" for place in self.blocked_in(one))
 
     def _held_after(self, move: Event) -> str:
-        if move.type in {"released", "handed_over"}:
-            return ""
+        if move.type in SAYS_WHO_HOLDS or move.verdict in {"FAIL", "OUTDATED_ONLY"}:
+            return move.holder
         return move.holder or self._holder(self._seen[move.name])
 
     def _holder(self, view: frozenset[str]) -> str:
-        holders = {self._held_after(move) for move in self._latest(view)}
+        holders = {self._held_after(move) for move in self.latest(view)}
         return holders.pop() if len(holders) == 1 else ""

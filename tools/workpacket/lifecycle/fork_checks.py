@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 
+from workpacket.ledger.fold import fold
 from workpacket.ledger.lanes import LaneReplay
 from workpacket.ledger.log import Log
 from workpacket.model.event_types import FORKED
@@ -34,9 +35,17 @@ def settlement_faults(log: Log, replay: LaneReplay, event: LogEvent) -> Iterator
         yield f"none of the moves that it settles leads to {event.lane_to}"
     yield from _false_return(replay, event)
     holder = event.text("holder")
-    seen = log.ancestry(event.parents)
-    if holder is not None and all(log.by_id[identity].text("holder") != holder for identity in seen):
+    if holder is not None and holder not in _holders(log, latest):
         yield f"{holder} held the packet on none of its branches"
+
+
+def _holders(log: Log, latest: Iterable[str]) -> Iterator[str]:
+    """Who holds the packet at the end of each branch, and who held it before the fork. Who gave it back does not."""
+    branches = [log.ancestry([identity]) for identity in latest]
+    for view in (*branches, frozenset.intersection(*branches)):
+        lease = fold(log.as_of(view)).lease
+        if lease is not None:
+            yield lease.holder
 
 
 def _false_return(replay: LaneReplay, event: LogEvent) -> Iterator[str]:
