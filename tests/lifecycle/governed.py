@@ -321,11 +321,13 @@ class Quiet(Governed):
         return Result(status, out.getvalue(), err.getvalue())
 
 
-def forge(governed: Governed, name: str, kind: str, data: Mapping[str, Json], attest: Sequence[str] = ()) -> None:
+def forge(
+    governed: Governed, name: str, kind: str, data: Mapping[str, Json], attest: Sequence[str] = (), by: str = "mallory"
+) -> None:
     """An event written by hand, well formed and rightly named."""
     state = governed.state(name)
     at = f"{governed.clock.now:%Y-%m-%dT%H:%M:%SZ}"
-    writer = EventWriter(Actor("mallory", "agent"), at, "0190a5de-ac96-774b-bcce-00000000ffff", "x")
+    writer = EventWriter(Actor(by, "agent"), at, "0190a5de-ac96-774b-bcce-00000000ffff", "x")
     heads = [event for event in state.history if event.id in state.heads]
     event = next_event(writer, name, NewLogEvent(kind, data, attest=attest), after=heads)
     governed.write(event.path, event.encode().decode())

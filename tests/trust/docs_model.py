@@ -140,6 +140,8 @@ class History:
             yield "3: it settles other moves"
         if event.lane_to not in {move.lane_to for move in latest}:
             yield "3: none of the moves leads there"
+        if event.lane_to == "SUPERSEDED" and len({move.subject for move in latest if move.lane_to == "SUPERSEDED"}) > 1:
+            yield "3: the moves name several packets"
         places = self.blocked_in(event) if event.lane_to == "BLOCKED" else frozenset({""})
         if len(places) != 1 or event.came_from not in {"", *places}:
             yield "3: the blocks come from several lanes, or from another"

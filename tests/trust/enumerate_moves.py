@@ -15,7 +15,7 @@ from typing import Any
 
 from trust.docs_model import Event, History
 from workpacket.ledger.fold import fold
-from workpacket.ledger.log import EventWriter, NewLogEvent, next_event, read_log
+from workpacket.ledger.log import EventWriter, NewLogEvent, join_events, next_event, read_log
 from workpacket.lifecycle.event_checks import Around, judge_change
 from workpacket.lifecycle.submission_checks import SubmittedWork
 from workpacket.model.canonical import Json
@@ -145,7 +145,7 @@ def product_answer(history: Sequence[Event], base: frozenset[str]) -> tuple[list
     events: list[LogEvent] = []
     for at, event in enumerate(history):
         parents = [events[int(parent)] for parent in sorted(event.parents, key=int)]
-        writer = EventWriter(Actor(f"writer-{at}", "agent"), f"2026-03-01T08:00:{at:02}Z", _tx(at), "model")
+        writer = EventWriter(Actor(_writer(at, event, events), "agent"), f"2026-03-01T08:00:{at:02}Z", _tx(at), "model")
         attest = ("b" * 64,) if event.signed or event.approvals else ()
         events.append(
             next_event(writer, PACKET, NewLogEvent(event.type, _data(event, events), (), attest), after=parents)
@@ -160,13 +160,22 @@ def product_answer(history: Sequence[Event], base: frozenset[str]) -> tuple[list
     return said, state.lane
 
 
+def _writer(at: int, move: Event, events: list[LogEvent]) -> str:
+    """Who holds the packet, for what only they may write: the model says nothing of writers."""
+    if move.type not in {"submitted", "released"}:
+        return f"writer-{at}"
+    log = join_events(PACKET, events)
+    lease = fold(log.as_of(events[int(parent)].id for parent in move.parents)).lease
+    return lease.holder if lease is not None else f"writer-{at}"
+
+
 def _tx(at: int) -> str:
     return f"0190a5de-ac96-774b-bcce-{at:012x}"
 
 
 def _data(move: Event, events: list[LogEvent]) -> dict[str, Json]:
     lanes: dict[str, Json] = {"lane_from": move.lane_from or None, "lane_to": move.lane_to}
-    lease: dict[str, Json] = {"holder": move.holder, "lease": f"l-{move.holder}", "expires_at": "2027-01-01T00:00:00Z"}
+    lease: dict[str, Json] = {"holder": move.holder, "lease": f"l-{move.holder}", "expires_at": "2026-03-02T00:00:00Z"}
     file: Json = {"path": ".GOV/x.md", "sha256": DIGEST}
     met: Json = [{"criterion": "It works.", "result": "met", "command": "true", "exit_code": 0}]
     merged: dict[str, Json] = {"commit": "c" * 40, "target": "main", "target_commit": "c" * 40, "proof": "commit"}

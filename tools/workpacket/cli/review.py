@@ -7,9 +7,9 @@ import os
 from collections.abc import Sequence
 from typing import Final
 
+from workpacket.cli.claim import sync_team_claim
 from workpacket.cli.options import Arguments, Command, Option, usage
 from workpacket.cli.packet_command import ACTING, REASON, actor_of, conclude, packet_command, words_of
-from workpacket.cli.team_claims import sync_team_claim
 from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository
 from workpacket.lifecycle.facts import Facts
@@ -37,16 +37,17 @@ def _run_submit(arguments: Arguments) -> int:
         work = work_done(repository, packet, facts.target_branch, arguments.value("commit"))
         return submit(facts, packet, work, evidence)
 
-    return sync_team_claim(arguments, conclude(arguments, carry_out(repository, "submit", [name], actor, decide)))
+    carried = carry_out(repository, "submit", [name], actor, decide)
+    return sync_team_claim(arguments, conclude(arguments, carried, name))
 
 
 def _evidence(arguments: Arguments, repository: Repository, facts: Facts, name: str) -> tuple[Proofs, Sequence[str]]:
     """Proofs that were run now, and uncommitted files that prevented them."""
+    from workpacket.lifecycle.contract import provable
     from workpacket.runtime.records.redaction import Redactor
     from workpacket.shell.governing.evidence import Prover, numbered, require_no_secret
 
-    document = facts.packets[name].packet
-    criteria = [criterion.value for criterion in document.done_means] if document is not None else []
+    criteria = provable(facts.packets[name].packet, facts.packets[name].refinement).criteria
     if facts.packets[name].lane != "IN_PROGRESS":
         return Proofs(), ()
     to_prove = numbered(arguments.all_of("prove"), criteria, "prove")
@@ -77,7 +78,7 @@ environment and the limits that [evidence] of the policy allows. Recorded are it
 of what it printed; the end of that, without secrets, stays in this clone: `workpacket trace` shows it.""",
     options=(
         Option("prove", "a command or a place in the code that proves line N", value="N=COMMAND", many=True),
-        Option("not-applicable", "why line N does not apply", value="N=REASON", many=True),
+        Option("not-applicable", "why line N, which the contract exempts, does not apply", value="N=REASON", many=True),
         Option("commit", "the commit to judge (default: HEAD)", value="REV"),
         Option("record-only", "record the proofs, and submit later"),
         *ACTING,

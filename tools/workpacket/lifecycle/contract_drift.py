@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from workpacket.ledger.fold import SETS_CONTRACT, in_force, setting_events
-from workpacket.ledger.lanes import standing
+from workpacket.ledger.fold import SETS_CONTRACT, in_force, setting_events, standing
 from workpacket.ledger.log import Log
 from workpacket.lifecycle.transitions import AMENDABLE
 from workpacket.model.events import LogEvent
@@ -91,9 +90,11 @@ def _false_amendments(log: Log) -> Iterator[Problem]:
         if before and previous not in before:
             message = "it says that it replaces another contract than the one that was approved before it"
             yield Problem("contract_changed", message, Location(event.path))
-        lane = standing(log.as_of(event.parents)).lane
+        stand = standing(log.as_of(event.parents))
+        lane = stand.came_from or stand.lane
         if lane not in AMENDABLE:
-            message = f"it replaces the contract while {log.packet} is {lane or 'in no lane'}"
+            blocked = ", in which it was blocked" if stand.came_from else ""
+            message = f"it replaces the contract while {log.packet} is {lane or 'in no lane'}{blocked}"
             yield Problem("contract_changed", message, Location(event.path))
 
 
@@ -110,9 +111,10 @@ def _judged_beside(log: Log, setting: Sequence[LogEvent]) -> Iterator[Problem]:
 
 def difference(before: Contract, after: Contract) -> Iterator[tuple[str, tuple[str, ...], tuple[str, ...]]]:
     """The parts that are not the same: name, the texts before, the texts after."""
-    for (name, old), (_, new) in zip(parts(before), parts(after), strict=True):
-        if old != new:
-            yield name, old, new
+    earlier = dict(parts(before))
+    for name, texts in parts(after):
+        if texts != earlier[name]:
+            yield name, earlier[name], texts
 
 
 def parts(contract: Contract) -> Iterator[tuple[str, tuple[str, ...]]]:

@@ -20,13 +20,14 @@ from workpacket.lifecycle.gates import (
     merged_unmet,
     reminders,
     satisfying,
+    settles_by_landing,
     still_unmet,
     submit_unmet,
     uncommitted_unmet,
     unfinished_runs,
     verdict_unmet,
 )
-from workpacket.lifecycle.moves import Answer, Draft, Planned, Refused, added_unmet, move, whose_branch
+from workpacket.lifecycle.moves import Answer, Draft, Planned, added_unmet, move, whose_branch
 from workpacket.lifecycle.projections import project
 from workpacket.lifecycle.transitions import forward_command, move_unmet, transition
 from workpacket.model.canonical import Json
@@ -35,7 +36,11 @@ from workpacket.model.events import LogEvent
 from workpacket.model.wording import counted
 from workpacket.problem import Location, Problem
 from workpacket.text.fields import normal_key
-from workpacket.value import NOTHING, Value
+from workpacket.value import NOTHING, Value, replace
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from workpacket.lifecycle.contract import Provable
 
 
 class Report(Value):
@@ -106,9 +111,10 @@ def submit_refusal(facts: Facts, packet: PacketFacts, work: Work, evidence: Proo
     todo = [field.key for placed in document.placed for field in placed.fields if _TODO.match(field.value)]
     if in_force(packet.log):  # a risk that was not said was approved like that, and an amendment alone says it
         todo = [key for key in todo if normal_key(key) != "risk_tier"]
+    asked = _provable(packet)
     submission = Submission(
         facts.actor.id,
-        [criterion.value for criterion in document.done_means],
+        asked.criteria,
         proved,
         [entry.value for entry in document.in_scope_paths],
         work.changed,
@@ -118,10 +124,17 @@ def submit_refusal(facts: Facts, packet: PacketFacts, work: Work, evidence: Proo
         whose_branch(facts, work.branch or ""),
         {str(row["criterion"]): _came_to(row) for row in rows} | dict(evidence.came_to),
         _proved_elsewhere(rows, work),
+        asked.exempt,
     )
     found = submit_unmet(packet.state, submission, facts.moment.now)
     left = still_unmet(found, packet.state, facts.moment.now, facts.approved)[0]
     return (*_other_contract(packet), *left, *added_unmet(facts, packet, transition("submit")))
+
+
+def _provable(packet: PacketFacts) -> Provable:
+    from workpacket.lifecycle.contract import provable  # taken apart only where something is handed in
+
+    return provable(packet.packet, packet.refinement)
 
 
 def _other_contract(packet: PacketFacts) -> tuple[Problem, ...]:
@@ -166,7 +179,7 @@ def submit(facts: Facts, packet: PacketFacts, work: Work, evidence: Proofs) -> A
     name = packet.id.text
     unmet = submit_refusal(facts, packet, work, evidence)
     if unmet:
-        return Refused(name, unmet)
+        return unmet
     draft = Draft("submit", facts)
     rows: list[Json] = [dict(row) for row in [*recorded(packet), *evidence.rows] if row["result"] != "not_run"]
     _require_room(rows)
@@ -197,7 +210,7 @@ def record_evidence(facts: Facts, packet: PacketFacts, evidence: Proofs, uncommi
     unmet = move_unmet(packet.state, transition("submit"), facts.policy.lanes)
     unmet = unmet or tuple(uncommitted_unmet(name, uncommitted))
     if unmet:
-        return Refused(name, unmet)
+        return unmet
     rows: list[Json] = [dict(row) for row in evidence.rows]
     _require_room(rows)
     draft = Draft("submit", facts)
@@ -248,11 +261,11 @@ def verdict(
     facts: Facts, packet: PacketFacts, choice: str, *, report: Json = None, reference: str = "", reason: str = ""
 ) -> Answer:
     """`report` is the validator's file as `{path, sha256}`, None without one."""
-    name, state = packet.id.text, packet.state
+    name = packet.id.text
     row = transition("verdict", choice, facts.policy.lanes)
     unmet = verdict_refusal(facts, packet, choice, report=report is not None, reference=reference)
     if unmet:
-        return Refused(name, unmet)
+        return unmet
     draft = Draft("verdict", facts)
     data: dict[str, Json] = {"verdict": choice}
     data |= {"report": report} if report is not None else {}
@@ -264,8 +277,7 @@ def verdict(
     after = {
         "PASS": forward_command(name, row.target, facts.policy.lanes)
         if facts.policy.lanes.is_added(row.target)
-        else f"merge {state.assignment.branch or 'the branch'} into {facts.target_branch or 'the target branch'}, "
-        f"then: workpacket merged {name}",
+        else _landing(facts, packet),
         "CHANGES": f"workpacket submit {name} --prove N=COMMAND",
         "FAIL": f"workpacket claim {name}",
         "OUTDATED_ONLY": f"workpacket new --next {packet.id.base}",
@@ -273,6 +285,15 @@ def verdict(
     done = {"id": name, "lane": row.target}
     said = f"{name}: {choice}, now {row.target}"
     return Planned(draft.plan(), said, after[choice], done, notes=_commissioned(facts, packet))
+
+
+def _landing(facts: Facts, packet: PacketFacts) -> str:
+    """What follows a PASS: the merge, and its own command only where landing alone does not settle it."""
+    branch, target = packet.state.assignment.branch or "the branch", facts.target_branch or "the target branch"
+    after = replace(packet.state, lane="MERGE_PENDING")
+    if settles_by_landing(after, facts.policy):
+        return f"merge {branch} into {target}; there it counts as VALIDATED if it lands as it was judged"
+    return f"merge {branch} into {target}, then: workpacket merged {packet.id}"
 
 
 class Containment(Value):
@@ -299,7 +320,7 @@ def merged(facts: Facts, packet: PacketFacts, found: Containment) -> Answer:
         *added_unmet(facts, packet, row),
     )
     if unmet:
-        return Refused(name, unmet)
+        return unmet
     draft = Draft("merged", facts)
     data: dict[str, Json] = {
         "commit": commit,

@@ -212,6 +212,19 @@ SIGNATURE = (
         The gate requires the token to verify its owner.
         Remedy: Make a FIDO key with `-O verify-required`, and approve again.
 
+    client_data_wrong: Signature made in a page for something else
+        The browser's record of the request names other bytes, another kind of request, or a page within another site's
+        page.
+        Remedy: Approve again with `workpacket approve --browser`.
+
+    webauthn_not_accepted: Signature made in a page that the policy does not list
+        Any web page may ask a security key for a signature. Only pages in [approvals.webauthn] of the policy count.
+        Remedy: Approve with `workpacket approve`, or have the page listed in an approved policy change.
+
+    passkey_synced: Signature by a passkey that is copied to other devices
+        Anyone who opens the account in which it is kept can sign with it.
+        Remedy: Register a key that stays on its device, or set `synced = true` in an approved policy change.
+
     hardware_required: File-based key at a gate that requires a hardware token
         Any program that runs under the person's account can copy a key file; a token must be touched.
         Remedy: Approve with a FIDO key (`ssh-keygen -t ed25519-sk`).
@@ -476,6 +489,14 @@ SIGNING = _environment("""
     event_key_in_repository: Event key in the work tree
         What is in the work tree is read by everybody who works there, and is committed sooner or later.
         Remedy: Keep the key elsewhere; `workpacket key init --event` puts it among your settings.
+
+    page_port_taken: The port of the page is in use
+        Signatures count only from the one address that the policy names, so the page is served there or not at all.
+        Remedy: End the program that uses the port, or approve in a terminal, without `--browser`.
+
+    page_answer_unfit: Answer of a page that is not a signature or key
+        The browser or the key handed over something else than was asked for; nothing was written.
+        Remedy: Run the command again, with another browser or key if the message stays the same.
 
     signing_failed: The program ssh-keygen did not sign
         The passphrase was wrong, the token was not touched, or the agent does not hold the key.

@@ -12,14 +12,13 @@ import workpacket
 from workpacket.git.repository import Repository
 from workpacket.git.worktrees import is_ignored
 from workpacket.lifecycle.init import FOLDERS, GITIGNORE, ExistingFiles
+from workpacket.lifecycle.installed import NAME
 from workpacket.lifecycle.starter_documents import MISSIONS, StarterTexts, schema_paths
+from workpacket.model.canonical import Json
 from workpacket.shell.fingerprint import schema_folder
+from workpacket.shell.shipped_schemas import STARTER, read_shipped
 from workpacket.shell.tree import link_on_the_way, read_bytes
 from workpacket.text.limits import DATA, MARKDOWN
-
-_FOLDER = os.path.join(os.path.dirname(os.path.abspath(workpacket.__file__)), "starter")
-# One line a text that `init` ever wrote: its SHA-256 and its path. `just reference` adds lines and takes none away.
-SHIPPED = os.path.join(_FOLDER, "shipped.sha256")
 
 
 def read_package(instructions: str, skills: Mapping[str, str]) -> StarterTexts:
@@ -35,17 +34,26 @@ def read_package(instructions: str, skills: Mapping[str, str]) -> StarterTexts:
     )
 
 
+def running() -> tuple[Mapping[str, Json] | None, str]:
+    """Where the running package was installed from, by PEP 610, and its version. A folder that was only put on the path
+    has no record, and counts as installed from there."""
+    import json
+    from importlib import metadata
+
+    folder = os.path.dirname(os.path.abspath(workpacket.__file__))
+    try:
+        found = metadata.distribution(NAME)
+    except metadata.PackageNotFoundError:
+        return {"url": f"file://{folder}"}, workpacket.__version__
+    record = found.read_text("direct_url.json")
+    if record is None and not os.path.samefile(str(found.locate_file(NAME)), folder):
+        return {"url": f"file://{folder}"}, workpacket.__version__
+    return (json.loads(record) if record else None), found.version
+
+
 def gov_just() -> str:
     """The recipes of `.GOV/gov.just`."""
     return _read("gov.just")
-
-
-def read_shipped() -> dict[str, frozenset[str]]:
-    found: dict[str, set[str]] = {}
-    for line in _read("shipped.sha256").splitlines():
-        known, _, path = line.partition("  ")
-        found.setdefault(path, set()).add(known)
-    return {path: frozenset(digests) for path, digests in found.items()}
 
 
 def look_around(root: str, paths: Iterable[str]) -> ExistingFiles:
@@ -73,7 +81,7 @@ def _schema(kind: str) -> str:
 
 
 def _read(name: str) -> str:
-    with open(os.path.join(_FOLDER, name), encoding="utf-8", newline="") as stream:
+    with open(os.path.join(STARTER, name), encoding="utf-8", newline="") as stream:
         return stream.read()
 
 
