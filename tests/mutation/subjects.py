@@ -21,8 +21,8 @@ class Group(NamedTuple):
 
 
 _APPROVALS = (
-    "allowed_signers browser_answers decide encodings envelope facts fields keys legacy policy primitives reanchor "
-    "sshsig statement trust verify webauthn"
+    "allowed_signers browser_answers decide encodings envelope facts fields keys legacy policy primitives "
+    "reanchor sshsig statement trust verify webauthn"
 )
 GROUPS = (
     Group(tuple(f"approvals/{name}.py" for name in _APPROVALS.split()), ("approvals", "corpora/attacks")),
@@ -36,6 +36,10 @@ GROUPS = (
             "contract/test_drift.py",
             "lifecycle/test_fork_checks.py",
         ),
+    ),
+    Group(
+        ("lifecycle/attestations.py", "lifecycle/machine_keys.py"),
+        ("lifecycle/test_attestations.py", "lifecycle/test_machine_statements.py"),
     ),
     Group(("lifecycle/coverage.py",), ("lifecycle/test_coverage_rules.py",)),
     Group(

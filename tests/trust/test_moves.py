@@ -79,11 +79,6 @@ def test_a_settlement_gives_the_packet_to_nobody_who_had_given_it_back() -> None
         assert bool(model_answer(settled, base)[0]) == bool(wrong)
 
 
-@pytest.fixture(scope="module")
-def table(tmp_path_factory: pytest.TempPathFactory) -> Table:
-    return Table(tmp_path_factory.mktemp("moves"))
-
-
 @pytest.mark.parametrize("name", REFUSED)
 def test_a_change_is_refused_with_its_code(name: str, table: Table) -> None:
     outcome = table.play(CASES[name], "merge")
