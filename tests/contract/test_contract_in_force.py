@@ -189,7 +189,7 @@ def test_stub_and_packet_are_amended_together(signed: Signed) -> None:
     signed.governed.replace(PACKET, "The name is printed.", "The full name is printed.")
     with pytest.raises(WorkpacketError) as caught:
         signed.approve("amendment")
-    assert "stub and packet say different contracts" in caught.value.message
+    assert "stub and packet state different contracts" in caught.value.message
     assert signed.governed.refused("amend", NAME, "--reason", "x") == ["contract_changed"]
 
 

@@ -1,4 +1,4 @@
-"""The schemas that come with the package, read when first asked for."""
+"""The schemas that come with the package, read on first use."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What a command has to ask the approvals: whether the gates that it passes are approved, and which waivers count.
+"""What a command asks of the approvals: whether the gates it passes are approved, and which waivers are effective.
 
-A `Question` is asked only about a packet that stands where the gate lies, so that a command which looks (`why`) can ask
-about every gate that might be the next one. What verifies signatures is loaded when there is something to ask.
+A `Question` is asked only about a packet in a lane where the gate applies, so that a read-only command (`why`) can ask
+about every gate that may come next. The code that verifies signatures is loaded only when there is something to ask.
 """
 
 from __future__ import annotations
@@ -26,8 +26,9 @@ if TYPE_CHECKING:
 
 
 class Question(Value):
-    """`lanes` are those in which the gate is asked, () for any. A gate that is `optional` needs a rule in the policy
-    to be there at all; one that is not, and has none, stays shut."""
+    """`lanes` are those in which the gate is asked, () for any. An `optional` gate exists only if the policy has a rule
+    for it; any other gate without a rule stays shut.
+    """
 
     gate: str
     terms: Mapping[str, str] = NOTHING
@@ -43,7 +44,7 @@ def verdict_question(choice: str) -> Question:
 
 
 def added_questions(policy: LifecyclePolicy) -> tuple[Question, ...]:
-    """About every gate that the policy adds to a move that may be the next one."""
+    """Return a question about every gate that the policy adds to a possible next move."""
     return tuple(
         Question(added.gate, lanes=tuple(lane for row in moves_under(added.on, policy.lanes) for lane in row.origins))
         for added in policy.gates
@@ -51,7 +52,7 @@ def added_questions(policy: LifecyclePolicy) -> tuple[Question, ...]:
 
 
 class Said(Value):
-    """The verdict for each gate that was asked about, and the ids of the waivers that count."""
+    """The verdict for each gate that was asked about, and the ids of the effective waivers."""
 
     verdicts: Mapping[str, Verdict] = NOTHING
     approved: frozenset[str] = frozenset()

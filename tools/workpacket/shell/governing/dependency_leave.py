@@ -1,8 +1,6 @@
-"""The leave that the policy gives for dependencies, as a commit has it: that of the work tree gives none.
+"""The dependency changes that the policy of a commit allows; the policy of the work tree allows none.
 
-[deps]
-allow = ["zod", "@org/*"]
-threshold = 50
+[deps] allow = ["zod", "@org/*"] threshold = 50
 """
 
 from __future__ import annotations
@@ -17,13 +15,15 @@ from workpacket.value import replace
 
 
 def leave_at(repository: Repository, commit: str) -> Leave:
-    """'' is the time before the first commit. A policy that cannot be read gives no leave."""
+    """Return what the policy of the commit allows. '' is the time before the first commit. An unreadable policy allows
+    nothing.
+    """
     data = read_file_at(repository, commit, POLICY_PATH) if commit else None
     return Leave() if data is None else dependency_leave(PolicyDocument.from_bytes(data).root)
 
 
 def dependency_leave(root: Node | None) -> Leave:
-    """The leave that a loaded `policy.toml` gives; what its schema does not allow gives none."""
+    """Return what a loaded `policy.toml` allows; values that violate its schema allow nothing."""
     leave = Leave()
     table = root.get("deps") if root is not None else None
     if table is None:

@@ -1,4 +1,6 @@
-"""The links of runs in the logs here: read, made and closed, one packet at a time and under the lock of all writers."""
+"""The links of runs in the logs here: read, added and closed, one packet at a time and under the lock of all
+writers.
+"""
 
 from __future__ import annotations
 
@@ -27,15 +29,15 @@ def state_here(repository: Repository, packet: str) -> PacketState:
 
 
 def linked_packets(repository: Repository) -> Iterator[PacketState]:
-    """The packets to which a run was ever tied."""
+    """Yield the packets to which a run was ever linked."""
     for log in packets_that_say(str(repository.root), _LINKED):
         yield fold(log)
 
 
 def link(repository: Repository, actor: Actor, packet: str, run: str, store: str) -> None:
-    """Tie a run to its packet before it begins. WorkpacketError if the packet is not one to work on now.
+    """Link a run to its packet before it begins. WorkpacketError if the packet may not be worked on now.
 
-    A packet without a log has no lane and no gate yet, and nothing to write a link into.
+    A packet without a log has no lane or gate yet, and no place for a link.
     """
     with writing(repository, "run") as transaction:
         log = _log(repository, packet)
@@ -57,7 +59,7 @@ def close(
     is_it: Callable[[LinkedRun], bool],
     ending: Callable[[], Ending | None],
 ) -> tuple[LinkedRun, ...]:
-    """Close the open links that are meant, if under the lock the run has still ended; the runs that were closed."""
+    """Close the matching open links if the run, checked under the lock, has still ended; return the closed runs."""
     if not any(map(is_it, state_here(repository, packet).open_runs)):
         return ()
     with writing(repository, "run") as transaction:

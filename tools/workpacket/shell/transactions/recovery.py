@@ -1,8 +1,8 @@
-"""Finishing the transactions of commands that died.
+"""Finish the transactions of commands that died.
 
-No intent: nothing happened, and what was prepared is cleared away. Intent: rolled forward. Taken back: rolled back. A
-file in a third state, changed since by an editor or by git, stops everything: nothing is touched, and a person decides
-with `recover --forward` or `--back`, which sets the strange version aside before it overwrites it.
+No intent: nothing happened, and prepared files are removed. Intent: rolled forward. Being undone: rolled back. A file
+in a third state, changed since by an editor or by git, stops everything: nothing is changed, and a person decides with
+`recover --forward` or `--back`, which backs up the third version before overwriting it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _PAUSE: Final = 0.01
 
 
 class Unfinished(Value):
-    """A transaction that a command left behind. `third_state`: the files that somebody else has changed since."""
+    """A transaction that a command left unfinished. `third_state`: the files that someone else has changed since."""
 
     tx: str
     command: str
@@ -42,7 +42,7 @@ class Unfinished(Value):
 
 
 class Recovered(Value):
-    """A transaction that was finished, which way, and where in the git directory strange versions were put."""
+    """A finished transaction, the direction, and where in the git directory the third versions were saved."""
 
     tx: str
     command: str
@@ -51,7 +51,9 @@ class Recovered(Value):
 
 
 def unfinished(repository: Repository, *, wait: float = WAIT) -> list[Unfinished]:
-    """What was left behind, for commands that only read. A writer at work is waited for: it is about to finish."""
+    """Return the unfinished transactions, for read-only commands. A running writer is waited for: it is about to
+    finish.
+    """
     until = time.monotonic() + wait
     with open_workspace(repository, platform_storage()) as workspace:
         while workspace.journal.pending() and time.monotonic() < until and writer_at_work(repository):
@@ -60,7 +62,7 @@ def unfinished(repository: Repository, *, wait: float = WAIT) -> list[Unfinished
 
 
 def recover(repository: Repository, way: Wanted, *, wait: float = WAIT) -> list[Recovered]:
-    """Finish everything the way that a person has decided, third states included."""
+    """Finish everything in the direction chosen by a person, including third states."""
     with (
         writer_lock(repository, "recover", wait=wait),
         open_workspace(repository, platform_storage()) as workspace,
@@ -71,7 +73,7 @@ def recover(repository: Repository, way: Wanted, *, wait: float = WAIT) -> list[
 
 
 def finish_pending(workspace: TransactionFolders) -> tuple[Recovered, ...]:
-    """Finish, without asking, what can be finished without asking; WorkpacketError `third_state` for the rest."""
+    """Finish what needs no decision; WorkpacketError `third_state` for the rest."""
     with changing_nothing():
         pending = workspace.journal.pending()
         if pending:
@@ -83,7 +85,7 @@ def finish_pending(workspace: TransactionFolders) -> tuple[Recovered, ...]:
 
 
 def _drop_draft(workspace: TransactionFolders, tx: str) -> None:
-    """A draft that is not whole was never staged: it is made durable before the first file is staged."""
+    """Remove a draft. An incomplete draft was never staged: it is made durable before the first file is staged."""
     try:
         record = workspace.journal.read(tx, "draft")
     except JournalDamaged:
@@ -123,7 +125,7 @@ def _decide(workspace: TransactionFolders, tx: str, stage: Stage, way: Wanted) -
 
 
 def _set_aside(workspace: TransactionFolders, record: Record) -> tuple[str, ...]:
-    """Keep the strange versions, each under a name that nothing else has; where they are, below the git directory."""
+    """Save the third versions, each under a unique name; return their places below the git directory."""
     found = [stranger for stranger in strangers(workspace.work_tree, record) if stranger.data is not None]
     if not found:
         return ()

@@ -1,7 +1,8 @@
-"""Carrying a journalled transaction out, or undoing it, from whatever mixture of old and new files there is.
+"""Carry out or undo a journalled transaction, from any mixture of old and new files.
 
-Both directions may be interrupted anywhere and begun again. Each file is replaced by renaming a temporary file that is
-complete and durable; a file that is already as wanted is left alone; the names become durable before the journal goes.
+Both directions may be interrupted anywhere and repeated. Each file is replaced by renaming a complete and durable
+temporary file; a file that is already in the wanted state is left alone; the names become durable before the journal is
+removed.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ Wanted: TypeAlias = Literal["old", "new"]
 
 
 class Stranger(Value):
-    """A file that is neither as before the transaction nor as after it. `data` is None if it is gone."""
+    """A file that is in neither its old nor its new state. `data` is None if it is gone."""
 
     path: str
     data: bytes | None
 
 
 class ThirdState(Exception):
-    """Somebody else changed files of the transaction; whose version counts is a person's decision."""
+    """Someone else changed files of the transaction; a person decides which version to keep."""
 
     def __init__(self, strangers: tuple[Stranger, ...]) -> None:
         super().__init__(", ".join(stranger.path for stranger in strangers))
@@ -33,10 +34,10 @@ class ThirdState(Exception):
 
 
 def stage(tree: Tree, record: Record) -> None:
-    """Put every new file, complete and durable, beside the one it will replace.
+    """Write every new file, complete and durable, next to the one it will replace.
 
-    A full disk and a folder that may not be written show here, before anything governed has changed. A deletion
-    stages an empty file, for the folder's sake.
+    A full disk or a read-only folder shows here, before anything governed has changed. A deletion stages an empty file,
+    to test its folder.
     """
     for folder in record.new_folders:
         with _naming(folder):
@@ -51,10 +52,10 @@ def strangers(tree: Tree, record: Record) -> tuple[Stranger, ...]:
 
 
 def roll(tree: Tree, record: Record, wanted: Wanted, *, staged: bool = False, overwrite: bool = False) -> None:
-    """Bring every file to what is `wanted`; ThirdState, with nothing touched, if one is neither old nor new.
+    """Bring every file to the `wanted` state; ThirdState, with nothing changed, if one is neither old nor new.
 
-    `staged`: this very process has put the temporary files in place. Those of another are made anew, because nobody
-    knows whether they were made durable. `overwrite`: a person has decided on the files of a third state.
+    `staged`: this process created the temporary files. Those of another are created again, because it is unknown
+    whether they became durable. `overwrite`: a person has decided about the files in a third state.
     """
     found = () if overwrite else strangers(tree, record)
     if found:
@@ -79,7 +80,7 @@ def roll(tree: Tree, record: Record, wanted: Wanted, *, staged: bool = False, ov
 
 
 def clear(tree: Tree, record: Record) -> None:
-    """Take away what the transaction has put beside the governed files: temporary files, folders still empty."""
+    """Remove what the transaction put next to the governed files: temporary files, and folders still empty."""
     for index in range(len(record.entries)):
         _discard(tree, record, index)
     _sync(tree, record)
@@ -117,7 +118,7 @@ def _remove(tree: Tree, path: str) -> None:
 
 
 def _sync(tree: Tree, record: Record) -> None:
-    """Make the names durable: in every folder that holds a file of the transaction or a folder it made."""
+    """Make the names durable: in every folder that contains a file of the transaction or a folder it created."""
     folders = {split_path(entry.path)[:-1] for entry in record.entries}
     folders |= {split_path(folder)[:-1] for folder in record.new_folders}
     for folder in sorted(folders):
@@ -127,7 +128,7 @@ def _sync(tree: Tree, record: Record) -> None:
 
 @contextmanager
 def _naming(path: str) -> Iterator[None]:
-    """Let a failure of the disk name the governed file, not the temporary one beside it."""
+    """Make a failure of the disk name the governed file, not its temporary file."""
     try:
         yield
     except OSError as error:
