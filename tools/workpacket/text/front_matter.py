@@ -1,7 +1,7 @@
 """The YAML block at the top of a Markdown file.
 
-It begins on the very first line with `---` and ends with the next line that is `---` or `...`; blanks may follow on
-both, a byte order mark may stand before, and the line ends may be of any kind. Its positions are those of the file.
+It begins on the very first line with `---` and ends with the next line that is `---` or `...`; white space may follow
+either, a byte order mark may come first, and line ends may be of any kind. Its positions are those of the file.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _LATE = lazy_pattern(rf"(?:[ \t]*(?:\r\n|\r|\n))++(---){_LINE_END}")
 
 
 class FrontMatter(Value):
-    """The loaded block: its YAML is [start, end), the Markdown begins at `body`, which is the start of `body_line`.
+    """The loaded block: its YAML is [start, end); the Markdown begins at `body`, the start of `body_line`.
 
     A file without such a block has `present` false, a body that is the whole file, and no root.
     """
@@ -35,7 +35,7 @@ class FrontMatter(Value):
 
 
 def read_front_matter(source: Source, limits: Limits = DATA) -> FrontMatter:
-    """The front matter of `source`; its faults say why there is none if one was meant."""
+    """Return the front matter of `source`; its faults explain why an intended block is missing."""
     text = source.text
     opening = _OPENING.match(text)
     if opening is None:

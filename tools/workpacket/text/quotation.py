@@ -1,7 +1,7 @@
-"""Whether a quotation stands in a window of another text.
+"""Whether a window of a text contains a quotation.
 
-Excerpts are written ASCII-escaped (`\\u00a7`), indented as their fence is, and people wrap and trim them. So white
-space is folded and escapes are read; every other character counts.
+Excerpts are written ASCII-escaped (`\\u00a7`) and indented like their fence, and people wrap and trim them. White space
+is therefore folded and escapes are decoded; every other character counts.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ _ELLIPSIS = lazy_pattern(r"\s*(?:\[?\.\.\.\]?)\s*\Z")
 
 
 def contains_token(lines: Sequence[str], token: str) -> bool:
-    """Whether one of the lines holds the token."""
+    """Whether one of the lines contains the token."""
     wanted = folded(token)
     return any(wanted in folded(line) for line in lines)
 
 
 def contains_excerpt(lines: Sequence[str], excerpt: str) -> bool:
-    """Whether every line of the excerpt stands in the window, in order. A line of dots stands for left-out lines."""
+    """Whether the window contains every line of the excerpt, in order. A line of dots represents omitted lines."""
     window = [folded(line) for line in lines]
     position = 0
     for line in excerpt.split("\n"):
@@ -36,5 +36,5 @@ def contains_excerpt(lines: Sequence[str], excerpt: str) -> bool:
 
 
 def folded(text: str) -> str:
-    """The text with escapes read and white space folded."""
+    """Return the text with escapes decoded and white space folded."""
     return " ".join(_ESCAPE.sub(lambda match: chr(int(match.group(1), 16)), text).split())

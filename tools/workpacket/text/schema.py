@@ -1,11 +1,11 @@
-"""The one door to JSON Schema: is this value what the schema of its kind says, and if not, what is wrong with it?
+"""The entry point to JSON Schema: whether a value matches the schema of its kind, and if not, what is wrong with it.
 
-Schemas are JSON Schema 2020-12, in files `<name>.schema.json`; what they may say, and the annotations `x-label` and
-`x-noun` with which messages speak the words of the document, is described in schemas/README.md. Nothing here opens a
-file: texts come from the function that `SchemaSet` is given, and references lead nowhere else.
+Schemas are JSON Schema 2020-12, in files `<name>.schema.json`. schemas/README.md describes what they may contain, and
+the annotations `x-label` and `x-noun`, which let messages use the words of the document. Nothing here opens a file:
+texts come from the function given to `SchemaSet`, and references lead nowhere else.
 
-A valid value is recognised by a compiled acceptor. Only for others is `jsonschema` imported, which decides; what it
-says is then put in words for the person who wrote the document.
+A valid value is recognized by a compiled acceptor. Only for others is `jsonschema` imported, which decides; its
+complaints are then reworded for the person who wrote the document.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""What an unquoted YAML scalar means, and what it means to other readers.
+"""What an unquoted YAML scalar means, here and to other parsers.
 
 YAML guesses types, and every version guesses differently: `no` is false, `12:30` is 750 and `2026-06-08` a date in one
-reader and text in the next; a commit id of digits becomes a number that has lost its zeros. Here a plain scalar is
-text, unless it is null, true or false as YAML 1.2 spells them, or an integer of at most 15 digits in the one form that
-`str` gives back. So nothing is lost: the text of an integer is `str` of it, and `written_as_text` gives a field that
-is text (a commit id, a batch label) the characters that stand in the file.
+parser and text in the next; a commit id of digits becomes a number that has lost its zeros. Here a plain scalar is
+text, unless it is null, true or false as spelled in YAML 1.2, or an integer of at most 15 digits in the form that `str`
+returns. Nothing is lost: the text of an integer is `str` of it, and `written_as_text` gives a text field (a commit id,
+a batch label) the characters in the file.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _WORDS: dict[str, bool | None] = {
 }
 _INTEGER = lazy_pattern(r"(?:0|-?[1-9][0-9]{0,14})\Z")
 
-# What YAML 1.1 or the core schema of YAML 1.2 makes of text that is text to us, most telling name first.
+# What YAML 1.1 or the core schema of YAML 1.2 makes of values that are text here, most informative name first.
 _READ_OTHERWISE: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("boolean", re.compile(r"(?:y|n|yes|no|on|off)\Z", re.IGNORECASE)),
     ("date", re.compile(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:[Tt \t].*)?\Z")),
@@ -46,26 +46,26 @@ _READ_OTHERWISE: tuple[tuple[str, re.Pattern[str]], ...] = (
 
 
 def resolve(text: str) -> str | int | bool | None:
-    """The value of a plain scalar."""
+    """Return the value of a plain scalar."""
     if text in _WORDS:
         return _WORDS[text]
     return int(text) if _INTEGER.match(text) else text
 
 
 def read_otherwise(text: str) -> str | None:
-    """What another YAML reader takes the plain scalar `text` for, if we take it for text and it does not."""
+    """Return what another YAML parser makes of the plain scalar `text`, if it is text only here."""
     return next((kind for kind, pattern in _READ_OTHERWISE if pattern.match(text)), None)
 
 
 def raw_text(source: Source, node: Node) -> str:
-    """The characters that `node` was read from; of a scalar that is not a string, all that was written."""
+    """Return the characters from which `node` was read; all of them, if it is not a string."""
     return source.text[node.start : node.end]
 
 
 def written_as_text(source: Source, root: Node, is_text: Callable[[NodePath], bool]) -> Node:
-    """`root` with each integer and boolean at a path that `is_text` accepts turned into the characters written.
+    """Return `root` with each integer and boolean at a path accepted by `is_text` replaced by its characters.
 
-    Null stays null: a field left empty is empty, whatever its type.
+    Null stays null: an empty field is empty, whatever its type.
     """
     return _as_text(source, root, (), is_text)
 

@@ -1,11 +1,11 @@
-"""The one YAML loader: strict, bounded, and with a position for every value and key.
+"""The only YAML loader: strict, bounded, and with a position for every value and key.
 
-It reads the part of YAML that all readers agree on. Refused, each with its own code: anchors and aliases (an alias
-bomb needs them), tags, directives, merge keys, a second document, duplicate keys, keys that are no text, and the
-spellings of `yaml_portable`. Plain scalars mean what `plain_scalars` says; a key is always the text that was written.
+It reads the part of YAML on which all parsers agree. It refuses, each with its own code: anchors and aliases (an alias
+bomb needs them), tags, directives, merge keys, a second document, duplicate keys, keys that are not text, and the
+spellings listed in `yaml_tree`. Plain scalars mean what `yaml_scalars` says; a key is always the text as written.
 
-A node's span holds its quotes or its block header. A value left out is null with an empty span, where it would stand;
-a block scalar ends with the line end of its last line, a block list or mapping with its last value.
+A node's span includes its quotes or its block header. An omitted value is null with an empty span, where it would be; a
+block scalar ends with the line end of its last line, a block list or mapping with its last value.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from workpacket.text.limits import DATA, Limits
 from workpacket.text.node import Loaded, unreadable
 from workpacket.text.source import Source
 
-# What YAML forbids, what only YAML 1.1 takes for a line end, a byte order mark inside the text, and the code point
-# (or an escape for it) that `yaml_events` needs for itself.
+# Characters that YAML forbids, line ends of YAML 1.1 only, a byte order mark inside the text, and the code point (or an
+# escape for it) that `yaml_events` reserves for itself.
 _UNPRINTABLE = lazy_pattern(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\U0010ffff]" + r"|\\U0010[Ff]{4}"
 )
@@ -25,12 +25,12 @@ _DIRECTIVE = lazy_pattern(r"(?:[ \t]*(?:#[^\r\n]*)?(?:\r\n|\r|\n))*+(%[^\r\n]*)"
 
 
 def load_yaml(source: Source, *, start: int = 0, end: int | None = None, limits: Limits = DATA) -> Loaded:
-    """The YAML document in [start, end) of `source`, with positions in the whole of it."""
+    """Return the YAML document in [start, end) of `source`, with positions in all of it."""
     text = source.text[start:end]
     faults = unreadable(text, start, limits) or _characters(text, start) or _directive(text, start)
     if faults:
         return Loaded(None, tuple(faults))
-    # `yaml` costs more to import than a file to read, so a run that meets no YAML does without it.
+    # Importing `yaml` costs more than reading a file, so a run without YAML avoids it.
     from workpacket.text.yaml_tree import build
 
     return build(source, text, start, limits)

@@ -83,9 +83,7 @@ def _named(approvals: Approvals, event: LogEvent, gate: str) -> bool:
 
 
 def _unasked(approvals: Approvals, event: LogEvent, gate: str, policy: PolicyFiles) -> bool:
-    """Whether a gate without rules was open: an optional one that the policy does not add, or any gate before the first
-    policy.
-    """
+    """Whether a gate without rules was open: an optional one, or any gate before the first policy."""
     return gate in OPTIONAL_GATES or (not event.attest and _before_any(approvals, event, policy))
 
 
