@@ -19,7 +19,7 @@ WRITERS = {
     "cli/runs.py": "exports of runs, into the file that was named",
     "git/index.py": "an index that holds attributes alone, in a temporary folder",
     "git/run.py": "runs git, which makes branches and work trees",
-    "git/trial_merges.py": "the objects of merges that are only tried, in a temporary folder",
+    "git/merging.py": "the objects of merges that are only tried, in a temporary folder",
     "shell/cache.py": "the cache, in the git directory and in the person's own folder",
     "shell/governing/proof_process.py": "the end of what a proof printed, in the git directory",
     "shell/event_keys.py": "the folder of event keys, among the person's settings",

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from ledger.stories import ALL_TYPES, PACKET, Story
-from workpacket.ledger.event_shape import _ordered_sets, event_misfit
+from workpacket.ledger.log import _ordered_sets, event_misfit
 from workpacket.model.event_types import DATA, ENVELOPE, event_schema
 
 SHIPPED = Path(__file__).parents[2] / "schemas" / "event.schema.json"

@@ -22,7 +22,7 @@ class Group(NamedTuple):
 
 _APPROVALS = (
     "actors allowed_signers decide encodings envelope event_signatures facts fields keys legacy policy primitives "
-    "reanchor sshsig statement trust verify"
+    "reanchor sshsig statement trust verify webauthn"
 )
 GROUPS = (
     Group(tuple(f"approvals/{name}.py" for name in _APPROVALS.split()), ("approvals", "corpora/attacks")),

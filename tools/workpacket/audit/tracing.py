@@ -32,8 +32,7 @@ from workpacket.documents.work import mapped_evidence
 from workpacket.lifecycle.facts import PacketFacts
 from workpacket.lifecycle.gates import outside
 from workpacket.model.events import LogEvent
-from workpacket.rules.specification import anchor_problem, window_of
-from workpacket.text.quotation import contains_excerpt, contains_token, folded
+from workpacket.rules.specification import anchor_problem, contains_excerpt, contains_token, folded, window_of
 from workpacket.text.source import Source
 from workpacket.value import Value
 

@@ -60,7 +60,7 @@ class Bridge(Protocol):
 
 def stream_named(form: str, *key: str) -> str:
     """The stream of a checkpoint. The parts of the key are quoted, so that '/' and '@' have no special meaning."""
-    from urllib.parse import quote  # costs start-up, and most uses only read
+    from urllib.parse import quote  # slows start-up, and most uses only read
 
     return "/".join((form, *(quote(part, safe=" :#+=,()") for part in key)))
 

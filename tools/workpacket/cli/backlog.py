@@ -9,8 +9,7 @@ from typing import Final
 from workpacket.cli.options import Arguments, Command, Option, usage
 from workpacket.cli.packet_command import ACTING, actor_of, conclude, packet_command
 from workpacket.documents.stub import Stub
-from workpacket.lifecycle.adoption import Preference, adopt
-from workpacket.lifecycle.backlog import RECURRING, NewStub, new, present, refine, standing_stub
+from workpacket.lifecycle.backlog import RECURRING, NewStub, Preference, adopt, new, present, refine, standing_stub
 from workpacket.lifecycle.facts import Facts
 from workpacket.lifecycle.moves import Answer
 from workpacket.model.ids import InvalidId, WorkPacketId, next_revision

@@ -125,7 +125,7 @@ def _waive(arguments: Arguments) -> int:
 
 
 def _reapprove(arguments: Arguments) -> int:
-    from workpacket.lifecycle.reapproval import Withdrawn, reapprove
+    from workpacket.lifecycle.amendment import Withdrawn, reapprove
     from workpacket.shell.actor import moment
     from workpacket.shell.approvals.facts import open_approvals
     from workpacket.shell.approvals.reapproval import withdrawn

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from workpacket.ledger.fold import SETS_CONTRACT, in_force, setting_events
-from workpacket.ledger.lanes import standing
+from workpacket.ledger.fold import SETS_CONTRACT, in_force, setting_events, standing
 from workpacket.ledger.log import Log
 from workpacket.lifecycle.transitions import AMENDABLE
 from workpacket.model.events import LogEvent

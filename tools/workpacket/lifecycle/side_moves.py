@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from workpacket.ledger.lanes import LaneReplay
+from workpacket.ledger.fold import LaneReplay
 from workpacket.lifecycle.claims import close_all
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.fork_checks import dropped_verdicts

@@ -12,8 +12,7 @@ from collections.abc import Iterator
 from workpacket.documents.document import Text
 from workpacket.documents.places import kind_of
 from workpacket.documents.register_table import RegisterDocument, Table
-from workpacket.documents.registry import RegistryRow, TraceabilityRegistry
-from workpacket.documents.signature_audit import SignatureAudit
+from workpacket.documents.registry import RegistryRow, SignatureAudit, TraceabilityRegistry
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.lanes import LaneSection
 from workpacket.problem import Problem

@@ -18,8 +18,7 @@ from workpacket.runtime.records.kinds import Data
 from workpacket.runtime.records.state import members, text, texts
 
 if TYPE_CHECKING:
-    from workpacket.model.reasons import Registry
-    from workpacket.model.stops import StopReason
+    from workpacket.model.reasons import Registry, StopReason
 
 ERROR_LENGTH = 2000
 
