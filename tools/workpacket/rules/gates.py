@@ -49,7 +49,7 @@ class GateTimeBackwards(GateRule):
             latest: Text | None = None
             for event in history:
                 time = event.time
-                # Times of one zone and precision compare as text; others are not judged.
+                # Times of the same zone and precision compare as text; others are not judged.
                 if time is None or date_time(time.value) or not time.value.endswith("Z"):
                     continue
                 if latest is not None and time.value[:19] < latest.value[:19]:

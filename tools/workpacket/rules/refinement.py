@@ -1,4 +1,4 @@
-"""Rules about technical refinements. What they say of the specification is looked at in `specification`."""
+"""Rules about technical refinements. `specification` compares them with the specification."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from workpacket.rules.rule import DocumentRule
 from workpacket.rules.specification import window_of
 
 _WORD = lazy_pattern(r"[A-Za-z]+")
-# A specification may itself speak of `<WP_ID>`; in an anchor, only an order to the author is a placeholder.
+# A specification may itself mention `<WP_ID>`; in an anchor, only an instruction to the author is a placeholder.
 _FILL_IN = lazy_pattern(r"<(?i:fill|paste|pending|copy|insert|line|token|tbd|todo)\b[^<>\n]*>|PENDING|TBD|TODO")
 
 
@@ -190,6 +190,6 @@ class RefinementNotAscii(RefinementRule):
 
 
 def _word(text: Text | None) -> str:
-    """The first word in capitals, whatever stands around it: `**FAIL**, see below` is `FAIL`."""
+    """Return the first word in capitals, without its surroundings: `**FAIL**, see below` is `FAIL`."""
     word = _WORD.search(text.value) if text is not None else None
     return word.group().upper() if word is not None else ""

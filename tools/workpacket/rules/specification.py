@@ -24,7 +24,7 @@ _ELLIPSIS = lazy_pattern(r"\s*(?:\[?\.\.\.\]?)\s*\Z")
 
 
 class SpecificationRule(ReferenceRule):
-    """A rule about the specification that a refinement rests on."""
+    """A rule about the specification of a refinement."""
 
     kinds = ("refinement",)
 
@@ -92,7 +92,7 @@ class AnchorNotFound(SpecificationRule):
 
 
 def anchor_problem(anchor: AnchorSummary, specification: Source) -> str:
-    """What is wrong with an anchor in this very version of the specification, '' if nothing."""
+    """Return what is wrong with an anchor in this version of the specification, '' if nothing."""
     window = window_of(anchor["start"], anchor["end"])
     if window is None:
         return ""
@@ -108,7 +108,7 @@ def anchor_problem(anchor: AnchorSummary, specification: Source) -> str:
 
 
 def window_of(first: str, last: str) -> tuple[int, int] | None:
-    """The two line numbers, if they make a range."""
+    """Return the two line numbers, if they form a range."""
     if not (_LINE_NUMBER.match(first) and _LINE_NUMBER.match(last)):
         return None
     window = int(first), int(last)
@@ -116,7 +116,7 @@ def window_of(first: str, last: str) -> tuple[int, int] | None:
 
 
 def specification(refinement: RefinementSummary, files: Files) -> Source | None:
-    """The text of the specification, wherever it lies."""
+    """Return the text of the specification, wherever it is."""
     found = (files[path].source for path in candidates(refinement["spec"]))
     return next((source for source in found if source is not None), None)
 

@@ -20,7 +20,7 @@ _COVERAGE = lazy_pattern(rf"SPEC=v\d+(?:\.\d+)*; ?PHASE=\d+(?:\.\d+)*; ?LINES={_
 _LINE_RANGE = lazy_pattern(r"\b([1-9][0-9]{0,8})-([1-9][0-9]{0,8})\b")
 _NO_COVERAGE = lazy_pattern(r"(?i:none|n/?a)\Z")
 _DEEPEST = 3
-# What people type for a box that Markdown does not take for one.
+# What people type as a box but Markdown does not read as one.
 _DRAWN_BOX = lazy_pattern(r"(?:\[\]|[\u2610\u25a1\u2b1c])[ \t]*")
 
 CANONICAL_LANE = "STUB"
@@ -154,7 +154,7 @@ class ChecklistNumbered(StubRule):
 
 
 def _before_words(document: Stub, item: Item) -> Run | None:
-    """What stands before the words of an item; None of one that begins with something else than words."""
+    """Return what precedes the words of an item; None if the item begins with something other than words."""
     if not item.block.children or item.block.children[0].kind != "paragraph":
         return None
     drawn = _DRAWN_BOX.match(item.text)
@@ -217,7 +217,7 @@ class NestedTooDeep(StubRule):
 
 
 def _items_below(blocks: Sequence[Block], levels: int) -> Iterator[Block]:
-    """The items of the first lists that are nested in more than this many levels of items."""
+    """Yield the items of the first lists nested in more than this many levels of items."""
     for block in blocks:
         if block.kind not in LISTS:
             continue
@@ -230,6 +230,6 @@ def _items_below(blocks: Sequence[Block], levels: int) -> Iterator[Block]:
 
 
 def checklist(document: Stub) -> list[Item]:
-    """The items of the activation checklist."""
+    """Return the items of the activation checklist."""
     placed = document.placed_section("activation_checklist")
     return items_of_section(document.source, placed.section) if placed is not None else []
