@@ -102,9 +102,7 @@ def _begins_table(state: StateBlock, line: int) -> bool:
 
 
 def placed_tokens(text: str, most_nodes: int) -> list[Token]:
-    """Return the tokens of `text`. Their `meta` holds `start`, `places`, `rows`, `info`, `marker`, `content` as they
-    apply.
-    """
+    """Return the tokens of `text`; their `meta` holds `start`, `places`, `rows`, `info`, `marker`, `content`."""
     return _parser().parse(text, {"budget": _Budget(most_nodes)})
 
 
