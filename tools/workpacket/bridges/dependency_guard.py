@@ -41,7 +41,7 @@ NOTHING_YET = "the empty repository"
 
 
 class DependencyChanges(Value):
-    """`base` is the commit to compare with, '' for an empty state."""
+    """`base` is the commit that was compared with, '' for an empty state."""
 
     base: str
     leave: Leave
@@ -54,7 +54,7 @@ class DependencyChanges(Value):
 
     @property
     def warnings(self) -> tuple[tuple[str, str], ...]:
-        """Path and sentence."""
+        """Return path and sentence for each warning."""
         return tuple((verdict.file.path, verdict.warning) for verdict in self.verdicts if verdict.warning)
 
     def as_event(self) -> dict[str, Json]:
@@ -69,8 +69,8 @@ class DependencyChanges(Value):
 def dependency_changes(
     repository: Repository, base: str, allow: tuple[str, ...] = (), policy_at: str = ""
 ) -> DependencyChanges:
-    """`base` and `policy_at` are commits, '' for the time before the first one. Packages named by `allow` or by the
-    policy at `policy_at` may change.
+    """Compare with `base`. It and `policy_at` are commits, '' for the time before the first one. Packages named by
+    `allow` or by the policy at `policy_at` may change.
     """
     policy = leave_at(repository, policy_at)
     leave = Leave((*policy.patterns, *allow), policy.threshold)
@@ -80,7 +80,7 @@ def dependency_changes(
 
 
 def state_at(repository: Repository, commit: str) -> State:
-    """The dependency files as they were committed."""
+    """Return the dependency files as committed."""
     if not commit:
         return State(NOTHING_YET, {})
     entries = [entry for entry in list_tree(repository, commit) if format_of(entry.path) is not None]
@@ -93,7 +93,7 @@ def state_at(repository: Repository, commit: str) -> State:
 
 
 def state_here(repository: Repository, before: State) -> State:
-    """The dependency files in the work tree, including those of `before` that git no longer tracks."""
+    """Return the dependency files in the work tree, including those of `before` that git no longer tracks."""
     listed = run_git(
         repository.root, "ls-files", "-z", "-t", "--cached", "--others", "--exclude-standard", "--deduplicate"
     ).text
@@ -107,7 +107,7 @@ def state_here(repository: Repository, before: State) -> State:
         try:
             files[path] = f"is behind the symbolic link {link}" if link else read_bytes(root, path, LOCKFILE.size)
         except (FileNotFoundError, NotADirectoryError):
-            # In a sparse work tree a file that is left out is what the index says.
+            # In a sparse work tree, an omitted file has the content that the index records.
             if tags.get(path) == "S":
                 files[path] = read_objects(repository, [f":{path}"]).get(f":{path}", "is not in this clone")
         except OSError as error:
@@ -136,7 +136,7 @@ class DependencyGuard:
 
 
 def changes_of_run(repository: Repository, state: RunState, allow: tuple[str, ...] = ()) -> DependencyChanges:
-    """Since the last milestone of the run, or since its start."""
+    """Return the changes since the last milestone of the run, or since its start."""
     last = state.milestones.last
     base = last.commit if last is not None else state.base_commit
     if base is None:
@@ -149,7 +149,7 @@ def changes_of_run(repository: Repository, state: RunState, allow: tuple[str, ..
 
 
 def base_commit(repository: Repository, named: str, of: str = "") -> str:
-    """The commit to compare with, '' for the time before the first one; `RunBlocked` if it is not here."""
+    """Return the commit to compare with, '' for the time before the first one; `RunBlocked` if it is missing here."""
     try:
         return commit_of(repository, named) if named else ""
     except WorkpacketError as error:
@@ -158,7 +158,7 @@ def base_commit(repository: Repository, named: str, of: str = "") -> str:
 
 
 def refusal_of(changes: DependencyChanges) -> RunBlocked | None:
-    """Why these changes are not acceptable. Unreadable files are not acceptable either."""
+    """Return why these changes are not acceptable. Unreadable files are not acceptable either."""
     if changes.violations:
         first, *more = changes.violations
         rest = f", and {len(more)} more" if more else ""

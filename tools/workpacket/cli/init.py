@@ -207,7 +207,7 @@ def instructions() -> str:
 
 
 def skills() -> dict[str, str]:
-    """Path and text of each."""
+    """Yield path and text of each."""
     return {f"{FOLDER}/{skill.name}/SKILL.md": _text(skill) for skill in SKILLS}
 
 

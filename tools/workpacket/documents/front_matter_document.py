@@ -97,7 +97,7 @@ class FrontMatterDocument(Document):
         self.outline = outline(source, blocks, front.body)
 
     def sections(self) -> Iterator[Section]:
-        """Every section that has a heading."""
+        """Yield every section that has a heading."""
         return (section for section in self.outline.walk() if section.heading is not None)
 
 

@@ -22,7 +22,7 @@ _VALUES = LISTS | {"fence"}
 
 
 class PlacedSection:
-    """A section of the document, with its layout and the fields that were read in it."""
+    """A section of the document, with its layout and its fields."""
 
     __slots__ = ("fields", "section", "spec")
 
@@ -33,7 +33,7 @@ class PlacedSection:
 
 
 class StructuredDocument(Document):
-    """A document read by a layout. `placed` are the sections that the layout knows, `unknown` the others."""
+    """A document with a layout. `placed` are the sections known to the layout, `unknown` the others."""
 
     layout: ClassVar[Layout]
 
@@ -48,7 +48,7 @@ class StructuredDocument(Document):
         self.preamble_fields = read_fields(source, list(self._preamble()))
         self.placed: list[PlacedSection] = []
         self.unknown: list[Section] = []
-        # Sections whose heading has another level: read all the same, and reported as what they are.
+        # Sections whose heading has another level: still read, and reported as such.
         self.misplaced = list(self._at_other_levels())
         sections = [*self.sections_at(self.layout.levels), *self.misplaced]
         for section in sorted(sections, key=lambda section: section.line):
@@ -74,7 +74,7 @@ class StructuredDocument(Document):
                 yield key.upper(), text
 
     def sections_at(self, levels: tuple[int, ...]) -> Iterator[Section]:
-        """All sections whose heading has one of these levels, wherever they are nested."""
+        """Yield all sections whose heading has one of these levels, wherever they are nested."""
         return (section for section in self.outline.walk() if section.level in levels)
 
     def _at_other_levels(self) -> Iterator[Section]:
@@ -100,14 +100,14 @@ class StructuredDocument(Document):
         entries: dict[str, Node] = {}
         keys: dict[str, tuple[int, int]] = {}
         for placed in self.placed:
-            # Of a section that stands twice, the first counts; a rule reports the second.
+            # If a section occurs twice, the first counts; a rule reports the second.
             if placed.spec.key not in entries:
                 entries[placed.spec.key] = self.section_node(placed)
                 keys[placed.spec.key] = placed.section.title_span
         return Node(entries, 0, len(self.source.text), keys)
 
     def section_node(self, placed: PlacedSection) -> Node:
-        """The value of one section, in the shape that its layout gives it."""
+        """Return the value of one section, in the shape that its layout defines."""
         section = placed.section
         if placed.spec.shape == "fields":
             return _fields_node(placed)
@@ -123,12 +123,12 @@ class StructuredDocument(Document):
 
 
 def body_of(source: Source, section: Section) -> str:
-    """Everything below the heading of a section, as written."""
+    """Return everything below the heading of a section, as written."""
     return source.text[section.title_span[1] : section.end].strip()
 
 
 def fields_of_section(source: Source, section: Section, apart: Sequence[Section] = ()) -> list[Field]:
-    """The fields of a section. A subsection is a field as well: its heading is the key, its list the value. Those in
+    """Return the fields of a section. A subsection is a field too: its heading is the key, its list the value. Those in
     `apart` are separate sections.
     """
     fields = read_fields(source, section.blocks)
@@ -144,12 +144,12 @@ def fields_of_section(source: Source, section: Section, apart: Sequence[Section]
 
 
 def items_of_section(source: Source, section: Section) -> list[Item]:
-    """The items of the lists of a section and of its subsections, each with the items nested in it."""
+    """Return the items of the lists of a section and of its subsections, each with the items nested in it."""
     return [item for inner in section.walk() for item in read_items(source, inner.blocks)]
 
 
 def walk_items(items: Iterable[Item]) -> Iterator[Item]:
-    """Items, each before the items inside it."""
+    """Yield items, each before the items inside it."""
     for item in items:
         yield item
         if len(item.block.children) > 1:
@@ -172,7 +172,7 @@ def _fields_node(placed: PlacedSection) -> Node:
 
 
 def _value_node(field: Field, spec: FieldSpec, *, own_line: bool) -> Node:
-    """The value of a field. With `own_line`, text nested below the value is not part of it: for ids, dates and
+    """Return the value of a field. With `own_line`, text nested below the value is not part of it: for ids, dates and
     statuses.
     """
     if spec.many:
@@ -184,5 +184,5 @@ def _value_node(field: Field, spec: FieldSpec, *, own_line: bool) -> Node:
         return Node(
             "\n".join(texts), field.key_span[0], max((item.span[1] for item in items), default=field.key_span[1])
         )
-    # Marks around the whole of a value are dress: `**HIGH**` is HIGH.
+    # Marks around an entire value are decoration: `**HIGH**` is HIGH.
     return Node(field.bare, *(field.bare_span if field.value else field.key_span))

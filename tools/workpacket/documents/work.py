@@ -18,7 +18,7 @@ from workpacket.model.ids import WorkPacketId, find_ids, leading_id
 from workpacket.text.source import Source
 from workpacket.value import Value
 
-# Of quoted lines, what tells whether anything ran is at the beginning or is short.
+# In quoted lines, the information whether anything ran is at the beginning, or the line is short.
 _LONGEST_PROOF = 2000
 
 
@@ -33,7 +33,7 @@ class WorkDocument(StructuredDocument):
     refinement_file = TextAt("technical_refinement", "refinement_file")
 
     def id_text(self) -> Text | None:
-        """Where the document states its own id."""
+        """Return where the document states its own id."""
         return self.wp_id
 
     def status_text(self) -> Text | None:
@@ -43,12 +43,12 @@ class WorkDocument(StructuredDocument):
         return None
 
     def dependency_texts(self) -> Iterable[Text]:
-        """Texts in which every work packet id counts as a dependency."""
+        """Return texts in which every work packet id counts as a dependency."""
         return ()
 
     @property
     def evidence_blocks(self) -> Sequence[EvidenceBlock]:
-        """The commands that the document lists as evidence."""
+        """Return the commands that the document lists as evidence."""
         return ()
 
     @property
@@ -86,7 +86,7 @@ class WorkDocument(StructuredDocument):
         }
 
     def mentions(self, texts: Iterable[Text], own_id: str) -> list[Mention]:
-        """Every other packet that the texts name, once, with its place."""
+        """Return every other packet that the texts name, once, with its place."""
         found: dict[str, Mention] = {}
         for text in texts:
             for name, start, _ in find_ids(text.value):
@@ -128,7 +128,7 @@ class EvidenceBlock(Value):
 
 
 def evidence_blocks(source: Source, start: int, end: int) -> list[EvidenceBlock]:
-    """The blocks between two offsets of a document."""
+    """Return the blocks between two offsets of a document."""
     blocks: list[EvidenceBlock] = []
     matches = list(_LINE.finditer(source.text, start, end))
     for number, match in enumerate(matches):
@@ -144,7 +144,9 @@ def evidence_blocks(source: Source, start: int, end: int) -> list[EvidenceBlock]
 
 
 def _stated(key: str, written: str) -> str:
-    """The value on a line: for a path, the text in backticks; for a command, everything. '' for a placeholder."""
+    """Return the value on a line: for a path, the text in backticks; for a command, everything. '' for a
+    placeholder.
+    """
     quoted = _QUOTED.match(written) if key.startswith("LOG_") else None
     value = quoted[1] if quoted is not None else written.strip("`\"'* ")
     unfilled = _UNFILLED.match(value) or (key.startswith("LOG_") and _PLACEHOLDER.search(value))
@@ -152,7 +154,9 @@ def _stated(key: str, written: str) -> str:
 
 
 def mapped_evidence(items: Iterable[Text]) -> Iterator[tuple[Text, str]]:
-    """Pairs of EVIDENCE_MAPPING: the requirement as quoted, and where it is met. An unfilled form is not a pair."""
+    """Yield pairs of EVIDENCE_MAPPING: the requirement as quoted, and where it is met. An unfilled form is not a
+    pair.
+    """
     requirement: Text | None = None
     for item in items:
         for line in item.value.split("\n"):

@@ -36,7 +36,7 @@ class RepositoryPaths:
 
 
 def locate(start: str, environ: Mapping[str, str] = os.environ) -> RepositoryPaths:
-    """The repository around `start`; WorkpacketError if there is none, or one without a work tree."""
+    """Return the repository around `start`; WorkpacketError if there is none, or one without a work tree."""
     if any(environ.get(name) for name in _STEERING_VARIABLES):
         return _ask_git(start)
     try:
@@ -123,7 +123,9 @@ def _with_work_tree(root: str, git_dir: str, start: str) -> RepositoryPaths:
 
 
 def _settings(path: str) -> Iterator[tuple[bytes, bytes]]:
-    """The lines of a configuration file as name and value, in lower case; the header of a section is a name too."""
+    """Yield the lines of a configuration file as name and value, in lower case; the header of a section is a name
+    too.
+    """
     try:
         with open(path, "rb") as file:
             lines = file.read().lower().splitlines()

@@ -54,7 +54,7 @@ def commit_with_staged(repository: Repository, message: str, paths: Sequence[str
 
 
 def commits_before(repository: Repository, head: str, *, trailer: str, saying: str = "") -> Iterator[Commit]:
-    """`head` and its ancestors, the newest first; with `saying`, those whose message contains this text."""
+    """Yield `head` and its ancestors, newest first; with `saying`, those whose message contains this text."""
     chosen = (f"--grep={saying}", "--fixed-strings") if saying else ()
     answer = run_git(
         repository.root, "log", "-z", "--no-decorate", "--no-show-signature",
@@ -67,7 +67,7 @@ def commits_before(repository: Repository, head: str, *, trailer: str, saying: s
 
 
 def commit_with_trailer(repository: Repository, head: str, trailer: str, value: str) -> Commit | None:
-    """The newest commit of this history that carries the trailer; a message that only quotes it does not."""
+    """Return the newest commit of this history that carries the trailer; a message that only quotes it does not."""
     found = commits_before(repository, head, trailer=trailer, saying=f"{trailer}: {value}")
     return next((commit for commit in found if value in commit.trailers), None)
 
@@ -95,7 +95,7 @@ class ChangedPath(Value):
 
 
 def status(repository: Repository, *paths: str) -> list[StatusEntry]:
-    """Everything that differs from HEAD, with each untracked file listed; ignored files are left out."""
+    """Return everything that differs from HEAD, with each untracked file listed; ignored files are left out."""
     answer = run_git(
         repository.root, "status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames", "--", *paths
     )
@@ -103,15 +103,16 @@ def status(repository: Repository, *paths: str) -> list[StatusEntry]:
 
 
 def hidden_paths(repository: Repository) -> list[str]:
-    """Tracked paths that `status` assumes to be unchanged: skip-worktree, as in a sparse checkout, and
-    assume-unchanged."""
+    """Return tracked paths that `status` assumes to be unchanged: skip-worktree, as in a sparse checkout, and
+    assume-unchanged.
+    """
     answer = run_git(repository.root, "ls-files", "-z", "-v")
     rows = (row for row in answer.text.split("\0")[:-1] if row[0] == "S" or row[0].islower())
     return [row[2:] for row in rows]
 
 
 def changed_paths(repository: Repository, base: str, head: str, *paths: str) -> list[ChangedPath]:
-    """The differences between the trees of `base` and `head`. A rename is one deletion and one addition."""
+    """Return the differences between the trees of `base` and `head`. A rename is one deletion and one addition."""
     answer = run_git(
         repository.root, "diff-tree", "-r", "-z", "--name-status", "--no-renames", "--no-ext-diff", "--no-textconv",
         "--end-of-options", base, head, "--", *paths,
@@ -121,7 +122,9 @@ def changed_paths(repository: Repository, base: str, head: str, *paths: str) -> 
 
 
 def patch_id(repository: Repository, base: str, head: str, *paths: str) -> str | None:
-    """A digest of the change from `base` to `head` that survives rebasing and squashing; None if nothing changed."""
+    """Return a digest of the change from `base` to `head` that survives rebasing and squashing; None if nothing
+    changed.
+    """
     patch = run_git(
         repository.root, "diff-tree", "-p", "--binary", "--full-index", "--no-renames", "--no-ext-diff",
         "--no-textconv", "--end-of-options", base, head, "--", *paths,
@@ -131,7 +134,7 @@ def patch_id(repository: Repository, base: str, head: str, *paths: str) -> str |
 
 
 def files_ending(repository: Repository, ending: str) -> list[str]:
-    """The files with this suffix in any folder, tracked or not; ignored ones are left out."""
+    """Return the files with this suffix in any folder, tracked or not; ignored ones are left out."""
     answer = run_git(repository.root, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
     return sorted({path for path in answer.text.split("\0")[:-1] if path.endswith(ending)})
 
@@ -142,17 +145,17 @@ def is_in_index(repository: Repository, path: str) -> bool:
 
 
 _REVERTED = lazy_pattern(r"^This reverts commit ([0-9a-f]{40,64})\.?$", re.MULTILINE)
-# A command line has room for so many names; the commits looked at are those that touch any of them.
+# A command line has room for this many names; the commits searched are those that touch any of them.
 _PATHS = 200
 
 
 def tree_of(repository: Repository, commit: str) -> str:
-    """The id of the tree of a commit: equal trees are equal contents."""
+    """Return the id of the tree of a commit: equal trees have equal contents."""
     return run_git(repository.root, "rev-parse", "--verify", "--end-of-options", f"{commit}^{{tree}}").text.strip()
 
 
 def trees_before(repository: Repository, head: str, beside: str = "") -> set[str]:
-    """The trees of `head` and its ancestors, except those of ancestors of the commit `beside`."""
+    """Return the trees of `head` and its ancestors, except those of ancestors of the commit `beside`."""
     excluded = [f"^{beside}"] if beside else []
     return set(run_git(repository.root, "log", "--format=%T", head, *excluded, "--").text.split())
 
@@ -180,7 +183,7 @@ def taken_back(repository: Repository, commit: str, head: str) -> bool:
     log = run_git(
         repository.root, "log", "-z", "--reverse", "--no-merges", "--format=%H%n%B", f"{commit}..{head}", "--", *paths
     )
-    standing = {commit}  # commits whose change is in force: this one, and those that brought it again
+    standing = {commit}  # commits whose change is in force: this one, and those that restored it
     for record in filter(None, log.text.split("\0")):
         later, _, message = record.partition("\n")
         change = patch_id(repository, f"{later}^", later)
@@ -198,7 +201,7 @@ def _resolved(repository: Repository, name: str) -> str | None:
 
 
 def _patch_ids(repository: Repository, base: str, head: str) -> list[str]:
-    """The patch ids of the commits after `base` up to `head`; merges have none."""
+    """Return the patch ids of the commits after `base` up to `head`; merges have none."""
     commits = run_git(repository.root, "rev-list", "--no-merges", "--end-of-options", f"{base}..{head}").output
     patches = run_git(
         repository.root, "diff-tree", "--stdin", "-p", "--binary", "--full-index", "--no-renames", "--no-ext-diff",
@@ -224,7 +227,7 @@ class Change(NamedTuple):
 def changes_before(
     repository: Repository, commit: str, *paths: str, options: tuple[str, ...] = (), form: str = "%H %ct"
 ) -> Iterator[tuple[str, list[Change]]]:
-    """The commits that changed these paths, newest first: the output of `form` for each, and its changes."""
+    """Yield the commits that changed these paths, newest first: the output of `form` for each, and its changes."""
     answer = run_git(
         repository.root, "log", *options, "--no-renames", "--raw", "--no-abbrev", "-z", f"--format={_MARK}{form}",
         "--end-of-options", commit, "--", *paths,
@@ -244,7 +247,7 @@ def changes_before(
 
 
 def line_times(repository: Repository, commit: str) -> Iterator[tuple[str, int]]:
-    """The commits that lead to `commit` along first parents, the oldest first, each with its time."""
+    """Yield the commits that lead to `commit` along first parents, oldest first, each with its time."""
     answer = run_git(
         repository.root, "rev-list", "--first-parent", "--reverse", "--timestamp", "--end-of-options", commit
     )

@@ -1,4 +1,4 @@
-"""A quick look at the index for the fast path to cached output: it imports nothing and never starts git."""
+"""A quick check of the index for the fast path to cached output: it imports nothing and never starts git."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import os
 
 PLAIN = b"DIRC\x00\x00\x00\x02"
 ASSUME_UNCHANGED = 0x80
-# At least as much lies between the beginnings of two paths: times, device, inode, mode, owner, size, object id, flags.
+# The minimum distance between the beginnings of two paths: times, device, inode, mode, owner, size, object id, flags.
 BEFORE_PATH = 62
 
 
 def may_hide(git_dir: str | None, folder: str) -> bool:
-    """False if the index has the plain form and no path below the folder has flags."""
+    """Return False if the index has the plain form and no path below the folder has flags."""
     if git_dir is None:
         return False
     try:
@@ -36,8 +36,8 @@ def _is_entry(data: bytes, folder: bytes) -> bool:
     """Whether the folder itself is in the index, as a submodule is."""
     position = data.find(folder + b"\0")
     while position >= 0:
-        # An entry says how long its path is. The names of trees, which git keeps behind the entries, do not: after each
-        # commit the folder is one of them.
+        # An entry gives the length of its path. The names of trees, which git stores after the entries, do not: after
+        # each commit the folder is one of them.
         if int.from_bytes(data[position - 2 : position], "big") & 0xFFF == len(folder):
             return True
         position = data.find(folder + b"\0", position + 1)

@@ -1,4 +1,4 @@
-"""Reading what was committed: trees and files, many at a time."""
+"""Read what was committed: trees and files, many at a time."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class TreeEntry(Value):
 
 
 def list_tree(repository: Repository, commit: str, *folders: str) -> list[TreeEntry]:
-    """All entries of the tree of `commit`, or those at or below `folders`, with folders descended into."""
-    # No "--" before the folders: once options have ended, ls-tree takes it for a folder.
+    """Return all entries of the tree of `commit`, or those at or below `folders`, descending into folders."""
+    # No "--" before the folders: after the end of options, ls-tree would treat it as a folder.
     answer = run_git(repository.root, "ls-tree", "-r", "-z", "--full-tree", "--end-of-options", commit, *folders)
     entries = []
     for row in answer.text.split("\0")[:-1]:
@@ -36,14 +36,15 @@ def list_tree(repository: Repository, commit: str, *folders: str) -> list[TreeEn
 
 
 def tree_names(repository: Repository, commit: str) -> list[str]:
-    """The names at the top of the tree of `commit`, of files and folders."""
+    """Return the names at the top of the tree of `commit`, of files and folders."""
     answer = run_git(repository.root, "ls-tree", "-z", "--name-only", "--full-tree", "--end-of-options", commit)
     return answer.text.split("\0")[:-1]
 
 
 def read_objects(repository: Repository, names: Iterable[str]) -> dict[str, bytes]:
-    """The contents of objects by name (`<id>` or `<commit>:<path>`), read by one process. Missing ones and folders are
-    left out."""
+    """Return the contents of objects by name (`<id>` or `<commit>:<path>`), read by one process. Missing ones and
+    folders are left out.
+    """
     wanted = list(dict.fromkeys(names))
     for name in wanted:
         if "\n" in name:
@@ -70,7 +71,7 @@ def read_objects(repository: Repository, names: Iterable[str]) -> dict[str, byte
 
 
 def object_names(repository: Repository, names: Iterable[str]) -> dict[str, str]:
-    """The ids of objects by name (`<id>:<path>`), read by one process. Missing ones are left out."""
+    """Return the ids of objects by name (`<id>:<path>`), read by one process. Missing ones are left out."""
     wanted = [name for name in dict.fromkeys(names) if "\n" not in name]
     if not wanted:
         return {}
@@ -81,13 +82,13 @@ def object_names(repository: Repository, names: Iterable[str]) -> dict[str, str]
 
 
 def read_file_at(repository: Repository, commit: str, path: str) -> bytes | None:
-    """The committed bytes of a file; None if it does not exist."""
+    """Return the committed bytes of a file; None if it does not exist."""
     name = f"{commit}:{path}"
     return read_objects(repository, [name]).get(name)
 
 
 def read_blobs(repository: Repository, identities: Iterable[str]) -> dict[str, bytes]:
-    """The contents of files in a tree: an object that is missing from this clone is an error, not a missing file."""
+    """Return the contents of files in a tree: an object missing from this clone is an error, not a missing file."""
     wanted = list(dict.fromkeys(identities))
     found = read_objects(repository, wanted)
     for identity in wanted:
@@ -105,7 +106,7 @@ def missing_object(identity: str, name: str = "") -> WorkpacketError:
 
 
 def blob_id(data: bytes, like: str) -> str:
-    """The id that git gives to these bytes as a file, with the same hash algorithm as the id `like`."""
+    """Return the id that git gives these bytes as a file, with the same hash algorithm as the id `like`."""
     header = b"blob %d\0" % len(data)
     if len(like) == 64:
         return hashlib.sha256(header + data).hexdigest()

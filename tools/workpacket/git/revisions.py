@@ -16,14 +16,14 @@ from workpacket.value import Value
 
 _SYMBOLIC: Final = "ref: "
 _ID: Final = re.compile(r"(?:[0-9a-f]{40}|[0-9a-f]{64})\Z")
-# References with their own file system, in which nothing but plain words can be a step to another folder.
+# References with their own file system, in which only plain words can lead to another folder.
 _NAME: Final = re.compile(r"HEAD|refs(?:/(?!\.)[^\x00-\x20\x7f~^:?*\[\\/]+)+\Z")
-# As many as git follows.
+# The same limit as git's.
 _DEPTH: Final = 5
 
 
 def symbolic_target(repository: Repository, name: str) -> str:
-    """The reference named by `name`; '' if there is none."""
+    """Return the reference that `name` refers to; '' if there is none."""
     if not _readable(repository, name):
         answer = run_git(repository.root, "symbolic-ref", "--quiet", name, check=False)
         return answer.text.rstrip("\n") if answer.status == 0 else ""
@@ -32,7 +32,7 @@ def symbolic_target(repository: Repository, name: str) -> str:
 
 
 def commit_at(repository: Repository, name: str) -> str | None:
-    """The commit that a branch or HEAD points to; None if it does not exist or has no commit yet."""
+    """Return the commit that a branch or HEAD points to; None if it does not exist or has no commit yet."""
     for _ in range(_DEPTH):
         if not _readable(repository, name):
             break
@@ -44,7 +44,7 @@ def commit_at(repository: Repository, name: str) -> str | None:
 
 
 def reference_tips(repository: Repository) -> dict[str, str]:
-    """The commits that HEAD and all references point to, each with the name of one such reference."""
+    """Return the commits that HEAD and all references point to, each with the name of one such reference."""
     answer = run_git(repository.root, "for-each-ref", "--format=%(objectname) %(*objectname) %(refname)")
     tips: dict[str, str] = {}
     for row in answer.text.splitlines():
@@ -78,7 +78,7 @@ def _packed(repository: Repository, name: str) -> str:
 
 
 def _read(path: Path) -> str:
-    """The text of one of git's files, '' if it is missing; an unreadable file is an error."""
+    """Return the text of one of git's files, '' if it is missing; an unreadable file is an error."""
     try:
         return path.read_text("utf-8", "surrogateescape")
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
@@ -95,7 +95,7 @@ class Branch(Value):
 
 
 def commit_of(repository: Repository, revision: str) -> str:
-    """The full id of the commit that `revision` names; WorkpacketError `unknown_revision` if there is none."""
+    """Return the full id of the commit that `revision` names; WorkpacketError `unknown_revision` if there is none."""
     commit = resolved(repository, f"{revision}^{{commit}}")
     if commit is None:
         raise WorkpacketError(
@@ -107,18 +107,18 @@ def commit_of(repository: Repository, revision: str) -> str:
 
 
 def head_commit(repository: Repository) -> str | None:
-    """The commit checked out, None before the first one."""
+    """Return the commit checked out, None before the first one."""
     return commit_at(repository, "HEAD")
 
 
 def current_branch(repository: Repository) -> str | None:
-    """The short name of the branch checked out; None for a detached HEAD."""
+    """Return the short name of the branch checked out; None for a detached HEAD."""
     target = symbolic_target(repository, "HEAD")
     return target.removeprefix("refs/heads/") or None
 
 
 def branch_names(repository: Repository) -> list[str]:
-    """The short names of all branches, remote ones too."""
+    """Return the short names of all branches, including remote ones."""
     listed = run_git(repository.root, "for-each-ref", "--format=%(refname:short)", "refs/heads", "refs/remotes")
     return listed.text.split()
 
@@ -134,7 +134,7 @@ def is_ancestor(repository: Repository, ancestor: str, descendant: str) -> bool:
 
 
 def merge_base(repository: Repository, left: str, right: str) -> str | None:
-    """A best common ancestor; None when the histories have nothing in common."""
+    """Return a best common ancestor; None when the histories have nothing in common."""
     answer = run_git(repository.root, "merge-base", "--end-of-options", left, right, check=False)
     if answer.status not in (0, 1):
         raise git_failure("merge-base", answer)
@@ -142,7 +142,7 @@ def merge_base(repository: Repository, left: str, right: str) -> str | None:
 
 
 def default_branch(repository: Repository, remote: str = "origin") -> Branch | None:
-    """The remote's default branch; without a remote, the repository's main branch."""
+    """Return the remote's default branch; without a remote, the repository's main branch."""
     target = symbolic_target(repository, f"refs/remotes/{remote}/HEAD")
     candidates = [target] if target else []
     if not candidates:
@@ -157,6 +157,6 @@ def default_branch(repository: Repository, remote: str = "origin") -> Branch | N
 
 
 def resolved(repository: Repository, expression: str) -> str | None:
-    """The id of the object that an expression names, None if there is none."""
+    """Return the id of the object that an expression names, None if there is none."""
     answer = run_git(repository.root, "rev-parse", "--verify", "--quiet", "--end-of-options", expression, check=False)
     return answer.text.strip() if answer.status == 0 else None

@@ -15,7 +15,7 @@ from workpacket.value import Value
 
 def is_ignored(repository: Repository, path: str) -> bool:
     """Whether git ignores `path`. It need not exist; a committed one is not ignored."""
-    # check-ignore refuses to work where paths are taken literally, as `run_git` has them taken.
+    # check-ignore refuses literal pathspecs, which `run_git` sets.
     answer = run_git(
         repository.root, "--no-literal-pathspecs", "check-ignore", "--quiet", "--", f"./{path}", check=False
     )
@@ -35,21 +35,21 @@ class Worktree(Value):
 
 
 def branch_names(repository: Repository) -> dict[str, str]:
-    """The local branches: short name to commit."""
+    """Return the local branches: short name to commit."""
     answer = run_git(repository.root, "for-each-ref", "--format=%(objectname) %(refname:lstrip=2)", "refs/heads/")
     rows = (row.split(" ", 1) for row in answer.text.splitlines())
     return {name: commit for commit, name in rows}
 
 
 def require_branch_name(repository: Repository, name: str) -> None:
-    """Raises WorkpacketError `branch_name_invalid` if git would not accept the name."""
+    """Raise WorkpacketError `branch_name_invalid` if git would not accept the name."""
     answer = run_git(repository.root, "check-ref-format", "--branch", name, check=False)
     if answer.status != 0 or answer.text.rstrip("\n") != name:
         raise WorkpacketError("branch_name_invalid", f"{name!r} is not a valid branch name")
 
 
 def add_branch(repository: Repository, name: str, start: str) -> None:
-    """A new branch at the commit `start`; an existing one is an error, never moved."""
+    """Create a branch at the commit `start`; an existing one is an error, never moved."""
     require_branch_name(repository, name)
     if name in branch_names(repository):
         raise WorkpacketError("branch_exists", f"the branch {name} already exists")
@@ -70,7 +70,7 @@ def add_worktree(repository: Repository, path: Path, branch: str) -> None:
 
 
 def list_worktrees(repository: Repository) -> list[Worktree]:
-    """All work trees, the main one first."""
+    """Return all work trees, the main one first."""
     answer = run_git(repository.root, "worktree", "list", "--porcelain", "-z")
     found = []
     for block in answer.text.split("\0\0")[:-1]:

@@ -58,12 +58,12 @@ def signature_path(event_id: str) -> str:
 
 
 def judge_checkpoints(logs: Mapping[str, Log], verifier: Verifier) -> tuple[Checkpoint, ...]:
-    """All checkpoints in the order of the log, each with its signer."""
+    """Return all checkpoints in log order, each with its signer."""
     log = logs.get(CHECKPOINT_LOG)
     events = log.events if log is not None else ()
     later: dict[str, str] = {}
     judged = []
-    # Backwards: what a checkpoint rests on is met after it.
+    # Backwards: the checkpoints that one depends on come after it.
     for event in reversed(events):
         own = verifier(event)
         by = own.by or later.get(event.id, "")
@@ -75,7 +75,7 @@ def judge_checkpoints(logs: Mapping[str, Log], verifier: Verifier) -> tuple[Chec
 
 
 def checkpoint_findings(logs: Mapping[str, Log], checkpoints: Iterable[Checkpoint]) -> list[Problem]:
-    """Problems with signatures, and every head that a checkpoint names but that is missing from its log."""
+    """Return problems with signatures, and every head that a checkpoint names but that is missing from its log."""
     findings: list[Problem] = []
     for each in checkpoints:
         event, own = each.event, each.own
@@ -93,7 +93,7 @@ def checkpoint_findings(logs: Mapping[str, Log], checkpoints: Iterable[Checkpoin
 
 
 def signatures_without_event(logs: Mapping[str, Log], paths: Iterable[str]) -> list[Problem]:
-    """Signatures without a checkpoint in the log: the checkpoint was removed, or a file has the wrong name."""
+    """Return signatures without a checkpoint in the log: the checkpoint was removed, or a file has the wrong name."""
     log = logs.get(CHECKPOINT_LOG)
     known = {signature_path(identity) for identity in log.by_id} if log is not None else set()
     message = "the log has no checkpoint of this name"
@@ -101,7 +101,7 @@ def signatures_without_event(logs: Mapping[str, Log], paths: Iterable[str]) -> l
 
 
 def reach(logs: Mapping[str, Log], checkpoints: Iterable[Checkpoint]) -> list[Reach]:
-    """How much of each packet's log is covered, by which checkpoint and by whom."""
+    """Return how much of each packet's log is covered, by which checkpoint and by whom."""
     named: dict[str, tuple[Checkpoint, tuple[str, ...]]] = {}
     for each in checkpoints:
         if each.by:
@@ -121,8 +121,8 @@ def reach(logs: Mapping[str, Log], checkpoints: Iterable[Checkpoint]) -> list[Re
 
 
 def checkpoints_due(logs: Mapping[str, Log], checkpoints: Iterable[Checkpoint], commit: str) -> list[NewLogEvent]:
-    """What to write to the checkpoint log for `commit`: the packets whose current heads are not covered. Several events
-    if there are many packets, because events are limited in size; none if nothing has changed.
+    """Return what to write to the checkpoint log for `commit`: the packets whose current heads are not covered. Several
+    events if there are many packets, because events are limited in size; none if nothing has changed.
     """
     named: dict[str, tuple[str, ...]] = {}
     for each in checkpoints:
@@ -140,7 +140,7 @@ def checkpoints_due(logs: Mapping[str, Log], checkpoints: Iterable[Checkpoint], 
 
 
 def checkpointed_heads(checkpoint: LogEvent) -> Iterable[tuple[str, tuple[str, ...]]]:
-    """The packets that a checkpoint event names, each with its heads."""
+    """Yield the packets that a checkpoint event names, each with its heads."""
     rows = checkpoint.data["logs"]
     assert isinstance(rows, list)
     for row in rows:

@@ -1,5 +1,5 @@
-"""Verifies the logs beyond what one log shows by itself. A log by itself reveals every change inside it (`read_log`):
-an edited byte, other line endings, swapped names, a missing or forged event, an event from elsewhere, a wrong clock, a
+"""Verify the logs beyond what one log shows by itself. A log by itself reveals every change inside it (`read_log`): an
+edited byte, other line endings, swapped names, a missing or forged event, an event from elsewhere, a wrong clock, a
 second first event. It does not reveal that its end was cut off or replaced with a consistent one. That needs something
 outside the log:
 
@@ -24,7 +24,7 @@ APPEND_ONLY_FOLDERS: Final = (LOG_FOLDER, ATTESTATIONS_FOLDER, CHECKPOINTS_FOLDE
 
 
 def verify_logs(logs: Mapping[str, Log], stray: Iterable[Problem], checkpoints: Iterable[Checkpoint]) -> list[Problem]:
-    """Everything that is wrong with these logs, and with the files beside them."""
+    """Return everything that is wrong with these logs, and with the files next to them."""
     findings = [*stray]
     for log in logs.values():
         findings += log.findings
@@ -35,7 +35,7 @@ def verify_logs(logs: Mapping[str, Log], stray: Iterable[Problem], checkpoints: 
 
 
 def read_logs(files: Mapping[str, bytes]) -> tuple[dict[str, Log], list[Problem]]:
-    """The logs by packet, and findings about other files in their folders."""
+    """Return the logs by packet, and findings about other files in their folders."""
     folders: dict[str, dict[str, bytes]] = {}
     stray: list[Problem] = []
     for path, data in files.items():
@@ -48,7 +48,7 @@ def read_logs(files: Mapping[str, bytes]) -> tuple[dict[str, Log], list[Problem]
 
 
 def verify_append_only(base: Mapping[str, str], head: Mapping[str, str]) -> list[Problem]:
-    """Files of the base that are missing or changed; both arguments map paths to digests of the same kind."""
+    """Report files of the base that are missing or changed; both arguments map paths to digests of the same kind."""
     findings: list[Problem] = []
     for path, digest in base.items():
         if not path.startswith(tuple(f"{folder}/" for folder in APPEND_ONLY_FOLDERS)):

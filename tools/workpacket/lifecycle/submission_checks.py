@@ -1,7 +1,7 @@
-"""Judging a submission that a change brings: does its evidence prove the criteria, and is its commit the work?
+"""Judge a submission in a change: whether its evidence proves the criteria, and whether its commit is the work.
 
-What the event says of itself is not asked: it is compared with the criteria and the scope of the packet, and with what
-git says of the commit.
+The event is not trusted: it is compared with the criteria and the scope of the packet, and with git's data on the
+commit.
 """
 
 from __future__ import annotations
@@ -17,12 +17,11 @@ from workpacket.value import Value
 
 
 class SubmittedWork(Value):
-    """What the packet and git say of a submission.
+    """What the packet and git say about a submission.
 
-    `changed` are the paths that the commit changes, None if the commit is not here. `older` says that it was on the
-    base before the work was claimed, `amended` that the packet was given another contract after the submission. `same`
-    are the commits, of those at which something was proved, that hold the same work; `absent` the places named as
-    proof which the commit does not have.
+    `changed` are the paths that the commit changes, None if the commit is missing here. `older` says that it was on the
+    base before the work was claimed, `amended` that the packet got another contract after the submission. `same` are
+    the commits with proofs that contain the same work; `absent` the places named as proof that the commit lacks.
     """
 
     criteria: Sequence[str]
@@ -35,10 +34,10 @@ class SubmittedWork(Value):
 
 
 def submission_faults(event: LogEvent, work: SubmittedWork) -> Iterator[Problem]:
-    """Each with the code of the condition that a waiver may lift."""
+    """Yield faults, each with the code of the condition that a waiver may lift."""
     commit = (event.text("commit") or "")[:12]
     if work.changed is None:
-        yield Problem("changes_unknown", f"the commit {commit} is not here, so no one can say what was submitted")
+        yield Problem("changes_unknown", f"the commit {commit} is missing here, so it is unknown what was submitted")
         return
     if work.older:
         yield Problem("changes_unknown", f"the commit {commit} is on the base and older than the claim")
@@ -55,7 +54,7 @@ def evidence_rows(event: LogEvent) -> list[Mapping[str, Json]]:
 
 
 def _evidence_faults(rows: Sequence[Mapping[str, Json]], work: SubmittedWork) -> Iterator[Problem]:
-    """The last row about a criterion counts, as it does where a person submits."""
+    """Report faults of evidence. The last row about a criterion counts, as in a submission by a person."""
     last = {_folded(row["criterion"]): row for row in rows}
     wanted = {_folded(criterion): criterion for criterion in work.criteria}
     for criterion in last.keys() - wanted.keys():
@@ -70,10 +69,10 @@ def _evidence_faults(rows: Sequence[Mapping[str, Json]], work: SubmittedWork) ->
 
 
 def _faults_of(row: Mapping[str, Json], work: SubmittedWork) -> Iterator[str]:
-    """What keeps a row from proving its criterion. What it calls itself proves nothing."""
+    """Yield what prevents a row from proving its criterion. What it calls itself proves nothing."""
     if row["result"] == "not_applicable":
         if not row.get("reason"):
-            yield "does not apply, and no reason is given"
+            yield "does not apply, but no reason is given"
         return
     if row["result"] != "met":
         yield "was not met"
@@ -84,11 +83,11 @@ def _faults_of(row: Mapping[str, Json], work: SubmittedWork) -> Iterator[str]:
     places = row.get("proof")
     named = places if isinstance(places, list) else []
     if "command" not in row and not named:
-        yield "is called met, and neither a command nor a place shows it"
+        yield "is called met, but neither a command nor a place shows it"
     yield from (f"was not met: {place} is not in the commit" for place in named if place in work.absent)
     commit = row.get("commit")
     if commit is not None and commit not in work.same:
-        yield f"was proved at {str(commit)[:12]}, which is other work"
+        yield f"was proved at {str(commit)[:12]}, which contains different work"
 
 
 def _folded(text: Json) -> str:
