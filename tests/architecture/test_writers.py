@@ -11,7 +11,7 @@ from architecture.source_tree import PACKAGE, parsed, python_files
 
 # Module, and what it writes.
 WRITERS = {
-    "cli/audit.py": "the report of an audit, into the file that was named",
+    "cli/trace.py": "the report of an audit, into the file that was named",
     "cli/failure.py": "the log of an internal error, in the temporary folder",
     "cli/main.py": "the null device, when nobody reads the output any more",
     "cli/registers.py": "the file that git made for it, for what the merge came to",

@@ -149,4 +149,5 @@ def without_signature(file: bytes, signature: str) -> bytes:
     """Return the file of an event without `sig`. The key occurs once: no other object of an event has a key of that
     name, and quotes within texts are escaped.
     """
-    return file.replace(f'"sig":"{signature}",'.encode(), b"", 1)
+    before, _, after = file.partition(f'"sig":"{signature}",'.encode())
+    return before + after

@@ -32,7 +32,8 @@ def _run_new(arguments: Arguments) -> int:
     revisions = [*known, *({wp_id.text} - {*known})]
     intent = replace(intent, risk_tier=arguments.value("risk") or intent.risk_tier)
     actor = actor_of(arguments, repository)
-    return conclude(arguments, carry_out(repository, "new", revisions, actor, lambda facts: new(facts, intent)))
+    carried = carry_out(repository, "new", revisions, actor, lambda facts: new(facts, intent))
+    return conclude(arguments, carried, wp_id.text)
 
 
 def _wanted_id(arguments: Arguments, governed: GovernedFiles) -> WorkPacketId:

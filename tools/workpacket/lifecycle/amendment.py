@@ -16,7 +16,7 @@ from workpacket.lifecycle.activation import terms_in_event
 from workpacket.lifecycle.contract import Contract, stated
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.gates import AMENDMENT_GATE, approval_unmet, satisfying, terms_of
-from workpacket.lifecycle.moves import Answer, Draft, Planned, Refused
+from workpacket.lifecycle.moves import Answer, Draft, Planned
 from workpacket.lifecycle.transitions import AMENDABLE, Transition, forward_command, move_unmet
 from workpacket.model.canonical import Json
 from workpacket.model.events import LogEvent
@@ -30,14 +30,14 @@ def amend(facts: Facts, packet: PacketFacts, show: Callable[[Contract], str], *,
     row = Transition("amend", "amended", AMENDABLE, packet.lane)
     unmet = move_unmet(packet.state, row, facts.policy.lanes)
     if unmet:
-        return Refused(name, unmet)
+        return unmet
     contract = _amended(packet)
     if isinstance(contract, Problem):
-        return Refused(name, (contract,))
+        return (contract,)
     given = facts.approvals[AMENDMENT_GATE]
     unmet = tuple(approval_unmet(given, name))
     if unmet:
-        return Refused(name, unmet)
+        return unmet
     draft = Draft("amend", facts)
     for path, source in ((packet.stub_path, packet.stub_source), (packet.refinement_path, packet.refinement_source)):
         draft.rests_on(path, source)
@@ -91,10 +91,10 @@ def reapprove(facts: Facts, packet: PacketFacts, withdrawn: Sequence[Withdrawn],
     name = packet.id.text
     if not withdrawn:
         message = f"every approval used by events of {name} is still valid"
-        return Refused(name, (Problem("reapproval_needless", message, hint=f"workpacket approvals list {name}"),))
+        return (Problem("reapproval_needless", message, hint=f"workpacket approvals list {name}"),)
     unmet = [each for one in withdrawn for each in approval_unmet(one.verdict, name, terms_of(one.event, one.gate))]
     if unmet:
-        return Refused(name, tuple(dict.fromkeys(unmet)))
+        return tuple(dict.fromkeys(unmet))
     draft = Draft("reapprove", facts)
     for one in withdrawn:
         replaces: list[Json] = [*sorted(one.replaces)]

@@ -18,7 +18,7 @@ from workpacket.ledger.log import join_events
 from workpacket.lifecycle.activation import block_digest, presented_block
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.gates import ACTIVATION_GATE
-from workpacket.lifecycle.moves import Answer, Draft, Planned, Refused, move
+from workpacket.lifecycle.moves import Answer, Draft, Planned, move
 from workpacket.lifecycle.projections import project
 from workpacket.lifecycle.transitions import move_unmet, transition
 from workpacket.model.canonical import Json
@@ -94,7 +94,7 @@ def new(facts: Facts, intent: NewStub) -> Answer:
     taken = {known.casefold(): known for known in facts.known}
     if intent.id.key in taken:
         command = f"workpacket why {taken[intent.id.key]}"
-        return Refused(name, (Problem("packet_exists", f"there is {taken[intent.id.key]} already", hint=command),))
+        return (Problem("packet_exists", f"there is {taken[intent.id.key]} already", hint=command),)
     text = render_stub(
         StubText(
             wp_id=intent.id,
@@ -132,10 +132,10 @@ def refine(facts: Facts, packet: PacketFacts) -> Answer:
     name = packet.id.text
     unmet = move_unmet(packet.state, transition("activate"), facts.policy.lanes)
     if unmet:
-        return Refused(name, unmet)
+        return unmet
     spec = facts.specification
     if facts.spec_pointer is None or spec is None:
-        return Refused(name, (specification_missing(facts),))
+        return (specification_missing(facts),)
     draft = Draft("refine", facts)
     pinned: Json = {"path": spec.path, "sha256": spec.digest}
     found = packet.refinement
@@ -192,7 +192,7 @@ def present(facts: Facts, packet: PacketFacts) -> Answer:
     if refinement is None:
         unmet.append(Problem("refinement_missing", f"{name} has no refinement", hint=f"workpacket refine {name}"))
     if unmet or refinement is None:
-        return Refused(name, tuple(unmet))
+        return tuple(unmet)
     faults = facts.refinement_faults.get(name, ())
     for fault in faults:
         message = f"{fault.message} ({fault.code})"
@@ -202,7 +202,7 @@ def present(facts: Facts, packet: PacketFacts) -> Answer:
             )
         )
     if unmet:
-        return Refused(name, tuple(unmet))
+        return tuple(unmet)
     draft = Draft("refine", facts)
     draft.rests_on(refinement.path, refinement.source)
     pinned: Json = {"path": refinement.path, "sha256": refinement.source.digest}

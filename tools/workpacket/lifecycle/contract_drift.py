@@ -111,9 +111,10 @@ def _judged_beside(log: Log, setting: Sequence[LogEvent]) -> Iterator[Problem]:
 
 def difference(before: Contract, after: Contract) -> Iterator[tuple[str, tuple[str, ...], tuple[str, ...]]]:
     """Yield the parts that differ: name, the texts before, the texts after."""
-    for (name, old), (_, new) in zip(parts(before), parts(after), strict=True):
-        if old != new:
-            yield name, old, new
+    earlier = dict(parts(before))
+    for name, texts in parts(after):
+        if texts != earlier[name]:
+            yield name, earlier[name], texts
 
 
 def parts(contract: Contract) -> Iterator[tuple[str, tuple[str, ...]]]:

@@ -12,7 +12,7 @@ from workpacket.documents.structured import StructuredDocument, body_of, is_empt
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.problem import Problem
 from workpacket.rules.rule import DocumentRule, out_of_order, repeated
-from workpacket.text.edits import Run
+from workpacket.text.edits import TextRun
 from workpacket.text.fields import Field, Section
 
 # A rule about every document that is read with a layout.
@@ -182,7 +182,7 @@ class OldHeading(StructuredRule):
             name = section.title.partition("(")[0].partition("[")[0].partition(":")[0].rstrip()
             wanted = placed.spec.heading.partition("(")[0].rstrip()
             if name != wanted:
-                run = Run.quoting(document.source.text, start, name)
+                run = TextRun.quoting(document.source.text, start, name)
                 edits = [run.replaced_by(wanted)] if run is not None else []
                 yield self.fault((start, end), f"the heading is now written `{wanted}`", edits=edits)
 
@@ -207,7 +207,7 @@ class HeadingLevel(StructuredRule):
             marks = (heading.start, heading.start + len(heading.marker))
             # The marks of an underlined heading are on the line below it: changing those is left to the author.
             can_move = heading.marker.startswith("#") and not _would_swallow(document, section)
-            edits = [Run(document.source.text, *marks).replaced_by(wanted)] if can_move else []
+            edits = [TextRun(document.source.text, *marks).replaced_by(wanted)] if can_move else []
             message = f"{section.title} has a heading of level {section.level} instead of {len(wanted)}"
             yield self.fault(section.title_span, message, hint=f"write `{wanted} {section.title}`", edits=edits)
 
@@ -305,7 +305,7 @@ class FieldSyntax(StructuredRule):
             written = _written(spec, field) if spec is not None else shown
             if shown not in {written, ""} and not shown.startswith("#"):
                 # A tick, or words that are struck out, would be lost.
-                run = Run.on_line(document.source.text, start, end) if not _BOX.search(shown) else None
+                run = TextRun.on_line(document.source.text, start, end) if not _BOX.search(shown) else None
                 edits = [run.replaced_by(written)] if run is not None else []
                 yield self.fault((start, end), f"the field is written `{shown}` instead of `{written}`", edits=edits)
 
