@@ -113,7 +113,7 @@ def test_a_move_rests_on_all_that_the_base_has() -> None:
     replay = LaneReplay(log)
     assert list(unseen_moves(log, replay, fork.ann, [fork.ready.id, fork.ann.id])) == []
     assert list(unseen_moves(log, replay, fork.ann, [fork.ready.id, fork.bob.id])) == [
-        f"it does not rest on claimed by ann ({fork.bob.id[:12]}), which the base has"
+        f"it does not follow claimed by ann ({fork.bob.id[:12]}), which the base has"
     ]
 
 

@@ -13,7 +13,7 @@ _NOTE = "<!-- Written by `just reference`; edit the code, not this page. -->"
 
 
 def commands_page() -> str:
-    """docs/reference/commands.md"""
+    """Return docs/reference/commands.md."""
     parts = [
         "# Commands\n",
         f"{_NOTE}\n",
