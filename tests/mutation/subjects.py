@@ -21,8 +21,8 @@ class Group(NamedTuple):
 
 
 _APPROVALS = (
-    "allowed_signers decide encodings envelope facts fields keys legacy policy primitives reanchor sshsig statement "
-    "trust verify webauthn"
+    "allowed_signers browser_answers decide encodings envelope facts fields keys legacy policy primitives reanchor "
+    "sshsig statement trust verify webauthn"
 )
 GROUPS = (
     Group(tuple(f"approvals/{name}.py" for name in _APPROVALS.split()), ("approvals", "corpora/attacks")),

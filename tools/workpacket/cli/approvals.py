@@ -12,7 +12,7 @@ from pathlib import Path
 from workpacket.approvals.decide import Verdict
 from workpacket.approvals.encodings import write_instant
 from workpacket.approvals.statement import Statement
-from workpacket.cli.approve import BASE_OPTION, KEY_OPTION
+from workpacket.cli.approve import BASE_OPTION, BROWSER_OPTION, KEY_OPTION
 from workpacket.cli.check import WORKTREE_OPTION
 from workpacket.cli.checking import render, style_of
 from workpacket.cli.options import Arguments, Command, Option, chosen
@@ -171,8 +171,8 @@ APPROVALS = Command(
     arguments="list|verify [WP_ID...]",
     description="""
 `list` shows every decision, and for each gate whether it would open now or what is missing. `verify` is for CI: every
-envelope is sound, everything that needs an approval has one under the policy of the base, and no part of the log and
-attestations on the base was changed or deleted. Verification does not need ssh-keygen.""",
+envelope is sound, everything that rests on an approval has one under the policy of the base, and nothing that the base
+holds of log and attestations was changed or deleted. Reading needs no ssh-keygen.""",
     options=(BASE_OPTION, WORKTREE_OPTION),
     examples=(
         "workpacket approvals list",
@@ -197,6 +197,7 @@ ENVELOPE is the digest of the envelope, or its beginning, as `workpacket approva
 from the approver, from someone with a role at the gate, or from an operator, and cannot itself be revoked.""",
     options=(
         KEY_OPTION,
+        BROWSER_OPTION,
         Option("statement-out", "write the statement to FILE, and sign nothing", value="FILE"),
         BASE_OPTION,
     ),

@@ -140,6 +140,19 @@ def default_path() -> Path:
     return Path(os.environ.get(KEY_VARIABLE) or Path.home() / ".ssh" / "workpacket_approval")
 
 
+def touch_key_path() -> Path:
+    """Where `key init --browser` writes the public half of a key; the other half is in the token."""
+    return Path.home() / ".ssh" / "workpacket_touch.pub"
+
+
+def write_public_key(path: Path, line: str) -> None:
+    """The whole line or, if the process is killed, no file of this name."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    unfinished.write_text(f"{line}\n", "utf-8")
+    unfinished.replace(path)
+
+
 def find_key(named: str = "") -> OwnKey:
     """Return the named key, else that of the environment, else the one that `key init` creates."""
     path = Path(named) if named else default_path()
