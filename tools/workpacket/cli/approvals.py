@@ -16,6 +16,7 @@ from workpacket.cli.approve import BASE_OPTION, BROWSER_OPTION, KEY_OPTION
 from workpacket.cli.check import WORKTREE_OPTION
 from workpacket.cli.checking import render, style_of
 from workpacket.cli.options import Arguments, Command, Option, chosen
+from workpacket.cli.read_only import all_facts
 from workpacket.git.repository import find_repository
 from workpacket.lifecycle.gates import ANCHORING
 from workpacket.model import exits
@@ -28,6 +29,7 @@ from workpacket.report.escape import escape
 from workpacket.report.json_report import render_envelope
 from workpacket.report.outcome import CheckOutcome, exit_status
 from workpacket.shell.actor import moment
+from workpacket.shell.approvals.attested import attested_packets
 from workpacket.shell.approvals.check import check_approvals, contracts_changed
 from workpacket.shell.approvals.facts import Approvals, open_approvals, remember_base, require_id
 from workpacket.shell.cache import NO_CACHE
@@ -63,6 +65,10 @@ def verify_approvals(arguments: Arguments) -> int:
             "policy_anchored": approvals.base.policy.policy is not None,
             "policy_remembered": remembered,
         }
+        if arguments.flag("json"):
+            facts = all_facts(approvals.repository)
+            packets = attested_packets(approvals, facts, findings, wanted)
+            data["packets"] = [packet.to_json() for packet in packets]
     if arguments.flag("json"):
         sys.stdout.write(render_envelope("approvals", status, findings, data))
         return status

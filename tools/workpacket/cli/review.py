@@ -43,11 +43,11 @@ def _run_submit(arguments: Arguments) -> int:
 
 def _evidence(arguments: Arguments, repository: Repository, facts: Facts, name: str) -> tuple[Proofs, Sequence[str]]:
     """Return proofs that were run now, and uncommitted files that prevented them."""
+    from workpacket.lifecycle.contract import provable
     from workpacket.runtime.records.redaction import Redactor
     from workpacket.shell.governing.evidence import Prover, numbered, require_no_secret
 
-    document = facts.packets[name].packet
-    criteria = [criterion.value for criterion in document.done_means] if document is not None else []
+    criteria = provable(facts.packets[name].packet, facts.packets[name].refinement).criteria
     if facts.packets[name].lane != "IN_PROGRESS":
         return Proofs(), ()
     to_prove = numbered(arguments.all_of("prove"), criteria, "prove")
@@ -78,7 +78,7 @@ and limits of [evidence] in the policy. Its exit code, and the length and digest
 the output, without secrets, stays in this clone, where `workpacket trace` shows it.""",
     options=(
         Option("prove", "a command or a place in the code that proves line N", value="N=COMMAND", many=True),
-        Option("not-applicable", "why line N does not apply", value="N=REASON", many=True),
+        Option("not-applicable", "why line N, which the contract exempts, does not apply", value="N=REASON", many=True),
         Option("commit", "the commit to judge (default: HEAD)", value="REV"),
         Option("record-only", "record the proofs, and submit later"),
         *ACTING,

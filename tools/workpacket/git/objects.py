@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterable
 
 from workpacket.errors import WorkpacketError
-from workpacket.git.repository import Repository
+from workpacket.git.repository import FULL_ID, Repository
 from workpacket.git.run import FETCH_ALL, run_git
 from workpacket.value import Value
 
@@ -26,7 +26,8 @@ class TreeEntry(Value):
 def list_tree(repository: Repository, commit: str, *folders: str) -> list[TreeEntry]:
     """Return all entries of the tree of `commit`, or those at or below `folders`, descending into folders."""
     # No "--" before the folders: after the end of options, ls-tree would treat it as a folder.
-    answer = run_git(repository.root, "ls-tree", "-r", "-z", "--full-tree", "--end-of-options", commit, *folders)
+    question = ("ls-tree", "-r", "-z", "--full-tree", "--end-of-options", commit, *folders)
+    answer = repository.ask_once(*question) if FULL_ID.match(commit) else run_git(repository.root, *question)
     entries = []
     for row in answer.text.split("\0")[:-1]:
         described, _, path = row.partition("\t")

@@ -48,7 +48,7 @@ def event_misfit(value: Any) -> str:
     if (kind == "checkpoint") != (value["packet"] == CHECKPOINT_LOG):
         return f"/packet: events of type checkpoint, and only these, belong to {CHECKPOINT_LOG}"
     for pointer, ids in _ordered_sets(value):
-        if len(ids) > 1 and ids != sorted(set(ids)):
+        if ids[1:] and ids != sorted(set(ids)):
             return f"{pointer}: must be sorted and without duplicates"
     return ""
 
@@ -117,7 +117,7 @@ class Format(Value):
         """Return the event in the current version, or as close as it can be converted."""
         while True:
             version = value.get("v")
-            if type(version) is not int or version >= self.version or version not in self.upcasters:
+            if type(version) is not int or version not in self.upcasters:
                 return value
             value = {**self.upcasters[version](value), "v": version + 1}
 

@@ -148,6 +148,30 @@ def stated(document: Stub | Packet, refinement: Refinement | None) -> Contract |
     return contract
 
 
+class Provable(Value):
+    """The criteria that have to be proved, as the packet words them, and those of them that need no proof."""
+
+    criteria: tuple[str, ...] = ()
+    exempt: frozenset[str] = frozenset()
+
+
+def provable(packet: Packet | None, refinement: Refinement | None) -> Provable:
+    """What a submission of the packet has to prove. The demands below a criterion are not criteria themselves."""
+    if packet is None:
+        return Provable()
+    listed = tuple(criterion.value for criterion in packet.done_means)
+    contract = stated(packet, refinement)
+    if isinstance(contract, str):
+        return Provable(listed)
+    demanded = {demand.criterion for demand in contract.evidence if demand.exempt is not None}
+    criteria = {text: _without_box(text) for text in listed if _without_box(text) in contract.criteria}
+    return Provable(tuple(criteria), frozenset(text for text, said in criteria.items() if said in demanded))
+
+
+def _without_box(text: str) -> str:
+    return normal_text(_BOX.sub("", text.strip(), count=1))
+
+
 def normal_text(source: str) -> str:
     """Return a text in normalized form: NFC, with each run of white space replaced by one space."""
     return " ".join(unicodedata.normalize("NFC", source).split())

@@ -336,7 +336,7 @@ class Submission(Value):
 
     `whose` is the packet of the checked-out branch, '' if there is none. `came_to` is the result of a criterion's
     proof, as the end of a sentence; `elsewhere` is the commit at which a criterion was proved, if it is not that of the
-    work.
+    work. `exempt` are the criteria that the contract lets go without a proof.
     """
 
     actor: str
@@ -350,6 +350,7 @@ class Submission(Value):
     whose: str = ""
     came_to: Mapping[str, str] = NOTHING
     elsewhere: Mapping[str, str] = NOTHING
+    exempt: Set[str] = frozenset()
 
 
 def submit_unmet(state: PacketState, submission: Submission, now: str) -> tuple[Problem, ...]:
@@ -390,6 +391,15 @@ def _criteria_unmet(packet: str, submission: Submission) -> Iterator[Problem]:
             yield Problem(
                 "evidence_of_other_commit", message, hint=f"workpacket submit {packet} --prove '{number}=COMMAND'"
             )
+        if result == "not_applicable" and criterion not in submission.exempt:
+            message = (
+                f"DONE_MEANS {number}, {criterion[:100]!r}: the contract does not say that it may be left unproved"
+            )
+            hint = (
+                f"workpacket submit {packet} --prove '{number}=COMMAND', or below the line: EXEMPT: REASON, and amend"
+            )
+            yield Problem("evidence_missing", message, hint=hint)
+            continue
         if result in {"met", "not_applicable"}:
             continue
         said = submission.came_to.get(criterion, "failed") if result else "is missing"

@@ -20,6 +20,7 @@ from workpacket.lifecycle.gates import (
     merged_unmet,
     reminders,
     satisfying,
+    settles_by_landing,
     still_unmet,
     submit_unmet,
     uncommitted_unmet,
@@ -35,7 +36,11 @@ from workpacket.model.events import LogEvent
 from workpacket.model.wording import counted
 from workpacket.problem import Location, Problem
 from workpacket.text.fields import normal_key
-from workpacket.value import NOTHING, Value
+from workpacket.value import NOTHING, Value, replace
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from workpacket.lifecycle.contract import Provable
 
 
 class Report(Value):
@@ -106,9 +111,10 @@ def submit_refusal(facts: Facts, packet: PacketFacts, work: Work, evidence: Proo
     todo = [field.key for placed in document.placed for field in placed.fields if _TODO.match(field.value)]
     if in_force(packet.log):  # a risk that was not stated was approved as such, and only an amendment can state it
         todo = [key for key in todo if normal_key(key) != "risk_tier"]
+    asked = _provable(packet)
     submission = Submission(
         facts.actor.id,
-        [criterion.value for criterion in document.done_means],
+        asked.criteria,
         proved,
         [entry.value for entry in document.in_scope_paths],
         work.changed,
@@ -118,10 +124,17 @@ def submit_refusal(facts: Facts, packet: PacketFacts, work: Work, evidence: Proo
         whose_branch(facts, work.branch or ""),
         {str(row["criterion"]): _came_to(row) for row in rows} | dict(evidence.came_to),
         _proved_elsewhere(rows, work),
+        asked.exempt,
     )
     found = submit_unmet(packet.state, submission, facts.moment.now)
     left = still_unmet(found, packet.state, facts.moment.now, facts.approved)[0]
     return (*_other_contract(packet), *left, *added_unmet(facts, packet, transition("submit")))
+
+
+def _provable(packet: PacketFacts) -> Provable:
+    from workpacket.lifecycle.contract import provable  # taken apart only where something is handed in
+
+    return provable(packet.packet, packet.refinement)
 
 
 def _other_contract(packet: PacketFacts) -> tuple[Problem, ...]:
@@ -248,7 +261,7 @@ def verdict(
     facts: Facts, packet: PacketFacts, choice: str, *, report: Json = None, reference: str = "", reason: str = ""
 ) -> Answer:
     """Record a verdict. `report` is the validator's file as `{path, sha256}`, None without one."""
-    name, state = packet.id.text, packet.state
+    name = packet.id.text
     row = transition("verdict", choice, facts.policy.lanes)
     unmet = verdict_refusal(facts, packet, choice, report=report is not None, reference=reference)
     if unmet:
@@ -264,8 +277,7 @@ def verdict(
     after = {
         "PASS": forward_command(name, row.target, facts.policy.lanes)
         if facts.policy.lanes.is_added(row.target)
-        else f"merge {state.assignment.branch or 'the branch'} into {facts.target_branch or 'the target branch'}, "
-        f"then: workpacket merged {name}",
+        else _landing(facts, packet),
         "CHANGES": f"workpacket submit {name} --prove N=COMMAND",
         "FAIL": f"workpacket claim {name}",
         "OUTDATED_ONLY": f"workpacket new --next {packet.id.base}",
@@ -273,6 +285,15 @@ def verdict(
     done = {"id": name, "lane": row.target}
     said = f"{name}: {choice}, now {row.target}"
     return Planned(draft.plan(), said, after[choice], done, notes=_commissioned(facts, packet))
+
+
+def _landing(facts: Facts, packet: PacketFacts) -> str:
+    """What follows a PASS: the merge, and its own command only where landing alone does not settle it."""
+    branch, target = packet.state.assignment.branch or "the branch", facts.target_branch or "the target branch"
+    after = replace(packet.state, lane="MERGE_PENDING")
+    if settles_by_landing(after, facts.policy):
+        return f"merge {branch} into {target}; there it counts as VALIDATED if it lands as it was judged"
+    return f"merge {branch} into {target}, then: workpacket merged {packet.id}"
 
 
 class Containment(Value):

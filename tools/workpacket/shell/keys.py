@@ -57,11 +57,52 @@ def _doubt(tool: Path) -> str:
         for folder in path.parents:
             if folder == work_tree:
                 return f"it is in the work tree {folder}"
+        for place in (path, *path.parents) if os.name != "nt" else ():
+            writer = _other_writer(place.stat())
             # With the sticky bit set, others can add files but not replace them.
-            mode = folder.stat().st_mode
-            if os.name != "nt" and mode & stat.S_IWOTH and not (mode & stat.S_ISVTX and folder != path.parent):
-                return f"everyone can write to {folder}"
+            sticky = place.stat().st_mode & stat.S_ISVTX and place not in {path, path.parent}
+            if writer and not sticky:
+                return f"{writer} can write to {place}"
     return ""
+
+
+# Whose the files of root are in a container that does not map its account.
+_UNMAPPED = 65534
+
+
+def _other_writer(status: os.stat_result) -> str:
+    """Who besides this account and root may change a file or folder; '' if no one.
+
+    Many systems have folders of a group without other members, so being writable for a group is not enough.
+    """
+    if status.st_mode & stat.S_IWOTH:
+        return "everybody"
+    own = {0, os.getuid(), _UNMAPPED}
+    if status.st_uid not in own:
+        return f"the account {_account(status.st_uid)}"
+    if not status.st_mode & stat.S_IWGRP:
+        return ""
+    import grp
+    import pwd
+
+    try:
+        named = set(grp.getgrgid(status.st_gid).gr_mem)
+    except KeyError:
+        named = set()
+    accounts = pwd.getpwall()
+    ours = {account.pw_name for account in accounts if account.pw_uid in own}
+    members = named | {account.pw_name for account in accounts if account.pw_gid == status.st_gid}
+    other = min(members - ours, default="")
+    return f"the account {other}, by its group," if other else ""
+
+
+def _account(identity: int) -> str:
+    import pwd
+
+    try:
+        return pwd.getpwuid(identity).pw_name
+    except KeyError:
+        return str(identity)
 
 
 def sign(message: bytes, key: str, namespace: str = NAMESPACE) -> bytes:

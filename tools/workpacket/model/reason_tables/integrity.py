@@ -162,6 +162,12 @@ CHANGE = (
         A submodule or a link shows the contents of another place, and no command reads a temporary name.
         Remedy: Remove it from the commit: `git rm --cached -- PATH`.
 
+    event_subject_false: An event that says something false of the packet's file
+        A submission or a verdict names the bytes of the packet before and after it. An approval is bound to those
+        before. The two have to be one text with two statuses, and a commit has to hold the later one.
+        Remedy: Commit the packet right after the command, before it is edited further. If the bytes are lost, take the
+        event back and run its command again.
+
     event_ahead: Event from a clock that is ahead
         Its time is more than 300 seconds in the future, and no other event could follow it before then.
         Remedy: Set the clock, remove the event, and run its command again.
@@ -174,6 +180,13 @@ CHANGE = (
     base_lanes_unfit: Base whose policy adds invalid lanes
         It is unknown which moves the base allows, so no move in a change is accepted.
         Remedy: Fix the policy on the base first; `workpacket policy test` says what is wrong with it.
+
+    policy_unguarded: A policy without approvers is weakened
+        The policy of the base names actors or requires coverage, and no one who could approve a change of that. The
+        author of the change would choose who is believed.
+        Remedy: Take the change back. Somebody who may write to the base past the required check commits it there, or
+        names it in the CI configuration: `workpacket policy re-anchor`. With approvers (`workpacket policy trust`, on
+        the base) later changes can be approved.
 
     event_unsigned: Unsigned event although the policy names actors
         The policy of the base says which keys act as whom, so a name alone is not trusted.

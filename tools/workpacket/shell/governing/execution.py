@@ -13,18 +13,27 @@ from typing import Final
 from workpacket import __version__
 from workpacket.documents.spec_pointer import specification_places
 from workpacket.errors import WorkpacketError
+from workpacket.git.objects import read_blobs
 from workpacket.git.repository import Repository, find_repository
-from workpacket.git.revisions import current_branch, head_commit
+from workpacket.git.revisions import current_branch, default_branch, head_commit
+from workpacket.ledger.verify import read_logs
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.gates import settles_by_landing
 from workpacket.lifecycle.moves import Answer, Planned
 from workpacket.model.events import Actor
 from workpacket.model.ids import WorkPacketId
-from workpacket.model.layout import BOARD_PATH, LARGEST_SPECIFICATION, POLICY_PATH, REGISTRY_PATH, SPEC_POINTER
+from workpacket.model.layout import (
+    BOARD_PATH,
+    LARGEST_SPECIFICATION,
+    LOG_FOLDER,
+    POLICY_PATH,
+    REGISTRY_PATH,
+    SPEC_POINTER,
+)
 from workpacket.problem import Problem
 from workpacket.shell.actor import moment
 from workpacket.shell.approvals.gate_queries import Question, Said, added_questions, ask
-from workpacket.shell.base import BasePolicy, read_base_policy
+from workpacket.shell.base import BasePolicy, read_base_policy, tree_at
 from workpacket.shell.governed_files import GovernedFiles, find_governed
 from workpacket.shell.held import look
 from workpacket.shell.transactions.recovery import Recovered
@@ -189,6 +198,8 @@ def carry_out(
         _require_clock(facts, names)
         _require_lanes(facts)
         answer = decide(facts)
+        if isinstance(answer, Planned):
+            answer = _refused_beside_base(repository, facts, answer)
         if not isinstance(answer, Planned) or dry_run:
             return Carried(answer, (), transaction.finished)
         from workpacket.shell.event_keys import signed  # a refused command signs nothing
@@ -198,6 +209,46 @@ def carry_out(
         if deleted:
             answer = replace(answer, notes=(*answer.notes, deleted))
         return Carried(answer, changed, transaction.finished)
+
+
+def unseen_moves(repository: Repository, packet: PacketFacts) -> tuple[Problem, ...]:
+    """The moves of a packet that the base has and the log here lacks: what is moved here could not land beside them."""
+    branch = default_branch(repository)
+    if branch is None or branch.commit == head_commit(repository):
+        return ()
+    name = packet.id.text
+    folder = f"{LOG_FOLDER}/{name}"
+    there = tree_at(repository, branch.commit, folder)
+    missing = {path: blob for path, blob in there.items() if path.removesuffix(".json")[-64:] not in packet.log.by_id}
+    if not missing:
+        return ()
+    contents = read_blobs(repository, missing.values())
+    logs, _ = read_logs({path: contents[blob] for path, blob in there.items() if path in missing} | _own(packet))
+    moves = (event for event in logs[name].events if event.path in missing and event.moves_lane)
+    base = branch.ref.removeprefix("refs/heads/").removeprefix("refs/remotes/")
+    return tuple(
+        Problem(
+            "move_beside_base",
+            f"{base} has {move.type} by {move.actor.id} ({move.id[:12]}) of {name}, and this branch does not",
+            hint=f"git merge {base}, then run the command again",
+        )
+        for move in moves
+    )
+
+
+def _own(packet: PacketFacts) -> dict[str, bytes]:
+    return {event.path: event.encode() for event in packet.log.events}
+
+
+def _refused_beside_base(repository: Repository, facts: Facts, answer: Planned) -> Answer:
+    """The plan, unless it moves a packet, or uses an approval, where the base has moves that are not here."""
+    moved = dict.fromkeys(event.packet for event in answer.plan.events if event.moves_lane or event.attest)
+    for name in moved:
+        packet = facts.packets.get(name)
+        unseen = unseen_moves(repository, packet) if packet is not None else ()
+        if unseen:
+            return unseen
+    return answer
 
 
 def facts_before(repository: Repository, names: Sequence[str], actor: Actor) -> Facts:
