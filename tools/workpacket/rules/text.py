@@ -212,7 +212,12 @@ class BidiControl(TextRule):
 
 
 class ConflictMarker(TextRule):
-    """A line of seven '=' alone underlines a heading; it is a conflict marker only between the other two."""
+    """Merge conflict marker
+
+    The document contains both sides of the conflict, and tools read whichever comes first.
+
+    Remedy: resolve the conflict and delete the markers.
+    """
 
     def check(self, document: Document) -> Iterator[Problem]:
         text = document.source.text
