@@ -15,8 +15,16 @@ from git.scratch import commit, git, make_repository
 from workpacket.errors import WorkpacketError
 from workpacket.git import objects, revisions
 from workpacket.git import repository as git_repository
-from workpacket.git.history import ChangedPath, StatusEntry, changed_paths, patch_id, status
-from workpacket.git.objects import list_tree, read_file_at, read_objects
+from workpacket.git.objects import (
+    ChangedPath,
+    StatusEntry,
+    changed_paths,
+    list_tree,
+    patch_id,
+    read_file_at,
+    read_objects,
+    status,
+)
 from workpacket.git.repository import Repository, find_repository
 from workpacket.git.revisions import (
     Branch,

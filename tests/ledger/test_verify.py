@@ -16,8 +16,8 @@ from workpacket.ledger.checkpoints import (
     signature_path,
     signatures_without_event,
 )
-from workpacket.ledger.log import Log, NewLogEvent
-from workpacket.ledger.verify import read_logs, verify_append_only
+from workpacket.ledger.log import Log, NewLogEvent, read_logs
+from workpacket.ledger.verify import verify_append_only
 from workpacket.model.canonical import Json
 from workpacket.model.events import LogEvent
 from workpacket.model.layout import LARGEST_EVENT

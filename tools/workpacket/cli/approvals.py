@@ -9,8 +9,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from workpacket.approvals.decide import Verdict
 from workpacket.approvals.encodings import write_instant
+from workpacket.approvals.facts import Verdict
 from workpacket.approvals.statement import Statement
 from workpacket.cli.approve import BASE_OPTION, BROWSER_OPTION, KEY_OPTION
 from workpacket.cli.check import WORKTREE_OPTION
@@ -31,7 +31,8 @@ from workpacket.report.outcome import CheckOutcome, exit_status
 from workpacket.shell.actor import moment
 from workpacket.shell.approvals.attested import attested_packets
 from workpacket.shell.approvals.check import check_approvals, contracts_changed
-from workpacket.shell.approvals.facts import Approvals, open_approvals, remember_base, require_id
+from workpacket.shell.approvals.facts import Approvals, open_approvals, require_id
+from workpacket.shell.base import remember_base
 from workpacket.shell.cache import NO_CACHE
 from workpacket.shell.held import judged_in_part
 from workpacket.shell.judging.append_only import judge_append_only
@@ -53,7 +54,7 @@ def verify_approvals(arguments: Arguments) -> int:
         if wanted:
             findings = [each for each in findings if _is_about(approvals, each, wanted)]
         findings = judged_in_part(str(approvals.repository.root), findings)
-        remembered = remember_base(approvals)
+        remembered = remember_base(approvals.base)
         files = {file.name: "envelope" for file in approvals.own_envelopes} or {"": "envelope"}
         outcome = CheckOutcome(tuple(findings), files)
         status = exit_status(outcome, catalogue())

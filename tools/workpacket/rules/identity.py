@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from workpacket.documents.document import Document, Text
-from workpacket.documents.structured import StructuredDocument, items_of_section, walk_items
-from workpacket.documents.work import WorkDocument
+from workpacket.documents.structured import StructuredDocument, WorkDocument, items_of_section, walk_items
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.ids import WorkPacketId, find_ids, is_packet_id, leading_id, leading_word
 from workpacket.problem import Problem

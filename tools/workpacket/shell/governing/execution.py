@@ -1,25 +1,33 @@
 """How a lifecycle command runs: take the lock, gather the facts, plan, apply. The plan decides, not this module.
 
 The facts are the packets concerned, their dependencies, the registers, the policy of the base, and the clock.
+
+What a command asks of the approvals: whether the gates it passes are approved, and which waivers are effective.
+
+A `Question` is asked only about a packet in a lane where the gate applies, so that a read-only command (`why`) can ask
+about every gate that may come next. The code that verifies signatures is loaded only when there is something to ask.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
 
 from workpacket import __version__
+from workpacket.approvals.facts import Verdict
 from workpacket.documents.spec_pointer import specification_places
 from workpacket.errors import WorkpacketError
 from workpacket.git.objects import read_blobs
 from workpacket.git.repository import Repository, find_repository
 from workpacket.git.revisions import current_branch, default_branch, head_commit
-from workpacket.ledger.verify import read_logs
+from workpacket.ledger.log import read_logs
 from workpacket.lifecycle.facts import Facts, PacketFacts
-from workpacket.lifecycle.gates import settles_by_landing
+from workpacket.lifecycle.gates import ACTIVATION_GATE, VERDICT_GATE, ended, moves_under, settles_by_landing
 from workpacket.lifecycle.moves import Answer, Planned
+from workpacket.lifecycle.policy import LifecyclePolicy
+from workpacket.lifecycle.transitions import transition
 from workpacket.model.events import Actor
 from workpacket.model.ids import WorkPacketId
 from workpacket.model.layout import (
@@ -30,17 +38,33 @@ from workpacket.model.layout import (
     REGISTRY_PATH,
     SPEC_POINTER,
 )
+from workpacket.model.plan import Moment
 from workpacket.problem import Problem
 from workpacket.shell.actor import moment
-from workpacket.shell.approvals.gate_queries import Question, Said, added_questions, ask
-from workpacket.shell.base import BasePolicy, read_base_policy, tree_at
+from workpacket.shell.base import (
+    Base,
+    BasePolicy,
+    find_base,
+    gate_policy,
+    no_verdict,
+    read_base_policy,
+    remember_base,
+    tree_at,
+)
 from workpacket.shell.governed_files import GovernedFiles, find_governed
 from workpacket.shell.held import look
-from workpacket.shell.transactions.recovery import Recovered
 from workpacket.shell.transactions.transaction import refuse_during_merge, writing
 from workpacket.shell.tree import read_bytes
 from workpacket.text.source import Source
-from workpacket.value import Value, replace
+from workpacket.value import NOTHING, Value, replace
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from workpacket.model.events import LogEvent
+    from workpacket.shell.approvals.facts import Approvals
+    from workpacket.shell.transactions.recovery import Recovered
 
 
 def gather(
@@ -291,3 +315,74 @@ def _require_lanes(facts: Facts) -> None:
 def here() -> Repository:
     """Return the repository around the current folder."""
     return find_repository(Path.cwd())
+
+
+class Question(Value):
+    """`lanes` are those in which the gate is asked, () for any. An `optional` gate exists only if the policy has a rule
+    for it; any other gate without a rule stays shut.
+    """
+
+    gate: str
+    terms: Mapping[str, str] = NOTHING
+    lanes: tuple[str, ...] = ()
+    optional: bool = False
+
+
+ACTIVATION = Question(ACTIVATION_GATE, lanes=transition("activate").origins)
+
+
+def verdict_question(choice: str) -> Question:
+    return Question(VERDICT_GATE, {"verdict": choice}, transition("verdict", choice).origins, optional=True)
+
+
+def added_questions(policy: LifecyclePolicy) -> tuple[Question, ...]:
+    """Return a question about every gate that the policy adds to a possible next move."""
+    return tuple(
+        Question(added.gate, lanes=tuple(lane for row in moves_under(added.on, policy.lanes) for lane in row.origins))
+        for added in policy.gates
+    )
+
+
+class Said(Value):
+    """The verdict for each gate that was asked about, and the ids of the effective waivers."""
+
+    verdicts: Mapping[str, Verdict] = NOTHING
+    approved: frozenset[str] = frozenset()
+
+
+def ask(repository: Repository, packet: PacketFacts, questions: Sequence[Question], now: Moment) -> Said:
+    wanted = [question for question in questions if not question.lanes or packet.state.lane in question.lanes]
+    waivers = [event for event in packet.state.waivers if event.attest and not ended(event, now.now)]
+    if not (wanted or waivers) or not packet.state.history:
+        return Said()
+    base = find_base(repository)
+    asked = [each for each in wanted if not each.optional or gate_policy(base.policy, each.gate)]
+    # Where no one can approve yet, no envelope or history is read to say so. A waiver was judged by the policy of
+    # its day, and a damaged log is the first thing to hear of.
+    sound = not any(each.severity == "error" for each in packet.log.findings)
+    faults = no_verdict(base) if sound and not waivers else ()
+    if faults:
+        said = Said({each.gate: Verdict(each.gate, "none", (), faults) for each in asked})
+    else:
+        said = _judged(base, packet, asked, waivers, now)
+    if said.verdicts:
+        remember_base(base)
+    return said
+
+
+def _judged(
+    base: Base, packet: PacketFacts, asked: Sequence[Question], waivers: Sequence[LogEvent], now: Moment
+) -> Said:
+    from workpacket.shell.approvals.facts import open_approvals
+
+    name = packet.id.text
+    with open_approvals(base.repository, base, now, name) as approvals:
+        approvals.know(packet.log)
+        verdicts = {each.gate: approvals.verdict(name, each.gate, terms=each.terms) for each in asked}
+        return Said(verdicts, frozenset(_accepted(approvals, waivers)) if waivers else frozenset())
+
+
+def _accepted(approvals: Approvals, waivers: Sequence[LogEvent]) -> Iterator[str]:
+    from workpacket.shell.approvals.event_approvals import lifts
+
+    return (event.id for event in waivers if lifts(approvals, event))

@@ -11,8 +11,7 @@ from workpacket.documents.policy import PolicyDocument
 from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import commit_of, head_commit
-from workpacket.ledger.log import Log
-from workpacket.ledger.verify import read_logs
+from workpacket.ledger.log import Log, read_logs
 from workpacket.lifecycle.event_checks import Around, judge_actors, judge_change
 from workpacket.lifecycle.facts import PacketFacts
 from workpacket.lifecycle.gates import ended
