@@ -164,7 +164,7 @@ def test_a_program_of_the_work_tree_or_of_a_folder_open_to_all_is_not_run(
         (0o755, 0, 0, ""),
         (0o755, 1234, 1234, ""),
         (0o755, 65534, 65534, ""),
-        (0o777, 0, 0, "everybody"),
+        (0o777, 0, 0, "everyone"),
         (0o755, 4321, 0, "the account eve"),
         (0o755, 9999, 0, "the account 9999"),
         (0o775, 0, 1234, ""),

@@ -76,7 +76,7 @@ def _other_writer(status: os.stat_result) -> str:
     Many systems have folders of a group without other members, so being writable for a group is not enough.
     """
     if status.st_mode & stat.S_IWOTH:
-        return "everybody"
+        return "everyone"
     own = {0, os.getuid(), _UNMAPPED}
     if status.st_uid not in own:
         return f"the account {_account(status.st_uid)}"
