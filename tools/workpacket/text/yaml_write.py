@@ -11,7 +11,7 @@ import re
 
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.text.node import Plain, Scalar
-from workpacket.text.yaml_scalars import read_otherwise, resolve
+from workpacket.text.yaml_strict import read_otherwise, resolve
 
 _STEP = "  "
 # Characters that YAML forbids, or that one version treats as a line end; a block can still contain tabs and line feeds.
