@@ -317,9 +317,6 @@ class Section:
         """Return the first section at or below this one whose title normalizes to `name` (see `normal_key`)."""
         return next((section for section in self.walk() if section.name == name), None)
 
-    def find_all(self, name: str) -> list[Section]:
-        return [section for section in self.walk() if section.name == name]
-
 
 def outline(source: Source, blocks: Sequence[Block], start: int = 0) -> Section:
     """Return the document, whose Markdown begins at `start`, as a tree of sections."""
