@@ -432,7 +432,7 @@ def test_another_contract_is_told_where_the_texts_are_the_same() -> None:
     said = {"contract": "c" * 64}
     assert decide(facts(envelope(contract="c" * 64), **said)).met
     assert refusals(decide(facts(envelope(), **said))) == [
-        ("contract_mismatch", "the contract that was approved is not the one that is judged here")
+        ("contract_mismatch", "the approved contract is not the one being judged")
     ]
     other = (Subject("text.md", "6" * 64),)
     assert [code for code, _ in refusals(decide(facts(envelope(), subjects=other, **said)))] == ["subject_mismatch"]
