@@ -124,7 +124,7 @@ def proven(case: Mapping[str, Any]) -> bool:
     story = Story()
     kind = case.get("type") or "noted"
     story.add("created")
-    value = story.add(kind, **({"text": "x"} if kind == "noted" else {})).json()
+    value = (story.add(kind, text="x") if kind == "noted" else story.add(kind)).json()
     value["actor"] = {"id": case.get("name") or "ann", "kind": case.get("said") or "human"}
     over = case.get("over")
     by = "ann" if case.get("key") is None else case["key"]
@@ -138,8 +138,10 @@ def proven(case: Mapping[str, Any]) -> bool:
     found = log.by_id.get(event_id(data))
     if found is None:
         return False
-    approving = frozenset(key(each).blob for each in case.get("approving") or ())
-    return EventSignatures(actors_of(case), approving).judge(found, data).proven
+    approving, revoked = (
+        frozenset(key(each).blob for each in case.get(what) or ()) for what in ("approving", "revoked")
+    )
+    return EventSignatures(actors_of(case), approving, revoked).judge(found, data).proven
 
 
 ASKED: Final[Mapping[str, Callable[[Mapping[str, Any]], bool]]] = {"judge": judged, "table": listed, "event": proven}

@@ -198,7 +198,8 @@ CHANGE = (
         Remedy: Take the event back, and record it by its command.
 
     actor_key_unknown: An event signed by a key that the policy does not list
-        Anyone can make a key. It proves an actor only where [actors] in the policy of the base lists its fingerprint.
+        Anyone can make a key. It proves an actor only where [actors] in the policy of the base lists its fingerprint,
+        and the policy has not revoked it.
         Remedy: Have the key added to [actors.NAME] by an approved change of the policy, then record the event again.
 
     actor_not_allowed: An event whose key may not act as its actor
