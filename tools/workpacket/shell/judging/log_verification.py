@@ -10,10 +10,9 @@ from functools import partial
 from workpacket.audit.expired import may_expire, named_files, standing_faults
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import commit_of
-from workpacket.ledger.checkpoints import Checkpoint, checkpoint_findings, signatures_without_event
 from workpacket.ledger.fold import in_force, standing
 from workpacket.ledger.log import Log, read_logs
-from workpacket.ledger.verify import verify_logs
+from workpacket.ledger.verify import Checkpoint, checkpoint_findings, signatures_without_event, verify_logs
 from workpacket.lifecycle.gates import CONSUMING, HUMAN_GATES
 from workpacket.lifecycle.review import reports_of
 from workpacket.model.event_types import CHECKPOINT_LOG, FORKED
