@@ -71,8 +71,8 @@ def test_the_whole_way_with_signed_events_passes(governed: Governed, fingerprint
 @pytest.mark.parametrize(
     ("who", "reason"),
     [
-        ("coder-2", "behind coder-2 is ann, as behind coder, who worked on it"),
-        ("ann", "behind ann is ann, as behind coder, who worked on it"),
+        ("coder-2", "coder-2 and coder, who worked on it, have the same person behind them, ann"),
+        ("ann", "ann and coder, who worked on it, have the same person behind them, ann"),
     ],
 )
 def test_a_second_name_of_the_same_person_does_not_judge(
@@ -198,7 +198,7 @@ def test_a_revoked_key_proves_nothing(governed: Governed, fingerprints: dict[str
     governed.commit("claimed")
     found = errors(governed, "--base", "base")
     assert set(found) == {"actor_key_unknown"}
-    assert "the policy revoked this key" in found["actor_key_unknown"]
+    assert "but the policy revoked this key" in found["actor_key_unknown"]
 
 
 def test_the_person_behind_a_renamed_coder_is_known_by_the_key(
@@ -209,7 +209,7 @@ def test_the_person_behind_a_renamed_coder_is_known_by_the_key(
     renamed = tables(fingerprints).replace("[actors.coder]", "[actors.robot]")
     actors = read_actors(plain_toml(renamed)["actors"])
     events = governed.state(NAME).history
-    assert [reason for reason in not_apart("ann", events, actors) if "behind robot" in reason]
+    assert [reason for reason in not_apart("ann", events, actors) if "robot, who worked on it" in reason]
     assert list(not_apart("judge", events, actors)) == []
     rules = GatePolicy(("approver",), 1, ("coder", "operator"), "none", timedelta(days=1), legacy_tokens=False)
     nothing = ApprovalSubject(((".GOV/x.md", b"x"),))
@@ -237,7 +237,7 @@ def test_a_role_that_the_actor_lacks(
     governed.done("claim", NAME, "--as", "coder")
     governed.commit("claimed")
     found = errors(governed, "--base", "base")
-    assert "claimed asks for the role coder" in found["actor_not_allowed"]
+    assert "claimed requires the role coder" in found["actor_not_allowed"]
 
 
 def test_a_signature_over_other_bytes(governed: Governed, fingerprints: dict[str, str]) -> None:
