@@ -215,6 +215,8 @@ ACTIVE_TOKEN = "ACTIVE"  # noqa: S105 - a word on a board, not a credential
 
 # The way of a packet on which nothing goes wrong. Lanes are added between two that follow one another here.
 WAY: Final = ("STUB", "READY_FOR_DEV", "IN_PROGRESS", "IN_REVIEW", "MERGE_PENDING", "VALIDATED")
+# Between activation and review: there is nothing that a verdict could be about.
+BEFORE_REVIEW: Final = WAY[1 : WAY.index("IN_REVIEW")]
 
 _WORD = lazy_pattern(r"[A-Za-z]+")
 _BRACKETED = lazy_pattern(r"\[([A-Za-z_ ]+)\]")
