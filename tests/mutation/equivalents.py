@@ -243,6 +243,20 @@ EQUIVALENT = (
         "if fork is None:",
         "without a commit there is no fork; the condition is there for the type checker",
     ),
+    Equivalent(
+        "shell/judging/reverts.py",
+        "_undone",
+        "paths = tuple(wanted) if len(wanted) <= _FEW else (LOG_FOLDER,)",
+        "paths = tuple(wanted) if not len(wanted) <= _FEW else (LOG_FOLDER,)",
+        "how many paths are named on a command line changes no answer",
+    ),
+    Equivalent(
+        "shell/judging/reverts.py",
+        "_undone",
+        "paths = tuple(wanted) if len(wanted) <= _FEW else (LOG_FOLDER,)",
+        "paths = tuple(wanted) if len(wanted) < _FEW else (LOG_FOLDER,)",
+        "how many paths are named on a command line changes no answer",
+    ),
     Equivalent("approvals/encodings.py", "", "_VOWELS = 'aiou'", "_VOWELS = 'aioux'", "two bits reach no fifth letter"),
 )
 
