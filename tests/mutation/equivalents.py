@@ -55,6 +55,13 @@ EQUIVALENT = (
         "what has no refusal was opened; the condition is there for the type checker",
     ),
     Equivalent(
+        "approvals/verify.py",
+        "_page_not_accepted",
+        "if page is None or fido is None:",
+        "if page is None:",
+        "what was made in a page was made by a token; the condition is there for the type checker",
+    ),
+    Equivalent(
         "approvals/keys.py",
         "PublicKey.fingerprint",
         "return 'SHA256:' + encode_base64(hashlib.sha256(self.blob).digest()).rstrip('=')",
