@@ -240,6 +240,10 @@ DATA: Final[Mapping[str, Shape]] = {
             "base_commit": COMMIT,
             "changed": array("the files it changes", PATH, most=2000),
             "outside_scope": array("those of them that are outside IN_SCOPE_PATHS", PATH, most=2000),
+            "work": record(
+                "the work itself, for a clone that lacks its commit",
+                {"base": COMMIT, "sha256": DIGEST},
+            ),
         },
     ),
     "evidence.recorded": record("evidence was added", {"evidence": _EVIDENCE_LIST}),

@@ -25,7 +25,7 @@ from workpacket.documents.refinement import fill, tokens_of
 from workpacket.documents.registry import with_row
 from workpacket.errors import WorkpacketError
 from workpacket.lifecycle.contract import Contract
-from workpacket.lifecycle.gates import ACTIVATION_GATE, terms_in
+from workpacket.lifecycle.gates import ACTIVATION_GATE, VERDICT_GATE, terms_in
 from workpacket.model.events import LogEvent
 from workpacket.model.layout import (
     ATTESTATIONS_FOLDER,
@@ -46,6 +46,7 @@ from workpacket.shell.approvals.subject import ApprovalSubject
 from workpacket.shell.approvals.uses import free_token
 from workpacket.shell.base import unanchored
 from workpacket.shell.transactions.transaction import writing
+from workpacket.shell.work_done import submission_doubt
 from workpacket.text.source import Source
 from workpacket.value import NOTHING, Value, replace
 
@@ -215,6 +216,9 @@ def _matter(approvals: Approvals, wish: Wish) -> ApprovalSubject:
     for fault in approvals.log(wish.packet).findings:
         if fault.severity == "error":
             raise WorkpacketError(fault.code, fault.message, path=fault.path)
+    doubt = submission_doubt(approvals.repository, approvals.log(wish.packet)) if wish.gate == VERDICT_GATE else None
+    if doubt is not None and wish.decision == "approve":
+        raise WorkpacketError.of(doubt)
     matter = approvals.matter(wish.packet, wish.gate)
     unchanged = wish.gate == POLICY_GATE and dict(matter.files) == approvals.base.policy_files
     if not matter.files or unchanged:

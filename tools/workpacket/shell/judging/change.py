@@ -31,7 +31,7 @@ from workpacket.shell.base import policy_at, read_base_policy, readable_commit
 from workpacket.shell.governed_files import GovernedFiles, find_governed
 from workpacket.shell.judging.append_only import judge_append_only
 from workpacket.shell.judging.coverage import coverage_problems
-from workpacket.shell.judging.landed_work import landed
+from workpacket.shell.judging.landed_work import landed, merge_faults
 from workpacket.shell.judging.log_verification import digest_here
 from workpacket.shell.judging.merged_tree import HeadDigests, judge_merged
 from workpacket.shell.judging.submissions import submitted_versions, submitted_work
@@ -57,7 +57,7 @@ def around(
     return Around(
         {needed: _was_done(repository, base, needed, logs, policy) for needed in packet.dependencies()},
         tuple(_waivers(repository, base, packet)),
-        lambda event: _is_contained(repository, packet, event),
+        lambda event: _is_contained(repository, packet, event, policy),
         lambda event: submitted_work(repository, base, governed, packet, event),
         lambda: [point for point, _ in packet.refinement.open_points] if packet.refinement is not None else [],
         logs.keys(),
@@ -88,14 +88,18 @@ def _waivers(repository: Repository, base: str, packet: PacketFacts) -> Iterator
                 yield event
 
 
-def _is_contained(repository: Repository, packet: PacketFacts, event: LogEvent) -> bool:
-    """Whether head, which becomes the target branch when the change lands, has what the event says was merged."""
+def _is_contained(repository: Repository, packet: PacketFacts, event: LogEvent, policy: LifecyclePolicy) -> bool:
+    """Whether head, which becomes the target branch when the change lands, has what the event says was merged, and as
+    it was judged."""
     before = packet.log.ancestry(event.parents)
     submitted = [each.text("commit") for each in packet.log.events if each.type == "submitted" and each.id in before]
     if submitted[-1:] != [event.text("commit")]:
         return False
+    head = head_commit(repository) or ""
     try:
-        return bool(containment(repository, packet, head_commit(repository) or "").proof)
+        return bool(containment(repository, packet, head).proof) and not merge_faults(
+            repository, head, packet.log.as_of(event.parents), policy
+        )
     except WorkpacketError:
         return False
 

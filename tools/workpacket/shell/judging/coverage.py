@@ -27,6 +27,7 @@ from workpacket.lifecycle.coverage import (
     judging,
     kind_of,
     standing_until,
+    submission_before,
     uncovered,
 )
 from workpacket.lifecycle.policy import LifecyclePolicy
@@ -35,8 +36,9 @@ from workpacket.model.reason_tables.integrity import CHANGE_BY_CODE
 from workpacket.problem import Location, Problem, Severity
 from workpacket.shell.base import held_since, tree_at
 from workpacket.shell.judging.reverts import reverted
+from workpacket.shell.work_done import is_described
 from workpacket.text.source import Source
-from workpacket.value import Value
+from workpacket.value import Value, replace
 
 _FILE = "100644 "
 # A report is what a person reads, and nothing that a program or an agent follows.
@@ -124,9 +126,9 @@ class _Coverage:
         changed = _outside(self.trials.differences(self.start, self.head))
         kinds = {name: self._kind(log) for name, log in self.logs.items()}
         covers = list(self._covers(kinds, {"work", "verdict", "ready"}, changed)) if changed else []
-        judged = list(self._judged(kinds, covers, changed))
-        missing = [one for one in judged if resolved(self.repository, f"{one.commit}^{{commit}}") is None]
-        landing = self._landing(changed, [one for one in judged if one not in missing])
+        judged = [(one, self._here(one)) for one in self._judged(kinds, covers, changed)]
+        missing = [one for one, here in judged if here is None]
+        landing = self._landing(changed, [here for _, here in judged if here is not None])
         # What the verdict requires may be missing from a change that touches other paths only, or none.
         if landing.paths - changed.keys():
             covers = list(self._covers(kinds, {"work", "verdict", "ready"}, landing.paths))
@@ -151,8 +153,25 @@ class _Coverage:
             if said is not None and (said[0].id not in self.known or name in touched):
                 yield _Judged(name, said[1], said[0].id not in self.known)
 
+    def _here(self, judged: _Judged) -> _Judged | None:
+        """The same; with a commit made for the trial, where its own is not in this clone and what landed is the work
+        that the submission describes. None where that is not so, and nothing can be known."""
+        if resolved(self.repository, f"{judged.commit}^{{commit}}") is not None:
+            return judged
+        log = self.logs[judged.packet]
+        said = judging(log)
+        submitted = submission_before(log, said[0]) if said is not None else None
+        if submitted is None or not is_described(self.repository, submitted, self.head):
+            return None
+        work = submitted.data["work"]
+        assert isinstance(work, Mapping)
+        base, changed = str(work["base"]), set(submitted.texts("changed"))
+        own = {path: one.new for path, one in self.trials.differences(base, self.head).items() if path in changed}
+        return replace(judged, commit=self.trials.commit(self.trials.overlaid(base, own), base))
+
     def _unknown(self, judged: _Judged) -> Uncovered:
-        message = f"the judged commit {judged.commit[:12]} of {judged.packet} is not in this clone; fetch its branch"
+        fetch = f"git fetch origin {judged.commit}"
+        message = f"the judged commit of {judged.packet} is not in this clone, so how it landed is unknown; {fetch}"
         return Uncovered("landed_otherwise", packet_paths(judged.packet)[0], judged.packet, message)
 
     def _landing(self, changed: Mapping[str, Difference], judged: Sequence[_Judged]) -> Landing:
@@ -191,8 +210,8 @@ class _Coverage:
         held: set[str] = set()
         wanted = set(paths)
         for one in judged if wanted else ():
-            begun = merge_base(self.repository, one.commit, self.base)
-            if begun is None:
+            begun = self.trials.merge_base(one.commit, self.base)
+            if not begun:
                 continue
             work = _outside(self.trials.differences(begun, one.commit))
             own = tuple(sorted(wanted & work.keys()))
