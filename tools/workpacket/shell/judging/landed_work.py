@@ -21,7 +21,7 @@ from workpacket.git.run import run_git
 from workpacket.ledger.fold import fold
 from workpacket.ledger.log import Log
 from workpacket.ledger.verify import read_logs
-from workpacket.lifecycle.coverage import Uncovered, is_governance, judging
+from workpacket.lifecycle.coverage import Uncovered, is_governance, judging, submission_before
 from workpacket.lifecycle.gates import settles_by_landing
 from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.model.events import LogEvent
@@ -99,13 +99,31 @@ def landing_faults(
 
 def merge_faults(repository: Repository, tip: str, log: Log, policy: LifecyclePolicy) -> list[Problem]:
     """Why the landing of this packet's work can't be recorded as its merge: it is not what was judged."""
-    found = landing_faults(repository, tip, {log.packet: log}, policy)
+    said = judging(log)
+    arrived = _arrivals(repository, tip, {said[0].path: log.packet}) if said is not None else {}
+    if said is None or not arrived:
+        return []
+    verdict, commit = said[0], arrived[log.packet]
+    with trial_merges(repository) as trials:
+        landing = _landing_of(repository, tip, commit, submission_before(log, verdict))
+        faults = _faults(repository, trials, landing, policy)
+        if landing != commit:
+            faults += _landed_otherwise(repository, trials, tip, said[1], log.packet)
     return [
         Problem(one.code, one.message, Location(one.path), f"workpacket reopen {log.packet} --reason TEXT")
-        for faults in found.values()
-        for one in faults
+        for one in dict.fromkeys(faults)
         if one.packet == log.packet and one.code in _OTHERWISE
     ]
+
+
+def _landing_of(repository: Repository, tip: str, arrived: str, submitted: LogEvent | None) -> str:
+    """The commit that brought the work: that of the verdict, or where the verdict was there first, the next one that
+    changes what the work does."""
+    changed = submitted.texts("changed")[:_FEW] if submitted is not None else ()
+    if not changed:
+        return arrived
+    line = changes_before(repository, tip, *changed, options=(*FIRST_PARENTS, f"^{arrived}^1"), form="%H")
+    return next(reversed([commit for commit, _ in line]), arrived)
 
 
 def _decide(repository: Repository, trials: TrialMerges, commit: str, policy: LifecyclePolicy) -> str:
@@ -125,7 +143,7 @@ def _faults(repository: Repository, trials: TrialMerges, commit: str, policy: Li
     for name, log in then.items():
         said = judging(log)
         if said is not None and said[0].path in changed:
-            found += _landed_before(repository, trials, before, said[1], name)
+            found += _landed_otherwise(repository, trials, before, said[1], name)
     return found
 
 
@@ -136,13 +154,13 @@ def _logs_at(repository: Repository, commit: str, names: Collection[str]) -> dic
     return read_logs({path: contents[blob] for path, blob in there.items()})[0]
 
 
-def _landed_before(
-    repository: Repository, trials: TrialMerges, before: str, judged: str, name: str
+def _landed_otherwise(
+    repository: Repository, trials: TrialMerges, tip: str, judged: str, name: str
 ) -> Iterator[Uncovered]:
-    """Of work that was merged before its verdict: what its own landing made otherwise than git does by itself."""
-    if resolved(repository, f"{judged}^{{commit}}") is None or not is_ancestor(repository, judged, before):
+    """Of work that was merged before `tip`: what its own landing made otherwise than git does by itself."""
+    if resolved(repository, f"{judged}^{{commit}}") is None or not is_ancestor(repository, judged, tip):
         return
-    options = ("--first-parent", "--reverse", "--end-of-options", before, f"^{judged}")
+    options = ("--first-parent", "--reverse", "--end-of-options", tip, f"^{judged}")
     line = run_git(repository.root, "rev-list", *options).text.split()
     place = bisect_left(line, True, key=lambda each: is_ancestor(repository, judged, each))
     onto = resolved(repository, f"{line[place]}^1^{{commit}}") if place < len(line) else None
