@@ -7,11 +7,9 @@ decides.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import date
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, Literal
 
-from workpacket.lazy_pattern import lazy_pattern
 from workpacket.ledger.log import Log
 from workpacket.lifecycle.gates import outside
 from workpacket.model.events import LogEvent
@@ -154,18 +152,3 @@ def kind_of(lane: str, lanes: LaneTable) -> Kind:
     if lane not in way or way.index(lane) < way.index("IN_PROGRESS"):
         return ""
     return "work" if way.index(lane) <= way.index("IN_REVIEW") else "verdict"
-
-
-_STANDING = lazy_pattern(r"Standing until (\d{4}-\d{2}-\d{2})\b")
-
-
-def standing_until(scope: Iterable[str]) -> date | None:
-    """The last day of a standing packet, as its scope says; None where it is none, or names no day of the calendar."""
-    for entry in scope:
-        match = _STANDING.match(entry)
-        if match is not None:
-            try:
-                return date.fromisoformat(match[1])
-            except ValueError:
-                return None
-    return None

@@ -22,13 +22,13 @@ from workpacket.approvals.encodings import CLOCK_SKEW, write_instant
 from workpacket.approvals.envelope import EnvelopeFile
 from workpacket.approvals.facts import PolicyFiles
 from workpacket.approvals.policy import POLICY_GATE, Trusted
-from workpacket.approvals.statement import PACKET
+from workpacket.approvals.statement import PACKET, Statement
 from workpacket.documents.document import stem_of
 from workpacket.documents.refinement import Refinement
 from workpacket.git.history import line_times
 from workpacket.git.objects import blob_id
 from workpacket.git.repository import Repository
-from workpacket.lifecycle.gates import ACTIVATION_GATE, CONSUMING
+from workpacket.lifecycle.gates import ACTIVATING, ACTIVATION_GATE, CONSUMING, STANDING_GATE
 from workpacket.model.canonical import Json
 from workpacket.model.event_types import CHECKPOINT_LOG
 from workpacket.model.events import LogEvent
@@ -235,15 +235,20 @@ def _asks_for_signatures(approvals: Approvals) -> bool:
 
 def _unmet(approvals: Approvals, packet: str) -> Iterator[Problem]:
     """What speaks against the refinement as it is, told of the refinement itself."""
-    for each in approvals.verdict(packet, ACTIVATION_GATE).unmet:
+    gate = next((said.gate for said in approvals.claims.values() if _activates(said, packet)), ACTIVATION_GATE)
+    for each in approvals.verdict(packet, gate).unmet:
         if each.code not in STALE:
             about = f" (envelope {each.path[:12]})" if each.path.endswith(ENVELOPE_SUFFIX) else ""
             yield Problem(each.code, each.message + about)
 
 
+def _activates(said: Statement, packet: str) -> bool:
+    return said.packet == packet and said.gate == STANDING_GATE
+
+
 def _claimed(approvals: Approvals, activated: Mapping[str, Mapping[str, Json]]) -> Iterator[Problem]:
     """Refinements that say that they are approved, before anything rests on it."""
-    claimed = {said.packet for said in approvals.claims.values() if said.gate == ACTIVATION_GATE}
+    claimed = {said.packet for said in approvals.claims.values() if said.gate in ACTIVATING}
     asked = _asks_for_signatures(approvals)
     before = tree_at(approvals.repository, approvals.base.commit, REFINEMENTS, PACKETS)
     for path in refinement_files(approvals):

@@ -25,7 +25,7 @@ from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository
 from workpacket.ledger.fold import SETS_CONTRACT
 from workpacket.ledger.log import Log
-from workpacket.lifecycle.gates import ACTIVATION_GATE, terms_of, written
+from workpacket.lifecycle.gates import ACTIVATING, terms_of, written
 from workpacket.model.events import LogEvent
 from workpacket.model.layout import ATTESTATIONS_FOLDER, LOG_FOLDER
 from workpacket.model.plan import Moment
@@ -272,7 +272,7 @@ class Approvals:
         """The bytes that have to be approved. An activation names them once and for all."""
         if consumer is None:
             return matter.subjects
-        return consumed_subjects(self.origin(consumer) if gate == ACTIVATION_GATE else consumer, matter)
+        return consumed_subjects(self.origin(consumer) if gate in ACTIVATING else consumer, matter)
 
     @cached_property
     def new_revocations(self) -> frozenset[str]:

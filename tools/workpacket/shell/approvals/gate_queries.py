@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from workpacket.git.repository import Repository
 from workpacket.lifecycle.facts import PacketFacts
-from workpacket.lifecycle.gates import ACTIVATION_GATE, VERDICT_GATE, ended, moves_under
+from workpacket.lifecycle.gates import ACTIVATION_GATE, STANDING_GATE, VERDICT_GATE, ended, moves_under, standing_until
 from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.lifecycle.transitions import transition
 from workpacket.model.plan import Moment
@@ -63,16 +63,24 @@ def ask(repository: Repository, packet: PacketFacts, questions: Sequence[Questio
     if not (wanted or waivers) or not packet.state.history:
         return Said()
     from workpacket.shell.approvals.facts import gate_policy, open_approvals, remember_base
+    from workpacket.shell.approvals.uses import names_standing
 
     name = packet.id.text
     with open_approvals(repository, None, now, name) as approvals:
         approvals.know(packet.log)
         asked = [each for each in wanted if not each.optional or gate_policy(approvals.base.policy, each.gate)]
-        verdicts = {each.gate: approvals.verdict(name, each.gate, terms=each.terms) for each in asked}
+        standing = _is_standing(packet) and names_standing(approvals.base.policy.policy)
+        # Asked for by the name of the gate in whose place the other one stands.
+        gates = {each.gate: STANDING_GATE if standing and each.gate == ACTIVATION_GATE else each.gate for each in asked}
+        verdicts = {each.gate: approvals.verdict(name, gates[each.gate], terms=each.terms) for each in asked}
         accepted = frozenset(_accepted(approvals, waivers)) if waivers else frozenset[str]()
         if verdicts:
             remember_base(approvals)
     return Said(verdicts, accepted)
+
+
+def _is_standing(packet: PacketFacts) -> bool:
+    return packet.stub is not None and standing_until(item.value for item in packet.stub.in_scope) is not None
 
 
 def _accepted(approvals: Approvals, waivers: Sequence[LogEvent]) -> Iterator[str]:

@@ -7,26 +7,30 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from workpacket.approvals.event_signatures import EventSignatures
+from workpacket.documents.packet import Packet
 from workpacket.documents.policy import PolicyDocument
 from workpacket.errors import WorkpacketError
+from workpacket.git.objects import read_file_at
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import commit_of, head_commit
 from workpacket.ledger.log import Log
 from workpacket.ledger.verify import read_logs
+from workpacket.lifecycle.contract import Contract, stated
 from workpacket.lifecycle.event_checks import Around, judge_actors, judge_change
 from workpacket.lifecycle.facts import PacketFacts
-from workpacket.lifecycle.gates import ended
+from workpacket.lifecycle.gates import ended, standing_until
 from workpacket.lifecycle.policy import LifecyclePolicy, unguarded_changes
 from workpacket.lifecycle.review import reports_of
 from workpacket.model.event_types import CHECKPOINT_LOG
 from workpacket.model.events import LogEvent
 from workpacket.model.ids import WorkPacketId
-from workpacket.model.layout import LOG_FOLDER, POLICY_PATH
+from workpacket.model.layout import LOG_FOLDER, POLICY_PATH, packet_paths
 from workpacket.model.reason_tables.integrity import CHANGE_BY_CODE
 from workpacket.problem import Location, Problem
 from workpacket.shell import actor
 from workpacket.shell.approvals.event_approvals import approving_keys
 from workpacket.shell.approvals.new_root import root_of_trust
+from workpacket.shell.approvals.uses import names_standing
 from workpacket.shell.base import policy_at, read_base_policy, readable_commit
 from workpacket.shell.governed_files import GovernedFiles, find_governed
 from workpacket.shell.judging.append_only import judge_append_only
@@ -39,6 +43,7 @@ from workpacket.shell.log_files import append_only_files, committed_ids
 from workpacket.shell.tree import read_bytes
 from workpacket.shell.work_done import containment
 from workpacket.text.limits import DATA
+from workpacket.text.source import Source
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -62,7 +67,24 @@ def around(
         lambda: [point for point, _ in packet.refinement.open_points] if packet.refinement is not None else [],
         logs.keys(),
         partial(submitted_versions, repository, packet),
+        partial(_standing, repository, base, packet),
     )
+
+
+def _standing(repository: Repository, base: str, packet: PacketFacts) -> tuple[str, str | None] | None:
+    """Until when the packet stands, as its files say it and as those of the base do; None where the policy of the base
+    has no gate for standing packets."""
+    if not names_standing(policy_at(repository, readable_commit(repository, base)).policy):
+        return None
+    held = ((path, read_file_at(repository, base, path)) for path in packet_paths(packet.id.text))
+    there = next((Packet(Source.from_bytes(path, data)) for path, data in held if data is not None), None)
+    return _last_day(packet.packet), _last_day(there) if there is not None else None
+
+
+def _last_day(packet: Packet | None) -> str:
+    said = stated(packet, None) if packet is not None else ""
+    until = standing_until(said.scope) if isinstance(said, Contract) else None
+    return until.isoformat() if until is not None else ""
 
 
 def _was_done(repository: Repository, base: str, needed: str, logs: Mapping[str, Log], policy: LifecyclePolicy) -> bool:

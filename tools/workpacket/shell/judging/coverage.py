@@ -26,10 +26,10 @@ from workpacket.lifecycle.coverage import (
     is_governance,
     judging,
     kind_of,
-    standing_until,
     submission_before,
     uncovered,
 )
+from workpacket.lifecycle.gates import standing_until
 from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.model.layout import GOVERNANCE_FOLDER, LOG_FOLDER, packet_paths
 from workpacket.model.reason_tables.integrity import CHANGE_BY_CODE
