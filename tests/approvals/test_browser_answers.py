@@ -186,6 +186,7 @@ def test_an_answer_is_read_by_what_was_asked() -> None:
         HONEST | {"more": 1},
         HONEST | {"signature": 1},
         HONEST | {"signature": "AA="},
+        HONEST | {"signature": "AAAA!"},
         HONEST | {"signature": "A"},
         HONEST | {"signature": "A+/A"},
         HONEST | {"signature": "AAAA\n"},
@@ -198,6 +199,15 @@ def test_an_answer_of_another_form_is_refused(document: object) -> None:
     assert code(found) == "page_answer_unfit"
     assert isinstance(found, Problem)
     assert found.message.startswith("the page sent what it should not: ")
+
+
+def test_everything_that_is_wrong_with_an_answer_is_named() -> None:
+    found = read_answer({"authenticatorData": 1, "more": 2}, "registered")
+    assert isinstance(found, Problem)
+    assert found.message == (
+        "the page sent what it should not: authenticatorData is not base64url without padding; "
+        "clientDataJSON is missing; more is unknown"
+    )
 
 
 def test_an_answer_to_one_question_is_none_to_the_other() -> None:

@@ -10,9 +10,9 @@ import pytest
 
 from approvals.gates import ALICE, BOB, GENESIS, NOW, POLICY, SIGNERS, envelope, facts, key_of, statement
 from softkeys import shared_key
-from workpacket.approvals.decide import Verdict, decide
+from workpacket.approvals.decide import decide
 from workpacket.approvals.envelope import EnvelopeFile, pae, write_envelope
-from workpacket.approvals.facts import LegacyUse, PacketLog, PolicyFiles
+from workpacket.approvals.facts import LegacyUse, PacketLog, PolicyFiles, Verdict
 from workpacket.approvals.policy import LEGACY_WORDS
 from workpacket.approvals.statement import RepositoryName, Subject
 from workpacket.approvals.verify import same_person
@@ -100,6 +100,13 @@ def test_every_reason_is_given_at_once_with_its_file() -> None:
 )
 def test_the_clock_of_the_signer_may_be_five_minutes_ahead(ahead: timedelta, told: list[str]) -> None:
     assert codes(decide(facts(envelope(issued_at=NOW + ahead)))) == told
+
+
+def test_an_approval_does_not_outlive_the_files_of_the_policy_that_it_saw() -> None:
+    """The lists of keys have no digest in a statement, so the commits with other files are told."""
+    verdict = decide(facts(envelope(), other_policies=frozenset({"b" * 40})))
+    assert codes(verdict) == ["threshold_unmet", "policy_moved"]
+    assert decide(facts(envelope(), other_policies=frozenset({"c" * 40}))).met
 
 
 def test_a_key_for_something_else_is_told_with_all_that_it_is_for() -> None:

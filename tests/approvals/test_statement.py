@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from approvals.gates import statement
+from workpacket.approvals.encodings import LONGEST_VALIDITY
 from workpacket.approvals.statement import (
     DECISIONS,
     DEFAULT_VALIDITY,
-    LONGEST_VALIDITY,
     RepositoryName,
     Spec,
     Statement,
@@ -350,3 +350,8 @@ def test_text_that_has_no_bytes_is_refused() -> None:
 def test_json_faults_keep_their_code() -> None:
     message_of(b"{", "approval_not_json")
     message_of(b'{"a":1,"a":1}', "approval_duplicate_key")
+
+
+def test_what_a_statement_covers_depends_on_its_version() -> None:
+    assert statement().covers == "contract"
+    assert statement(version=1, contract=None).covers == "refinement only"

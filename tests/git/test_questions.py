@@ -7,25 +7,40 @@ import stat
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from git.scratch import commit, git, make_repository
 from workpacket.errors import WorkpacketError
-from workpacket.git.history import ChangedPath, StatusEntry, changed_paths, patch_id, status
-from workpacket.git.objects import list_tree, read_file_at, read_objects
+from workpacket.git import objects, revisions
+from workpacket.git import repository as git_repository
+from workpacket.git.objects import (
+    ChangedPath,
+    StatusEntry,
+    changed_paths,
+    list_tree,
+    patch_id,
+    read_file_at,
+    read_objects,
+    status,
+)
 from workpacket.git.repository import Repository, find_repository
 from workpacket.git.revisions import (
     Branch,
+    add_branch,
+    add_worktree,
     commit_of,
     current_branch,
     default_branch,
     head_commit,
     is_ancestor,
+    list_worktrees,
+    local_branches,
     merge_base,
+    resolved,
 )
-from workpacket.git.run import run_git
-from workpacket.git.worktrees import add_branch, add_worktree, branch_names, list_worktrees
+from workpacket.git.run import Answer, run_git
 
 NOBODY = "0" * 40
 IMPOSSIBLE_BRANCHES = (
@@ -197,7 +212,7 @@ def test_a_patch_keeps_its_id_over_a_rebase(repository: Repository) -> None:
 def test_branches_and_work_trees_are_added_and_never_overwritten(repository: Repository, tmp_path: Path) -> None:
     first = commit(repository.root, "one", a="1")
     add_branch(repository, "work/x", first)
-    assert branch_names(repository) == {"main": first, "work/x": first}
+    assert local_branches(repository) == {"main": first, "work/x": first}
     place = tmp_path / ".." / f"{tmp_path.name}-linked tree"
     add_worktree(repository, place, "work/x")
     trees = list_worktrees(repository)
@@ -236,7 +251,7 @@ def test_an_impossible_branch_name_is_refused(repository: Repository, name: str)
     with pytest.raises(WorkpacketError) as caught:
         add_branch(repository, name, first)
     assert code_of(caught) == "branch_name_invalid"
-    assert branch_names(repository) == {"main": first}
+    assert local_branches(repository) == {"main": first}
 
 
 def test_git_that_is_missing_slow_or_silent_is_said(
@@ -277,3 +292,26 @@ def test_git_is_asked_nothing_that_could_hang_page_or_fetch(
     seen = run_git(repository.root, "-c", "alias.env=!env", "env").text.splitlines()
     assert {"GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0", "LC_ALL=C", "GIT_NO_REPLACE_OBJECTS=1"} <= set(seen)
     assert not any(line.startswith("GIT_EXTERNAL_DIFF=") for line in seen)
+
+
+def test_what_a_full_id_names_is_asked_once_and_what_a_name_names_every_time(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit(repository.root, "one", file="1")
+    asked = []
+
+    def counted(folder: Path, *words: str, **options: Any) -> Answer:
+        asked.append(words[0])
+        return run_git(folder, *words, **options)
+
+    for module in (git_repository, revisions, objects):
+        monkeypatch.setattr(module, "run_git", counted)
+    first = commit_of(repository, "main")
+    for _ in range(2):
+        assert commit_of(repository, first) == first
+        assert [entry.path for entry in list_tree(repository, first)] == ["file"]
+    assert asked == ["rev-parse", "rev-parse", "ls-tree"]
+    second = commit(repository.root, "two", other="2")
+    assert commit_of(repository, "main") == second
+    assert [entry.path for entry in list_tree(repository, "main")] == ["file", "other"]
+    assert resolved(repository, "0" * 40 + "^{commit}") is None

@@ -21,8 +21,8 @@ class Group(NamedTuple):
 
 
 _APPROVALS = (
-    "allowed_signers browser_answers decide encodings envelope facts fields keys legacy policy primitives reanchor "
-    "sshsig statement trust verify webauthn"
+    "allowed_signers browser_answers decide encodings envelope facts fields keys legacy policy primitives "
+    "reanchor sshsig statement trust verify webauthn"
 )
 GROUPS = (
     Group(tuple(f"approvals/{name}.py" for name in _APPROVALS.split()), ("approvals", "corpora/attacks")),
@@ -36,6 +36,10 @@ GROUPS = (
             "contract/test_drift.py",
             "lifecycle/test_fork_checks.py",
         ),
+    ),
+    Group(
+        ("lifecycle/attestations.py", "lifecycle/machine_keys.py"),
+        ("lifecycle/test_attestations.py", "lifecycle/test_machine_statements.py"),
     ),
     Group(("lifecycle/coverage.py",), ("lifecycle/test_coverage_rules.py",)),
     Group(
@@ -53,6 +57,8 @@ GROUPS = (
     Group(("shell/judging/merged_tree.py",), ("judging/test_merged_tree.py",)),
     Group(("shell/judging/coverage.py",), ("judging/test_coverage_of_changes.py",)),
     Group(("shell/judging/append_only.py", "shell/judging/reverts.py"), ("judging/test_append_only.py",)),
+    Group(("shell/judging/submissions.py",), ("judging/test_submitted_work.py",)),
+    Group(("shell/judging/landed_work.py",), ("judging/test_landed_work.py",)),
     Group(("report/approval_text.py",), ("report/test_approval_text.py",)),
     Group(
         ("runtime/resume/decide.py", "runtime/attempts/effects.py"),

@@ -24,6 +24,7 @@ from typing import Any, Final
 
 import pytest
 
+from git.scratch import copy_of
 from guided_tour.terminal import at_terminal
 from lifecycle.governed import Quiet, Result
 from lifecycle.signed import NAME, OTHER, Signed
@@ -122,7 +123,7 @@ class Table:
         stage = self._stages[case.gates].stage(case.stage)
         self._count += 1
         folder = self._folder / f"case-{self._count}"
-        shutil.copytree(stage.folder, folder, symlinks=True)
+        copy_of(stage.folder, folder)
         try:
             with pytest.MonkeyPatch.context() as patch:
                 patch.setenv("PATH", os.environ["PATH"])

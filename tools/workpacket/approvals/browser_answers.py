@@ -32,7 +32,7 @@ from workpacket.value import Value
 HASH = "sha512"
 _UNFIT = "page_answer_unfit"
 _ENCODED = lazy_pattern(r"(?:[A-Za-z0-9_-]{4})*(?:[A-Za-z0-9_-]{2,3})?", re.ASCII)
-_NEW_KEY = 0x40
+_NEW_AND_TOUCHED = 0x41
 _MAY_BE_BACKED_UP = 0x08
 # A key of ES256 in COSE, as CTAP serializes it: kind, algorithm and curve, then the coordinates.
 _COSE_X = bytes.fromhex("a5010203262001215820")
@@ -141,7 +141,7 @@ def key_from(answer: Registered, challenge: bytes, origin: str, *, synced: bool)
         fields.end()
     except WireFault as fault:
         return Problem(_UNFIT, f"the browser's answer is not a new ECDSA key: {fault}")
-    if party != hashlib.sha256(LOCAL.encode()).digest() or not flags & _NEW_KEY or not Fido(flags, 0).touched:
+    if party != hashlib.sha256(LOCAL.encode()).digest() or flags & _NEW_AND_TOUCHED != _NEW_AND_TOUCHED:
         return Problem(_UNFIT, f"the browser's answer is not a key that was touched and belongs to {LOCAL}")
     if flags & _MAY_BE_BACKED_UP and not synced:
         return Problem("passkey_synced", "the passkey may be copied to other devices, which the policy does not accept")

@@ -89,7 +89,7 @@ def _has_one_reading(client_data: bytes) -> bool:
         written = json.dumps(members, separators=(",", ":"), ensure_ascii=False).encode()
     except (WorkpacketError, UnicodeEncodeError):
         return False
-    return isinstance(members, dict) and "topOrigin" not in members and written == client_data
+    return written == client_data and not Fields(members, "", []).has("topOrigin")
 
 
 class PagesAccepted(Value):

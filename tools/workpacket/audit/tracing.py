@@ -28,14 +28,14 @@ from workpacket.audit.expired import evidence_rows, named_files
 from workpacket.documents.refinement import Refinement
 from workpacket.documents.register_table import visible_lines
 from workpacket.documents.spec_pointer import candidates
+from workpacket.documents.structured import mapped_evidence
 from workpacket.documents.summary import AnchorSummary, RefinementSummary
-from workpacket.documents.work import mapped_evidence
 from workpacket.lifecycle.facts import PacketFacts
 from workpacket.lifecycle.gates import outside
 from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.model.events import LogEvent
 from workpacket.problem import Problem
-from workpacket.rules.specification import anchor_problem, contains_excerpt, contains_token, folded, window_of
+from workpacket.rules.refinement import anchor_problem, contains_excerpt, contains_token, folded, window_of
 from workpacket.text.source import Source
 from workpacket.value import NOTHING, Value
 

@@ -15,11 +15,11 @@ from functools import partial
 from pathlib import Path
 from typing import TextIO
 
-from workpacket.approvals.encodings import read_instant
+from workpacket.approvals.encodings import LONGEST_VALIDITY, read_instant
 from workpacket.approvals.envelope import pae
 from workpacket.approvals.policy import POLICY_GATE
 from workpacket.approvals.sshsig import NAMESPACE, unarmor
-from workpacket.approvals.statement import DEFAULT_VALIDITY, LONGEST_VALIDITY, Statement, read_statement
+from workpacket.approvals.statement import DEFAULT_VALIDITY, Statement, read_statement
 from workpacket.cli.checking import style_of
 from workpacket.cli.options import Arguments, Command, Option, usage
 from workpacket.cli.packet_command import refuse
@@ -60,8 +60,9 @@ from workpacket.shell.approvals.decisions import (
     write_decision,
 )
 from workpacket.shell.approvals.envelopes import POLICY_MATTER
-from workpacket.shell.approvals.facts import Approvals, open_approvals, remember_base, require_id
+from workpacket.shell.approvals.facts import Approvals, open_approvals, require_id
 from workpacket.shell.approvals.shown import contract_before, last_approved, what_was_submitted
+from workpacket.shell.base import remember_base
 from workpacket.shell.governing.execution import gather
 from workpacket.shell.keys import OwnKey, find_ssh_keygen, sign
 
@@ -296,7 +297,7 @@ def _read(path: Path) -> bytes:
 
 def _finish(arguments: Arguments, approvals: Approvals, draft: StatementDraft, blob: bytes) -> int:
     written = write_decision(approvals, draft, blob)
-    remember_base(approvals)
+    remember_base(approvals.base)
     said = draft.statement
     following = _next(said, written)
     data = _decided(said, written, following)

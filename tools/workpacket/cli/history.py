@@ -31,8 +31,7 @@ from workpacket.model.layout import LOG_FOLDER
 from workpacket.model.wording import counted
 from workpacket.report.escape import escape
 from workpacket.report.runs import PacketRun, linked_runs
-from workpacket.shell.approvals.gate_queries import ACTIVATION, verdict_question
-from workpacket.shell.governing.execution import unseen_moves
+from workpacket.shell.governing.execution import ACTIVATION, unseen_moves, verdict_question
 from workpacket.shell.work_done import branch_here, work_done
 from workpacket.value import replace
 

@@ -7,10 +7,10 @@ from functools import partial
 from pathlib import Path
 
 from workpacket.approvals.actors import Actors
+from workpacket.approvals.encodings import PRINCIPAL
 from workpacket.approvals.facts import PolicyFiles
 from workpacket.approvals.policy import Trusted, read_policy_files
 from workpacket.approvals.reanchor import NewRoot, is_reason
-from workpacket.approvals.statement import PRINCIPAL
 from workpacket.approvals.webauthn import LOCAL, USUAL_PORT
 from workpacket.cli.options import Arguments, Command, Option, chosen, usage
 from workpacket.cli.packet_command import actor_of, conclude

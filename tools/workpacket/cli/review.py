@@ -17,9 +17,8 @@ from workpacket.lifecycle.moves import Answer
 from workpacket.lifecycle.review import Proofs, record_evidence, submit, verdict
 from workpacket.lifecycle.transitions import choices
 from workpacket.model.canonical import Json
-from workpacket.shell.approvals.gate_queries import verdict_question
 from workpacket.shell.governed_files import packet_called
-from workpacket.shell.governing.execution import carry_out, facts_before, here
+from workpacket.shell.governing.execution import carry_out, facts_before, here, verdict_question
 from workpacket.shell.work_done import relative_place, submission_doubt, work_done
 
 

@@ -247,6 +247,19 @@ def read_log(packet: str, files: Mapping[str, bytes]) -> Log:
     return join_events(packet, events, findings)
 
 
+def read_logs(files: Mapping[str, bytes]) -> tuple[dict[str, Log], list[Problem]]:
+    """The logs by packet, and findings about other files in their folders."""
+    folders: dict[str, dict[str, bytes]] = {}
+    stray: list[Problem] = []
+    for path, data in files.items():
+        packet, slash, name = path.removeprefix(f"{LOG_FOLDER}/").partition("/")
+        if slash and "/" not in name:
+            folders.setdefault(packet, {})[name] = data
+        else:
+            stray.append(fault("log_foreign_file", path, "events must be in the folder of their packet"))
+    return {packet: read_log(packet, folder) for packet, folder in sorted(folders.items())}, stray
+
+
 def join_events(packet: str, events: Iterable[LogEvent], findings: Iterable[Problem] = ()) -> Log:
     """The graph of the valid events; `findings` are about the files that are not."""
     known = {event.id: event for event in events}

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from workpacket.approvals.decide import Verdict
+from workpacket.approvals.facts import Verdict
 from workpacket.ledger.fold import in_force
 from workpacket.lifecycle.activation import terms_in_event
 from workpacket.lifecycle.contract import Contract, stated

@@ -97,7 +97,7 @@ def _compiled(pattern: str, strict: bool) -> re.Pattern[str]:
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from workpacket.approvals.decide import Verdict
+    from workpacket.approvals.facts import Verdict
 
 
 # The events that rest on an approval, and the gate it has to be of.

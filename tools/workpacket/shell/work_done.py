@@ -8,13 +8,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 
 from workpacket.errors import WorkpacketError
-from workpacket.git.history import changed_paths, patch_id, status
 from workpacket.git.merging import differences
-from workpacket.git.objects import list_tree, read_file_at
+from workpacket.git.objects import changed_paths, list_tree, patch_id, read_file_at, status
 from workpacket.git.repository import Repository
-from workpacket.git.revisions import commit_of, head_commit, is_ancestor, merge_base, resolved
+from workpacket.git.revisions import commit_of, head_commit, is_ancestor, local_branches, merge_base, resolved
 from workpacket.git.run import run_git
-from workpacket.git.worktrees import branch_names
 from workpacket.ledger.log import Log
 from workpacket.ledger.verify import APPEND_ONLY_FOLDERS
 from workpacket.lifecycle.coverage import is_governance
@@ -166,7 +164,7 @@ def _same_files(repository: Repository, commit: str, target: str, paths: list[st
 
 
 def _target_commit(repository: Repository, target: str) -> str | None:
-    if target in branch_names(repository):
+    if target in local_branches(repository):
         return commit_of(repository, f"refs/heads/{target}")
     return resolved(repository, f"{target}^{{commit}}") if target else None
 

@@ -490,6 +490,10 @@ SIGNING = _environment("""
         What is in the work tree is read by everybody who works there, and is committed sooner or later.
         Remedy: Keep the key elsewhere; `workpacket key init --event` puts it among your settings.
 
+    machine_key_unfit: Key that cannot sign the statements of a machine
+        Statements for other tools are signed with a key that those tools read, without a person at hand.
+        Remedy: Make one with `openssl genpkey -algorithm ed25519 -out machine.pem`, and keep it out of the repository.
+
     page_port_taken: The port of the page is in use
         Signatures count only from the one address that the policy names, so the page is served there or not at all.
         Remedy: End the program that uses the port, or approve in a terminal, without `--browser`.

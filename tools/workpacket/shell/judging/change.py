@@ -13,8 +13,7 @@ from workpacket.errors import WorkpacketError
 from workpacket.git.objects import read_file_at
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import commit_of, head_commit
-from workpacket.ledger.log import Log
-from workpacket.ledger.verify import read_logs
+from workpacket.ledger.log import Log, read_logs
 from workpacket.lifecycle.contract import Contract, stated
 from workpacket.lifecycle.event_checks import Around, judge_actors, judge_change
 from workpacket.lifecycle.facts import PacketFacts
@@ -72,8 +71,8 @@ def around(
 
 
 def _standing(repository: Repository, base: str, packet: PacketFacts) -> tuple[str, str | None] | None:
-    """Until when the packet stands, as its files say it and as those of the base do; None where the policy of the base
-    has no gate for standing packets."""
+    """The last day of a standing packet, as its files say it and as those of the base do; None where the policy of the
+    base has no gate for standing packets."""
     if not names_standing(policy_at(repository, readable_commit(repository, base)).policy):
         return None
     held = ((path, read_file_at(repository, base, path)) for path in packet_paths(packet.id.text))

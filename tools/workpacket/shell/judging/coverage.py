@@ -6,12 +6,12 @@ import hashlib
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import date
+from typing import Final
 
 from workpacket.documents.document import read_once
 from workpacket.documents.packet import Packet
-from workpacket.git.history import FIRST_PARENTS, changes_before
 from workpacket.git.merging import Difference, TrialMerges, trial_merges
-from workpacket.git.objects import read_objects
+from workpacket.git.objects import FIRST_PARENTS, changes_before, read_objects
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import is_ancestor, merge_base, resolved
 from workpacket.lazy_pattern import lazy_pattern
@@ -46,6 +46,8 @@ _REPORT_ENDINGS = (".md", ".markdown", ".rst")
 _READ_BY_AGENTS = frozenset({"agents.md", "claude.md", "gemini.md", "skill.md"})
 
 
+# Kinds of packets that answer for a change; of the others it is told why they do not.
+_ANSWERING: Final[Collection[Kind]] = ("work", "verdict", "ready")
 # The field with all that is indented below it.
 _SCOPE_FIELD = lazy_pattern(r"IN_SCOPE_PATHS([^\n]*(?:\n[ \t]*(?=\n)|\n[ \t]+[^\n]*)*)", re.IGNORECASE)
 
@@ -113,6 +115,7 @@ class _Coverage:
         self.logs = logs
         self.policy = policy
         self.today = today
+        self.verdicts = {name: said for name, log in logs.items() if (said := judging(log)) is not None}
         self.known = frozenset(path.rpartition("/")[2].removesuffix(".json") for path in self._log_of_base())
         # A branch that lacks the newest commits of the base takes nothing back by lacking them.
         begun = base if is_ancestor(repository, base, head) else merge_base(repository, base, head) or base
@@ -124,43 +127,41 @@ class _Coverage:
 
     def uncovered(self) -> list[Uncovered]:
         changed = _outside(self.trials.differences(self.start, self.head))
-        kinds = {name: self._kind(log) for name, log in self.logs.items()}
-        covers = list(self._covers(kinds, {"work", "verdict", "ready"}, changed)) if changed else []
+        kinds = {name: self._kind(name, log) for name, log in self.logs.items()}
+        covers = list(self._covers(kinds, _ANSWERING, changed)) if changed else []
         judged = [(one, self._here(one)) for one in self._judged(kinds, covers, changed)]
         missing = [one for one, here in judged if here is None]
         landing = self._landing(changed, [here for _, here in judged if here is not None])
         # What the verdict requires may be missing from a change that touches other paths only, or none.
         if landing.paths - changed.keys():
-            covers = list(self._covers(kinds, {"work", "verdict", "ready"}, landing.paths))
+            covers = list(self._covers(kinds, _ANSWERING, landing.paths))
         exempt = self.policy.coverage.exempt
         found = list(uncovered(landing, covers, exempt))
         if any(not one.packet for one in found):
             found = list(uncovered(landing, [*covers, *self._covers(kinds, {""}, landing.paths)], exempt))
         return [*(self._unknown(one) for one in missing if one.required), *found]
 
-    def _kind(self, log: Log) -> Kind:
+    def _kind(self, name: str, log: Log) -> Kind:
         stand = standing(log)
         kind = kind_of(stand.lane, self.policy.lanes)
         finished = stand.lane == "VALIDATED" and all(move.id in self.known for move in stand.latest)
-        return "" if kind == "verdict" and (judging(log) is None or finished) else kind
+        return "" if kind == "verdict" and (name not in self.verdicts or finished) else kind
 
     def _judged(
         self, kinds: Mapping[str, Kind], covers: Sequence[Cover], changed: Mapping[str, Difference]
     ) -> Iterator[_Judged]:
         touched = {cover.packet for cover in covers if any(cover.has(path) for path in changed)}
-        for name in (name for name, kind in kinds.items() if kind == "verdict"):
-            said = judging(self.logs[name])
-            if said is not None and (said[0].id not in self.known or name in touched):
-                yield _Judged(name, said[1], said[0].id not in self.known)
+        for name, (verdict, commit) in self.verdicts.items():
+            required = verdict.id not in self.known
+            if kinds[name] == "verdict" and (required or name in touched):
+                yield _Judged(name, commit, required)
 
     def _here(self, judged: _Judged) -> _Judged | None:
         """The same; with a commit made for the trial, where its own is not in this clone and what landed is the work
         that the submission describes. None where that is not so, and nothing can be known."""
         if resolved(self.repository, f"{judged.commit}^{{commit}}") is not None:
             return judged
-        log = self.logs[judged.packet]
-        said = judging(log)
-        submitted = submission_before(log, said[0]) if said is not None else None
+        submitted = submission_before(self.logs[judged.packet], self.verdicts[judged.packet][0])
         if submitted is None or not is_described(self.repository, submitted, self.head):
             return None
         work = submitted.data["work"]
@@ -214,11 +215,11 @@ class _Coverage:
             if not begun:
                 continue
             work = _outside(self.trials.differences(begun, one.commit))
-            own = tuple(sorted(wanted & work.keys()))
+            blobs = {path: _id(work[path].new) for path in sorted(wanted & work.keys())}
             since = (*FIRST_PARENTS, f"^{begun}")
-            line = changes_before(self.repository, self.base, *own, options=since, form="%H") if own else ()
+            line = changes_before(self.repository, self.base, *blobs, options=since) if blobs else ()
             for _, changes in line:
-                held |= {one.path for one in changes if one.path in own and one.blob == _id(work[one.path].new)}
+                held |= {one.path for one in changes if one.blob == blobs.get(one.path)}
         return held
 
     def _reports(self, differing: Mapping[str, Difference]) -> Iterator[str]:
@@ -236,10 +237,8 @@ class _Coverage:
             there = differing[path]
             if not _may_be_report(path) or not there.new.startswith(_FILE) or (there.old and path not in before):
                 continue
-            identity = _id(there.new)
-            data = read_objects(self.repository, (identity,)).get(identity)
-            if data is not None and hashlib.sha256(data).hexdigest() in named[path]:
-                yield path
+            contents = read_objects(self.repository, (_id(there.new),)).values()
+            yield from (path for data in contents if hashlib.sha256(data).hexdigest() in named[path])
 
     def _shipped(self, differing: Mapping[str, Difference]) -> Iterator[str]:
         """Files of the governance folder that are, byte for byte, what `init` writes, or wrote once."""
@@ -257,7 +256,7 @@ class _Coverage:
 
     # --- scopes ---
 
-    def _covers(self, kinds: Mapping[str, Kind], wanted: set[Kind], paths: Iterable[str]) -> Iterator[Cover]:
+    def _covers(self, kinds: Mapping[str, Kind], wanted: Collection[Kind], paths: Iterable[str]) -> Iterator[Cover]:
         """What the packets of these kinds cover, of those whose scope may have any of the paths."""
         names = [name for name, kind in kinds.items() if kind in wanted]
         tops = {path.partition("/")[0] for path in paths}

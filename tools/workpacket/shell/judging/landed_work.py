@@ -9,25 +9,22 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Collection, Iterator, Mapping
-from datetime import UTC, datetime
 
 from workpacket import __version__
-from workpacket.git.history import FIRST_PARENTS, changes_before
 from workpacket.git.merging import TrialMerges, trial_merges
-from workpacket.git.objects import read_blobs
+from workpacket.git.objects import FIRST_PARENTS, changes_before, read_blobs
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import is_ancestor, resolved
 from workpacket.git.run import run_git
 from workpacket.ledger.fold import fold
-from workpacket.ledger.log import Log
-from workpacket.ledger.verify import read_logs
+from workpacket.ledger.log import Log, read_logs
 from workpacket.lifecycle.coverage import Uncovered, is_governance, judging, submission_before
 from workpacket.lifecycle.gates import settles_by_landing
 from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.model.events import LogEvent
 from workpacket.model.layout import LOG_FOLDER
 from workpacket.problem import Location, Problem
-from workpacket.shell.base import root_commit, settings_folder, tree_at
+from workpacket.shell.base import landed_at, root_commit, settings_folder, tree_at
 from workpacket.shell.cache import Cache
 from workpacket.shell.judging.coverage import uncovered_paths
 
@@ -138,8 +135,9 @@ def _faults(repository: Repository, trials: TrialMerges, commit: str, policy: Li
     changed = trials.differences(before, commit)
     touched = {path.split("/")[2] for path in changed if path.startswith(f"{LOG_FOLDER}/")}
     then = _logs_at(repository, commit, touched)
-    today = datetime.now(UTC).date()
-    found = uncovered_paths(repository, trials, before, commit, then, policy, today)
+    # The day of the landing: a standing packet that ended since did answer then.
+    day = landed_at(repository, commit, commit).date()
+    found = uncovered_paths(repository, trials, before, commit, then, policy, day)
     for name, log in then.items():
         said = judging(log)
         if said is not None and said[0].path in changed:

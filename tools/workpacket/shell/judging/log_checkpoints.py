@@ -13,12 +13,18 @@ from workpacket.approvals.encodings import read_instant
 from workpacket.approvals.policy import Trusted, read_policy_files
 from workpacket.approvals.sshsig import CHECKPOINT_NAMESPACE, armor
 from workpacket.errors import WorkpacketError
-from workpacket.git.history import status
+from workpacket.git.objects import status
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import head_commit
-from workpacket.ledger.checkpoints import Checkpoint, Vouching, checkpoints_due, judge_checkpoints, signature_path
 from workpacket.ledger.log import EventWriter, Log, next_event
-from workpacket.ledger.verify import APPEND_ONLY_FOLDERS
+from workpacket.ledger.verify import (
+    APPEND_ONLY_FOLDERS,
+    Checkpoint,
+    Vouching,
+    checkpoints_due,
+    judge_checkpoints,
+    signature_path,
+)
 from workpacket.model.event_types import CHECKPOINT_LOG
 from workpacket.model.events import Actor, LogEvent
 from workpacket.model.layout import CHECKPOINTS_FOLDER, LOG_FOLDER

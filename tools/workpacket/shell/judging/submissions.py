@@ -6,8 +6,7 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 
-from workpacket.git.history import changed_paths, changes_before
-from workpacket.git.objects import read_blobs, read_file_at
+from workpacket.git.objects import changed_paths, changes_before, read_blobs, read_file_at
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import head_commit, is_ancestor, merge_base, resolved
 from workpacket.lifecycle.contract import provable
