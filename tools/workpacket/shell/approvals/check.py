@@ -22,7 +22,7 @@ from workpacket.approvals.encodings import CLOCK_SKEW, write_instant
 from workpacket.approvals.envelope import EnvelopeFile
 from workpacket.approvals.facts import PolicyFiles
 from workpacket.approvals.policy import POLICY_GATE, Trusted
-from workpacket.approvals.statement import PACKET, Statement
+from workpacket.approvals.statement import PACKET
 from workpacket.documents.document import stem_of
 from workpacket.documents.refinement import Refinement
 from workpacket.git.objects import blob_id, line_times
@@ -234,15 +234,11 @@ def _asks_for_signatures(approvals: Approvals) -> bool:
 
 def _unmet(approvals: Approvals, packet: str) -> Iterator[Problem]:
     """What speaks against the refinement as it is, told of the refinement itself."""
-    gate = next((said.gate for said in approvals.claims.values() if _activates(said, packet)), ACTIVATION_GATE)
-    for each in approvals.verdict(packet, gate).unmet:
+    standing = any(said.packet == packet and said.gate == STANDING_GATE for said in approvals.claims.values())
+    for each in approvals.verdict(packet, STANDING_GATE if standing else ACTIVATION_GATE).unmet:
         if each.code not in STALE:
             about = f" (envelope {each.path[:12]})" if each.path.endswith(ENVELOPE_SUFFIX) else ""
             yield Problem(each.code, each.message + about)
-
-
-def _activates(said: Statement, packet: str) -> bool:
-    return said.packet == packet and said.gate == STANDING_GATE
 
 
 def _claimed(approvals: Approvals, activated: Mapping[str, Mapping[str, Json]]) -> Iterator[Problem]:

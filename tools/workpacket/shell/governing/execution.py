@@ -384,7 +384,7 @@ def _judged(
     with open_approvals(base.repository, base, now, name) as approvals:
         approvals.know(packet.log)
         standing = _is_standing(packet) and names_standing(approvals.base.policy.policy)
-        # Asked for by the name of the gate in whose place the other one stands.
+        # Commands ask for it by the name of the gate that it replaces.
         gates = {each.gate: STANDING_GATE if standing and each.gate == ACTIVATION_GATE else each.gate for each in asked}
         verdicts = {each.gate: approvals.verdict(name, gates[each.gate], terms=each.terms) for each in asked}
         return Said(verdicts, frozenset(_accepted(approvals, waivers)) if waivers else frozenset())
