@@ -31,7 +31,6 @@ from workpacket.ledger.fold import PacketState
 from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.lifecycle.transitions import (
     ADVANCED,
-    TRANSITIONS,
     Transition,
     forward_command,
     move_unmet,
@@ -486,7 +485,6 @@ def bearing(rows: Iterable[Transition]) -> tuple[Transition, ...]:
     return tuple(row for row in rows if row.origins and "STUB" not in row.origins)
 
 
-BEARING: Final = bearing(TRANSITIONS)
 # Names of gates that the tool asks about itself.
 STANDARD: Final = frozenset({*CONSUMING.values(), STANDING_GATE, "policy"})
 

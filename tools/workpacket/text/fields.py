@@ -317,9 +317,6 @@ class Section:
         """The first section at or below this one whose title comes down to `name` (see `normal_key`)."""
         return next((section for section in self.walk() if section.name == name), None)
 
-    def find_all(self, name: str) -> list[Section]:
-        return [section for section in self.walk() if section.name == name]
-
 
 def outline(source: Source, blocks: Sequence[Block], start: int = 0) -> Section:
     """The document, whose Markdown begins at `start`, as a tree of sections."""

@@ -12,8 +12,7 @@ from workpacket.value import Value
 KIB = 1024
 MIB = 1024 * KIB
 
-# Of a WP id and of a path below the repository, in characters.
-ID_LENGTH = 80
+# Of a path below the repository, in characters.
 PATH_LENGTH = 240
 
 

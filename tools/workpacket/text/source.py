@@ -14,7 +14,6 @@ from workpacket.lazy_pattern import lazy_pattern
 from workpacket.problem import Location, Problem
 from workpacket.value import replace
 
-BOM = "\ufeff"
 _BOM_BYTES = b"\xef\xbb\xbf"
 _LINE_END = lazy_pattern(r"\r\n?|\n")
 
