@@ -26,7 +26,7 @@ def _run_submit(arguments: Arguments) -> int:
     repository = here()
     name = packet_called(str(repository.root), words_of(arguments, 1, "WP_ID")[0]).text
     actor = actor_of(arguments, repository)
-    # Commands that prove something may take long; nobody else has to wait for them.
+    # Proof commands may take long; no one else should have to wait for them.
     evidence, uncommitted = _evidence(arguments, repository, facts_before(repository, [name], actor), name)
 
     def decide(facts: Facts) -> Answer:
@@ -41,7 +41,7 @@ def _run_submit(arguments: Arguments) -> int:
 
 
 def _evidence(arguments: Arguments, repository: Repository, facts: Facts, name: str) -> tuple[Proofs, Sequence[str]]:
-    """Proofs that were run now, and uncommitted files that prevented them."""
+    """Return proofs that were run now, and uncommitted files that prevented them."""
     from workpacket.lifecycle.contract import provable
     from workpacket.runtime.records.redaction import Redactor
     from workpacket.shell.governing.evidence import Prover, numbered, require_no_secret
@@ -71,10 +71,10 @@ _SUBMIT = Command(
     _run_submit,
     arguments="WP_ID",
     description="""
-Each line of DONE_MEANS, counted from 1, needs a proof: a command that succeeds, or a `path:line`. `all=` stands for
-every line. A command is run at the commit that is submitted, without a shell (for one, write N=sh -c '...'), with the
-environment and the limits that [evidence] of the policy allows. Recorded are its exit code, and the length and digest
-of what it printed; the end of that, without secrets, stays in this clone: `workpacket trace` shows it.""",
+Each line of DONE_MEANS, counted from 1, needs a proof: a command that succeeds, or a `path:line`. `all=` means every
+line. A command is run at the submitted commit, without a shell (to use one, write N=sh -c '...'), with the environment
+and limits of [evidence] in the policy. Its exit code, and the length and digest of its output, are recorded; the end of
+the output, without secrets, stays in this clone, where `workpacket trace` shows it.""",
     options=(
         Option("prove", "a command or a place in the code that proves line N", value="N=COMMAND", many=True),
         Option("not-applicable", "why line N, which the contract exempts, does not apply", value="N=REASON", many=True),
@@ -119,7 +119,7 @@ def _run_verdict(arguments: Arguments) -> int:
 
 
 def _report(path: str) -> Json:
-    """The validator's current report."""
+    """Return the validator's current report."""
     if not path:
         return None
     repository = here()

@@ -1,4 +1,4 @@
-"""What judging a change looks at outside of the log that is judged: dependencies, waivers, git's history, the stub."""
+"""What judging a change needs besides the log: dependencies, waivers, git's history, the stub."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from workpacket.model.layout import LOG_FOLDER, POLICY_PATH, packet_paths
 from workpacket.model.reason_tables.integrity import CHANGE_BY_CODE
 from workpacket.problem import Location, Problem
 from workpacket.shell import actor
-from workpacket.shell.approvals.event_approvals import approving_keys
+from workpacket.shell.approvals.event_approvals import approving_keys, revoked_keys
 from workpacket.shell.approvals.new_root import root_of_trust
 from workpacket.shell.approvals.uses import names_standing
 from workpacket.shell.base import policy_at, read_base_policy, readable_commit
@@ -87,7 +87,9 @@ def _last_day(packet: Packet | None) -> str:
 
 
 def _was_done(repository: Repository, base: str, needed: str, logs: Mapping[str, Log], policy: LifecyclePolicy) -> bool:
-    """Whether the packet, or of a base any revision, ever stood in a lane that counts. It may have moved on since."""
+    """Whether the packet, or any revision of a base id, was ever in a lane that satisfies the dependency. It may have
+    moved on since.
+    """
     own = {name: log for name, log in logs.items() if name == needed or name.startswith(f"{needed}-v")}
     if any(event.lane_to in policy.satisfied_by for log in own.values() for event in log.events):
         return True
@@ -95,7 +97,7 @@ def _was_done(repository: Repository, base: str, needed: str, logs: Mapping[str,
 
 
 def _waivers(repository: Repository, base: str, packet: PacketFacts) -> Iterator[LogEvent]:
-    """Those that are approved and have not ended."""
+    """Yield the waivers that are approved and have not ended."""
     waivers = [event for event in packet.state.waivers if event.attest]
     if not waivers:
         return
@@ -130,24 +132,24 @@ def _brings_moves(logs: Iterable[Log], known: frozenset[str]) -> bool:
 
 
 def _unfit(fault: LaneFault) -> Problem:
-    """That nobody can say which moves of the change are legal."""
+    """Return the problem that the legal moves of the change cannot be determined."""
     reason = CHANGE_BY_CODE["base_lanes_unfit"]
     message = f"the policy of the base adds invalid lanes: {fault.message}"
     return Problem(reason.code, message, Location(POLICY_PATH), fault.hint, severity=reason.severity)
 
 
-# By so much the clock of who wrote an event may be ahead of the one that judges it.
+# How far the clock that wrote an event may be ahead of the one that judges it.
 SKEW = timedelta(seconds=300)
 
 
 def ahead(logs: Iterable[Log], known: frozenset[str], now: str) -> Iterator[Problem]:
-    """New events from a clock that is ahead: nothing could follow them until their time has come."""
+    """Report new events from a clock that is ahead: nothing could follow them until their time has come."""
     reason = CHANGE_BY_CODE["event_ahead"]
     latest = datetime.fromisoformat(now) + SKEW
     for log in logs:
         for event in log.events:
             if event.id not in known and datetime.fromisoformat(event.at) > latest:
-                what = f"it says that it was written at {event.at}, and the clock here says {now}"
+                what = f"it says that it was written at {event.at}, but the clock here says {now}"
                 yield Problem(reason.code, what, Location(event.path), reason.remedy, severity=reason.severity)
 
 
@@ -176,7 +178,7 @@ def _unguarded(repository: Repository, base: str) -> Iterator[Problem]:
 
 
 def judge(repository: Repository, base: str, *, worktree: bool = False) -> list[Problem]:
-    """Everything that stands against the change since `base`; with `worktree`, as it lies here."""
+    """Return everything that prevents the change since `base`; with `worktree`, judge the work tree."""
     commit = commit_of(repository, base)
     root = str(repository.root)
     files = append_only_files(root)
@@ -191,7 +193,8 @@ def judge(repository: Repository, base: str, *, worktree: bool = False) -> list[
     findings += [_unfit(fault) for fault in faults[:1] if _brings_moves(logs.values(), known)]
     policy = read_base_policy(repository, readable_commit(repository, commit)).lifecycle
     approving = approving_keys(repository, commit) if policy.actors.present else frozenset()
-    signatures = EventSignatures(policy.actors, approving)
+    revoked = revoked_keys(repository, commit) if policy.actors.present else frozenset()
+    signatures = EventSignatures(policy.actors, approving, revoked)
     packets = {name: log for name, log in logs.items() if name in governed.known}
     reports = reports_of(logs.values())
     digest_of = partial(digest_here, root) if worktree else HeadDigests(repository)
