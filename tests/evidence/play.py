@@ -1,0 +1,94 @@
+"""Makes the repository of a case: see README.md."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from git.scratch import git, make_repository
+from workpacket.git.repository import Repository
+
+HERE: Final = Path(__file__).parent
+HOLLOW: Final = HERE / "hollow.jsonl"
+HONEST: Final = HERE / "honest.jsonl"
+GREETER: Final = {
+    "src/greet.py": 'def hello(name):\n    return "Hello " + name\n',
+    "tests/test_hello.py": (
+        "from src.greet import hello\n\n\ndef test_hello():\n    assert hello('Ann').startswith('Hello Ann')\n"
+    ),
+    ".gitignore": "__pycache__/\n.pytest_cache/\n",
+}
+# What a packet of a case may change, unless the case says otherwise.
+SCOPE: Final = ("src/", "lib/", "bin/", "*.py", "*.xml", "*.ini", "*.md", "*.go", "go.mod", "*.toml")
+
+
+@dataclass(frozen=True)
+class Case:
+    id: str
+    title: str
+    work: dict[str, str | None]
+    proofs: list[dict[str, Any]]
+    expect: str
+    codes: list[str] = field(default_factory=list)
+    base: dict[str, str | None] = field(default_factory=dict)
+    executable: list[str] = field(default_factory=list)
+    policy: str = ""
+    scope: list[str] = field(default_factory=lambda: list(SCOPE))
+    programs: dict[str, str] = field(default_factory=dict)
+    path: list[str] = field(default_factory=list)
+    stray: dict[str, Any] | None = None
+
+    @property
+    def criteria(self) -> list[str]:
+        return [str(proof["criterion"]) for proof in self.proofs]
+
+
+def read_cases(path: Path) -> list[Case]:
+    return [Case(**json.loads(line)) for line in path.read_text("utf-8").splitlines()]
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A repository whose work tree is at the commit of the work."""
+
+    repository: Repository
+    base: str
+    commit: str
+    environment: dict[str, str]
+
+
+def scene(case: Case, folder: Path) -> Scene:
+    root, programs = folder / "repository", folder / "programs"
+    repository = make_repository(root)
+    base = _commit(root, GREETER | case.base, [])
+    commit = _commit(root, case.work, case.executable)
+    programs.mkdir()
+    for name, text in case.programs.items():
+        (programs / name).write_text(text, "utf-8")
+        (programs / name).chmod(0o755)
+    first = [*case.path, str(programs), str(Path(sys.executable).parent)]
+    environment = {
+        "PATH": os.pathsep.join([*first, os.environ["PATH"]]),
+        "HOME": str(folder),
+        "LANG": "C.UTF-8",
+        "GIT_CONFIG_GLOBAL": os.devnull,
+    }
+    return Scene(repository, base, commit, environment)
+
+
+def _commit(root: Path, files: dict[str, str | None], executable: list[str]) -> str:
+    for name, text in files.items():
+        path = root / name
+        if text is None:
+            path.unlink(missing_ok=True)
+            continue
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, "utf-8")
+        path.chmod(0o755 if name in executable else 0o644)
+    git(root, "add", "--all")
+    git(root, "commit", "--quiet", "--allow-empty", "--message", "work")
+    return git(root, "rev-parse", "HEAD")
