@@ -10,7 +10,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from git.scratch import git, make_repository
+from workpacket.documents.policy import PolicyDocument
+from workpacket.evidence.comparison import Asked
 from workpacket.git.repository import Repository
+from workpacket.lifecycle.policy import EvidencePolicy, evidence_policy
+from workpacket.shell.governing.contract_proofs import ContractProver
+from workpacket.text.source import Source
 
 HERE: Final = Path(__file__).parent
 HOLLOW: Final = HERE / "hollow.jsonl"
@@ -64,8 +69,8 @@ class Scene:
 def scene(case: Case, folder: Path) -> Scene:
     root, programs = folder / "repository", folder / "programs"
     repository = make_repository(root)
-    base = _commit(root, GREETER | case.base, [])
-    commit = _commit(root, case.work, case.executable)
+    base = _commit(root, {**GREETER, **case.base}, [], "base")
+    commit = _commit(root, case.work, case.executable, "work")
     programs.mkdir()
     for name, text in case.programs.items():
         (programs / name).write_text(text, "utf-8")
@@ -80,7 +85,7 @@ def scene(case: Case, folder: Path) -> Scene:
     return Scene(repository, base, commit, environment)
 
 
-def _commit(root: Path, files: dict[str, str | None], executable: list[str]) -> str:
+def _commit(root: Path, files: dict[str, str | None], executable: list[str], message: str) -> str:
     for name, text in files.items():
         path = root / name
         if text is None:
@@ -90,5 +95,40 @@ def _commit(root: Path, files: dict[str, str | None], executable: list[str]) -> 
         path.write_text(text, "utf-8")
         path.chmod(0o755 if name in executable else 0o644)
     git(root, "add", "--all")
-    git(root, "commit", "--quiet", "--allow-empty", "--message", "work")
+    git(root, "commit", "--quiet", "--allow-empty", "--message", message)
     return git(root, "rev-parse", "HEAD")
+
+
+class _Clean:
+    """Takes nothing out."""
+
+    longest = 100
+
+    def clean_text(self, text: str) -> str:
+        return text
+
+
+def policy_of(case: Case) -> EvidencePolicy:
+    text = f'v = 1\n[evidence]\ntests = "required"\ntimeout_seconds = 120\n{case.policy}\n'
+    if "timeout_seconds" in case.policy:
+        text = text.replace("timeout_seconds = 120\n", "")
+    return evidence_policy(PolicyDocument(Source(".GOV/policy/policy.toml", text)).root)
+
+
+def judged(case: Case, folder: Path) -> list[tuple[str, str]]:
+    """What is said against a submission with these proofs: the code and the words of each fault."""
+    made = scene(case, folder)
+    policy = policy_of(case)
+    prover = ContractProver(made.repository, policy, _Clean(), made.environment, base=made.base, commit=made.commit)
+    asked = [
+        (
+            str(proof["criterion"]),
+            Asked(proof["command"], proof.get("tests", ()), proof.get("paths", ()), proof.get("exempt")),
+        )
+        for proof in case.proofs
+    ]
+    return [
+        (fault.code, fault.text)
+        for proof in prover.prove([each for each in asked if each[1].command or each[1].exempt is not None])
+        for fault in proof.judged.faults
+    ]
