@@ -8,8 +8,13 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import threading
 import time
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import nox
@@ -177,18 +182,124 @@ def bench(session: nox.Session) -> None:
 
 @nox.session
 def package(session: nox.Session) -> None:
-    """Build sdist and wheel, the wheel from the sdist, and use the wheel where nothing else is installed."""
-    session.install("build")
-    built = ROOT / session.create_tmp() / "dist"
-    session.run("python", "-m", "build", "--outdir", str(built))
-    wheel = max(built.glob("*.whl"), key=lambda path: path.stat().st_mtime)
+    """Build sdist and wheel twice, and install the wheel in every way that the README names."""
+    session.install("build", "pipx", "uv")
+    folder = ROOT / session.create_tmp()
+    wheel = build_twice(session, folder)
     if missing := missing_from(wheel):
         session.error(f"{wheel.name} lacks {', '.join(sorted(missing))}")
-    clean = built.parent / "clean"
+    clean = folder / "clean"
     session.run("python", "-m", "venv", "--clear", str(clean))
     programs = clean / ("Scripts" if os.name == "nt" else "bin")
     session.run(str(programs / "python"), "-I", "-m", "pip", "install", "-qq", str(wheel), external=True)
-    use(session, str(programs / "workpacket"), built.parent / "repository")
+    use(session, str(programs / "workpacket"), folder / "repository")
+    install_everywhere(session, wheel, folder)
+
+
+@nox.session
+def release(session: nox.Session) -> None:
+    """What a release publishes, in build/release: wheel, sdist, bill of materials (CycloneDX) and checksums."""
+    session.install("build", "cyclonedx-bom")
+    folder, found = ROOT / session.create_tmp(), ROOT / "build" / "release"
+    shutil.rmtree(found, ignore_errors=True)
+    wheel = build_twice(session, folder)
+    shutil.copytree(wheel.parent, found)
+    clean = folder / "installed"
+    session.run("python", "-m", "venv", "--clear", "--without-pip", str(clean))
+    python = str(clean / ("Scripts" if os.name == "nt" else "bin") / "python")
+    session.run("python", "-m", "pip", "--python", python, "install", "-qq", str(wheel))
+    materials = str(found / "workpacket.cdx.json")
+    options = ("--output-reproducible", "--of", "JSON", "--pyproject", "pyproject.toml", "--output-file", materials)
+    session.run("cyclonedx-py", "environment", *options, python)
+    session.run("python", str(ROOT / "tools" / "release.py"), "checksums", str(found))
+
+
+@nox.session
+def lowest(session: nox.Session) -> None:
+    """The fast tests with the oldest dependencies that pyproject.toml allows; a share of them by their names."""
+    oldest = ("--resolution", "lowest-direct")
+    session.run_install("uv", "pip", "install", "--quiet", *oldest, ".", external=True)
+    frozen = session.run("uv", "pip", "freeze", "--exclude-editable", silent=True, external=True) or ""
+    constraints = Path(session.create_tmp()) / "lowest.txt"
+    constraints.write_text("".join(f"{line}\n" for line in frozen.splitlines() if " @ " not in line), "utf-8")
+    session.install("--editable", ".", *DEVELOPMENT, "--constraint", str(constraints))
+    session.run("pytest", *(session.posargs or ("--numprocesses=auto", "--dist=worksteal")))
+
+
+def build_twice(session: nox.Session, folder: Path) -> Path:
+    """The wheel; both archives have the same bytes when they are built elsewhere, later and under other permissions."""
+    found: list[dict[str, bytes]] = []
+    for name, mask in (("dist", 0o022), ("again", 0o077)):
+        built, sources = folder / name, folder / f"sources-{name}"
+        for path in (built, sources):
+            shutil.rmtree(path, ignore_errors=True)
+        before = os.umask(mask)
+        try:
+            session.run("git", "clone", "--quiet", str(ROOT), str(sources), external=True)
+        finally:
+            os.umask(before)
+        session.run("python", "-m", "build", "--outdir", str(built), str(sources))
+        found.append({path.name: path.read_bytes() for path in built.iterdir()})
+    if found[0] != found[1]:
+        session.error("built twice from one commit, the archives differ")
+    (wheel,) = (folder / "dist").glob("*.whl")
+    return wheel
+
+
+def install_everywhere(session: nox.Session, wheel: Path, folder: Path) -> None:
+    """From a file, a git URL and an index, by uv and pipx; and a workflow that installs what wrote it."""
+    places = {"UV_TOOL_DIR": "uv", "UV_TOOL_BIN_DIR": "uv-bin", "PIPX_HOME": "pipx", "PIPX_BIN_DIR": "pipx-bin"}
+    env = {key: str(folder / name) for key, name in places.items()}
+    for path in env.values():
+        shutil.rmtree(path, ignore_errors=True)
+    by_uv, by_pipx = str(folder / "uv-bin" / "workpacket"), str(folder / "pipx-bin" / "workpacket")
+    fresh = ("--force", "--reinstall-package", "workpacket")
+    session.run("uv", "tool", "install", "--quiet", *fresh, str(wheel), env=env)
+    session.run(by_uv, "--version", external=True)
+    session.run("uvx", "--quiet", "--from", str(wheel), "workpacket", "--version", env=env)
+    session.run("pipx", "install", "--quiet", str(wheel), env=env)
+    session.run(by_pipx, "--version", external=True)
+    session.run("uv", "tool", "install", "--quiet", *fresh, f"git+{ROOT.as_uri()}", env=env)
+    session.run(by_uv, "--version", external=True)
+    session.run(by_uv, "init", "--workflow", external=True, success_codes=[2])  # from this machine: nobody else has it
+    with serving(wheel) as index:
+        session.run("uv", "tool", "install", "--quiet", *fresh, "--index", index, "workpacket", env=env)
+        repository = folder / "with-workflow"
+        shutil.rmtree(repository, ignore_errors=True)
+        session.run("git", "init", "--quiet", str(repository), external=True)
+        with session.chdir(repository):
+            session.run(by_uv, "init", "--workflow", "--pre-commit", external=True)
+        text = (repository / ".github" / "workflows" / "workpacket.yml").read_text("utf-8")
+        (requirement,) = (line.split('"')[1] for line in text.splitlines() if "WORKPACKET:" in line)
+        again = folder / "as-the-workflow"
+        session.run("python", "-m", "venv", "--clear", str(again))
+        programs = again / ("Scripts" if os.name == "nt" else "bin")
+        install = ("-m", "pip", "install", "-qq", "--extra-index-url", index, "--", requirement)
+        session.run(str(programs / "python"), *install, external=True)
+        session.run(str(programs / "workpacket"), "--version", external=True)
+
+
+class QuietHandler(SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name that the base class has
+        """Nothing: an index is asked for every dependency, and has none of them."""
+
+
+@contextmanager
+def serving(wheel: Path) -> Iterator[str]:
+    """An index that has this wheel and nothing else, on this machine."""
+    root = wheel.parent.parent / "index"
+    project = root / "simple" / "workpacket"
+    shutil.rmtree(root, ignore_errors=True)
+    project.mkdir(parents=True)
+    shutil.copy(wheel, project)
+    (project / "index.html").write_text(f'<a href="{wheel.name}">{wheel.name}</a>', "utf-8")
+    handler = partial(QuietHandler, directory=str(root))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}/simple/"
+        finally:
+            server.shutdown()
 
 
 def use(session: nox.Session, workpacket: str, repository: Path) -> None:

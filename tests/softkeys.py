@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 from dataclasses import dataclass
 from functools import cache
 from typing import TypeAlias
@@ -44,6 +45,22 @@ def packed(*parts: bytes | str) -> bytes:
 def minimal(number: int) -> bytes:
     """The shortest content of an SSH integer: a leading zero only where the first bit is set."""
     return number.to_bytes(number.bit_length() // 8 + 1, "big")
+
+
+@dataclass(frozen=True)
+class PageParts:
+    """What a signature made in a page consists of, besides key and proof. `application` is the one that is signed."""
+
+    origin: str
+    client_data: bytes
+    flags: int = TOUCHED
+    counter: int = 7
+    extensions: bytes = b""
+    algorithm: str = "webauthn-sk-ecdsa-sha2-nistp256@openssh.com"
+    namespace: str = NAMESPACE
+    hash_name: str = "sha512"
+    application: str = ""
+    trailing: bytes = b""
 
 
 @dataclass(frozen=True)
@@ -93,6 +110,23 @@ class SoftKey:
         blob = self.blob if key_blob is None else key_blob
         head = b"SSHSIG" + version.to_bytes(4, "big")
         return head + packed(blob, namespace, reserved, hash_name, signature) + trailing
+
+    def sign_in_page(self, message: bytes, origin: str, *, flags: int = TOUCHED, counter: int = 7) -> bytes:
+        """As a browser and an authenticator do it together."""
+        wrapped = b"SSHSIG" + packed(NAMESPACE, b"", "sha512", hashlib.sha512(message).digest())
+        challenge = base64.urlsafe_b64encode(wrapped).rstrip(b"=").decode()
+        members = {"type": "webauthn.get", "challenge": challenge, "origin": origin, "crossOrigin": False}
+        written = json.dumps(members, separators=(",", ":")).encode()
+        return self.page_signature(PageParts(origin, written, flags, counter))
+
+    def page_signature(self, parts: PageParts) -> bytes:
+        """An SSHSIG blob around whatever the page and the token are said to have stated; each may be wrong."""
+        stated = parts.flags.to_bytes(1, "big") + parts.counter.to_bytes(4, "big")
+        application = (parts.application or self.application).encode()
+        signed = hashlib.sha256(application).digest() + stated + parts.extensions
+        proof = self.proof(signed + hashlib.sha256(parts.client_data).digest(), self.kind)
+        signature = packed(parts.algorithm, proof) + stated + packed(parts.origin, parts.client_data, parts.extensions)
+        return b"SSHSIG\0\0\0\1" + packed(self.blob, parts.namespace, b"", parts.hash_name, signature + parts.trailing)
 
     @property
     def default_algorithm(self) -> str:

@@ -60,6 +60,11 @@ def test_a_listed_key_proves_its_actor(hash_name: str) -> None:
     assert judged(signed(hash_name=hash_name)) == WhoSigned("proven", KEY.fingerprint)
 
 
+def test_an_agent_is_proven_by_its_own_key() -> None:
+    assert judged(signed(OTHER, event(actor={"id": "coder", "kind": "agent"}))).proven
+    assert not judged(signed(OTHER, event(actor={"id": "coder", "kind": "human"}))).proven
+
+
 def test_an_unsigned_event_is_a_claim() -> None:
     found = judged(event())
     assert (found.state, found.code, found.proven) == ("unsigned", "event_unsigned", False)
@@ -222,6 +227,7 @@ def test_a_table_is_read() -> None:
         "ann@example.org",
         "x",
     }
+    assert actors.principals(["coder 1"]) == {"coder 1"}
     assert (actors.person("coder 1"), actors.person("ann"), actors.person("eve")) == ("ann", "ann", "eve")
 
 
@@ -239,6 +245,8 @@ def test_a_table_is_read() -> None:
             "actors.coder 1.principal is unknown",
         ),
         ("SHA256:", "MD5:", "keys is not a list of fingerprints"),
+        ('"]\n[actors."coder', '!"]\n[actors."coder', "keys is not a list of fingerprints"),
+        ('"coder 1"', f'"{"x" * 200}!"', "is not a name on one line"),
         ('"person"\n', '"person"\noperator = "ann"\n', "actors.ann.operator is unknown"),
         ('"coder 1"', '"coder\\n1"', "is not a name on one line"),
         ("[actors.ann]", '[verdict]\nseparation = ["operator"]\n[actors.ann]', "verdict.separation lacks 'coder'"),
@@ -278,6 +286,7 @@ def test_a_policy_without_the_table_knows_nobody_and_asks_for_nothing() -> None:
         ("coder", "ben", ("coder", "operator"), True),
         ("twin", "ben", ("coder", "operator"), False),
         ("eve", "coder", ("coder", "operator"), True),
+        ("ann", "eve", ("coder", "operator"), True),
     ],
 )
 def test_separation_is_over_keys_and_people(judge: str, coder: str, separation: tuple[str, ...], apart: bool) -> None:
@@ -290,8 +299,10 @@ def test_separation_is_over_keys_and_people(judge: str, coder: str, separation: 
         "coder-2": KnownActor("coder-2", "agent", frozenset(), "ann"),
     }
     actors = Actors(known, separation, present=True)
-    assert (actors.why_not_apart(judge, coder) == "") is apart
+    said = actors.why_not_apart(judge, coder)
+    assert said == "" if apart else "worked on it" in said
     assert actors.commissioned("ann", ["coder"])
+    assert actors.commissioned("ann", ["ben", "coder"])
     assert not actors.commissioned("ann", ["ann", "ben"])
 
 

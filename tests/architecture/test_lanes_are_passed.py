@@ -32,7 +32,7 @@ CALLS = {
 # vocabulary is translated.
 BUILT_IN_ONLY = {
     "audit/expired.py": "lane_of_token",
-    "cli/linked_runs.py": "lane_of_token",
+    "cli/history.py": "lane_of_token",
     "documents/role_progress.py": "lane_of_token",
     "lifecycle/gates.py": "lane_of_token",
     "lifecycle/starter_documents.py": "lanes_named",

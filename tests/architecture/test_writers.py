@@ -11,7 +11,7 @@ from architecture.source_tree import PACKAGE, parsed, python_files
 
 # Module, and what it writes.
 WRITERS = {
-    "cli/audit.py": "the report of an audit, into the file that was named",
+    "cli/trace.py": "the report of an audit, into the file that was named",
     "cli/failure.py": "the log of an internal error, in the temporary folder",
     "cli/main.py": "the null device, when nobody reads the output any more",
     "cli/registers.py": "the file that git made for it, for what the merge came to",
@@ -19,7 +19,7 @@ WRITERS = {
     "cli/runs.py": "exports of runs, into the file that was named",
     "git/index.py": "an index that holds attributes alone, in a temporary folder",
     "git/run.py": "runs git, which makes branches and work trees",
-    "git/trial_merges.py": "the objects of merges that are only tried, in a temporary folder",
+    "git/merging.py": "the objects of merges that are only tried, in a temporary folder",
     "shell/cache.py": "the cache, in the git directory and in the person's own folder",
     "shell/governing/proof_process.py": "the end of what a proof printed, in the git directory",
     "shell/event_keys.py": "the folder of event keys, among the person's settings",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from workpacket.audit.facts import AuditFacts, KnownCommit, SignedDecision
 from workpacket.audit.overview import Audit, audit
+from workpacket.audit.tracing import AuditFacts, KnownCommit, SignedDecision
 from workpacket.ledger.log import EventWriter, NewLogEvent, next_event, read_log
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.policy import LifecyclePolicy

@@ -18,8 +18,7 @@ from git.scratch import git
 from workpacket.audit.overview import board_history, lane_order
 from workpacket.model.lanes import BUILT_IN
 from workpacket.problem import Location, Problem
-from workpacket.report.audit_data import audit_json
-from workpacket.report.audit_text import render_audit_markdown, render_audit_text
+from workpacket.report.audit_data import audit_json, render_audit_markdown, render_audit_text
 from workpacket.report.catalogue import catalogue
 
 FORMS = ("text", "html", "json", "sarif", "markdown")

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from audit.pages import NOW
-from workpacket.audit.facts import AuditFacts
-from workpacket.audit.tracing import Trace, trace
+from workpacket.audit.tracing import AuditFacts, Trace, trace
 from workpacket.ledger.log import read_log
 from workpacket.lifecycle.facts import PacketFacts
 from workpacket.lifecycle.policy import LifecyclePolicy

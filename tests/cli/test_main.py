@@ -15,9 +15,9 @@ import pytest
 from cli.commands import STUB, STUB_PATH, Commands
 from workpacket import __version__
 from workpacket.cli import check
-from workpacket.cli.commands import COMMANDS
+from workpacket.cli.commands import COMMANDS, OTHER_NAMES
 from workpacket.cli.main import load, main
-from workpacket.cli.options import Command
+from workpacket.cli.options import Command, overview
 
 NAMES = [name for name, _, _ in COMMANDS]
 
@@ -34,6 +34,34 @@ def test_help_lists_every_command(commands: Commands) -> None:
         assert summary in shown.out
 
 
+def test_help_fits_a_narrow_terminal() -> None:
+    wide = [line for line in overview(60).splitlines() if len(line) > 60]
+    assert [line for line in wide if not line.startswith("workpacket ")] == []
+    assert "".join(overview(60).split()) == "".join(overview().split())
+
+
+@pytest.mark.parametrize("name", ["check", "show"])
+def test_help_with_a_word_is_the_help_of_the_command(commands: Commands, name: str) -> None:
+    assert commands("help", name).out == commands(name, "--help").out
+
+
+@pytest.mark.parametrize(("other", "ours"), OTHER_NAMES.items())
+def test_the_words_of_other_tools_lead_to_ours(commands: Commands, other: str, ours: str) -> None:
+    assert other not in NAMES
+    assert ours.split(maxsplit=1)[0] in NAMES
+    assert f"did you mean `workpacket {ours}`?" in commands(other).err
+
+
+@pytest.mark.parametrize(
+    "words", [["status"], ["next"], ["list"], ["board", "show"], ["why", "X"], ["check"], ["audit"]]
+)
+def test_a_repository_that_is_not_governed_hears_of_init(commands: Commands, words: list[str]) -> None:
+    assert "to begin: workpacket init" in commands(*words).err
+    (commands.root / "below").mkdir()
+    commands.write(STUB_PATH, STUB)
+    assert "workpacket init" not in commands(*words).err
+
+
 def test_no_command_is_a_usage_error_that_shows_the_help(commands: Commands) -> None:
     assert commands().status == 2
     assert "usage: workpacket COMMAND" in commands().out
@@ -43,7 +71,7 @@ def test_no_command_is_a_usage_error_that_shows_the_help(commands: Commands) -> 
 def test_every_command_explains_itself_with_an_example(commands: Commands, name: str) -> None:
     shown = commands(name, "--help")
     assert shown.status == 0
-    assert f"workpacket {name}" in shown.out.split("examples:")[1]
+    assert f"workpacket {name}" in shown.out.partition("examples:")[2]
 
 
 @pytest.mark.parametrize(("name", "module", "summary"), COMMANDS)

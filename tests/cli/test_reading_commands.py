@@ -72,6 +72,12 @@ class TestList:
         listed = json.loads(two("list", "--json", *words).out)
         assert [work["id"] for work in listed["data"]["work"]] == ids
 
+    def test_a_packet_is_listed_once_and_its_stub_on_request(self, two: Commands) -> None:
+        two.write(".GOV/task_packets/stubs/WP-1-Lexer-v1.md", STUB.replace("WP-1-Parser", "WP-1-Lexer"))
+        assert two("list").out.splitlines()[-1] == "2 packets"
+        stubs = json.loads(two("list", "--json", "--kind", "stub").out)["data"]["work"]
+        assert [work["id"] for work in stubs] == ["WP-1-Lexer-v1", "WP-1-Parser-v1"]
+
     def test_json_tells_what_other_tools_need(self, two: Commands) -> None:
         work = json.loads(two("list", "--json", "WP-1-P*").out)["data"]["work"][0]
         assert work == {

@@ -120,7 +120,10 @@ def test_each_file_that_says_another_is_named() -> None:
     told = Told()
     told.activated(A)
     found = list(contract_findings(told.log, STUB, PACKET, None))
-    assert [one.path for one in found] == ["stub.md", "packet.md"]
+    assert [(one.code, one.path) for one in found] == [
+        ("contract_changed", "stub.md"),
+        ("contract_changed", "packet.md"),
+    ]
     assert {one.message for one in found} == {f"it says the contract {SAID[:12]}, and {A[:12]} was approved"}
     assert all(one.hint.endswith(f"workpacket amend {WP}") for one in found)
 
@@ -155,7 +158,24 @@ def test_two_amendments_beside_each_other_hold_both() -> None:
     assert in_force(told.log) == {B, C}
     assert covered(told.log) == f"{B} and {C}"
     assert messages(told, STUB) == [f"{WP} was amended on two branches, and two contracts hold: {B[:12]} and {C[:12]}"]
+    (found,) = contract_findings(told.log, STUB, None, None)
+    assert found.path == setting_events(told.log)[-1].path
     told.amended(B, SAID, told.events[-2:])
+    assert messages(told, STUB) == []
+
+
+def test_the_same_activation_on_two_branches_is_a_fork_and_no_amendment() -> None:
+    told = Told()
+    created = told.events[-1]
+    told.activated(SAID)
+    activated = told.move(
+        "activated",
+        "STUB READY_FOR_DEV",
+        {**told.events[-1].data, "refinement": {"path": "refinement.md", "sha256": "2" * 64}},
+        [created],
+    )
+    told.submitted([told.claimed([activated])])
+    assert len(setting_events(told.log)) == 2
     assert messages(told, STUB) == []
 
 
@@ -187,6 +207,16 @@ def test_the_first_amendment_of_an_older_packet_names_what_it_likes() -> None:
     told.activated("")
     told.amended(None, SAID)
     assert contract_before(told.log) == ""
+
+
+def test_what_a_stub_says_when_it_is_created_was_approved_by_no_one() -> None:
+    told = Told()
+    told.events.clear()
+    told.add("created", {"lane_from": None, "lane_to": "STUB", "base": "WP-1-Parser", "contract": C}, after=[])
+    assert in_force(told.log) == frozenset()
+    told.activated("")
+    told.amended(B, SAID)
+    assert (contract_before(told.log), in_force(told.log)) == (B, frozenset({SAID}))
 
 
 def test_what_is_being_judged_is_not_amended() -> None:

@@ -84,7 +84,7 @@ def test_the_session_for_nox_runs_the_check(tmp_path: Path) -> None:
     reader = Reader(tmp_path)
     text = (ROOT / "docs/howto/ci.md").read_text("utf-8")
     session = next(block["text"] for block in BLOCK.finditer(text) if "noxfile.py" in block["info"])
-    assert 'session.install("workpacket")' in session
+    assert 'session.install("workpacket==0.1.0")' in session
     (reader.root / "noxfile.py").write_text(session, "utf-8")
     nox = f"{sys.executable} -m nox --force-venv-backend none --no-install -s governance"
     reader.type("workpacket init", 0)

@@ -55,16 +55,19 @@ def test_the_new_root_of_trust_was_named_on_main_before_it_came() -> None:
     assert f"WORKPACKET_REANCHOR={policy}" in git("-C", str(ROOT), "show", f"{brought}^1:.ci/run")
 
 
-def test_every_packet_of_ours_went_through_every_lane() -> None:
-    packets = sorted(path.stem for path in (ROOT / ".GOV/task_packets").glob("WP-*.md"))
-    assert len(packets) >= 21
-    for packet in packets:
+def test_every_packet_of_ours_goes_through_every_lane_in_order() -> None:
+    """Those in work have come some of the way; the log of a judged one need not say `merged`."""
+    whole = 0
+    for packet in sorted(path.stem for path in (ROOT / ".GOV/task_packets").glob("WP-*.md")):
         events = [json.loads(path.read_bytes()) for path in (ROOT / ".GOV/log" / packet).glob("*.json")]
         # A note moves nothing: those that correct the record came after everything else.
         types = [
             event["type"] for event in sorted(events, key=lambda event: event["clock"]) if event["type"] != "noted"
         ]
-        assert types[-len(LANES) :] == LANES, packet
+        lanes = types[types.index(LANES[0]) :] if LANES[0] in types else []
+        assert lanes == LANES[: len(lanes)] != [], packet
+        whole += lanes == LANES
+    assert whole >= 21
 
 
 ERRATA = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from workpacket.text.source import Source
@@ -18,6 +18,9 @@ _TRUSTED = re.compile(
     r"cancelled\(\)|hashFiles\('[\w.]+'\)|'[^']*'|true|false|==|!=|!|&&|\|\||\s)+\Z"
 )
 _MAY = {"contents": ("read",), "security-events": ("write",)}
+# A workflow that only a pushed tag starts publishes; whoever pushes tags chooses their names.
+_MAY_RELEASE = {"contents": ("read", "write"), "id-token": ("write",), "attestations": ("write",)}
+_TRUSTED_RELEASE = re.compile(r"\s*github\.(?:ref_name|token|repository)\s*\Z")
 # With the rights of the base nothing is run that lies in the change: this and no other command, the words of which are
 # its own. In `base` lies the base itself.
 _READS_ONLY = re.compile(
@@ -40,21 +43,25 @@ def faults(name: str, text: str) -> Iterator[str]:
         yield from (f"run with the rights of the base: {line}" for line in lines if not _READS_ONLY.fullmatch(line))
     if "permissions" not in workflow:
         yield "it does not say what it may do"
-    yield from _permissions(workflow.get("permissions", {}))
-    yield from _expressions(workflow)
+    releases = triggers == {"push": {"tags": ["v*"]}}
+    may = _MAY_RELEASE if releases else _MAY
+    yield from _permissions(workflow.get("permissions", {}), may)
+    for inside in _expressions(workflow):
+        if not (releases and _TRUSTED_RELEASE.match(inside)):
+            yield f"not to be trusted: {inside.strip()}"
     for job_name, job in workflow["jobs"].items():
-        yield from _permissions(job.get("permissions", {}))
+        yield from _permissions(job.get("permissions", {}), may)
         if "timeout-minutes" not in job and "uses" not in job:
             yield f"{job_name} has no time limit"
         for step in (job, *job.get("steps", ())):
             yield from _step(step)
 
 
-def _permissions(given: Any) -> Iterator[str]:
+def _permissions(given: Any, may: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
     if not isinstance(given, dict):
         yield f"permissions: {given}"
         return
-    yield from (f"permission {what}: {how}" for what, how in given.items() if how not in _MAY.get(what, ()))
+    yield from (f"permission {what}: {how}" for what, how in given.items() if how not in may.get(what, ()))
 
 
 def _step(step: dict[str, Any]) -> Iterator[str]:
@@ -77,4 +84,4 @@ def _expressions(value: Any) -> Iterator[str]:
     elif isinstance(value, str):
         for inside in _EXPRESSION.findall(value):
             if not _TRUSTED.match(inside):
-                yield f"not to be trusted: {inside.strip()}"
+                yield inside

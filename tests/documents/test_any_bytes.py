@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from documents.hostile_text import hostile_bytes
-from workpacket.cli.fixing import repaired
+from workpacket.cli.fmt import repaired
 from workpacket.documents.reading import KINDS
 from workpacket.report.catalogue import catalogue
 from workpacket.shell.checking.examining import examine_bytes, load_findings

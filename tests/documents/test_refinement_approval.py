@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workpacket.documents.refinement import Refinement, fill, tokens_of
-from workpacket.documents.signature_audit import SignatureAudit, with_row
+from workpacket.documents.registry import SignatureAudit, with_row
 from workpacket.model.layout import AUDIT_PATH
 from workpacket.text.formats import legacy_signature
 from workpacket.text.source import Source

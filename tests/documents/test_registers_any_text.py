@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from workpacket.documents.reading import read_document
 from workpacket.problem import Problem
 from workpacket.report.catalogue import catalogue
-from workpacket.rules.by_kind import all_rules
-from workpacket.rules.engine import examine
+from workpacket.rules.engine import all_rules, examine
 from workpacket.rules.repair import RepairRefused, repair
 from workpacket.rules.rule import DocumentRule
 from workpacket.shell.shipped_schemas import schemas

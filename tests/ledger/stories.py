@@ -94,10 +94,18 @@ class Story:
         self.packet = packet
         self.events: list[LogEvent] = []
 
-    def add(self, kind: str, *, after: tuple[LogEvent, ...] | None = None, at: str = "", **changes: Json) -> LogEvent:
+    def add(
+        self,
+        kind: str,
+        *,
+        after: tuple[LogEvent, ...] | None = None,
+        at: str = "",
+        attest: tuple[str, ...] = (),
+        **changes: Json,
+    ) -> LogEvent:
         at = at or f"2026-01-01T00:{len(self.events) // 60:02}:{len(self.events) % 60:02}Z"
         parents = self.heads() if after is None else after
-        happening = NewLogEvent(kind, data_of(kind, **changes))
+        happening = NewLogEvent(kind, data_of(kind, **changes), attest=attest)
         event = next_event(EventWriter(ANN, at, TX, "workpacket test"), self.packet, happening, after=parents)
         self.events.append(event)
         return event

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from ledger.stories import ALL_TYPES, PACKET, Story
-from workpacket.ledger.event_shape import _ordered_sets, event_misfit
+from workpacket.ledger.log import _ordered_sets, event_misfit
 from workpacket.model.event_types import DATA, ENVELOPE, event_schema
 
 SHIPPED = Path(__file__).parents[2] / "schemas" / "event.schema.json"
@@ -52,7 +52,7 @@ def sets_of(shape: Any, pointer: str = "") -> list[str]:
 
 
 def test_every_set_of_an_event_is_asked_whether_it_is_sorted() -> None:
-    """One that is new in `model.event_types` is named in `ledger.event_shape._ordered_sets`."""
+    """One that is new in `model.event_types` is named in `ledger.log._ordered_sets`."""
     declared = {("envelope", pointer) for pointer in sets_of(ENVELOPE)}
     declared |= {(kind, pointer) for kind, shape in DATA.items() for pointer in sets_of(shape, "/data")}
 

@@ -9,7 +9,7 @@ from lifecycle.signed import ALICE, GATES, MALLORY, NAME, VICTOR, Signed, codes_
 from lifecycle.world import adopted
 from workpacket.documents.policy import PolicyDocument
 from workpacket.lifecycle.gates import BEARING, added_gates, moves_under
-from workpacket.lifecycle.moves import Refused
+from workpacket.lifecycle.moves import Planned
 from workpacket.lifecycle.policy import AddedGate, LifecyclePolicy, lifecycle_policy
 from workpacket.lifecycle.side_moves import block
 from workpacket.lifecycle.transitions import TRANSITIONS, transition
@@ -126,8 +126,8 @@ def test_a_word_on_the_board_does_not_pass_an_added_gate(governed: Governed) -> 
 def test_a_gate_that_nobody_has_asked_about_is_shut() -> None:
     facts = replace(adopted({NAME: "READY_FOR_DEV"}).facts(), policy=LifecyclePolicy(gates=(AddedGate("x", "block"),)))
     answer = block(facts, facts.packets[NAME], reason="x", until="y")
-    assert isinstance(answer, Refused)
-    assert [unmet.code for unmet in answer.unmet] == ["hand_edit_not_adoptable"]
+    assert not isinstance(answer, Planned)
+    assert [unmet.code for unmet in answer] == ["hand_edit_not_adoptable"]
 
 
 def test_a_gate_without_rules_stays_shut(governed: Governed) -> None:

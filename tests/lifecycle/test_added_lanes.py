@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from lifecycle.governed import QA, STAGING, TOKENS_COUNT, Governed, forge
 from lifecycle.signed import MALLORY, NAME, PACKET, VICTOR, Signed, codes_of
 from lifecycle.world import ADDED
-from workpacket.lifecycle.added_lanes import added_lanes
+from workpacket.lifecycle.policy import added_lanes
 from workpacket.lifecycle.transitions import table_faults, transitions
 from workpacket.model.canonical import Json
 from workpacket.model.lanes import BUILT_IN, WAY, AddedLane

@@ -14,8 +14,8 @@ import pytest
 
 from lifecycle.governed import TOKENS_COUNT, Governed
 from workpacket.errors import WorkpacketError
+from workpacket.git.merging import trial_merges
 from workpacket.git.repository import find_repository
-from workpacket.git.trial_merges import trial_merges
 from workpacket.model import exits
 
 NAME, OTHER = "WP-1-Greeting-v1", "WP-1-Song-v1"

@@ -21,19 +21,22 @@ from workpacket.lifecycle.starter_documents import (
     DIALECTS,
     GOV_JUST,
     GROUPS,
+    INSTALLING,
     Dialect,
     StarterTexts,
     protocols,
     starting_files,
 )
 from workpacket.lifecycle.transitions import ADVANCED, CAME_FROM, transitions
+from workpacket.model import exits
 from workpacket.model.layout import POLICY_PATH
 from workpacket.shell.governing import starter_files
 from workpacket.shell.governing.starter_files import SHIPPED, read_package
 
 ROOT = Path(__file__).parents[2]
 PROTOCOL = ".GOV/roles/coder/CODER_PROTOCOL.md"
-EVERYTHING = tuple(f"--{group}" for group in GROUPS)
+FROM = ("--from", "workpacket==0.1.0")
+EVERYTHING = (*(f"--{group}" for group in GROUPS), *FROM)
 ORCHESTRATOR = ".GOV/roles/orchestrator/ORCHESTRATOR_PROTOCOL.md"
 VALIDATOR = ".GOV/roles/validator/VALIDATOR_PROTOCOL.md"
 OLDER = "# Coder protocol\n\nAs an older version wrote it.\n"
@@ -80,14 +83,15 @@ def test_little_is_written_unless_it_is_asked_for(governed: Governed) -> None:
 
 @pytest.mark.parametrize("group", GROUPS)
 def test_a_group_that_is_there_is_kept_complete_only_on_request(governed: Governed, group: str) -> None:
-    written = set(governed.json("init", f"--{group}")["data"]["written"])
+    installing = FROM if group in INSTALLING else ()
+    written = set(governed.json("init", f"--{group}", *installing)["data"]["written"])
     own = {file.path for file in starting_files("plain", package()) if file.group == group}
     assert own
     assert own <= written
     (governed.root / min(own)).unlink()
     governed.done("init")
     assert not (governed.root / min(own)).exists()
-    governed.done("init", f"--{group}")
+    governed.done("init", f"--{group}", *installing)
     assert (governed.root / min(own)).exists()
 
 
@@ -183,7 +187,7 @@ def test_no_first_specification_where_one_is_named(governed: Governed) -> None:
 def test_what_comes_next_depends_on_what_was_there(governed: Governed) -> None:
     first = governed.done("init", "--skills").next
     assert "git add .gitignore .GOV .agents AGENTS.md && git commit" in first
-    assert governed.done("init", "--pre-commit").next.startswith("git add .pre-commit-config.yaml && git commit")
+    assert governed.done("init", "--pre-commit", *FROM).next.startswith("git add .pre-commit-config.yaml && git commit")
 
 
 def test_where_a_board_was_the_packets_are_adopted_next(governed: Governed) -> None:
@@ -334,7 +338,7 @@ def test_the_hooks_are_those_that_we_publish() -> None:
     """With the same words, so that `init --pre-commit` and `repo:` with our address do the same."""
     published = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text("utf-8"))
     offered = yaml.safe_load(package().pre_commit)["repos"][0]["hooks"]
-    own = {"language", "description", "minimum_pre_commit_version"}
+    own = {"language", "description", "minimum_pre_commit_version", "additional_dependencies"}
     assert [{key: hook[key] for key in hook if key not in own} for hook in published] == [
         {key: hook[key] for key in hook if key not in own} for hook in offered
     ]
@@ -349,3 +353,28 @@ def test_a_hook_is_installed_by_nobody_but_the_user(governed: Governed) -> None:
         ["git", "diff", "--cached", "--name-only"], cwd=governed.root, capture_output=True, check=True
     )
     assert staged.stdout == b""
+
+
+def test_a_workflow_that_installs_from_this_machine_is_refused(governed: Governed) -> None:
+    """The tests run from a work tree, which CI cannot install."""
+    for group in INSTALLING:
+        refused = governed("init", f"--{group}")
+        assert refused.status == exits.USAGE
+        assert "install_source_local" in refused.err
+    assert not governed.files()
+
+
+def test_what_is_installed_elsewhere_stays_until_it_is_asked_for_again(governed: Governed) -> None:
+    workflow = ".github/workflows/workpacket.yml"
+    governed.done("init", "--workflow", "--from", "workpacket==0.1.0")
+    assert 'WORKPACKET: "workpacket==0.1.0"' in governed.read(workflow)
+    governed.done("init")
+    assert governed.json("init", "--check")["findings"] == []
+    governed.done("init", "--workflow", "--from", "workpacket==0.2.0")
+    assert 'WORKPACKET: "workpacket==0.2.0"' in governed.read(workflow)
+
+
+def test_from_without_a_file_that_installs_is_a_usage_error(governed: Governed) -> None:
+    refused = governed("init", "--from", "workpacket==0.1.0")
+    assert refused.status == exits.USAGE
+    assert "conflicting_options" in refused.err

@@ -11,7 +11,7 @@ from workpacket.documents.register_table import empty_board, empty_registry, ent
 from workpacket.documents.task_board import TaskBoard
 from workpacket.ledger.fold import PacketState, fold
 from workpacket.ledger.log import read_log
-from workpacket.lifecycle.adoption import adopt
+from workpacket.lifecycle.backlog import adopt
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.moves import Answer, Planned
 from workpacket.lifecycle.policy import LifecyclePolicy

@@ -188,11 +188,18 @@ def _without_behaviour(node: ast.AST) -> list[ast.AST]:
         case ast.FunctionDef():
             return [*node.decorator_list, *([node.returns] if node.returns else [])]
         case ast.AnnAssign():
-            return [node.annotation]
+            return [
+                node if isinstance(node.annotation, ast.Name) and node.annotation.id == "TypeAlias" else node.annotation
+            ]
         case ast.Call():
             return [argument for argument in node.args if _is_message(argument)]
-        # A docstring; a name for a type.
-        case ast.Expr(value=ast.Constant()) | ast.Assign(value=ast.Subscript()):
+        # A docstring; a name for a type; what only a type checker imports.
+        case (
+            ast.Expr(value=ast.Constant())
+            | ast.Assign(value=ast.Subscript())
+            | ast.Assign(targets=[ast.Name("TYPE_CHECKING")])
+            | ast.If(test=ast.Name("TYPE_CHECKING"))
+        ):
             return [node]
         case _:
             return [node] if isinstance(node, ast.ImportFrom | ast.Import | ast.JoinedStr | ast.arg) else []

@@ -16,7 +16,13 @@ SOURCE = '''
 """What it does."""
 import re
 from functools import cached_property, lru_cache
+from typing import Literal, TypeAlias
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from os import PathLike
+
+State: TypeAlias = Literal["proven", "refused"]
 LIMIT = 3
 FORM = re.compile(r"[a-z]+")
 
@@ -84,6 +90,8 @@ def test_messages_types_and_docstrings_are_left_alone() -> None:
     said = "\n".join(now for _, _, now in told())
     assert "nonex" not in said
     assert "What it doesx" not in said
+    assert "TYPE_CHECKING" not in said
+    assert "provenx" not in said
 
 
 def test_the_module_is_as_it_was_after_all_changes() -> None:

@@ -130,7 +130,7 @@ def test_without_the_store_a_claim_is_made_and_says_what_is_not_certain(
     clones: Clones, monkeypatch: pytest.MonkeyPatch, url: str
 ) -> None:
     monkeypatch.setenv("TEAM_STORE", url)
-    monkeypatch.setattr("workpacket.cli.team_claims.PATIENCE", 0.2)
+    monkeypatch.setattr("workpacket.cli.claim.PATIENCE", 0.2)
     made = clones.claim("ann")
     assert made.status == 0
     assert "other clones and this one cannot see each other's claims" in made.out

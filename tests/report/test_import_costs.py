@@ -22,4 +22,4 @@ def test_the_text_report_loads_no_heavy_module() -> None:
 
 
 def test_the_measure_notices_a_heavy_module() -> None:
-    assert {"json", "hashlib", "urllib.parse"} <= loaded_by("workpacket.report.sarif")
+    assert {"json", "hashlib", "urllib.parse"} <= loaded_by("workpacket.report.ci")

@@ -14,8 +14,8 @@ from jsonschema import Draft7Validator
 from report.samples import PACKET, REASONS, STUB, finding, fix, outcome, outcomes
 from workpacket.model import exits
 from workpacket.problem import Edit
+from workpacket.report.ci import FINGERPRINT, ROOT, relative_uri, render_sarif
 from workpacket.report.outcome import CheckOutcome
-from workpacket.report.sarif import FINGERPRINT, ROOT, relative_uri, render_sarif
 
 STANDARD = Path(__file__).parent / "sarif_standard" / "sarif-schema-2.1.0.json"
 VALIDATOR = Draft7Validator(json.loads(STANDARD.read_text(encoding="utf-8")))

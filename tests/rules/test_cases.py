@@ -12,10 +12,10 @@ import pytest
 
 from git.scratch import bare_bones
 from rules.archive import Case, read_case
-from workpacket.cli.fixing import fix_files
+from workpacket.cli.fmt import fix_files
 from workpacket.problem import Problem
 from workpacket.report.catalogue import catalogue
-from workpacket.rules.by_kind import all_rules
+from workpacket.rules.engine import all_rules
 from workpacket.rules.settings import CheckSettings
 from workpacket.shell.cache import Cache
 from workpacket.shell.checking.repository import check

@@ -10,7 +10,7 @@ from functools import lru_cache
 import pytest
 
 from rules.canonical import CANONICAL
-from workpacket.cli.fixing import repaired
+from workpacket.cli.fmt import repaired
 from workpacket.problem import Problem
 from workpacket.report.catalogue import catalogue
 from workpacket.rules.settings import CheckSettings, Profile, grade

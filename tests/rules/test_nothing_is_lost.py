@@ -7,8 +7,7 @@ from collections import Counter
 import pytest
 
 from rules.planted_repairs import BASES, PLANTED, Planted, lines_of
-from workpacket.cli.fixing import repaired
-from workpacket.cli.fmt import formatted
+from workpacket.cli.fmt import formatted, repaired
 from workpacket.report.catalogue import catalogue
 from workpacket.rules.repair import RepairRefused
 from workpacket.shell.checking.examining import examine_bytes, load_findings

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cli.commands import STUB, STUB_PATH
-from workpacket.cli.fixing import repaired
+from workpacket.cli.fmt import repaired
 from workpacket.problem import Edit, Fix, Location, Problem
 from workpacket.report.catalogue import catalogue
 from workpacket.rules.repair import only_touched_changed, repair

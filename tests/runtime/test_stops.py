@@ -10,8 +10,7 @@ import pytest
 import workpacket.runtime
 from workpacket.model import exits
 from workpacket.model.reason_tables.stops import REASONS
-from workpacket.model.reasons import Registry
-from workpacket.model.stops import EXIT_RANGES, StopReason
+from workpacket.model.reasons import EXIT_RANGES, Registry, StopReason
 from workpacket.runtime.records.failures import reason_of
 
 REGISTRY = Registry(REASONS)

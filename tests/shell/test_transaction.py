@@ -15,7 +15,7 @@ from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository
 from workpacket.model.events import LogEvent
 from workpacket.model.plan import FileChange, FileSeen, FolderSeen, Plan, digest, log_seen
-from workpacket.shell.transactions import recovery, rolling, transaction
+from workpacket.shell.transactions import recovery, transaction
 from workpacket.shell.transactions.journal import Record
 from workpacket.shell.transactions.recovery import recover, unfinished
 from workpacket.shell.transactions.safe_paths import Tree
@@ -155,7 +155,7 @@ def test_what_a_plan_rests_on_must_still_be_so(repository: Repository) -> None:
 
 
 def test_an_editor_that_is_faster_than_the_commit_wins(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = rolling.stage
+    real = recovery.stage
 
     def stage_and_be_overtaken(tree: Tree, record: Record) -> None:
         real(tree, record)
@@ -182,7 +182,7 @@ def test_a_governed_folder_that_is_a_link_is_refused_with_no_byte_changed(
 def test_a_link_put_in_place_during_the_commit_is_not_followed(
     repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = rolling.stage
+    real = recovery.stage
 
     def stage_and_link(tree: Tree, record: Record) -> None:
         real(tree, record)
@@ -266,7 +266,7 @@ def test_a_third_state_waits_for_a_person_and_is_set_aside(
     monkeypatch: pytest.MonkeyPatch,
     replaced: int,
     strange: str,
-    way: rolling.Wanted,
+    way: recovery.Wanted,
     ending: tuple[bytes, bytes],
 ) -> None:
     die_while(repository, monkeypatch, replaced)
@@ -310,7 +310,7 @@ def test_several_strange_versions_are_all_kept(repository: Repository, monkeypat
 @pytest.mark.parametrize("first", ["new", "old"])
 @pytest.mark.parametrize("second", ["new", "old"])
 def test_a_decision_that_was_interrupted_can_be_taken_again_either_way(
-    repository: Repository, monkeypatch: pytest.MonkeyPatch, first: rolling.Wanted, second: rolling.Wanted
+    repository: Repository, monkeypatch: pytest.MonkeyPatch, first: recovery.Wanted, second: recovery.Wanted
 ) -> None:
     die_while(repository, monkeypatch, replaced=1)
 

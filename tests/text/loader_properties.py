@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator
 import yaml
 
 from text.reading import PARSERS, exactly, outline, parsed_by, paths, source_of
+from workpacket.documents.front_matter_document import read_front_matter
 from workpacket.text.edits import apply_edits
-from workpacket.text.front_matter import read_front_matter
 from workpacket.text.json_strict import load_json
 from workpacket.text.node import Loaded, Node, Plain, Scalar
 from workpacket.text.source import Source

@@ -11,9 +11,9 @@ from referencing import Registry
 from text.schema_files import loaded, reading
 from text.schema_strategies import for_python
 from workpacket.model.reason_tables.document import FIELDS
-from workpacket.text.acceptor import compile_acceptor
 from workpacket.text.draft07 import twin
 from workpacket.text.node import Plain
+from workpacket.text.schema import compile_acceptor
 from workpacket.text.schema_loading import UnusableSchema
 from workpacket.text.schema_messages import complaints
 from workpacket.text.schema_violations import violations

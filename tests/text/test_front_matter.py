@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from text.reading import places, source_of
-from workpacket.text.front_matter import read_front_matter
+from workpacket.documents.front_matter_document import read_front_matter
 from workpacket.text.limits import Limits
 from workpacket.text.source import Source
 

@@ -12,10 +12,18 @@ PARSERS = {"yaml", "tomllib", "markdown_it", "jsonschema"}
 
 
 @pytest.mark.parametrize(
-    "module", ["yaml_strict", "front_matter", "toml_strict", "json_strict", "yaml_edit", "yaml_write"]
+    "module",
+    [
+        "text.yaml_strict",
+        "documents.front_matter_document",
+        "text.toml_strict",
+        "text.json_strict",
+        "text.yaml_edit",
+        "text.yaml_write",
+    ],
 )
 def test_importing_a_loader_imports_no_parser(module: str) -> None:
-    script = f"import sys, workpacket.text.{module}\nprint(*sorted(sys.modules))"
+    script = f"import sys, workpacket.{module}\nprint(*sorted(sys.modules))"
     # Measuring coverage of child processes would load modules of its own into them.
     environment = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")}
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, env=environment)

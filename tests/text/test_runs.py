@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from workpacket.problem import Edit, Fix
-from workpacket.text.edits import NotTogether, Replacement, Run, fix_of
+from workpacket.text.edits import NotTogether, Replacement, TextRun, fix_of
 
 TEXT = "- A: one\n  two\n\n\n- B: three\r\n"
 
 
-def at(words: str) -> Run:
-    run = Run.quoting(TEXT, TEXT.index(words), words)
+def at(words: str) -> TextRun:
+    run = TextRun.quoting(TEXT, TEXT.index(words), words)
     assert run is not None
     return run
 
@@ -24,20 +24,20 @@ def test_words_that_stand_on_one_line_are_a_run() -> None:
 
 @pytest.mark.parametrize("value", ["one two", "one\n  two", "", "One"])
 def test_a_value_that_does_not_stand_there_as_it_is_read_is_no_run(value: str) -> None:
-    assert Run.quoting(TEXT, 5, value) is None
+    assert TextRun.quoting(TEXT, 5, value) is None
 
 
 @pytest.mark.parametrize(("start", "end"), [(5, 14), (8, 5), (-1, 2), (0, 1000)])
 def test_words_on_two_lines_and_places_outside_are_no_run(start: int, end: int) -> None:
-    assert Run.on_line(TEXT, start, end) is None
+    assert TextRun.on_line(TEXT, start, end) is None
     with pytest.raises(NotTogether):
-        Run(TEXT, start, end)
+        TextRun(TEXT, start, end)
 
 
 def test_blank_lines_are_a_run_and_leave_the_lines_beside_them_apart() -> None:
-    assert Run(TEXT, 15, 17).deleted().edit == Edit(15, 17, "")
+    assert TextRun(TEXT, 15, 17).deleted().edit == Edit(15, 17, "")
     with pytest.raises(NotTogether, match="would join two lines"):
-        Run(TEXT, 14, 17).deleted()
+        TextRun(TEXT, 14, 17).deleted()
 
 
 def test_a_line_does_not_become_two() -> None:
@@ -57,8 +57,8 @@ def test_a_fix_stays_on_the_lines_of_its_finding() -> None:
 
 
 def test_blank_lines_beside_a_finding_belong_to_it() -> None:
-    assert fix((17, 20), Run(TEXT, 15, 17).deleted()) is not None
-    assert fix((5, 8), Run(TEXT, 15, 17).deleted()) is None
+    assert fix((17, 20), TextRun(TEXT, 15, 17).deleted()) is not None
+    assert fix((5, 8), TextRun(TEXT, 15, 17).deleted()) is None
 
 
 def test_a_fix_whose_replacements_overlap_is_none() -> None:

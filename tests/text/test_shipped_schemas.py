@@ -16,11 +16,10 @@ from referencing import Registry
 from referencing.jsonschema import DRAFT7
 
 from text.schema_strategies import mutations
-from workpacket.text.acceptor import compile_acceptor
 from workpacket.text.draft07 import twin
 from workpacket.text.formats import FORMATS
 from workpacket.text.node import Plain
-from workpacket.text.schema import SchemaSet
+from workpacket.text.schema import SchemaSet, compile_acceptor
 from workpacket.text.schema_loading import DIALECT, Loader, Schema
 from workpacket.text.schema_messages import complaints
 

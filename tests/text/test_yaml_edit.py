@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from text.reading import source_of
-from workpacket.text.front_matter import read_front_matter
+from workpacket.documents.front_matter_document import read_front_matter
 from workpacket.text.node import Plain
 from workpacket.text.source import Source
 from workpacket.text.yaml_edit import (

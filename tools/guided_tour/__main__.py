@@ -42,6 +42,8 @@ def main() -> int:
         from guided_tour.drawing import drawn
 
         arguments.record.write_text(drawn(stage.pictures, stage.scratch), "utf-8")
+    else:
+        print("\nTo type workpacket yourself: . .venv/bin/activate && workpacket --help")
     return 0
 
 

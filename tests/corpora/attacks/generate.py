@@ -13,12 +13,12 @@ import sys
 import tempfile
 from pathlib import Path
 
-from corpora.attacks.generator import bindings, genuine, persons, signatures, statements
+from corpora.attacks.generator import bindings, genuine, pages, persons, signatures, statements
 from corpora.attacks.generator.people import People
 from corpora.attacks.generator.scenario import CASES, Case, write
 
 # Each registers its cases when it is imported.
-MODULES = (genuine, signatures, statements, bindings, persons)
+MODULES = (genuine, signatures, statements, bindings, persons, pages)
 
 
 def all_cases() -> tuple[Case, ...]:

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from workpacket.cli.fixing import repaired
-from workpacket.cli.fmt import formatted
+from workpacket.cli.fmt import formatted, repaired
 from workpacket.documents.reading import read_document
 from workpacket.problem import Problem
 from workpacket.report.catalogue import catalogue

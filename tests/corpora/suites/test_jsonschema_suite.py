@@ -18,7 +18,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from referencing import Registry
 
-from workpacket.text.acceptor import compile_acceptor
+from workpacket.text.schema import compile_acceptor
 from workpacket.text.schema_loading import Loader, Schema, UnusableSchema
 from workpacket.text.schema_messages import complaints
 from workpacket.text.schema_violations import violations

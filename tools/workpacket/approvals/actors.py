@@ -108,7 +108,7 @@ class Actors(Value):
             return f"{judge} and {coder}, who worked on it, have a key in common"
         if self.person(judge) != self.person(coder):
             return ""
-        if one is not None and one.kind == "person" and "operator" not in self.separation:
+        if self.person(judge) == judge and "operator" not in self.separation:
             return ""
         return f"behind {judge} is {self.person(judge)}, as behind {coder}, who worked on it"
 

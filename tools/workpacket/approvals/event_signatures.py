@@ -146,4 +146,5 @@ def _refused(key: str, code: str, message: str) -> WhoSigned:
 def without_signature(file: bytes, signature: str) -> bytes:
     """The file of an event without `sig`. The key occurs once: no other object of an event has one of that name, and
     quotes within texts are escaped."""
-    return file.replace(f'"sig":"{signature}",'.encode(), b"", 1)
+    before, _, after = file.partition(f'"sig":"{signature}",'.encode())
+    return before + after

@@ -64,6 +64,13 @@ class Fields:
         self._wrong(key, value, f"a whole number from {low} to {high}")
         return low
 
+    def truth(self, key: str) -> bool:
+        value = self._take(key)
+        if isinstance(value, bool):
+            return value
+        self._wrong(key, value, "true or false")
+        return False
+
     def texts(self, key: str, form: re.Pattern[str], what: str) -> tuple[str, ...]:
         """A list of distinct strings, each of the form."""
         value = self._take(key)

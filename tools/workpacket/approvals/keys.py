@@ -8,10 +8,12 @@ form.
 from __future__ import annotations
 
 import hashlib
+import re
 from typing import TypeAlias
 
 from workpacket.approvals.encodings import Reader, WireFault, decode_base64, encode_base64
 from workpacket.errors import WorkpacketError
+from workpacket.lazy_pattern import lazy_pattern
 from workpacket.value import Value
 
 SMALLEST_RSA = 3072
@@ -24,6 +26,11 @@ _ECDSA_CURVES = {f"ecdsa-sha2-{curve}": curve for curve in CURVE_WIDTHS}
 FIDO_ED25519 = "sk-ssh-ed25519@openssh.com"
 FIDO_ECDSA = "sk-ecdsa-sha2-nistp256@openssh.com"
 FIDO_APPLICATION = "ssh:"
+_LABEL = r"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?"
+# The last label of a name is not a number, which that of an address is.
+HOST = rf"(?:{_LABEL}\.)*(?![0-9]+(?:[:]|\Z)){_LABEL}"
+RELYING_PARTY = lazy_pattern(HOST, re.ASCII)
+LONGEST_RELYING_PARTY = 253
 
 _FIELD = 2**255 - 19
 _EIGHTH = 2707385501144840649318225287225658788936804267575313519463743609750303402022
@@ -49,7 +56,9 @@ Material: TypeAlias = EdwardsPoint | CurvePoint | RsaNumbers
 
 
 class PublicKey(Value):
-    """`application` is the FIDO relying party of a token's key, and empty for a key in software."""
+    """`application` is what the key of a token belongs to: `ssh:...`, or the relying party of a web page. A key in
+    software has none.
+    """
 
     kind: str
     blob: bytes
@@ -64,6 +73,10 @@ class PublicKey(Value):
     @property
     def in_hardware(self) -> bool:
         return bool(self.application)
+
+    @property
+    def signs_in_pages(self) -> bool:
+        return self.in_hardware and not self.application.startswith(FIDO_APPLICATION)
 
 
 def read_key_blob(blob: bytes) -> PublicKey:
@@ -100,7 +113,7 @@ def _material(kind: str, fields: Reader) -> tuple[Material, str]:
     if kind == FIDO_ED25519:
         return _edwards_point(fields), _application(fields)
     if kind == FIDO_ECDSA:
-        return _curve_point(fields, "nistp256"), _application(fields)
+        return _curve_point(fields, "nistp256"), _application(fields, in_pages=True)
     raise WorkpacketError("key_kind_unsupported", f"keys of type {kind} cannot approve")
 
 
@@ -138,9 +151,11 @@ def _rsa_numbers(fields: Reader) -> RsaNumbers:
     return RsaNumbers(modulus, exponent)
 
 
-def _application(fields: Reader) -> str:
+def _application(fields: Reader, *, in_pages: bool = False) -> str:
+    """Of an ECDSA key also the relying party of a web page; which ones count, the policy says."""
     application = fields.text()
-    if not application.startswith(FIDO_APPLICATION):
+    page = in_pages and len(application) <= LONGEST_RELYING_PARTY and RELYING_PARTY.fullmatch(application)
+    if not application.startswith(FIDO_APPLICATION) and not page:
         raise WorkpacketError(
             "fido_application_wrong", f"the key belongs to {application!r}, not to {FIDO_APPLICATION!r}"
         )

@@ -15,6 +15,8 @@
 (none, touch or pin), `max_age_days` and `legacy_tokens` are optional and default to none, 30 and not accepted. An
 unknown key is an error, because the intended rule would not be applied.
 
+`[approvals.webauthn]` lists the web pages in which approvals may be signed; without it, none are.
+
 `read_policy_files` reads it together with the lists of keys.
 """
 
@@ -32,6 +34,7 @@ from workpacket.approvals.allowed_signers import Signers, read_allowed_signers, 
 from workpacket.approvals.facts import PolicyFiles
 from workpacket.approvals.fields import Fields
 from workpacket.approvals.statement import LONGEST_VALIDITY, NAME, PRINCIPAL, REPOSITORY
+from workpacket.approvals.webauthn import PagesAccepted, read_pages_accepted
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.layout import POLICY_PATH, REVOKED_PATH, SIGNERS_PATH
 from workpacket.problem import Location, Problem
@@ -74,6 +77,7 @@ class Policy(Value):
     repository: str
     roles: Mapping[str, frozenset[str]]
     gates: Mapping[str, GatePolicy]
+    pages: PagesAccepted | None = None
     actors: Actors = Actors()
 
     def rules_of(self, gate: str) -> GatePolicy | None:
@@ -116,10 +120,11 @@ def read_policy(table: object, path: str = "policy.toml") -> Policy | tuple[Prob
     repository = fields.text("repository", REPOSITORY, "the name of a repository")
     roles = _roles(fields.inner("roles"))
     gates = _gates(fields.inner("gates"), roles)
+    pages = read_pages_accepted(fields.inner("webauthn")) if fields.has("webauthn") else None
     fields.end()
     if faults:
         return tuple(Problem("policy_malformed", fault, Location(path)) for fault in faults)
-    return Policy(repository, roles, gates)
+    return Policy(repository, roles, gates, pages)
 
 
 def _roles(fields: Fields) -> dict[str, frozenset[str]]:

@@ -2,7 +2,7 @@
 
 Never more lenient than `ssh-keygen -Y verify`, and stricter in these points: only the expected namespace; an empty
 reserved field; RSA only with SHA-2 and in its full length; a FIDO signature only with the touch flag set, which
-`ssh-keygen` does not check.
+`ssh-keygen` does not check; one that was made in a web page only by the rules of `webauthn`, and for an approval.
 """
 
 from __future__ import annotations
@@ -15,11 +15,17 @@ from workpacket.approvals.keys import CurvePoint, EdwardsPoint, PublicKey, RsaNu
 from workpacket.errors import WorkpacketError
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.problem import Problem
-from workpacket.value import Value
+from workpacket.value import Value, replace
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from workpacket.approvals.webauthn import Page
 
 NAMESPACE = "workpacket-approval@v1"
 CHECKPOINT_NAMESPACE = "workpacket-checkpoint@v1"
 EVENT_NAMESPACE = "workpacket-event@v1"
+
+WEBAUTHN = "webauthn-sk-ecdsa-sha2-nistp256@openssh.com"
 
 _MAGIC = b"SSHSIG"
 _VERSION = 1
@@ -27,6 +33,7 @@ _HASHES = {"sha256": hashlib.sha256, "sha512": hashlib.sha512}
 _RSA_HASHES = {"rsa-sha2-256": "sha256", "rsa-sha2-512": "sha512"}
 _TOUCHED = 0x01
 _VERIFIED = 0x04
+_MAY_BE_BACKED_UP = 0x08
 _ARMOR = lazy_pattern(
     r"-----BEGIN SSH SIGNATURE-----\n((?:[A-Za-z0-9+/=]{1,76}\n)+)-----END SSH SIGNATURE-----\n", re.ASCII
 )
@@ -48,9 +55,16 @@ class Fido(Value):
         """By PIN or fingerprint."""
         return bool(self.flags & _VERIFIED)
 
+    @property
+    def synced(self) -> bool:
+        """Whether the key may be copied to other devices of its owner."""
+        return bool(self.flags & _MAY_BE_BACKED_UP)
+
 
 class SshSignature(Value):
-    """`proof` is the output of the key's scheme; for ECDSA, the two numbers as encoded."""
+    """`proof` is the output of the key's scheme; for ECDSA, the two numbers as encoded. `page` is where it was made, if
+    in a web page.
+    """
 
     key: PublicKey
     hash_name: str
@@ -58,6 +72,7 @@ class SshSignature(Value):
     proof: bytes
     fido: Fido | None
     namespace: str = NAMESPACE
+    page: Page | None = None
 
 
 def unarmor(text: str) -> bytes | Problem:
@@ -92,7 +107,11 @@ def check_signature(signature: SshSignature, message: bytes) -> Problem | None:
     """None if the key made this signature over `message`, and a person touched the token if it is one."""
     if signature.fido is not None and not signature.fido.touched:
         return Problem("touch_missing", "the token signed without a touch, so a program may have used it")
-    if _holds(signature, _signed_bytes(signature, message)):
+    wrapped = _wrapped(signature, message)
+    if signature.page is not None and not signature.page.was_asked_for(wrapped):
+        what = f"the page {signature.page.origin} was not asked for these bytes, or was part of another site's page"
+        return Problem("client_data_wrong", what)
+    if _holds(signature, _signed_bytes(signature, wrapped)):
         return None
     return Problem("signature_invalid", f"the signature of {signature.key.fingerprint} does not match these bytes")
 
@@ -115,19 +134,39 @@ def _read(blob: bytes, wanted: str) -> SshSignature:
     if hash_name not in _HASHES:
         raise WorkpacketError("hash_forbidden", f"the message was hashed with {hash_name!r}, not with sha256 or sha512")
     key = read_key_blob(key_blob)
-    algorithm, proof, fido = _read_proof(key, Reader(signature))
-    return SshSignature(key, hash_name, algorithm, proof, fido, wanted)
+    return _read_proof(SshSignature(key, hash_name, "", b"", None, wanted), Reader(signature))
 
 
-def _read_proof(key: PublicKey, fields: Reader) -> tuple[str, bytes, Fido | None]:
+def _read_proof(unproved: SshSignature, fields: Reader) -> SshSignature:
+    """The signature with what its innermost bytes say."""
+    key = unproved.key
     algorithm = fields.text()
-    accepted = tuple(_RSA_HASHES) if isinstance(key.material, RsaNumbers) else (key.kind,)
-    if algorithm not in accepted:
-        raise WorkpacketError("algorithm_forbidden", f"a key of type {key.kind} may not sign with {algorithm}")
+    if algorithm not in _algorithms(key, unproved.namespace):
+        raise WorkpacketError("algorithm_forbidden", f"{_told(key)} may not sign with {algorithm}")
     proof = _proof(key, fields.string())
     fido = Fido(fields.byte(), fields.u32()) if key.in_hardware else None
+    page = _read_page(fields, fido.flags) if fido is not None and key.signs_in_pages else None
     fields.end()
-    return algorithm, proof, fido
+    return replace(unproved, algorithm=algorithm, proof=proof, fido=fido, page=page)
+
+
+def _read_page(fields: Reader, flags: int) -> Page:
+    from workpacket.approvals.webauthn import read_page  # few signatures are made in pages
+
+    return read_page(fields, flags)
+
+
+def _algorithms(key: PublicKey, namespace: str) -> tuple[str, ...]:
+    """Which the key may sign with. Which pages count is a question to the policy, which only approvals are asked."""
+    if isinstance(key.material, RsaNumbers):
+        return tuple(_RSA_HASHES)
+    if key.signs_in_pages:
+        return (WEBAUTHN,) if namespace == NAMESPACE else ()
+    return (key.kind,)
+
+
+def _told(key: PublicKey) -> str:
+    return f"a key of type {key.kind}" + (f" that belongs to {key.application}" if key.in_hardware else "")
 
 
 def _proof(key: PublicKey, data: bytes) -> bytes:
@@ -143,9 +182,9 @@ def _proof(key: PublicKey, data: bytes) -> bytes:
     return data
 
 
-def _signed_bytes(signature: SshSignature, message: bytes) -> bytes:
-    """The signed bytes: the message's hash in its SSHSIG wrapping, wrapped again for a token."""
-    wrapped = b"".join(
+def _wrapped(signature: SshSignature, message: bytes) -> bytes:
+    """The message's hash in its SSHSIG wrapping."""
+    return b"".join(
         (
             _MAGIC,
             string(signature.namespace.encode()),
@@ -154,6 +193,10 @@ def _signed_bytes(signature: SshSignature, message: bytes) -> bytes:
             string(_HASHES[signature.hash_name](message).digest()),
         )
     )
+
+
+def _signed_bytes(signature: SshSignature, wrapped: bytes) -> bytes:
+    """The signed bytes: a token adds what it states, and a page its client data."""
     if signature.fido is None:
         return wrapped
     return b"".join(
@@ -161,7 +204,7 @@ def _signed_bytes(signature: SshSignature, message: bytes) -> bytes:
             hashlib.sha256(signature.key.application.encode()).digest(),
             signature.fido.flags.to_bytes(1, "big"),
             signature.fido.counter.to_bytes(4, "big"),
-            hashlib.sha256(wrapped).digest(),
+            hashlib.sha256(wrapped if signature.page is None else signature.page.client_data).digest(),
         )
     )
 

@@ -83,6 +83,7 @@ def _not_authentic(opened: Opened, broken: Problem | None, trusted: Trusted) -> 
         yield Problem("key_revoked", f"the key {key.fingerprint} is revoked")
     if key.fingerprint in trusted.policy.actors.names_by_key:
         yield Problem("event_key_at_gate", f"the key {key.fingerprint} signs events, so it opens no gate")
+    yield from _page_not_accepted(opened.signature, trusted)
     if opened.signer is None:
         yield Problem("signer_unknown", f"allowed_signers on the base does not list the key {key.fingerprint}")
         return
@@ -92,6 +93,20 @@ def _not_authentic(opened: Opened, broken: Problem | None, trusted: Trusted) -> 
     if opened.signer.principal != opened.statement.approver:
         who = f"the key belongs to {opened.signer.principal}, the statement to {opened.statement.approver}"
         yield Problem("approver_mismatch", who)
+
+
+def _page_not_accepted(signature: SshSignature, trusted: Trusted) -> Iterator[Problem]:
+    page, fido, accepted = signature.page, signature.fido, trusted.policy.pages
+    if page is None or fido is None:
+        return
+    if accepted is None or not accepted.accept(signature.key.application, page.origin):
+        what = f"the policy on the base does not accept signatures for {signature.key.application} from {page.origin}"
+        yield Problem("webauthn_not_accepted", what)
+        return
+    if fido.synced and not accepted.synced:
+        yield Problem("passkey_synced", "the passkey may be copied to other devices, which the policy does not accept")
+    if accepted.pin and not fido.person_verified:
+        yield Problem("pin_missing", "the policy requires a PIN or fingerprint, which the token did not check")
 
 
 def _not_fitting(statement: Statement, facts: GateFacts, gate: GatePolicy, trusted: Trusted) -> Iterator[Problem]:
@@ -195,8 +210,9 @@ def _other_contract(statement: Statement, facts: GateFacts) -> Iterator[Problem]
 def _too_soft(signature: SshSignature, gate: GatePolicy) -> Iterator[Problem]:
     if gate.hardware == "none":
         return
-    if signature.fido is None:
-        yield Problem("hardware_required", "the gate requires a key on a FIDO token; this key is a file")
+    if signature.fido is None or signature.fido.synced:
+        what = "is a file" if signature.fido is None else "may be copied to other devices"
+        yield Problem("hardware_required", f"the gate requires a key on a FIDO token; this key {what}")
     elif gate.hardware == "pin" and not signature.fido.person_verified:
         yield Problem("pin_missing", "the gate requires a PIN or fingerprint, which the token did not check")
 

@@ -9,8 +9,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from workpacket.audit.expired import audit_finding, unfinished
-from workpacket.audit.facts import AuditFacts
-from workpacket.audit.tracing import Requirement, Trace, TracedCommit, requirements, same, trace, uncovered
+from workpacket.audit.tracing import AuditFacts, Requirement, Trace, TracedCommit, requirements, same, trace, uncovered
 from workpacket.documents.document import stem_of
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.gates import lease_held

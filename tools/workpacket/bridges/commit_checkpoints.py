@@ -44,8 +44,10 @@ class CommitBridge:
 
     def read(self, path: str, data: bytes) -> tuple[Foreign, ...] | tuple[Problem, ...]:
         """The checkpoint in a sidecar, with the place of every key, or why it cannot be trusted."""
-        from workpacket.rules.by_kind import rules_for  # takes long to import, and few who select read a sidecar
-        from workpacket.rules.engine import examine
+        from workpacket.rules.engine import (
+            examine,
+            rules_for,  # takes long to import, and few who select read a sidecar
+        )
 
         rules = rules_for(CommitSidecar.kind)
         warnings = {rule.code() for rule in rules if rule.severity != "error"}

@@ -5,6 +5,12 @@ files that were never committed are not part of the repository.
 
 A run may change what it was allowed to change when it started, and what the policy allowed at its first commit: neither
 can be widened from within the run.
+
+The leave that the policy gives for dependencies, as a commit has it: that of the work tree gives none.
+
+[deps]
+allow = ["zod", "@org/*"]
+threshold = 50
 """
 
 from __future__ import annotations
@@ -21,20 +27,22 @@ from workpacket.documents.lockfiles.comparison import (
     judge,
 )
 from workpacket.documents.lockfiles.dependencies import LOCKFILE
+from workpacket.documents.policy import PolicyDocument
 from workpacket.errors import WorkpacketError
-from workpacket.git.objects import list_tree, read_objects
+from workpacket.git.objects import list_tree, read_file_at, read_objects
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import commit_of
 from workpacket.git.run import run_git
 from workpacket.model.canonical import Json
+from workpacket.model.layout import POLICY_PATH
 from workpacket.problem import Problem
 from workpacket.runtime.attempts.recorder import RecordDraft
 from workpacket.runtime.commit_checkpoint import CommitReview
 from workpacket.runtime.errors import RunBlocked
 from workpacket.runtime.records.state import RunState
-from workpacket.shell.governing.dependency_leave import leave_at
 from workpacket.shell.tree import link_on_the_way, read_bytes, refusal
-from workpacket.value import Value
+from workpacket.text.node import Node
+from workpacket.value import Value, replace
 
 HERE = "the work tree"
 NOTHING_YET = "the empty repository"
@@ -175,3 +183,23 @@ def refusal_of(changes: DependencyChanges) -> RunBlocked | None:
             hint="repair or restore the file: it must be readable to be checked", details=changes.as_event(),
         )  # fmt: skip
     return None
+
+
+def leave_at(repository: Repository, commit: str) -> Leave:
+    """'' is the time before the first commit. A policy that cannot be read gives no leave."""
+    data = read_file_at(repository, commit, POLICY_PATH) if commit else None
+    return Leave() if data is None else dependency_leave(PolicyDocument.from_bytes(data).root)
+
+
+def dependency_leave(root: Node | None) -> Leave:
+    """The leave that a loaded `policy.toml` gives; what its schema does not allow gives none."""
+    leave = Leave()
+    table = root.get("deps") if root is not None else None
+    if table is None:
+        return leave
+    allow, threshold = table.get("allow"), table.get("threshold")
+    if allow is not None:
+        leave = replace(leave, patterns=tuple(item.text for item in allow.items if item.text))
+    if threshold is not None and type(threshold.value) is int and threshold.value >= 0:
+        leave = replace(leave, threshold=threshold.value)
+    return leave

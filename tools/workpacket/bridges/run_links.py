@@ -5,6 +5,8 @@ which `disagreements` finds and `settle` fixes; the log has every active run.
 
 `run.closed` keeps the hash that the stream had when the run ended. Someone who can write to the store can recompute all
 its hashes, but not the log in git, which therefore reveals that, or a store that was restored from a backup.
+
+The links of runs in the logs here: read, made and closed, one packet at a time and under the lock of all writers.
 """
 
 from __future__ import annotations
@@ -15,25 +17,35 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final, Literal
 
+from workpacket import __version__
+from workpacket.approvals.actors import Actors
 from workpacket.bridges.packet_runs import ending_of
 from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository, find_repository
-from workpacket.ledger.fold import LinkedRun
-from workpacket.lifecycle.claims import Ending
+from workpacket.ledger.fold import LinkedRun, PacketState, fold
+from workpacket.ledger.log import EventWriter, Log
+from workpacket.lifecycle.claims import Ending, close_plan, link_plan
 from workpacket.lifecycle.gates import link_unmet
+from workpacket.model.events import Actor
 from workpacket.problem import Problem
 from workpacket.runtime.catalog import RunLine
 from workpacket.runtime.errors import LogDamaged, RunBlocked
 from workpacket.runtime.holders import is_certainly_dead
 from workpacket.runtime.runtime import Runtime, Settings
 from workpacket.runtime.stores.contract import Store
+from workpacket.shell import actor as clock
 from workpacket.shell.actor import acting
-from workpacket.shell.governing.run_links import close, link, linked_packets, state_here
+from workpacket.shell.base import read_base_policy
+from workpacket.shell.event_keys import signed
+from workpacket.shell.governed_files import GovernedFiles, packets_that_say
+from workpacket.shell.transactions.transaction import writing
 from workpacket.value import Value
 
 _LONGEST: Final = 200
 
 Quarrel = Literal["late", "not_begun", "unlinked", "elsewhere"]
+
+_LINKED = b'"run.linked"'
 
 
 class Disagreement(Value):
@@ -195,3 +207,68 @@ def _hash_at(store: Store, stream: str, version: int) -> str:
         return next((event.hash for event in store.read(stream, version - 1, version)), "")
     except LogDamaged:
         return ""
+
+
+def state_here(repository: Repository, packet: str) -> PacketState:
+    return fold(_log(repository, packet))
+
+
+def linked_packets(repository: Repository) -> Iterator[PacketState]:
+    """The packets to which a run was ever tied."""
+    for log in packets_that_say(str(repository.root), _LINKED):
+        yield fold(log)
+
+
+def link(repository: Repository, actor: Actor, packet: str, run: str, store: str) -> None:
+    """Tie a run to its packet before it begins. WorkpacketError if the packet is not one to work on now.
+
+    A packet without a log has no lane and no gate yet, and nothing to write a link into.
+    """
+    with writing(repository, "run") as transaction:
+        log = _log(repository, packet)
+        state = fold(log)
+        if not state.history and not state.findings:
+            return
+        for unmet in link_unmet(state):
+            raise WorkpacketError.of(unmet)
+        actors = _actors(repository)
+        plan = link_plan(log, state, _writer(actors.acting(actor)), run, store)
+        if plan is not None:
+            transaction.apply(signed(plan, actors))
+
+
+def close(
+    repository: Repository,
+    actor: Actor,
+    packet: str,
+    is_it: Callable[[LinkedRun], bool],
+    ending: Callable[[], Ending | None],
+) -> tuple[LinkedRun, ...]:
+    """Close the open links that are meant, if under the lock the run has still ended; the runs that were closed."""
+    if not any(map(is_it, state_here(repository, packet).open_runs)):
+        return ()
+    with writing(repository, "run") as transaction:
+        closed, actors = [], _actors(repository)
+        while (run := next(filter(is_it, fold(log := _log(repository, packet)).open_runs), None)) is not None:
+            ended = ending()
+            if ended is None:
+                break
+            plan = close_plan(log, _writer(actors.acting(actor)), run, ended)
+            transaction.apply(signed(plan, actors))
+            closed.append(run)
+        return tuple(closed)
+
+
+def _actors(repository: Repository) -> Actors:
+    return read_base_policy(repository).lifecycle.actors
+
+
+def _log(repository: Repository, packet: str) -> Log:
+    governed = GovernedFiles(str(repository.root))
+    governed.look_for_log(packet)
+    return governed.log(packet)
+
+
+def _writer(actor: Actor) -> EventWriter:
+    now = clock.moment()
+    return EventWriter(actor, now.now, now.tx, f"workpacket {__version__}")

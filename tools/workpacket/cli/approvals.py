@@ -1,4 +1,7 @@
-"""`workpacket approvals`: which decisions there are, and whether everything that depends on them is valid."""
+"""`workpacket approvals`: which decisions there are, and whether everything that depends on them is valid.
+
+`workpacket revoke`: permanently revokes an approval or a rejection.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +12,10 @@ from pathlib import Path
 from workpacket.approvals.decide import Verdict
 from workpacket.approvals.encodings import write_instant
 from workpacket.approvals.statement import Statement
-from workpacket.cli.approve import BASE_OPTION
+from workpacket.cli.approve import BASE_OPTION, KEY_OPTION
 from workpacket.cli.check import WORKTREE_OPTION
 from workpacket.cli.checking import render, style_of
-from workpacket.cli.options import Arguments, Command, chosen
+from workpacket.cli.options import Arguments, Command, Option, chosen
 from workpacket.git.repository import find_repository
 from workpacket.lifecycle.gates import ANCHORING
 from workpacket.model import exits
@@ -162,7 +165,7 @@ def run(arguments: Arguments) -> int:
     return list_approvals(arguments) if chosen(arguments, SUBCOMMANDS) == "list" else verify_approvals(arguments)
 
 
-COMMAND = Command(
+APPROVALS = Command(
     "approvals",
     run,
     arguments="list|verify [WP_ID...]",
@@ -177,3 +180,27 @@ holds of log and attestations was changed or deleted. Reading needs no ssh-keyge
         "workpacket approvals verify --base origin/main",
     ),
 )
+
+
+def _revoke(arguments: Arguments) -> int:
+    from workpacket.cli.approve import revoke
+
+    return revoke(arguments)
+
+
+REVOKE = Command(
+    "revoke",
+    _revoke,
+    arguments="ENVELOPE",
+    description="""
+ENVELOPE is the digest of the envelope, or its beginning, as `workpacket approvals list` shows it. A revocation comes
+from the approver, from someone with a role at the gate, or from an operator, and cannot itself be revoked.""",
+    options=(
+        KEY_OPTION,
+        Option("statement-out", "write what is to be signed into FILE, and sign nothing", value="FILE"),
+        BASE_OPTION,
+    ),
+    examples=("workpacket revoke 3f9a1c", "workpacket revoke 3f9a1c --statement-out statement"),
+)
+
+DECLARED = {command.name: command for command in (APPROVALS, REVOKE)}

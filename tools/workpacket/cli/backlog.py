@@ -9,8 +9,7 @@ from typing import Final
 from workpacket.cli.options import Arguments, Command, Option, usage
 from workpacket.cli.packet_command import ACTING, actor_of, conclude, packet_command
 from workpacket.documents.stub import Stub
-from workpacket.lifecycle.adoption import Preference, adopt
-from workpacket.lifecycle.backlog import RECURRING, NewStub, new, present, refine, standing_stub
+from workpacket.lifecycle.backlog import RECURRING, NewStub, Preference, adopt, new, present, refine, standing_stub
 from workpacket.lifecycle.facts import Facts
 from workpacket.lifecycle.moves import Answer
 from workpacket.model.ids import InvalidId, WorkPacketId, next_revision
@@ -33,7 +32,8 @@ def _run_new(arguments: Arguments) -> int:
     revisions = [*known, *({wp_id.text} - {*known})]
     intent = replace(intent, risk_tier=arguments.value("risk") or intent.risk_tier)
     actor = actor_of(arguments, repository)
-    return conclude(arguments, carry_out(repository, "new", revisions, actor, lambda facts: new(facts, intent)))
+    carried = carry_out(repository, "new", revisions, actor, lambda facts: new(facts, intent))
+    return conclude(arguments, carried, wp_id.text)
 
 
 def _wanted_id(arguments: Arguments, governed: GovernedFiles) -> WorkPacketId:

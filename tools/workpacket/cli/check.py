@@ -1,8 +1,14 @@
-"""`workpacket check`: everything that is wrong in the governance documents, in one run."""
+"""`workpacket check`: everything that is wrong in the governance documents, in one run.
+
+`check --watch`: checks again whenever a file changes.
+"""
 
 from __future__ import annotations
 
 import os
+import sys
+import time
+from collections.abc import Callable
 
 from workpacket.cli.cached_output import Output, show, show_fresh
 from workpacket.cli.options import Arguments, Command, Option, usage
@@ -15,6 +21,8 @@ from workpacket.shell.tree import Found, find_documents, named_document
 
 FORMATS = ("text", "json", "sarif", "junit", "github")
 
+_INTERVAL = 0.3
+
 
 def run(arguments: Arguments) -> int:
     _refuse_contradictions(arguments)
@@ -24,8 +32,6 @@ def run(arguments: Arguments) -> int:
     cache = Cache(workspace.common_dir if cached else None, workspace.fingerprint)
     try:
         if arguments.flag("watch"):
-            from workpacket.cli.watching import watch
-
             return watch(lambda: check_once(arguments, workspace, cache), workspace.root)
         return check_once(arguments, workspace, cache)
     finally:
@@ -130,3 +136,21 @@ ignores are read from it, and nothing that it holds of log and attestations may 
         "workpacket check --format sarif > findings.sarif",
     ),
 )
+
+
+def watch(check: Callable[[], int], root: str) -> int:
+    """Runs `check` at once and after every change, until interrupted. Looking at all files is cheap."""
+    seen: list[tuple[str, str]] | None = None
+    status = 0
+    try:
+        while True:
+            now = [(found.path, found.state) for found in find_documents(root)]
+            if now != seen:
+                seen = now
+                if sys.stdout.isatty():
+                    sys.stdout.write("\x1b[2J\x1b[H")
+                status = check()
+                sys.stdout.flush()
+            time.sleep(_INTERVAL)
+    except KeyboardInterrupt:
+        return status

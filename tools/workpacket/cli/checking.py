@@ -7,8 +7,7 @@ from fnmatch import fnmatchcase
 
 from workpacket.cli.cached_output import Output, terminal
 from workpacket.cli.options import Arguments, usage
-from workpacket.cli.progress import progress_bar
-from workpacket.cli.workspace import Workspace
+from workpacket.cli.workspace import Workspace, progress_bar
 from workpacket.errors import WorkpacketError
 from workpacket.model import exits
 from workpacket.model.reasons import Reason
@@ -73,7 +72,7 @@ def check_and_render(arguments: Arguments, workspace: Workspace, files: Files, c
     if base and wanted:
         raise usage(arguments.command, "conflicting_options", "--base cannot be combined with fixes")
     if wanted:
-        from workpacket.cli.fixing import fix_files, refuse_unreadable
+        from workpacket.cli.fmt import fix_files, refuse_unreadable
 
         refuse_unreadable(files)
         repairs = fix_files(workspace.root, kinds, findings, unsafe=unsafe)
@@ -101,7 +100,7 @@ def _diff(
     workspace: Workspace, kinds: Mapping[str, str], findings: Sequence[Problem], *, unsafe: bool, style: Style
 ) -> Output:
     """What `--fix` would change, preceded by the files that it would refuse, in lines that `patch` skips."""
-    from workpacket.cli.fixing import show_fixes
+    from workpacket.cli.fmt import show_fixes
 
     shown, refused = show_fixes(workspace.root, kinds, findings, unsafe=unsafe, style=style)
     if not kinds:
@@ -121,7 +120,7 @@ def render(
 
         return render_check(outcome, status)
     if form == "sarif":
-        from workpacket.report.sarif import render_sarif
+        from workpacket.report.ci import render_sarif
 
         return render_sarif(outcome, reasons, status)
     if form == "junit":

@@ -1,15 +1,18 @@
-"""`workpacket doctor`: are runs safe in this place, and is their store intact?"""
+"""`workpacket doctor`: are runs safe in this place, and is their store intact?
+
+`workpacket store`: the tables on a server, and who may use them.
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from workpacket.cli.checking import style_of
-from workpacket.cli.open_store import answer, open_runtime, refuse
-from workpacket.cli.options import Arguments, Command, Option
+from workpacket.cli.open_store import answer, open_runtime, refuse, refusing, require_server
+from workpacket.cli.options import Arguments, Command, Option, subcommand, usage
 from workpacket.git.repository import find_repository
 from workpacket.git.run import run_git
 from workpacket.git.worktrees import is_ignored
@@ -18,6 +21,7 @@ from workpacket.model.checkpoint_commit import SIDECARS
 from workpacket.model.layout import LOG_FOLDER
 from workpacket.model.wording import counted
 from workpacket.report.catalogue import catalogue
+from workpacket.report.escape import escape
 from workpacket.report.runs import CheckRow, render_checks
 from workpacket.runtime.attempts.starter import orphans_of
 from workpacket.runtime.errors import LogDamaged, PayloadErased, RuntimeFault
@@ -33,6 +37,13 @@ from workpacket.runtime.stores.memory import MemoryStore
 from workpacket.runtime.stores.place import OUTSIDE_GIT, server_url, store_path, work_tree_of
 from workpacket.runtime.stores.sqlite.files import file_system_of
 from workpacket.runtime.stores.sqlite.store import SQLiteStore, examine, suitability
+
+if TYPE_CHECKING:
+    from workpacket.runtime.stores.postgres.health import Right
+
+
+RIGHTS: dict[str, Right] = {"reader": "reader", "writer": "writer", "keeper": "keeper"}
+TAKES = {"show": 0, "upgrade": 0, "let-in": 2, "shut-out": 1}
 
 
 def run(arguments: Arguments) -> int:
@@ -189,7 +200,7 @@ def _holds_secret(redactor: Redactor, event: Event, payload: bytes) -> bool:
     return redactor.clean_value(value_of(payload), payload.decode("utf-8"))[1] > 0
 
 
-COMMAND = Command(
+DOCTOR = Command(
     "doctor",
     run,
     description="""
@@ -199,3 +210,61 @@ Where WORKPACKET_STORE names a server: its version, whether it keeps what it ack
     options=(Option("accept-rollback", "a backup was restored: accept that acknowledged events are gone"),),
     examples=("workpacket doctor", "workpacket doctor --json"),
 )
+
+
+@refusing
+def _store(arguments: Arguments) -> int:
+    action = subcommand(arguments, ACTIONS)
+    if len(arguments.words) != TAKES[action]:
+        code = "missing_argument" if len(arguments.words) < TAKES[action] else "unexpected_argument"
+        raise usage(arguments.command, code, f"`store {action}` takes {TAKES[action] or 'no'} words")
+    if action == "let-in" and arguments.words[1] not in RIGHTS:
+        raise usage(arguments.command, "invalid_value", f"a right is {', '.join(RIGHTS)}; not {arguments.words[1]!r}")
+    url = require_server(arguments)
+    from workpacket.runtime.stores.postgres.access import PostgresAccess, address_of_url
+    from workpacket.runtime.stores.postgres.health import let_in, shut_out
+    from workpacket.runtime.stores.postgres.migrations import SCHEMA_VERSION, migrate, schema_version
+
+    access = PostgresAccess(address_of_url(url), connections=1)
+    access.open()
+    try:
+        said = ""
+        if action == "upgrade":
+            made = migrate(access)
+            said = f"{made} migration{'s' * (made != 1)} made\n"
+        elif action == "let-in":
+            role, right = arguments.words
+            let_in(access, role, RIGHTS[right])
+            said = f"{escape(role)} is a {right} now\n"
+        elif action == "shut-out":
+            known = shut_out(access, arguments.words[0])
+            said = f"{escape(arguments.words[0])} {'is shut out' if known else 'did not have access'}\n"
+        present = schema_version(access)
+    finally:
+        access.close()
+    shown = access.address.shown
+    data: dict[str, Json] = {"store": shown, "schema_version": present, "known_version": SCHEMA_VERSION}
+    then = "workpacket store upgrade" if present < SCHEMA_VERSION else ""
+    return answer(arguments, f"{said}{shown}: version {present} of {SCHEMA_VERSION}\n", data, then=then)
+
+
+ACTIONS = ("show", "upgrade", "let-in", "shut-out")
+
+
+STORE = Command(
+    "store",
+    _store,
+    arguments="show | upgrade | let-in ROLE reader|writer|keeper | shut-out ROLE",
+    description="""
+For the owner of the store that WORKPACKET_STORE names. `upgrade` makes the tables or brings them to the version of this
+program; programs of the version before are then refused by name. A role has to exist; `let-in` gives it a right in the
+project of the URL, `shut-out` takes it away.""",
+    examples=(
+        "workpacket store show",
+        "workpacket store upgrade",
+        "workpacket store let-in ci writer",
+        "workpacket store shut-out ci",
+    ),
+)
+
+DECLARED = {command.name: command for command in (DOCTOR, STORE)}

@@ -15,8 +15,9 @@ from workpacket.cli.packet_command import conclude
 from workpacket.cli.progress_command import MILESTONES as PROGRESS
 from workpacket.lifecycle.activation import ITEMS
 from workpacket.lifecycle.init import ExistingFiles, InitFile, also_ignoring, check, compare, init, paths_of_interest
+from workpacket.lifecycle.installed import pinned, requirement_of
 from workpacket.lifecycle.policy import LifecyclePolicy
-from workpacket.lifecycle.starter_documents import DIALECTS, GROUPS, Dialect
+from workpacket.lifecycle.starter_documents import DIALECTS, GROUPS, INSTALLING, Dialect, Group
 from workpacket.model import exits
 from workpacket.model.layout import POLICY_PATH
 from workpacket.model.wording import counted
@@ -25,7 +26,7 @@ from workpacket.report.json_report import render_envelope
 from workpacket.shell.actor import moment
 from workpacket.shell.base import lifecycle_of
 from workpacket.shell.governing.execution import Carried, here
-from workpacket.shell.governing.starter_files import look_around, not_ignored, read_package
+from workpacket.shell.governing.starter_files import look_around, not_ignored, read_package, running
 from workpacket.shell.keys import default_path
 from workpacket.shell.transactions.transaction import writing
 from workpacket.value import Value
@@ -249,16 +250,29 @@ def run(arguments: Arguments) -> int:
     wanted = [group for group in GROUPS if arguments.flag(group)]
     # None, or one of the choices that the option takes.
     dialect = cast("Dialect | None", arguments.value("dialect") or None)
+    requirement = _requirement(arguments, wanted)
     if arguments.flag("check"):
         seen = look_around(str(repository.root), paths)
-        return _say(arguments, compare(package, seen, wanted, dialect, _policy(seen)))
+        return _say(arguments, compare(package, seen, wanted, dialect, _policy(seen), requirement))
     with writing(repository, "init") as transaction:
         seen = look_around(str(repository.root), paths)
-        items = compare(package, seen, wanted, dialect, _policy(seen))
+        items = compare(package, seen, wanted, dialect, _policy(seen), requirement)
         planned = init(items, moment(), has_key=default_path().exists())
         planned = also_ignoring(planned, *not_ignored(repository))
         changed = transaction.apply(planned.plan)
     return conclude(arguments, Carried(planned, changed, transaction.finished))
+
+
+def _requirement(arguments: Arguments, wanted: list[Group]) -> str | None:
+    """What workflow and hooks install: what `--from` says, else what is running here."""
+    if not INSTALLING.intersection(wanted):
+        if arguments.value("from"):
+            raise usage(arguments.command, "conflicting_options", "--from belongs to --workflow and --pre-commit")
+        return None
+    given = arguments.value("from")
+    if given:
+        return pinned(given)
+    return None if arguments.flag("check") else requirement_of(*running())
 
 
 def _policy(seen: ExistingFiles) -> LifecyclePolicy:
@@ -297,7 +311,13 @@ package; `plain` nothing besides. Without the option it is the one that the repo
         Option("skills", "also skills for agents, below .agents/skills"),
         Option("pre-commit", "also .pre-commit-config.yaml; does not install the hook"),
         Option("workflow", "also .github/workflows/workpacket.yml"),
+        Option("from", "what workflow and hooks install (default: what is running here)", value="REQUIREMENT"),
         Option("vscode", "also .vscode/settings.json and the schemas it refers to"),
     ),
-    examples=("workpacket init", "workpacket init --dialect plain --skills", "workpacket init --check"),
+    examples=(
+        "workpacket init",
+        "workpacket init --dialect plain --skills",
+        "workpacket init --check",
+        "workpacket init --workflow --from workpacket==0.1.0",
+    ),
 )

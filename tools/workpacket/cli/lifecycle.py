@@ -1,22 +1,28 @@
 """The commands that make one move of a packet: their arguments, and the plans that decide. A plan is imported when it
 is needed, so that a command does not load the plans of the others.
+
+The open role checkpoints of a packet, for commands after which no role should be active.
 """
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from workpacket.cli.options import Arguments, Command, Option, usage
 from workpacket.cli.packet_command import ACTING, REASON, Decide, packet_command, required, words_of
+from workpacket.git.repository import Repository
 from workpacket.lifecycle.facts import Facts, PacketFacts
-from workpacket.lifecycle.moves import Answer
+from workpacket.lifecycle.moves import Answer, Planned
 from workpacket.shell.governing.execution import here
-from workpacket.value import Value
+from workpacket.value import Value, replace
 
 _DAY = re.compile(r"[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])\Z")
 _LONGEST_NOTE: Final = 4000
+
+_FOLDER = "docs/progress"
 
 
 class _WordedMove(Value):
@@ -67,7 +73,6 @@ def _activate(arguments: Arguments) -> int:
 
 
 def _merged(arguments: Arguments) -> int:
-    from workpacket.cli.open_roles import noting_roles
     from workpacket.lifecycle.review import merged
     from workpacket.shell.work_done import containment
 
@@ -125,7 +130,7 @@ def _waive(arguments: Arguments) -> int:
 
 
 def _reapprove(arguments: Arguments) -> int:
-    from workpacket.lifecycle.reapproval import Withdrawn, reapprove
+    from workpacket.lifecycle.amendment import Withdrawn, reapprove
     from workpacket.shell.actor import moment
     from workpacket.shell.approvals.facts import open_approvals
     from workpacket.shell.approvals.reapproval import withdrawn
@@ -165,14 +170,13 @@ def _resolve(arguments: Arguments) -> int:
 
 def _then_sync_claim(arguments: Arguments, decide: Decide, also: Sequence[str] = ()) -> int:
     """A move after which the claim shared by all clones may be outdated."""
-    from workpacket.cli.team_claims import sync_team_claim
+    from workpacket.cli.claim import sync_team_claim
 
     return sync_team_claim(arguments, packet_command(arguments, decide, also=also))
 
 
 def _leave_work(arguments: Arguments, decide: Decide, also: Sequence[str] = ()) -> int:
     """A move after which no role of the packet should be active."""
-    from workpacket.cli.open_roles import noting_roles
 
     return _then_sync_claim(arguments, noting_roles(here(), decide), also)
 
@@ -324,3 +328,30 @@ lost theirs. It changes no lane.""",
 )
 
 DECLARED: Final[Mapping[str, Command]] = {command.name: command for command in _ALL}
+
+
+def noting_roles(repository: Repository, decide: Decide) -> Decide:
+    """The same decision, with a note on each open role of the packet. Only its writer closes a role."""
+
+    def noted(facts: Facts, packet: PacketFacts) -> Answer:
+        answer = decide(facts, packet)
+        if not isinstance(answer, Planned):
+            return answer
+        return replace(answer, notes=(*answer.notes, *_notes(str(repository.root), (packet.id.text, packet.id.base))))
+
+    return noted
+
+
+def _notes(root: str, features: tuple[str, ...]) -> tuple[str, ...]:
+    if not os.path.isdir(os.path.join(root, _FOLDER)):
+        return ()
+    from workpacket.bridges.role_acts import open_roles  # costs start-up, and few packets have roles
+    from workpacket.bridges.role_facts import notes_here
+
+    # The name of a base is part of the names of its revisions.
+    notes = notes_here(root, about=features[-1])
+    found = {path: names[0] for feature in features for path, names in open_roles(notes, feature).items()}
+    return tuple(
+        f"the role in {path} is open; when its writer is done: workpacket progress close {feature}"
+        for path, feature in sorted(found.items())
+    )

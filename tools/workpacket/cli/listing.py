@@ -10,7 +10,7 @@ from typing import cast
 from workpacket.cli.cached_output import Output
 from workpacket.cli.checking import style_of
 from workpacket.cli.options import Arguments, usage
-from workpacket.cli.progress import progress_bar
+from workpacket.cli.workspace import progress_bar
 from workpacket.documents.summary import WorkSummary
 from workpacket.model import exits
 from workpacket.model.canonical import Json
@@ -38,7 +38,8 @@ def list_work(arguments: Arguments, root: str, files: Sequence[Found], cache: Ca
     ]
     wanted = _lanes(arguments, table)
     chosen = sorted(
-        (entry for entry in entries if _fits(arguments, entry, wanted)), key=lambda entry: (entry[2]["id"], entry[1])
+        (entry for entry in _once(arguments, entries) if _fits(arguments, entry, wanted)),
+        key=lambda entry: (entry[2]["id"], entry[1]),
     )
     unread = [found.path for found, result in zip(files, results, strict=True) if not result.summary]
     if arguments.flag("json"):
@@ -46,6 +47,14 @@ def list_work(arguments: Arguments, root: str, files: Sequence[Found], cache: Ca
         return Output(render_envelope("list", exits.OK, [], data), exits.OK)
     note = f"not listed, because unreadable: {', '.join(map(escape, unread))}\n" if unread else ""
     return Output(_as_text(chosen, style_of(arguments)) + note, exits.OK)
+
+
+def _once(arguments: Arguments, entries: Sequence[Entry]) -> list[Entry]:
+    """Without the stubs from which packets were made, unless stubs are asked for: a packet is in one lane."""
+    if arguments.value("kind") == "stub":
+        return list(entries)
+    packets = {work["id"] for kind, _, work in entries if kind != "stub"}
+    return [entry for entry in entries if entry[0] != "stub" or entry[2]["id"] not in packets]
 
 
 def _lanes(arguments: Arguments, table: LaneTable) -> frozenset[str]:

@@ -10,14 +10,19 @@ import os
 import sys
 
 from workpacket import __version__
-from workpacket.cli.commands import COMMANDS, module_of
+from workpacket.cli.commands import COMMANDS, GROUPS, OTHER_NAMES, module_of
 from workpacket.model.exits import BROKEN_PIPE, INTERRUPTED
+from workpacket.model.layout import GOVERNANCE_FOLDER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
 
     from workpacket.cli.options import Command
+
+
+# Commands that have a use in a repository without governance.
+_ANYWHERE = frozenset({"init", *(name for title, group in GROUPS if title in {"Runs", "Help"} for name, _, _ in group)})
 
 
 def console() -> NoReturn:
@@ -53,10 +58,13 @@ def main(words: list[str]) -> int:
 
 
 def _run(words: list[str]) -> int:
+    if len(words) == 2 and words[0] == "help":
+        words = [words[1], "--help"]
     if not words or words[0] in {"-h", "--help", "help"}:
+        from workpacket.cli.cached_output import terminal
         from workpacket.cli.options import overview
 
-        print(overview())
+        print(overview(terminal()[1]))
         return 0 if words else 2
     if words[0] in {"-V", "--version"}:
         print(f"workpacket {__version__}")
@@ -70,7 +78,13 @@ def _run(words: list[str]) -> int:
 
         print(command_help(command))
         return 0
-    return command.run(arguments)
+    try:
+        return command.run(arguments)
+    finally:
+        if words[0] not in _ANYWHERE and not os.path.isdir(GOVERNANCE_FOLDER):
+            from workpacket.cli.workspace import say_that_nothing_is_governed
+
+            say_that_nothing_is_governed()
 
 
 def load(name: str) -> Command:
@@ -81,7 +95,8 @@ def load(name: str) -> Command:
 
         from workpacket.errors import WorkpacketError
 
-        near = get_close_matches(name, [command for command, _, _ in COMMANDS], n=1)
+        known = OTHER_NAMES.get(name.casefold())
+        near = [known] if known else get_close_matches(name, [command for command, _, _ in COMMANDS], n=1)
         hint = f"did you mean `workpacket {near[0]}`?" if near else "workpacket --help"
         raise WorkpacketError("unknown_command", f"unknown command: {name!r}", hint=hint)
     from importlib import import_module

@@ -6,7 +6,7 @@ can be tested for completeness.
 from __future__ import annotations
 
 from workpacket import __version__
-from workpacket.cli.commands import COMMANDS
+from workpacket.cli.commands import COMMANDS, GROUPS
 from workpacket.errors import WorkpacketError
 
 TYPE_CHECKING = False
@@ -187,19 +187,30 @@ def _unknown(command: Command, name: str, known: dict[str, Option]) -> Workpacke
     return usage(command, "unknown_option", f"unknown option: {name}" + (f"; did you mean {near[0]}?" if near else ""))
 
 
-def overview() -> str:
-    """`workpacket --help`."""
+def overview(columns: int | None = None) -> str:
+    """`workpacket --help`, for a terminal of so many columns; None: do not wrap."""
     width = max(len(name) for name, _, _ in COMMANDS)
+    room = columns - width - 4 if columns and columns > width + 24 else None
     lines = [
         f"workpacket {__version__}: governs work done by people and AI agents in a git repository",
         "",
         "usage: workpacket COMMAND [ARGUMENTS]",
-        "",
-        *(f"  {name:<{width}}  {summary}" for name, _, summary in COMMANDS),
-        "",
-        "`workpacket COMMAND --help` shows the options of a command, and `workpacket explain CODE` explains a code.",
     ]
-    return "\n".join(lines)
+    for title, commands in GROUPS:
+        lines += ["", f"{title}:"]
+        for name, _, summary in commands:
+            first, *rest = _folded(summary, room)
+            lines += [f"  {name:<{width}}  {first}", *(" " * (width + 4) + line for line in rest)]
+    about = "`workpacket COMMAND --help` shows the options of a command, and `workpacket explain CODE` explains a code."
+    return "\n".join([*lines, "", *_folded(about, columns)])
+
+
+def _folded(text: str, room: int | None) -> list[str]:
+    if room is None:
+        return [text]
+    from workpacket.report.terminal import wrap
+
+    return wrap(text, room)
 
 
 def command_help(command: Command) -> str:

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from workpacket.cli.cached_output import Output
-from workpacket.cli.linked_runs import cache_dependencies, runs_of
+from workpacket.cli.history import cache_dependencies, runs_of
 from workpacket.cli.options import Arguments
 from workpacket.cli.read_only import all_facts, facts_from_summaries, open_for_reading, output
 from workpacket.documents.register_table import entry_line
@@ -68,7 +68,7 @@ def cards_of(
     """Every packet with a lane, by id, with the time of its last event. `published`: without information that is only
     valid here and now, such as the running process.
     """
-    from workpacket.cli.show import log_at
+    from workpacket.cli.history import log_at
 
     at = arguments.value("at")
     states = {name: packet.state for name, packet in sorted(facts.packets.items())}
@@ -139,8 +139,7 @@ def _titles() -> dict[str, str]:
     """The summary of each packet, or of its stub; unchanged ones come from the cache of `check`."""
     import json
 
-    from workpacket.cli.progress import progress_bar
-    from workpacket.cli.workspace import open_workspace
+    from workpacket.cli.workspace import open_workspace, progress_bar
     from workpacket.shell.cache import Cache
     from workpacket.shell.checking.repository import known_or_examined
     from workpacket.shell.configuration import lanes_here

@@ -11,7 +11,7 @@ from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import current_branch
 from workpacket.lifecycle.facts import Facts, PacketFacts
-from workpacket.lifecycle.moves import Answer, Planned, Refused, standing_unmet
+from workpacket.lifecycle.moves import Answer, Planned, standing_unmet
 from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.model.events import Actor
@@ -71,9 +71,11 @@ def packet_command(
     def decide_here(facts: Facts) -> Answer:
         packet = packet_of(facts, name)
         unmet = standing_unmet(facts, packet, command, branch)
-        return Refused(name, unmet) if unmet else decide(facts, packet)
+        return unmet or decide(facts, packet)
 
-    return conclude(arguments, carry_out(repository, command, (name, *also), actor, decide_here, questions=questions))
+    return conclude(
+        arguments, carry_out(repository, command, (name, *also), actor, decide_here, questions=questions), name
+    )
 
 
 def packet_of(facts: Facts, name: str) -> PacketFacts:
@@ -84,11 +86,11 @@ def packet_of(facts: Facts, name: str) -> PacketFacts:
     return packet
 
 
-def conclude(arguments: Arguments, carried: Carried) -> int:
-    """Report the result; returns the exit status."""
+def conclude(arguments: Arguments, carried: Carried, packet: str = "") -> int:
+    """Report the result; returns the exit status. A refusal names the packet."""
     answer = carried.answer
-    if isinstance(answer, Refused):
-        return refuse(arguments, answer.packet, answer.unmet)
+    if not isinstance(answer, Planned):
+        return refuse(arguments, packet, answer)
     if arguments.flag("json"):
         from workpacket.report.json_report import render_envelope
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from workpacket.cli.cached_output import Output
 from workpacket.cli.options import Arguments
 from workpacket.cli.packet_command import actor_of, packet_of, words_of
-from workpacket.cli.progress import progress_bar
+from workpacket.cli.workspace import progress_bar
 from workpacket.documents.places import PLACES
 from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository

@@ -13,7 +13,7 @@ from workpacket.cli.read_only import NOBODY, open_for_reading, show_json
 from workpacket.git.repository import Repository
 from workpacket.lifecycle.board_sync import hand_edits, move_to, sync
 from workpacket.lifecycle.facts import Facts
-from workpacket.lifecycle.moves import Planned, Refused
+from workpacket.lifecycle.moves import Answer, Planned
 from workpacket.lifecycle.projections import in_force
 from workpacket.model import exits
 from workpacket.model.canonical import Json
@@ -57,8 +57,8 @@ def _adopt(arguments: Arguments) -> int:
     for name, token, line in chosen:
         reason = arguments.value("reason") or f"hand edit of the task board, line {line}"
         answer = _moved(arguments, name, token, reason).answer
-        if isinstance(answer, Refused):
-            unmet += [replace(one, message=f"{name}: {one.message}") for one in answer.unmet]
+        if not isinstance(answer, Planned):
+            unmet += [replace(one, message=f"{name}: {one.message}") for one in answer]
         else:
             done.append(name)
             sys.stderr.write(f"{answer.said}\n")
@@ -76,16 +76,15 @@ def move_entry(arguments: Arguments) -> int:
     lanes = read_base_policy(repository).lifecycle.lanes.named(arguments.words[2].replace("_", " "))
     if len(lanes) != 1:
         raise usage(arguments.command, "invalid_value", f"{arguments.words[2]!r} names no lane")
-    return conclude(
-        arguments, _moved(arguments, name, lanes[0].token, arguments.value("reason") or "moved on the board")
-    )
+    carried = _moved(arguments, name, lanes[0].token, arguments.value("reason") or "moved on the board")
+    return conclude(arguments, carried, name)
 
 
 def _moved(arguments: Arguments, name: str, lane: str, reason: str) -> Carried:
     repository = here()
     branch = branch_here(repository)
 
-    def decide(facts: Facts) -> Planned | Refused:
+    def decide(facts: Facts) -> Answer:
         return move_to(facts, facts.packets[name], lane, reason=reason, branch=branch)
 
     return carry_out(repository, "board move", [name], actor_of(arguments, repository), decide)

@@ -7,9 +7,9 @@ import os
 from collections.abc import Sequence
 from typing import Final
 
+from workpacket.cli.claim import sync_team_claim
 from workpacket.cli.options import Arguments, Command, Option, usage
 from workpacket.cli.packet_command import ACTING, REASON, actor_of, conclude, packet_command, words_of
-from workpacket.cli.team_claims import sync_team_claim
 from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository
 from workpacket.lifecycle.facts import Facts
@@ -37,7 +37,8 @@ def _run_submit(arguments: Arguments) -> int:
         work = work_done(repository, packet, facts.target_branch, arguments.value("commit"))
         return submit(facts, packet, work, evidence)
 
-    return sync_team_claim(arguments, conclude(arguments, carry_out(repository, "submit", [name], actor, decide)))
+    carried = carry_out(repository, "submit", [name], actor, decide)
+    return sync_team_claim(arguments, conclude(arguments, carried, name))
 
 
 def _evidence(arguments: Arguments, repository: Repository, facts: Facts, name: str) -> tuple[Proofs, Sequence[str]]:

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from workpacket.bridges.run_links import Disagreement, RunLinks, disagreements, settle
+from workpacket.bridges.run_links import Disagreement, RunLinks, close, disagreements, settle, state_here
 from workpacket.cli.checking import style_of
 from workpacket.cli.open_store import (
     answer,
@@ -40,7 +40,6 @@ from workpacket.runtime.stores.memory import MemoryStore
 from workpacket.runtime.stores.place import server_url, store_path
 from workpacket.runtime.stores.sqlite.access import code_of
 from workpacket.runtime.stores.transfer import export_lines, import_lines
-from workpacket.shell.governing.run_links import close, state_here
 
 # The sign of each type of event, and the fields that say what it is about.
 _SHOWN: dict[str, tuple[str, tuple[str, ...]]] = {

@@ -1,12 +1,22 @@
-"""The repository that a command works in, its cache, and how to name files in it."""
+"""The repository that a command works in, its cache, and how to name files in it.
+
+A progress bar, on a terminal, for work that takes longer than a second.
+"""
 
 from __future__ import annotations
 
 import os
+import sys
+import time
+from collections.abc import Callable
 
 from workpacket.errors import WorkpacketError
 from workpacket.git.discovery import locate
 from workpacket.model.layout import GOVERNANCE_FOLDER
+
+_PATIENCE = 1.0
+_INTERVAL = 0.1
+_WIDTH = 30
 
 
 class Workspace:
@@ -101,3 +111,37 @@ def write_new(target: str, data: bytes) -> None:
     except FileExistsError:
         raise WorkpacketError("file_unwritable", f"{target} already exists and was not overwritten", path=target,
                               hint="name another file, or remove the old one") from None  # fmt: skip
+
+
+def say_that_nothing_is_governed() -> None:
+    """A note for who has not begun yet; none below a governed folder, or outside of any repository."""
+    from workpacket.documents.places import ROOTS
+
+    try:
+        root = open_workspace().root
+    except WorkpacketError:
+        return
+    if not any(os.path.isdir(os.path.join(root, folder)) for folder in ROOTS):
+        sys.stderr.write("note: this repository is not governed yet; to begin: workpacket init\n")
+
+
+def progress_bar() -> Callable[[int, int], None]:
+    """A function to call with (done, all). It draws on standard error, so that output stays clean."""
+    if not sys.stderr.isatty():
+        return lambda _done, _all: None
+    started = drawn = time.monotonic()
+
+    def draw(done: int, everything: int) -> None:
+        nonlocal drawn
+        now = time.monotonic()
+        if done >= everything:
+            if drawn > started:
+                sys.stderr.write("\r\x1b[K")
+                sys.stderr.flush()
+        elif now - started > _PATIENCE and now - drawn > _INTERVAL:
+            drawn = now
+            filled = _WIDTH * done // everything
+            sys.stderr.write(f"\r[{'#' * filled}{'.' * (_WIDTH - filled)}] {done} of {everything} files")
+            sys.stderr.flush()
+
+    return draw

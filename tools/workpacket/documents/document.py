@@ -20,7 +20,7 @@ from typing import ClassVar, Literal, TypeVar, cast, overload
 from workpacket.documents.summary import EMPTY_MENTION, Mention
 from workpacket.model.lanes import BUILT_IN, LaneTable
 from workpacket.problem import Problem
-from workpacket.text.edits import Run
+from workpacket.text.edits import TextRun
 from workpacket.text.fields import normal_key
 from workpacket.text.node import Node
 from workpacket.text.source import Source
@@ -101,11 +101,11 @@ class Document:
         found = (as_text(item) for item in self.items_at(*path))
         return tuple(text for text in found if text is not None)
 
-    def run(self, text: Text | None) -> Run | None:
+    def run(self, text: Text | None) -> TextRun | None:
         """The span of the text; None if the reader joined it from several parts."""
-        return Run.quoting(self.source.text, text.start, text.value) if text is not None else None
+        return TextRun.quoting(self.source.text, text.start, text.value) if text is not None else None
 
-    def first_line(self, text: Text | None) -> Run | None:
+    def first_line(self, text: Text | None) -> TextRun | None:
         """The part of a text on its first line; None if it begins with something other than its words. Commands replace
         only this part and leave the lines below to their author.
         """
@@ -113,7 +113,7 @@ class Document:
             return None
         end = self.source.line_span(self.source.line_and_column(text.start)[0])[1]
         words = self.source.text[text.start : min(end, max(text.end, text.start))].rstrip()
-        return Run.quoting(self.source.text, text.start, words) if text.value.startswith(words) else None
+        return TextRun.quoting(self.source.text, text.start, words) if text.value.startswith(words) else None
 
     def dates(self) -> Iterable[tuple[str, Text]]:
         """The fields that contain a time, by the name that people know."""

@@ -27,7 +27,7 @@ class DocumentKind(NamedTuple):
 
 
 # The rules for every document that is read by a layout.
-_STRUCTURED = ("structured", "fields", "identity")
+_STRUCTURED = ("structured", "identity")
 
 KINDS: tuple[DocumentKind, ...] = (
     DocumentKind("stub", "work packet stub", "Stub", MARKDOWN, (*_STRUCTURED, "stub")),
@@ -37,7 +37,7 @@ KINDS: tuple[DocumentKind, ...] = (
     DocumentKind("packet", "task packet", "Packet", MARKDOWN, (*_STRUCTURED, "packet", "scope_paths")),
     DocumentKind("task_board", "task board", "TaskBoard", REGISTER, ("task_board",)),
     DocumentKind("registry", "traceability registry", "TraceabilityRegistry", REGISTER, ("registers",)),
-    DocumentKind("signature_audit", "signature audit", "SignatureAudit", REGISTER, ("registers",)),
+    DocumentKind("signature_audit", "signature audit", "SignatureAudit", REGISTER, ("registers",), "registry"),
     DocumentKind("orchestrator_gates", "orchestrator gate log", "OrchestratorGates", REGISTER, ("gates",), "gate_logs"),
     DocumentKind("validator_gates", "validator gate sessions", "ValidatorGates", DATA, ("gates",), "gate_logs"),
     DocumentKind("spec_pointer", "pointer to the specification in force", "SpecPointer", MARKDOWN, ()),

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Literal
 
 from workpacket.documents.document import Text, TextAt, value_of, without_quotes
-from workpacket.documents.front_matter_document import FrontMatterDocument
+from workpacket.documents.front_matter_document import FrontMatterDocument, read_front_matter
 from workpacket.documents.structured import items_of_section
 from workpacket.documents.summary import RoleSummary
 from workpacket.lazy_pattern import lazy_pattern
@@ -22,7 +22,6 @@ from workpacket.problem import Edit
 from workpacket.text.blocks import LISTS, Block
 from workpacket.text.edits import apply_edits
 from workpacket.text.fields import Item, Section
-from workpacket.text.front_matter import read_front_matter
 from workpacket.text.node import Plain
 from workpacket.text.source import Source
 from workpacket.text.yaml_edit import CannotEdit, YamlText, insert_key, set_value, yaml_text

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from workpacket.ledger.checkpoints import Checkpoint, checkpoint_findings
-from workpacket.ledger.lanes import standing
+from workpacket.ledger.fold import standing
 from workpacket.ledger.log import Log, fault, read_log
 from workpacket.model.event_types import CHECKPOINT_LOG
 from workpacket.model.layout import ATTESTATIONS_FOLDER, CHECKPOINTS_FOLDER, LOG_FOLDER

@@ -16,7 +16,7 @@ from workpacket.documents.structured import body_of
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.gates import ACTIVATION_GATE, approval_unmet, is_pathlike, pattern_of, satisfying, still_unmet
-from workpacket.lifecycle.moves import Answer, Draft, Planned, Refused, move
+from workpacket.lifecycle.moves import Answer, Draft, Planned, move
 from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.lifecycle.transitions import move_unmet, transition
 from workpacket.model.canonical import Json
@@ -301,14 +301,14 @@ def activate(facts: Facts, packet: PacketFacts) -> Answer:
     unmet, waived = activation_unmet(facts, packet)
     stub, refinement = packet.stub, packet.refinement
     if unmet or stub is None or refinement is None:
-        return Refused(name, unmet)
+        return unmet
     from workpacket.lifecycle.claims import close_all
     from workpacket.lifecycle.contract import stated
     from workpacket.lifecycle.projections import lane_named, project
 
     contract = stated(stub, refinement)
     if isinstance(contract, str):
-        return Refused(name, (_no_contract(packet, contract),))
+        return (_no_contract(packet, contract),)
     earlier = list(_earlier(facts, packet))
     lane = lane_named("READY_FOR_DEV", facts.policy.lanes)
     text = _packet_text(facts, packet, stub, contract, earlier, lane)
@@ -335,7 +335,7 @@ def activate(facts: Facts, packet: PacketFacts) -> Answer:
     project(draft, lanes, notes=notes, packet_files={name: source})
     missing = (*_after(draft, stub, source, name), *_said_otherwise(packet, contract, source))
     if missing:
-        return Refused(name, missing)
+        return missing
     said = f"{name} is ready for dev: {packet.packet_path}"
     if earlier:
         said += f"; superseded: {', '.join(other.id.text for other in earlier)}"

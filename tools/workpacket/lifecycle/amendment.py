@@ -1,18 +1,27 @@
-"""Amending: another contract takes the place of the one that was approved, approved like the first."""
+"""Amending: another contract takes the place of the one that was approved, approved like the first.
+
+`reapprove`: new approvals take the place of ones that were taken back or whose key is revoked.
+
+An event that the base holds is never written again, and it names its envelopes. So another event names new ones for it,
+at the same gate and on the same terms.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
+from workpacket.approvals.decide import Verdict
 from workpacket.ledger.fold import in_force
 from workpacket.lifecycle.activation import terms_in_event
 from workpacket.lifecycle.contract import Contract, stated
 from workpacket.lifecycle.facts import Facts, PacketFacts
-from workpacket.lifecycle.gates import AMENDMENT_GATE, approval_unmet, satisfying
-from workpacket.lifecycle.moves import Answer, Draft, Planned, Refused
+from workpacket.lifecycle.gates import AMENDMENT_GATE, approval_unmet, satisfying, terms_of
+from workpacket.lifecycle.moves import Answer, Draft, Planned
 from workpacket.lifecycle.transitions import AMENDABLE, Transition, forward_command, move_unmet
 from workpacket.model.canonical import Json
+from workpacket.model.events import LogEvent
 from workpacket.problem import Location, Problem
+from workpacket.value import Value
 
 
 def amend(facts: Facts, packet: PacketFacts, show: Callable[[Contract], str], *, reason: str) -> Answer:
@@ -21,14 +30,14 @@ def amend(facts: Facts, packet: PacketFacts, show: Callable[[Contract], str], *,
     row = Transition("amend", "amended", AMENDABLE, packet.lane)
     unmet = move_unmet(packet.state, row, facts.policy.lanes)
     if unmet:
-        return Refused(name, unmet)
+        return unmet
     contract = _amended(packet)
     if isinstance(contract, Problem):
-        return Refused(name, (contract,))
+        return (contract,)
     given = facts.approvals[AMENDMENT_GATE]
     unmet = tuple(approval_unmet(given, name))
     if unmet:
-        return Refused(name, unmet)
+        return unmet
     draft = Draft("amend", facts)
     for path, source in ((packet.stub_path, packet.stub_source), (packet.refinement_path, packet.refinement_source)):
         draft.rests_on(path, source)
@@ -67,3 +76,30 @@ def _amended(packet: PacketFacts) -> Contract | Problem:
         message = f"the files say the contract in force, {contract.digest[:12]}"
         return Problem("contract_unchanged", message, hint=f"workpacket contract {packet.id}")
     return contract
+
+
+class Withdrawn(Value):
+    """A gate that an event passed by approvals that count no more, and the verdict on those that are there now."""
+
+    event: LogEvent
+    gate: str
+    replaces: tuple[str, ...]
+    verdict: Verdict
+
+
+def reapprove(facts: Facts, packet: PacketFacts, withdrawn: Sequence[Withdrawn], *, reason: str) -> Answer:
+    name = packet.id.text
+    if not withdrawn:
+        message = f"every approval that events of {name} rest on counts"
+        return (Problem("reapproval_needless", message, hint=f"workpacket approvals list {name}"),)
+    unmet = [each for one in withdrawn for each in approval_unmet(one.verdict, name, terms_of(one.event, one.gate))]
+    if unmet:
+        return tuple(dict.fromkeys(unmet))
+    draft = Draft("reapprove", facts)
+    for one in withdrawn:
+        replaces: list[Json] = [*sorted(one.replaces)]
+        data: dict[str, Json] = {"gate": one.gate, "event": one.event.id, "replaces": replaces, "reason": reason}
+        draft.happened(packet, "reapproved", data, satisfying(one.verdict))
+    gates: list[Json] = [*dict.fromkeys(one.gate for one in withdrawn)]
+    said = f"{name} rests on new approvals at {', '.join(dict.fromkeys(one.gate for one in withdrawn))}"
+    return Planned(draft.plan(), said, "workpacket check", {"id": name, "gates": gates})

@@ -19,7 +19,7 @@ from workpacket.documents.task_board import TaskBoard
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.lifecycle.claims import claim, release
 from workpacket.lifecycle.facts import Facts, PacketFacts
-from workpacket.lifecycle.moves import Answer, Draft, Planned, Refused
+from workpacket.lifecycle.moves import Answer, Draft, Planned
 from workpacket.lifecycle.projections import (
     Placement,
     board_edits,
@@ -202,10 +202,10 @@ def move_to(facts: Facts, packet: PacketFacts, lane: str, *, reason: str, branch
             return moves[command]()
     if not rows:
         message = f"no move leads from {packet.state.lane or 'no lane'} to {lane}"
-        return Refused(name, (Problem("wrong_lane", message, hint=forward_command(name, packet.state.lane, lanes)),))
+        return (Problem("wrong_lane", message, hint=forward_command(name, packet.state.lane, lanes)),)
     typed = rows[0].typed.replace(rows[0].command, f"workpacket {rows[0].command} {name}", 1)
     message = f"{name} comes to {lane} only by {rows[0].typed}, which requires more than an edit of the board"
-    return Refused(name, (Problem("hand_edit_not_adoptable", message, hint=typed),))
+    return (Problem("hand_edit_not_adoptable", message, hint=typed),)
 
 
 class Versions(Value):

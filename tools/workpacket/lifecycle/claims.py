@@ -15,7 +15,7 @@ from workpacket.ledger.fold import LinkedRun, PacketState
 from workpacket.ledger.log import EventWriter, Log, NewLogEvent, next_event
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.gates import Claim, claim_unmet, holder_unmet, lease_held, reminders, still_unmet
-from workpacket.lifecycle.moves import Answer, Draft, Planned, Refused, added_unmet, move
+from workpacket.lifecycle.moves import Answer, Draft, Planned, added_unmet, move
 from workpacket.lifecycle.projections import project
 from workpacket.lifecycle.transitions import move_unmet, transition
 from workpacket.model.canonical import Json
@@ -31,7 +31,7 @@ def prepare(
     name = packet.id.text
     unmet = prepare_unmet(facts, packet)
     if unmet:
-        return Refused(name, unmet)
+        return unmet
     draft = Draft("prepare", facts)
     said: dict[str, Json] = {"assignee": assignee, "branch": branch, "base_commit": base_commit}
     said |= {"worktree": worktree} if worktree else {}
@@ -74,7 +74,7 @@ def claim(facts: Facts, packet: PacketFacts, *, branch: str, worktree: str) -> A
     name = packet.id.text
     unmet = claim_refusal(facts, packet, branch)
     if unmet:
-        return Refused(name, unmet)
+        return unmet
     draft = Draft("claim", facts)
     lease = _lease(facts)
     where = packet.state.assignment.branch or branch
@@ -115,7 +115,7 @@ def renew(facts: Facts, packet: PacketFacts) -> Answer:
         command = f"workpacket release {name} --reason TEXT, then: workpacket claim {name}"
         unmet = (Problem("lease_ended", f"the lease of {name} has ended; anyone may claim it", hint=command),)
     if unmet or lease is None:
-        return Refused(name, unmet)
+        return unmet
     draft = Draft("claim", facts)
     renewed = {**_lease(facts), "lease": lease.lease or facts.moment.tx}
     draft.happened(packet, "lease.renewed", renewed)
@@ -132,7 +132,7 @@ def release(facts: Facts, packet: PacketFacts, *, reason: str, to: str = "") -> 
         *added_unmet(facts, packet, row),
     )
     if unmet:
-        return Refused(name, unmet)
+        return unmet
     draft = Draft(row.command, facts)
     data: dict[str, Json] = {"reason": reason, **({"to": to} if to else {})}
     holder = state.lease.holder if state.lease is not None else ""

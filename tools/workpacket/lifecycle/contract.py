@@ -21,8 +21,8 @@ from workpacket.lazy_pattern import lazy_pattern
 from workpacket.lifecycle.gates import is_pathlike, pattern_of
 from workpacket.model.canonical import Json, NotCanonical, canonical_bytes
 from workpacket.model.ids import find_ids
-from workpacket.text.blocks import LISTS, Block
-from workpacket.text.fields import Field, normal_key
+from workpacket.text.blocks import BLANKS, LISTS, Block
+from workpacket.text.fields import Field, asides, normal_key
 from workpacket.text.source import Source
 from workpacket.value import Value
 
@@ -30,9 +30,7 @@ CONTRACT_VERSION: Final = 1
 
 # What the writers of stubs and packets put where nothing was said.
 _NOTHING_SAID = frozenset({"", "TODO", "None known."})
-_BOX = lazy_pattern(r"\[[ xX]\](?=\s|\Z)")
-_LABEL_END = lazy_pattern(r"[*_`]*\s*(?:\([^()\n]*\)|\[[^\[\]\n]*\])?\s*[*_`]*:[*_`]*")
-_ASIDE = lazy_pattern(r"\([^()]*\)|\[[^\[\]]*\]")
+_BOX = lazy_pattern(r"\A\[[ xX]\](?=\s|\Z)")
 _DEMAND = lazy_pattern(r"(PROVED_BY|TESTS|PATHS|EXEMPT):\s*(.*)\Z")
 
 
@@ -156,10 +154,10 @@ def normal_text(source: str) -> str:
 
 
 class _Entry(Value):
-    """One item, or the text before the first item; `depth` is 0 there and in top-level lists."""
+    """One item, or the text before the first item; `nested` if the item is below another one of the same field."""
 
-    depth: int
     text: str
+    nested: bool = False
 
 
 class _Parts:
@@ -181,18 +179,17 @@ class _Parts:
 
     def criteria(self) -> list[_Entry]:
         """From the place used by current packets, older packets or stubs; two places at once are an error."""
-        found = [self.entries("quality_gate", "done_means"), *map(self.section, ("done_means", "acceptance_criteria"))]
+        apart = [placed for key, placed in self._sections.items() if key in {"done_means", "acceptance_criteria"}]
+        found = [self.entries("quality_gate", "done_means"), *map(self._section, apart)]
         said = [entries for entries in found if entries]
         if len(said) > 1:
             raise ContractUnreadable("the criteria are stated twice")
         return said[0] if said else []
 
-    def section(self, key: str) -> list[_Entry]:
+    def _section(self, placed: PlacedSection) -> list[_Entry]:
         """Everything below a heading."""
-        placed = self._sections.get(key)
-        if placed is None:
-            return []
-        return [*self._heading_aside(placed), *self._entries(placed, placed.section.title_span[1], self._end(placed))]
+        _, start = placed.section.title_span
+        return [*self._heading_aside(placed), *self._entries(placed, range(start, self._end(placed)))]
 
     def entries(self, section: str, key: str) -> list[_Entry]:
         """Everything in a field."""
@@ -204,52 +201,51 @@ class _Parts:
             raise ContractUnreadable(f"the field {fields[0].key} of {placed.spec.heading} appears twice")
         if not fields:
             return []
-        aside = [_Entry(0, normal_text(match)) for match in _ASIDE.findall(fields[0].key)]
         start, end = self._value_start(fields[0]), self._field_end(placed, fields[0])
-        return [*self._heading_aside(placed), *aside, *self._entries(placed, start, end)]
+        label = self._source.text[min(fields[0].key_span) : start]
+        aside = [_Entry(normal_text(each)) for each in asides(label)]
+        return [*self._heading_aside(placed), *aside, *self._entries(placed, range(start, end))]
 
     def _heading_aside(self, placed: PlacedSection) -> list[_Entry]:
         """Text after the name of a section that its layout does not include: `SCOPE (an example only)`."""
-        usual = _ASIDE.findall(placed.spec.heading)
-        return [_Entry(0, normal_text(aside)) for aside in _ASIDE.findall(placed.section.title) if aside not in usual]
+        usual = asides(placed.spec.heading)
+        return [_Entry(normal_text(aside)) for aside in asides(placed.section.title) if aside not in usual]
 
     def _end(self, placed: PlacedSection) -> int:
         later = (start for start in self._starts if start > placed.section.start)
         return min(placed.section.end, next(later, placed.section.end))
 
     def _field_end(self, placed: PlacedSection, field: Field) -> int:
-        later = [other.key_span[0] for other in placed.fields if other.key_span[0] > field.key_span[0]]
+        later = [other.key_span for other in placed.fields if other.key_span > field.key_span]
         if not later:
             return self._end(placed)
-        line, _ = self._source.line_and_column(min(later))
+        start, _ = min(later)
+        line, _ = self._source.line_and_column(start)
         return self._source.line_starts[line - 1]
 
     def _value_start(self, field: Field) -> int:
-        if field.value and field.value_span[0] >= field.key_span[1]:
-            match = _LABEL_END.match(self._source.text, field.key_span[1], field.value_span[0])
-            return match.end() if match is not None else field.key_span[1]
-        match = _LABEL_END.match(self._source.text, field.key_span[1])
-        return match.end() if match is not None else field.key_span[1]
+        """Where the label ends: at a value behind it, else with its line. Nothing below that line is part of it."""
+        (_, key_end), (start, _) = field.key_span, field.value_span
+        line, _ = self._source.line_and_column(key_end)
+        _, line_end = self._source.line_span(line)
+        return min(start, line_end) if field.value else line_end
 
-    def _entries(self, placed: PlacedSection, start: int, end: int) -> list[_Entry]:
+    def _entries(self, placed: PlacedSection, span: range) -> list[_Entry]:
         blocks = [block for section in placed.section.walk() for block in section.blocks]
-        items = [(depth, item) for depth, item in _items(blocks, 0) if start <= item.start < end]
-        cuts = [item.start for _, item in items]
-        found = [_Entry(0, self._text(start, cuts[0] if cuts else end))]
-        least = min((depth for depth, _ in items), default=0)
-        for index, (depth, item) in enumerate(items):
-            stop = cuts[index + 1] if index + 1 < len(cuts) else end
-            found.append(_Entry(depth - least, self._text(item.content_start, stop)))
+        items = list(_items(blocks, span))
+        stops = [*(item.start for _, item in items), span.stop]
+        found = [_Entry(self._text(span.start, stops[0]))]
+        for number, (nested, item) in enumerate(items, 1):
+            found.append(_Entry(self._text(item.content_start, stops[number]), nested))
         kept = [entry for entry in found if entry.text]
         return [] if all(entry.text in _NOTHING_SAID for entry in kept) else kept
 
     def _text(self, start: int, end: int) -> str:
-        text = self._source.text[start:end].strip()
-        return normal_text(_BOX.sub("", text, count=1) if text.startswith("[") else text)
+        return normal_text(_BOX.sub("", self._source.text[start:end].strip()))
 
 
 _COVERED: Final = frozenset(
-    {"intent", "scope", "quality_gate", "done_means", "acceptance_criteria", "metadata", "dependencies"}
+    {"intent", "scope", "quality_gate", "done_means", "acceptance_criteria", "metadata", "dependencies", "risk_tier"}
 )
 
 
@@ -258,13 +254,13 @@ def _key_of(field: Field, spec: SectionSpec) -> str:
     return known.key if known is not None else field.name
 
 
-def _items(blocks: Iterable[Block], depth: int) -> Iterator[tuple[int, Block]]:
-    """The items of lists and of the lists in them, in the order of the text."""
-    for block in blocks:
-        if block.kind in LISTS:
-            for item in block.children:
-                yield depth, item
-                yield from _items(item.children, depth + 1)
+def _items(blocks: Iterable[Block], span: range, *, nested: bool = False) -> Iterator[tuple[bool, Block]]:
+    """The items of lists and of the lists in them that begin in the span; whether the item above begins there too."""
+    for item in (item for block in blocks if block.kind in LISTS for item in block.children):
+        begins = item.start in span
+        if begins:
+            yield nested, item
+        yield from _items(item.children, span, nested=begins)
 
 
 def _criteria(entries: Sequence[_Entry]) -> tuple[tuple[str, ...], tuple[Demand, ...]]:
@@ -272,7 +268,7 @@ def _criteria(entries: Sequence[_Entry]) -> tuple[tuple[str, ...], tuple[Demand,
     criteria: list[str] = []
     demands: dict[int, dict[str, str]] = {}
     for entry in entries:
-        match = _DEMAND.match(entry.text) if entry.depth else None
+        match = _DEMAND.match(entry.text) if entry.nested else None
         if match is None or not criteria:
             criteria.append(entry.text)
             continue
@@ -294,7 +290,8 @@ def _demand(criterion: str, said: Mapping[str, str]) -> Demand:
 
 
 def _unquoted(text: str) -> str:
-    return text[1:-1] if len(text) > 2 and text[0] == text[-1] == "`" and "`" not in text[1:-1] else text
+    inner = text[1:-1]
+    return inner if inner and text == f"`{inner}`" and "`" not in inner else text
 
 
 def _listed(text: str) -> tuple[str, ...]:
@@ -305,7 +302,7 @@ def _scope(parts: _Parts, *, packet: bool) -> tuple[str, ...]:
     """Paths and words. A packet has the paths of its stub apart, beside the entries from which they were taken."""
     if not packet:
         return _set(_with_paths(parts.entries("scope", "in_scope")))
-    paths = [_Entry(0, pattern_of(entry.text) or entry.text) for entry in parts.entries("scope", "in_scope_paths")]
+    paths = [_Entry(pattern_of(entry.text) or entry.text) for entry in parts.entries("scope", "in_scope_paths")]
     return _set([*paths, *_with_paths(parts.entries("scope", "scope_of_stub"))])
 
 
@@ -313,7 +310,7 @@ def _with_paths(entries: Iterable[_Entry]) -> Iterator[_Entry]:
     for entry in entries:
         pattern = pattern_of(entry.text) if is_pathlike(entry.text) else ""
         if pattern:
-            yield _Entry(0, pattern)
+            yield _Entry(pattern)
         if entry.text not in {pattern, f"`{pattern}`", f"./{pattern}", f"`./{pattern}`"}:
             yield entry
 
@@ -350,7 +347,7 @@ def _unsigned(source: Source) -> bytes:
         raise ContractUnreadable("a USER field of the refinement appears twice")
     kept, end = [], 0
     for field in sorted(fields, key=lambda field: field.value_span):
-        kept.append(source.text[end : field.value_span[0]].rstrip(" \t"))
+        kept.append(source.text[end : field.value_span[0]].rstrip(BLANKS))
         end = field.value_span[1]
     text = "".join([*kept, source.text[end:]])
     mark = b"\xef\xbb\xbf" if source.bom else b""

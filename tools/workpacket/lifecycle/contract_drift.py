@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from workpacket.ledger.fold import SETS_CONTRACT, in_force, setting_events
-from workpacket.ledger.lanes import standing
+from workpacket.ledger.fold import SETS_CONTRACT, in_force, setting_events, standing
 from workpacket.ledger.log import Log
 from workpacket.lifecycle.transitions import AMENDABLE
 from workpacket.model.events import LogEvent
@@ -110,9 +109,10 @@ def _judged_beside(log: Log, setting: Sequence[LogEvent]) -> Iterator[Problem]:
 
 def difference(before: Contract, after: Contract) -> Iterator[tuple[str, tuple[str, ...], tuple[str, ...]]]:
     """The parts that are not the same: name, the texts before, the texts after."""
-    for (name, old), (_, new) in zip(parts(before), parts(after), strict=True):
-        if old != new:
-            yield name, old, new
+    earlier = dict(parts(before))
+    for name, texts in parts(after):
+        if texts != earlier[name]:
+            yield name, earlier[name], texts
 
 
 def parts(contract: Contract) -> Iterator[tuple[str, tuple[str, ...]]]:

@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from workpacket.approvals.event_signatures import EventSignatures
-from workpacket.ledger.fold import fold
-from workpacket.ledger.lanes import LaneReplay
+from workpacket.ledger.fold import LaneReplay, fold
 from workpacket.ledger.log import Log
 from workpacket.lifecycle.fork_checks import dropped_verdicts, settlement_faults, unseen_moves
 from workpacket.lifecycle.gates import CONSUMING, RESOLVE_GATE, covers, unfinished_runs

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 
-from workpacket.ledger.lanes import LaneReplay
+from workpacket.ledger.fold import LaneReplay
 from workpacket.ledger.log import Log
 from workpacket.model.event_types import FORKED
 from workpacket.model.events import LogEvent

@@ -14,12 +14,14 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Final, Literal
 
 from workpacket.lazy_pattern import lazy_pattern
+from workpacket.lifecycle.installed import PLACEHOLDER, without_requirement, written_in
 from workpacket.lifecycle.moves import Planned
 from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.lifecycle.starter_documents import (
     ATTRIBUTES,
     DIALECTS,
     FIRST_SPECIFICATION,
+    GOV_JUST,
     GROUPS,
     MERGE_DRIVER,
     PRE_COMMIT,
@@ -107,6 +109,7 @@ _NO_POLICY = LifecyclePolicy()
 _REMARKS = {
     ATTRIBUTES: f"; to merge branches without conflicts on the board, run once in each clone: {MERGE_DRIVER}",
     PRE_COMMIT: "; it takes effect with: pre-commit install",
+    GOV_JUST: "; for its recipes, install the extra workpacket[just]",
 }
 _BOM = b"\xef\xbb\xbf"
 
@@ -141,17 +144,19 @@ def compare(
     wanted: Collection[Group] = (),
     dialect: Dialect | None = None,
     policy: LifecyclePolicy = _NO_POLICY,
+    requirement: str | None = None,
 ) -> list[InitFile]:
     """The state of each file. For groups that were not requested, only existing files count.
 
-    `policy` is the one beside the files: it has a say in what the protocols tell of moves.
+    `policy` is the one beside the files: it has a say in what the protocols tell of moves. `requirement` is what the
+    requested workflow and hooks install; without one, each file keeps the requirement that it has.
     """
     own: dict[Dialect, Collection[str]] = {one: [path for path, _ in dialect_files(one, package)] for one in DIALECTS}
     governed = BOARD_PATH in seen.files and POLICY_PATH not in seen.files
     # With a board that people kept themselves, missions are only one part of the work.
     spoken = dialect or dialect_here(seen.files, own, missions=seen.missions and not governed)
     items = [
-        replace(_file(file, package, seen), group=file.group)
+        replace(_file(_filled(file, seen, wanted, requirement), package, seen), group=file.group)
         for file in starting_files(spoken, package, policy, found_governed=governed)
         if _counts(file, seen, wanted)
     ]
@@ -232,6 +237,15 @@ def _counts(file: StarterFile, seen: ExistingFiles, wanted: Collection[Group]) -
     return not file.group or file.group in wanted or file.path in seen.files
 
 
+def _filled(file: StarterFile, seen: ExistingFiles, wanted: Collection[Group], requirement: str | None) -> StarterFile:
+    """The file with the requirement, if its group was requested, else with the one that it has in the repository."""
+    if PLACEHOLDER not in file.text:
+        return file
+    if requirement is None or file.group not in wanted:
+        requirement = written_in(_normal(seen.files.get(file.path) or b""))
+    return replace(file, text=file.text.replace(PLACEHOLDER, requirement)) if requirement else file
+
+
 def _file(file: StarterFile, package: StarterTexts, seen: ExistingFiles) -> InitFile:
     if file.path not in seen.files:
         return InitFile(file.path, "missing", None, file.text.encode())
@@ -244,7 +258,8 @@ def _file(file: StarterFile, package: StarterTexts, seen: ExistingFiles) -> Init
     if text == file.text:
         return InitFile(file.path, "current")
     known = package.shipped.get(file.path, ())
-    if known_digest(text) in known or (file.stem and known_digest(stem_of(text)) in known):
+    digests = {known_digest(text), known_digest(without_requirement(text))}
+    if not digests.isdisjoint(known) or (file.stem and known_digest(stem_of(text)) in known):
         return InitFile(file.path, "outdated", before, _as_before(file.text, before))
     return InitFile(file.path, "edited", why="it does not match what any version of init wrote")
 

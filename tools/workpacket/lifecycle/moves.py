@@ -33,14 +33,8 @@ class Planned(Value):
     shown: str = ""
 
 
-class Refused(Value):
-    """All unmet conditions."""
-
-    packet: str
-    unmet: tuple[Problem, ...]
-
-
-Answer: TypeAlias = "Planned | Refused"
+# A plan, or every condition that is not met: never empty then.
+Answer: TypeAlias = "Planned | tuple[Problem, ...]"
 
 
 class Draft:

@@ -26,7 +26,7 @@ from workpacket.lifecycle.gates import (
     unfinished_runs,
     verdict_unmet,
 )
-from workpacket.lifecycle.moves import Answer, Draft, Planned, Refused, added_unmet, move, whose_branch
+from workpacket.lifecycle.moves import Answer, Draft, Planned, added_unmet, move, whose_branch
 from workpacket.lifecycle.projections import project
 from workpacket.lifecycle.transitions import forward_command, move_unmet, transition
 from workpacket.model.canonical import Json
@@ -166,7 +166,7 @@ def submit(facts: Facts, packet: PacketFacts, work: Work, evidence: Proofs) -> A
     name = packet.id.text
     unmet = submit_refusal(facts, packet, work, evidence)
     if unmet:
-        return Refused(name, unmet)
+        return unmet
     draft = Draft("submit", facts)
     rows: list[Json] = [dict(row) for row in [*recorded(packet), *evidence.rows] if row["result"] != "not_run"]
     _require_room(rows)
@@ -197,7 +197,7 @@ def record_evidence(facts: Facts, packet: PacketFacts, evidence: Proofs, uncommi
     unmet = move_unmet(packet.state, transition("submit"), facts.policy.lanes)
     unmet = unmet or tuple(uncommitted_unmet(name, uncommitted))
     if unmet:
-        return Refused(name, unmet)
+        return unmet
     rows: list[Json] = [dict(row) for row in evidence.rows]
     _require_room(rows)
     draft = Draft("submit", facts)
@@ -252,7 +252,7 @@ def verdict(
     row = transition("verdict", choice, facts.policy.lanes)
     unmet = verdict_refusal(facts, packet, choice, report=report is not None, reference=reference)
     if unmet:
-        return Refused(name, unmet)
+        return unmet
     draft = Draft("verdict", facts)
     data: dict[str, Json] = {"verdict": choice}
     data |= {"report": report} if report is not None else {}
@@ -299,7 +299,7 @@ def merged(facts: Facts, packet: PacketFacts, found: Containment) -> Answer:
         *added_unmet(facts, packet, row),
     )
     if unmet:
-        return Refused(name, unmet)
+        return unmet
     draft = Draft("merged", facts)
     data: dict[str, Json] = {
         "commit": commit,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from workpacket.ledger.lanes import LaneReplay
+from workpacket.ledger.fold import LaneReplay
 from workpacket.lifecycle.claims import close_all
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.fork_checks import dropped_verdicts
 from workpacket.lifecycle.gates import CONSUMING, RESOLVE_GATE, approval_unmet, reminders, satisfying
-from workpacket.lifecycle.moves import Answer, Draft, Planned, Refused, added_unmet, move
+from workpacket.lifecycle.moves import Answer, Draft, Planned, added_unmet, move
 from workpacket.lifecycle.projections import project
 from workpacket.lifecycle.transitions import advancing, forward_command, lane_retired, move_unmet, target_of, transition
 from workpacket.model.canonical import Json
@@ -23,12 +23,10 @@ def advance(facts: Facts, packet: PacketFacts, *, to: str = "", reason: str = ""
     unmet = move_unmet(packet.state, row, lanes)
     if not unmet and to not in {"", row.target}:
         message = f"from {packet.lane}, {name} moves to {row.target}, not to {to}"
-        return Refused(
-            name, (Problem("advance_elsewhere", message, hint=f"workpacket advance {name} --to {row.target}"),)
-        )
+        return (Problem("advance_elsewhere", message, hint=f"workpacket advance {name} --to {row.target}"),)
     unmet = unmet or tuple(added_unmet(facts, packet, row))
     if unmet:
-        return Refused(name, unmet)
+        return unmet
     draft = Draft(row.command, facts)
     move(draft, packet, row.event, row.target, {"reason": reason} if reason else {})
     project(draft, {name: row.target})
@@ -56,7 +54,7 @@ def supersede(facts: Facts, packet: PacketFacts, *, by: PacketFacts, reason: str
     name = packet.id.text
     if by is packet or not by.lane:
         message = f"{by.id} cannot take the place of {name}" + ("" if by.lane else ": it has no log")
-        return Refused(name, (Problem("successor_unfit", message, hint=f"workpacket show {by.id}"),))
+        return (Problem("successor_unfit", message, hint=f"workpacket show {by.id}"),)
     return _turn(facts, packet, "supersede", by=by.id.text, **({"reason": reason} if reason else {}))
 
 
@@ -66,7 +64,7 @@ def _turn(facts: Facts, packet: PacketFacts, command: str, *, remark: str | None
     row = transition(command, lanes=lanes)
     unmet = move_unmet(packet.state, row, lanes) or tuple(added_unmet(facts, packet, row))
     if unmet:
-        return Refused(name, unmet)
+        return unmet
     target = target_of(row, packet.state)
     draft = Draft(command, facts)
     move(draft, packet, row.event, target, data)
@@ -94,14 +92,14 @@ def waive(
     """Record that an entitled person has lifted a rule for a time, with their signature."""
     name = packet.id.text
     if not packet.state.history:
-        return Refused(name, (Problem("log_absent", f"{name} has no log", hint="workpacket adopt"),))
+        return (Problem("log_absent", f"{name} has no log", hint="workpacket adopt"),)
     command, kind = ("override", "overridden") if override else ("waive", "waived")
     gate = CONSUMING[kind]
     terms = {"rule": rule, "until": expires_at, "reason": reason, "target": target}
     given = facts.approvals[gate]
     unmet = tuple(approval_unmet(given, name, terms))
     if unmet:
-        return Refused(name, unmet)
+        return unmet
     draft = Draft(command, facts)
     if packet.packet_source is not None:
         draft.is_about(packet.packet_source)
@@ -116,7 +114,7 @@ def note(facts: Facts, packet: PacketFacts, text: str) -> Answer:
     """Say something about a packet, of whatever lane, that its log should hold: a correction, for one."""
     name = packet.id.text
     if not packet.state.history:
-        return Refused(name, (Problem("log_absent", f"{name} has no log", hint="workpacket adopt"),))
+        return (Problem("log_absent", f"{name} has no log", hint="workpacket adopt"),)
     draft = Draft("note", facts)
     draft.happened(packet, "noted", {"text": text})
     return Planned(draft.plan(), f"noted for {name}", f"workpacket history {name}", {"id": name, "text": text})
@@ -127,18 +125,18 @@ def resolve(facts: Facts, packet: PacketFacts, *, lane: str, reason: str) -> Ans
     name, state, lanes = packet.id.text, packet.state, facts.policy.lanes
     if not state.forked:
         message = f"{name} is not forked; it is {state.lane or 'without a log'}"
-        return Refused(name, (Problem("not_forked", message, hint=forward_command(name, state.lane, lanes)),))
+        return (Problem("not_forked", message, hint=forward_command(name, state.lane, lanes)),)
     claimed = {move.lane_to or "" for move in state.latest_moves}
     if lane in claimed and lanes.lane(lane) is None:
-        return Refused(name, (lane_retired(name, lane),))
+        return (lane_retired(name, lane),)
     if lane not in claimed:
         message = f"the contradicting moves lead to {', '.join(sorted(claimed))}, not to {lane}"
-        return Refused(name, (Problem("fork_lane_unknown", message, hint=f"workpacket history {name}"),))
+        return (Problem("fork_lane_unknown", message, hint=f"workpacket history {name}"),)
     replay = LaneReplay(packet.log)
     origin = replay.blocked_in(move.id for move in state.latest_moves)
     unmet = tuple(_resolve_unmet(facts, packet, replay, lane, origin))
     if unmet:
-        return Refused(name, unmet)
+        return unmet
     draft = Draft("resolve", facts)
     moves: list[Json] = [*sorted(move.id for move in state.latest_moves)]
     data: dict[str, Json] = {"moves": moves, "reason": reason}

@@ -279,6 +279,8 @@ WORKFLOW = ".github/workflows/workpacket.yml"
 # Files of a group are written when the group is asked for; those that are there are kept up to date.
 Group = Literal["", "skills", "pre-commit", "workflow", "vscode"]
 GROUPS: tuple[Group, ...] = ("skills", "pre-commit", "workflow", "vscode")
+# The groups whose files install workpacket elsewhere.
+INSTALLING: Final[frozenset[Group]] = frozenset({"pre-commit", "workflow"})
 
 
 class StarterTexts(Value):

@@ -5,7 +5,7 @@ lifecycle layer decides which moves are legal and which gates they have: this mo
 contain. Lanes are not a closed list, because a policy can add lanes.
 
 The shape of a whole event is the envelope that all share, and the data of its type. Both are JSON Schema, put together
-here so that a pattern or a limit is written once; `ledger.event_shape` checks each event with them, and `event_schema`
+here so that a pattern or a limit is written once; `ledger.log` checks each event with them, and `event_schema`
 is what editors and other tools read, shipped as `schemas/event.schema.json`.
 """
 
@@ -54,7 +54,7 @@ def nullable(shape: Shape) -> Shape:
 
 def array(description: str, item: Shape, *, most: int, least: int = 0, ordered_set: bool = False) -> Shape:
     """A list. An `ordered_set` of strings is sorted and without repetition, so that one set has one form; JSON Schema
-    cannot express sorting, so `ledger.event_shape` checks it.
+    cannot express sorting, so `ledger.log` checks it.
     """
     schema: Shape = {
         "type": "array",

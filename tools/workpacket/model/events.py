@@ -131,7 +131,7 @@ def event_id(data: bytes) -> str:
 
 
 def event_of(value: Mapping[str, Any], identity: str) -> LogEvent:
-    """The event in `value`, which `ledger.event_shape.event_misfit` has accepted."""
+    """The event in `value`, which `ledger.log.event_misfit` has accepted."""
     return LogEvent(
         id=identity,
         type=value["type"],

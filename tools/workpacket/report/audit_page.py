@@ -19,8 +19,18 @@ from workpacket.audit.overview import Audit, AuditFinding, Point
 from workpacket.model.canonical import Json
 from workpacket.model.reasons import Reason
 from workpacket.model.wording import counted
-from workpacket.report.audit_data import head_json, matter_json, packet_json, title_of, told
-from workpacket.report.audit_text import Group, groups, lanes_of, place, sentence
+from workpacket.report.audit_data import (
+    Group,
+    groups,
+    head_json,
+    lanes_of,
+    matter_json,
+    packet_json,
+    place,
+    sentence,
+    title_of,
+    told,
+)
 
 WIDTH, HEIGHT, LEFT, BOTTOM = 720, 200, 40, 24
 

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 
-from workpacket.model.reasons import Family, Reason
-from workpacket.model.stops import StopReason
+from workpacket.model.reasons import Family, Reason, StopReason
 from workpacket.report.terminal import PLAIN, Style, wrap
 
 

@@ -1,6 +1,6 @@
 """What is demanded of governance documents: one rule a class, one module a kind of document.
 
 The name of the class is the code (`StubChecklistShape` is `stub_checklist_shape`), the docstring its title and its
-reason, and `workpacket.rules.by_kind` says which are for which kind of document. Nothing is registered
+reason, and `workpacket.rules.engine` says which are for which kind of document. Nothing is registered
 behind anyone's back: each module ends with the tuple of its rules.
 """

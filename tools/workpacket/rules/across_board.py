@@ -1,18 +1,25 @@
-"""Rules that compare the task board with the files of packets and stubs."""
+"""Rules that compare the task board with the files of packets and stubs.
+
+Rules that compare the traceability registry with the board and with the files.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from workpacket.model.lanes import ACTIVE_TOKEN, MAY_BE_STUB
+from workpacket.documents.places import kind_of
+from workpacket.lazy_pattern import lazy_pattern
+from workpacket.model.lanes import ACTIVE_TOKEN, ARCHIVED, MAY_BE_STUB, LaneTable
 from workpacket.problem import Problem
-from workpacket.rules.repository import Listed, RepositorySummaries, WorkFile, WorkIndex, is_open
+from workpacket.rules.repository import Listed, RepositorySummaries, WorkFile, WorkIndex, is_open, revision_of
 from workpacket.rules.rule import RepositoryRule
 
 _STUB = "STUB"
 _SUPERSEDED = "SUPERSEDED"
 # What a stub may become without ever having been a packet.
 _STUB_TOKENS = MAY_BE_STUB | {""}
+
+_REVISION = lazy_pattern(r"-v[1-9][0-9]*\Z")
 
 
 class BoardEntryWithoutFile(RepositoryRule):
@@ -159,3 +166,193 @@ class BoardEntrySuperseded(RepositoryRule):
 
 def _line(listed: Listed) -> str:
     return f"{listed.path}:{listed.entry['place'][0]}"
+
+
+def _headings(lanes: LaneTable) -> dict[str, str]:
+    return {section.key: section.heading for section in lanes.sections}
+
+
+class RegistryBoardStale(RepositoryRule):
+    """Outdated Task Board cell
+
+    The registry and the board name different sections for the packet.
+
+    Remedy: `workpacket registry sync` updates the cell.
+    """
+
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
+        work = repository.work
+        headings = _headings(repository.known_lanes)
+        for path, row in work.all_rows:
+            name = row["active"]
+            # What the cell itself says wrong, and an active packet that is superseded, is said elsewhere.
+            if not work.has_board or not name or row["board_id"] != name or not row["board_section"]:
+                continue
+            said = headings[row["board_section"]]
+            listed = work.entries.get(name)
+            if listed is None or _is_superseded(listed):
+                continue
+            if listed.entry["section"] not in {"", row["board_section"]}:
+                now = headings[listed.entry["section"]]
+                where = f"{listed.path}:{listed.entry['place'][0]}"
+                message = f"the cell says {said}, the board has {name} under {now} ({where})"
+                yield self.finding(path, row["board_place"], message, hint=f"write `{now}: {name}`")
+
+
+class RegistryPacketOnNoBoard(RepositoryRule):
+    """Task Board cell of a packet that is not on the board
+
+    The registry refers to an entry that does not exist.
+
+    Remedy: `workpacket board sync` adds the entry, if the packet still exists; else correct the row.
+    """
+
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
+        work = repository.work
+        for path, row in work.all_rows if work.has_board else ():
+            name = row["board_id"]
+            # Of a packet that has a file, the finding stands there.
+            if name and name == row["active"] and name not in work.entries and not work.has_file(name):
+                yield self.finding(path, row["board_place"], f"{name} is not on the board")
+
+
+def _is_superseded(listed: Listed) -> bool:
+    return listed.entry["token"] == _SUPERSEDED
+
+
+class RegistryActiveMissing(RepositoryRule):
+    """Active Packet that does not exist
+
+    The packet in force for this work cannot be read.
+
+    Remedy: restore the file, or enter the path of the packet in force.
+    """
+
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
+        work = repository.work
+        for path, row in work.all_rows:
+            file = row["active_path"]
+            if not row["active"] or file in repository.packets or file in repository.stubs:
+                continue
+            # A path to another place is no path of a packet at all, which another rule says.
+            if kind_of(file) not in {"packet", "stub"}:
+                continue
+            other = work.packets.get(row["active"]) or work.stubs.get(row["active"])
+            hint = f"write {other.path}" if other is not None else ""
+            yield self.finding(path, row["active_place"], f"there is no file {file}", hint=hint)
+
+
+class RegistryActiveStub(RepositoryRule):
+    """Active Packet that is still the stub
+
+    The stub was activated, but the registry refers to a file from which work may not start.
+
+    Remedy: enter the path of the packet.
+    """
+
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
+        work = repository.work
+        for path, row in work.all_rows:
+            packet = work.packets.get(row["active"])
+            if packet is None or row["active_path"] not in repository.stubs:
+                continue
+            message = f"the row names the stub of {packet.id}, which has been activated"
+            yield self.finding(path, row["active_place"], message, hint=f"write {packet.path}")
+
+
+class RegistryActiveSuperseded(RepositoryRule):
+    """Active Packet that is superseded
+
+    The registry refers to a packet that has been replaced. If no revision of the base is in force any more, it should
+    name the last one.
+
+    Remedy: enter the path of the packet that replaced it.
+    """
+
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
+        said = [(path, row, _superseded_by(repository.work, row["active"])) for path, row in repository.work.all_rows]
+        superseded = [(path, row, why) for path, row, why in said if why]
+        over = _bases_that_are_over(repository) if superseded else set()
+        for path, row, why in superseded:
+            if _REVISION.sub("", row["active"]) not in over:
+                yield self.finding(path, row["active_place"], f"{row['active']} is superseded: {why}")
+
+
+def _bases_that_are_over(repository: RepositorySummaries) -> set[str]:
+    """The bases of which the log has every revision in the archive."""
+    lanes_of: dict[str, set[str]] = {}
+    for name, lane in repository.lanes.items():
+        lanes_of.setdefault(_REVISION.sub("", name), set()).add(lane)
+    return {base for base, lanes in lanes_of.items() if lanes <= ARCHIVED}
+
+
+def _superseded_by(work: WorkIndex, name: str) -> str:
+    """Who says so; '' where nobody does, or the row names no packet."""
+    if not name:
+        return ""
+    listed = work.entries.get(name)
+    if listed is not None and _is_superseded(listed):
+        return f"the board says so ({listed.path}:{listed.entry['place'][0]})"
+    known = work.superseded.get(name)
+    return f"another row says so ({known.path}:{known.line})" if known is not None else ""
+
+
+class StubWithoutRow(RepositoryRule):
+    """Live stub without a row in the registry
+
+    After activation, it would be unclear which packet of its base is in force.
+
+    Remedy: add a row; `workpacket registry sync` does.
+    """
+
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
+        work = repository.work
+        if not work.has_registry:
+            return
+        headings = _headings(repository.known_lanes)
+        for stub in work.stubs.values():
+            if stub.base not in work.rows and work.is_live_stub(stub):
+                message = f"the registry has no row for {stub.base}"
+                hint = f"add | {stub.base} | {stub.path} | {headings['stub backlog']}: {stub.id} | stub |"
+                yield self.finding(stub.path, stub.summary["place"], message, hint=hint)
+        for name, listed in work.entries.items():
+            # A stub whose file is lost stands on the board alone.
+            base = listed.entry["base"]
+            if listed.entry["token"] == _STUB and base not in work.rows and not work.has_file(name):
+                yield self.finding(listed.path, listed.entry["place"], f"the registry has no row for {base}")
+
+
+class BaseWithoutRow(RepositoryRule):
+    """Several packets of one base and no row in the registry
+
+    It is unclear which of them is in force.
+
+    Remedy: add a row that names it: `workpacket registry sync`.
+    """
+
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
+        work = repository.work
+        if not work.has_registry:
+            return
+        live = {stub.base for stub in work.stubs.values() if stub.base not in work.rows and work.is_live_stub(stub)}
+        for base, names in _packets_by_base(work).items():
+            if len(names) < 2 or base in work.rows or base in live:
+                continue
+            latest = max(names, key=lambda name: (name in work.packets, revision_of(name), name))
+            packet = work.packets.get(latest)
+            place = packet.summary["place"] if packet is not None else work.entries[latest].entry["place"]
+            path = packet.path if packet is not None else work.entries[latest].path
+            message = f"the registry has no row for {base}, which has {len(names)} packets: {', '.join(sorted(names))}"
+            yield self.finding(path, place, message)
+
+
+def _packets_by_base(work: WorkIndex) -> dict[str, set[str]]:
+    """The packets of each base that exist as a file or stand on the board."""
+    found: dict[str, set[str]] = {}
+    for packet in work.packets.values():
+        found.setdefault(packet.base, set()).add(packet.id)
+    for listed in work.listed:
+        entry = listed.entry
+        if entry["token"] not in {_STUB, ACTIVE_TOKEN, ""}:
+            found.setdefault(entry["base"], set()).add(entry["id"])
+    return found

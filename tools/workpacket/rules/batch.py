@@ -19,7 +19,7 @@ from workpacket.documents.document import Text
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.problem import Problem
 from workpacket.rules.rule import DocumentRule
-from workpacket.text.edits import Run
+from workpacket.text.edits import TextRun
 from workpacket.text.yaml_scalars import read_otherwise, resolve
 from workpacket.text.yaml_write import double_quoted
 
@@ -90,7 +90,7 @@ class DeferredIssueMapping(CheckpointRule):
                 continue
             raw = document.source.text[issue.start : issue.end]
             one_line = raw.isprintable() and not raw.startswith("{")
-            run = Run.on_line(document.source.text, issue.start, issue.end) if one_line else None
+            run = TextRun.on_line(document.source.text, issue.start, issue.end) if one_line else None
             edits = [run.replaced_by(double_quoted(raw))] if run is not None else []
             key = next(iter(issue.mapping))
             message = f"this is read as a mapping with the key {key!r}, not as a sentence"

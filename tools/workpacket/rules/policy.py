@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from workpacket.documents.policy import PolicyDocument
-from workpacket.lifecycle.added_lanes import lane_faults
 from workpacket.lifecycle.gates import STANDARD
-from workpacket.lifecycle.policy import declared_lanes
+from workpacket.lifecycle.policy import declared_lanes, lane_faults
 from workpacket.problem import Problem
 from workpacket.rules.rule import DocumentRule
 from workpacket.text.node import Node

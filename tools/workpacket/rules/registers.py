@@ -12,13 +12,12 @@ from collections.abc import Iterator
 from workpacket.documents.document import Text
 from workpacket.documents.places import kind_of
 from workpacket.documents.register_table import RegisterDocument, Table
-from workpacket.documents.registry import RegistryRow, TraceabilityRegistry
-from workpacket.documents.signature_audit import SignatureAudit
+from workpacket.documents.registry import RegistryRow, SignatureAudit, TraceabilityRegistry
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.lanes import LaneSection
 from workpacket.problem import Problem
 from workpacket.rules.rule import DocumentRule, out_of_order, repeated
-from workpacket.text.edits import BLANK, Run
+from workpacket.text.edits import BLANK, TextRun
 from workpacket.text.formats import legacy_signature
 
 RegisterRule = DocumentRule[RegisterDocument]
@@ -75,7 +74,7 @@ class RegisterTableTorn(RegisterRule):
             if not table.has_dashes:
                 end = table.header.span[1]
                 dashes = f"{document.source.eol}|{'---|' * len(table.columns)}"
-                edits = [Run(document.source.text, end, end).replaced_by(dashes)]
+                edits = [TextRun(document.source.text, end, end).replaced_by(dashes)]
                 message = "the separator line of dashes below the header is missing"
                 yield self.fault(table.header.span, message, edits=edits, fix_title="add it")
             yield from self._torn_rows(document, table)
@@ -88,7 +87,7 @@ class RegisterTableTorn(RegisterRule):
                 between = (starts[previous.line], starts[row.line - 1])
                 # A comment may stand there.
                 blank = not document.source.text[slice(*between)].strip(BLANK)
-                edits = [Run(document.source.text, *between).deleted()] if table.has_dashes and blank else []
+                edits = [TextRun(document.source.text, *between).deleted()] if table.has_dashes and blank else []
                 message = "a blank line separates this row from the table"
                 yield self.fault(row.span, message, edits=edits, fix_title="take it out")
             elif row.torn == "text":

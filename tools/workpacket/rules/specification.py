@@ -1,8 +1,14 @@
-"""Rules about the specification that a refinement rests on: is it there, and does it say what was refined?"""
+"""Rules about the specification that a refinement rests on: is it there, and does it say what was refined?
+
+Whether a quotation stands in a window of another text.
+
+Excerpts are written ASCII-escaped (`\u00a7`), indented as their fence is, and people wrap and trim them. So white
+space is folded and escapes are read; every other character counts.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import cast
 
 from workpacket.documents.spec_pointer import candidates
@@ -10,11 +16,13 @@ from workpacket.documents.summary import AnchorSummary, RefinementSummary
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.problem import Problem
 from workpacket.rules.rule import Files, ReferenceRule
-from workpacket.text.quotation import contains_excerpt, contains_token
 from workpacket.text.source import Source
 
 # Python refuses to convert a number of thousands of digits, and no file has so many lines.
 _LINE_NUMBER = lazy_pattern(r"[0-9]{1,9}\Z")
+
+_ESCAPE = lazy_pattern(r"\\u([0-9a-fA-F]{4})")
+_ELLIPSIS = lazy_pattern(r"\s*(?:\[?\.\.\.\]?)\s*\Z")
 
 
 class SpecificationRule(ReferenceRule):
@@ -122,3 +130,29 @@ def _pinned(refinement: RefinementSummary, source: Source) -> bool:
 
 def _summary(summary: Mapping[str, object]) -> RefinementSummary:
     return cast("RefinementSummary", summary)
+
+
+def contains_token(lines: Sequence[str], token: str) -> bool:
+    """Whether one of the lines holds the token."""
+    wanted = folded(token)
+    return any(wanted in folded(line) for line in lines)
+
+
+def contains_excerpt(lines: Sequence[str], excerpt: str) -> bool:
+    """Whether every line of the excerpt stands in the window, in order. A line of dots stands for left-out lines."""
+    window = [folded(line) for line in lines]
+    position = 0
+    for line in excerpt.split("\n"):
+        wanted = folded(_ELLIPSIS.sub("", line))
+        if not wanted:
+            continue
+        found = next((index for index in range(position, len(window)) if wanted in window[index]), None)
+        if found is None:
+            return False
+        position = found
+    return True
+
+
+def folded(text: str) -> str:
+    """The text with escapes read and white space folded."""
+    return " ".join(_ESCAPE.sub(lambda match: chr(int(match.group(1), 16)), text).split())

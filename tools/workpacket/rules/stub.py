@@ -11,7 +11,7 @@ from workpacket.model.lanes import MAY_BE_STUB
 from workpacket.problem import Problem
 from workpacket.rules.rule import DocumentRule
 from workpacket.text.blocks import LISTS, Block
-from workpacket.text.edits import Run
+from workpacket.text.edits import TextRun
 from workpacket.text.fields import Item
 
 _SPEC_TARGET = lazy_pattern(r"`?(?P<path>[^\s`()]+)`?(?P<rest>\s+\S.*)?\Z")
@@ -153,12 +153,14 @@ class ChecklistNumbered(StubRule):
             yield self.fault((without[0].span[0], without[-1].span[1]), f"{count} no box", edits=edits)
 
 
-def _before_words(document: Stub, item: Item) -> Run | None:
+def _before_words(document: Stub, item: Item) -> TextRun | None:
     """What stands before the words of an item; None of one that begins with something else than words."""
     if not item.block.children or item.block.children[0].kind != "paragraph":
         return None
     drawn = _DRAWN_BOX.match(item.text)
-    return Run.on_line(document.source.text, item.block.start, item.span[0] + (drawn.end() if drawn is not None else 0))
+    return TextRun.on_line(
+        document.source.text, item.block.start, item.span[0] + (drawn.end() if drawn is not None else 0)
+    )
 
 
 class ChecklistLength(StubRule):

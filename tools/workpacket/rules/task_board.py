@@ -14,7 +14,7 @@ from workpacket.model.ids import InvalidId, WorkPacketId, find_ids
 from workpacket.model.lanes import ACTIVE_TOKEN, BUILT_IN, LaneTable
 from workpacket.problem import Problem
 from workpacket.rules.rule import DocumentRule, out_of_order, repeated
-from workpacket.text.edits import BLANK, Run
+from workpacket.text.edits import BLANK, TextRun
 from workpacket.text.formats import date
 
 # Boards from before there were reviews lack it; it is added when the first packet is submitted.
@@ -141,7 +141,7 @@ class BoardHeadingSpelling(BoardRule):
                 continue
             # A remark of the owner stays.
             written = f"{wanted.partition('(')[0].rstrip()}{remark}" if remark else wanted
-            run = Run.quoting(document.source.text, start, section.title)
+            run = TextRun.quoting(document.source.text, start, section.title)
             edits = [run.replaced_by(written)] if run is not None and name else []
             message = f"the heading is written `{section.title}`"
             yield self.fault((start, end), message, hint=f"write `## {written}`", edits=edits)
@@ -167,7 +167,7 @@ class BoardBlankLines(BoardRule):
             lines = f"{count} blank lines leave" if count > 1 else "a blank line leaves"
             where = f"{len(holes)} holes" if len(holes) > 1 else "a hole"
             message = f"{lines} {where} in the board of {document.source.line_count} lines"
-            edits = [Run(document.source.text, *hole).deleted() for hole in holes]
+            edits = [TextRun(document.source.text, *hole).deleted() for hole in holes]
             yield self.fault((holes[0][0], holes[-1][1]), message, edits=edits, fix_title="take them out")
 
 
@@ -254,9 +254,9 @@ class BoardEntryForm(BoardRule):
             yield self.fault((start, end), f"the entry is written `{shown}`", hint=f"`{wanted}`", edits=edits)
 
 
-def _marks_only(document: TaskBoard, entry: BoardEntry) -> Run | None:
+def _marks_only(document: TaskBoard, entry: BoardEntry) -> TextRun | None:
     """The head of an entry if, besides id and token, it holds only marks; a link, a tick, a level would be lost."""
-    run = Run.on_line(document.source.text, *entry.head)
+    run = TextRun.on_line(document.source.text, *entry.head)
     if run is None:
         return None
     spans = [entry.wp_id.span, *([entry.token.span] if entry.token is not None else [])]

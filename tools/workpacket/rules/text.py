@@ -9,7 +9,7 @@ from workpacket.documents.document import Document
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.problem import Location, Problem
 from workpacket.rules.rule import DocumentRule
-from workpacket.text.edits import Run, fix_of
+from workpacket.text.edits import TextRun, fix_of
 
 _LONE_SURROGATES = lazy_pattern("[\udc80-\udcff]+")
 _CONTROLS = lazy_pattern("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x9f]+")
@@ -108,7 +108,7 @@ class LineEnds(TextRule):
             number = f"{len(ends)} of {document.source.line_count} lines end" if len(ends) > 1 else "a line ends"
             name = "CRLF" if ends[0].group() == "\r\n" else "CR"
             text = document.source.text
-            edits = [Run(text, *match.span()).replaced_by("\n") for match in ends]
+            edits = [TextRun(text, *match.span()).replaced_by("\n") for match in ends]
             span = (ends[0].start(), ends[-1].end())
             yield self.fault(span, f"{number} in {name} instead of LF", edits=edits, fix_title="use LF")
 
@@ -143,7 +143,7 @@ class BlankLinesAtEnd(TextRule):
         # In a block of YAML that keeps them, blank lines are part of the value.
         if match and "+" not in _block_at_end(document)[: len("|2+")]:
             first_end = match.end(1)
-            edits = [Run(text, first_end, match.end()).deleted()]
+            edits = [TextRun(text, first_end, match.end()).deleted()]
             yield self.fault((first_end, match.end()), "blank lines at the end of the file", edits=edits)
 
 
@@ -163,7 +163,7 @@ class NoFinalNewline(TextRule):
         if text and not text.endswith(("\n", "\r")):
             end = len(text)
             # A block of YAML would get a line end that its value has not.
-            edits = [] if _block_at_end(document) else [Run(text, end, end).replaced_by(document.source.eol)]
+            edits = [] if _block_at_end(document) else [TextRun(text, end, end).replaced_by(document.source.eol)]
             yield self.fault((end, end), "the last line has no newline", edits=edits)
 
 
@@ -265,7 +265,7 @@ class Mojibake(TextRule):
     def check(self, document: Document) -> Iterator[Problem]:
         for match in mojibake(document.source.text):
             meant = _meant(match.group())
-            run = Run.on_line(document.source.text, *match.span())
+            run = TextRun.on_line(document.source.text, *match.span())
             edits = [run.replaced_by(meant)] if run is not None else []
             message = f"garbled characters {match.group()!r}, probably meant as {meant!r}"
             yield self.fault(match.span(), message, edits=edits, fix_title=f"write {meant!r}")

@@ -9,7 +9,7 @@ from workpacket.documents.work_package import OLDER_LANES, Stated, WorkPackage
 from workpacket.model.ids import WorkPacketId
 from workpacket.problem import Problem
 from workpacket.rules.rule import DocumentRule
-from workpacket.text.edits import Run
+from workpacket.text.edits import TextRun
 
 # Lanes in which nobody works on a package any more.
 _FINISHED = frozenset({"approved", "done"})
@@ -65,7 +65,7 @@ class PackageDependenciesText(WorkPackageRule):
         written_anew = f"[{', '.join(names)}]"
         # What is no id may be a word between ids; only a person can say what was meant.
         clear = all(WorkPacketId.try_parse(name) is not None for name in names)
-        run = Run.on_line(document.source.text, written.start, written.end) if clear else None
+        run = TextRun.on_line(document.source.text, written.start, written.end) if clear else None
         edits = [run.replaced_by(written_anew)] if run is not None else []
         message = f"dependencies is the text {written.value!r} instead of a list"
         yield self.fault(written.span, message, hint=f"write {written_anew}", edits=edits, fix_title="write a list")

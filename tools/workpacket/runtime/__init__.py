@@ -1,6 +1,6 @@
 """Checkpoint and resume: runs that lose nothing and repeat nothing. Usable alone; see docs/runtime/tutorial.md.
 
-The names below are loaded when they are first used, so that `import workpacket.runtime` costs nothing.
+The names below are loaded on first use, so that `import workpacket.runtime` costs nothing.
 """
 
 from __future__ import annotations
@@ -52,5 +52,5 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    """What an author is to find; the names are loaded only when they are used, so `dir` would not see them."""
+    """List the public names: they are loaded on first use, so the default `dir` would miss them."""
     return [*__all__, *(name for name in globals() if name.startswith("__"))]

@@ -1,7 +1,7 @@
-"""A run as async code sees it: the same rules, awaited. The store is called in threads, so the loop never waits for it.
+"""A run as seen by async code: the same rules, awaited. The store is called in threads, so the loop never waits for it.
 
-Async functions only: a sync one would stop the loop; wrap it in `asyncio.to_thread`. Steps that are gathered get their
-keys when they are called, not when they begin, so the keys are the same in every attempt.
+Steps must be async functions, because a sync one would block the loop; wrap it in `asyncio.to_thread`. Gathered steps
+get their keys when they are called, not when they begin, so the keys are the same in every attempt.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 Item = TypeVar("Item")
 
-TICK = 0.2  # seconds between two looks for a cancellation while waiting
+TICK = 0.2  # seconds between two checks for cancellation while waiting
 
 
 class AsyncRun(BaseRun):
@@ -36,7 +36,7 @@ class AsyncRun(BaseRun):
     async def __aexit__(
         self, _: type[BaseException] | None, error: BaseException | None, __: TracebackType | None
     ) -> Literal[False]:
-        # Shielded: however the task was cancelled, how the run ended is written down.
+        # Shielded: the end of the run is recorded however the task was cancelled.
         await asyncio.shield(asyncio.to_thread(self._session.end, error))
         return False
 
@@ -51,7 +51,7 @@ class AsyncRun(BaseRun):
         self, function: Callable[P, Awaitable[T]], /, *args: P.args, **kwargs: P.kwargs
     ) -> Coroutine[Any, Any, T]: ...
     def step(self, first: Any, /, *args: Any, **kwargs: Any) -> Any:
-        """Do this once. In a later attempt the stored result is returned and the function is not called."""
+        """Run the step once. A later attempt returns the stored result without calling the function."""
         return self._perform(self._call(first, args, kwargs))
 
     async def _perform(self, call: Call[Any]) -> Any:
@@ -87,7 +87,7 @@ class AsyncRun(BaseRun):
 
     # ---- effects -------------------------------------------------------------------------------------------------
 
-    async def effect(  # each is a named property of one act
+    async def effect(  # each one is a named property of a single effect
         self,
         name: str,
         function: Callable[..., Awaitable[T]],
@@ -101,7 +101,7 @@ class AsyncRun(BaseRun):
         compensate: Callable[[], Awaitable[object]] | None = None,
         **kwargs: Any,
     ) -> T:
-        """Act on the world outside. The intent is stored before, the outcome after; never twice without a word."""
+        """Run an effect. The intent is stored before it and the outcome after it; it is never silently repeated."""
         how = EffectOptions(key=key, recovery=recovery, target=target, probe=probe, compensate=compensate)
         plan = self._effect_plan(name, function, args, kwargs, how)
         plan = await asyncio.to_thread(self._session.allowed, plan, confirm=confirm)
@@ -158,29 +158,31 @@ class AsyncRun(BaseRun):
         preconditions: Mapping[str, Json] | None = None,
         token: bool = False,
     ) -> SavedCheckpoint:
-        """Everything up to here is durable, and from here the next action is `cursor`."""
+        """Make everything so far durable, and `cursor` the next action."""
         return await asyncio.to_thread(
             self._session.checkpoint, cursor, name, kind, preconditions or {}, with_token=token
         )
 
     async def cursor(self, default: Json = None) -> Json:
-        """The cursor of the last checkpoint, or `default`. Taking it means going on from there."""
+        """Return the cursor of the last checkpoint, or `default`. The run then continues from there."""
         return await asyncio.to_thread(self._session.cursor, default)
 
     async def boundary(self, items: AsyncIterable[Item]) -> AsyncIterator[Item]:
-        """The items one by one, ending the run between two of them if it was cancelled."""
+        """Yield the items one by one, ending the run between two of them if it was cancelled."""
         await self._check()
         async for item in items:
             yield item
             await self._check()
 
     async def confirm(self, question: str, about: Json = None) -> None:
-        """Go on only if a person says yes; without one at hand the run stops here and can be resumed."""
+        """Continue only if a person says yes; if none can be asked, the run stops here and can be resumed."""
         await asyncio.to_thread(self._session.confirm, question, about)
 
 
 async def _fail_again(error: BaseException) -> NoReturn:
-    """As it failed before; what was cancelled before, as by a time limit around it, waits to be cancelled again."""
+    """Raise the recorded error again; a task that was cancelled then, for example by a timeout, waits to be cancelled
+    again.
+    """
     if isinstance(error, asyncio.CancelledError):
         await asyncio.get_running_loop().create_future()
     raise error

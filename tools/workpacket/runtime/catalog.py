@@ -1,4 +1,4 @@
-"""Names of runs, what a list of them says, and waiting for one to go on. Reads the store, writes nothing."""
+"""Names of runs, the lines of a list of runs, and waiting for a run to continue. Reads the store, writes nothing."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Liveness = Literal["live", "interrupted", "stopped", "cancelled", "completed"]
 
 
 class RunSummary(Value):
-    """One line of `runs list`. `attention` is the stop reason somebody has to look at, '' if nobody has to."""
+    """One line of `runs list`. `attention` is the stop reason that a person must look at; '' if there is none."""
 
     id: str
     name: str
@@ -35,7 +35,7 @@ class RunSummary(Value):
 
 
 class RunLine(NamedTuple):
-    """What the index alone says of a run: cheap for thousands. `since` is when it began, stopped or ended."""
+    """What the index alone says about a run: cheap for thousands. `since` is when it began, stopped or ended."""
 
     id: str
     name: str
@@ -56,14 +56,16 @@ def stream_prefix(name: str, packet: str) -> str:
 
 
 def next_in_line(store: Store, prefix: str) -> str:
-    """The name of the next run. A number is never given twice, also after the run that had it was removed."""
+    """Return the name of the next run. A number is never reused, even after its run was removed."""
     number = newest_numbered(store, prefix, removed=True).removeprefix(prefix)
     return f"{prefix}{int(number) + 1 if number.isdigit() else 1:08d}"
 
 
 def newest_numbered(store: Store, prefix: str, *, removed: bool = False) -> str:
-    """The newest run of this name that was numbered, not keyed, by us; `removed`: also if retention removed it."""
-    for limit in (20, None):  # keyed runs stand between the numbered ones, but seldom many
+    """Return the newest run of this name that we numbered; keyed runs are excluded. `removed` includes those removed by
+    retention.
+    """
+    for limit in (20, None):  # keyed runs sort among the numbered ones, but there are rarely many
         for head in store.heads(f"{prefix}0", newest_first=True, limit=limit, removed=removed):
             if len(head.stream) == len(prefix) + 8 and head.stream[len(prefix) :].isdigit():
                 return head.stream
@@ -103,14 +105,14 @@ _ENDED: dict[str, Liveness] = {
 
 
 def lines_of(store: Store, prefix: str = "") -> tuple[RunLine, ...]:
-    """A line for each run, in order of their ids, from one look at the index and one at the leases.
+    """Return a line for each run, ordered by id, with one read of the index and one of the leases.
 
-    Only the event that the index points at is verified; `summary_of` and `runs verify` read the whole log. A run that
-    the index does not know, and one with an effect that may be in doubt, are folded.
+    Only the event that the index points to is verified; `summary_of` and `runs verify` read the whole log. A run
+    missing from the index, or with an effect that may be in doubt, is folded.
     """
     holders = {lease.stream: lease.holder for lease in store.leases()}
     newest = dict(store.newest("runs", prefix))
-    # The name of a run has an '@'; other streams hold imported checkpoints, batches and roles.
+    # The name of a run contains '@'; other streams hold imported checkpoints, batches and roles.
     unknown = {h.stream: None for h in store.heads(prefix) if h.stream not in newest and "@" in h.stream}
     folded = unknown.keys() | _may_be_in_doubt(store, newest)
     lines = [
@@ -137,7 +139,7 @@ def _line(store: Store, stream: str, event: Event | None, holder: str, *, folded
 
 
 def _may_be_in_doubt(store: Store, streams: Iterable[str]) -> set[str]:
-    """The runs with an effect that was begun and is not settled; all of them if that cannot be said."""
+    """Return the runs with an effect that was begun and is unsettled; all of them if that is unknown."""
     try:
         return {entry.stream for status in ("started", "failed") for entry in store.entries("effects", status=status)}
     except RuntimeFault:
@@ -161,12 +163,12 @@ def _attention(state: RunState, holder: str) -> str:
 
 
 def removable(runs: tuple[RunLine, ...], before: int) -> tuple[str, ...]:
-    """Retention: runs finished before that time. What can still be resumed is never among them."""
+    """Return the runs that finished before that time, for retention. Runs that can be resumed are never included."""
     return tuple(run.id for run in runs if run.liveness == "completed" and not run.attention and run.since < before)
 
 
-LOOK_AGAIN = 0.2  # seconds between two looks at a store that cannot wake anybody
-LONGEST = 5.0  # seconds between two looks at one that can
+LOOK_AGAIN = 0.2  # seconds between two reads of a store that cannot send notifications
+LONGEST = 5.0  # seconds between two reads of a store that can
 
 
 class Wait(Protocol):
@@ -182,7 +184,7 @@ class Waiting(Protocol):
 
 @runtime_checkable
 class Notifying(Protocol):
-    """A store that wakes whoever follows a stream."""
+    """A store that notifies the followers of a stream."""
 
     def follower(self, stream: str) -> Waiting: ...
 

@@ -1,9 +1,9 @@
-"""Clock and new names. Both are injected, so that a run can be played again to the byte.
+"""Clock and random names. Both are injected, so that a run can be replayed byte for byte.
 
-Wall time is a claim written beside an event; leases run on ticks, which never go back. Ticks count since the machine
-was started and are the same for all its processes, through suspend and through every change of the wall clock. After a
-restart they begin at zero, so a lease also names the boot it was taken in: a lease of another boot has ended, because
-its holder died with that boot.
+Wall time is a claim recorded with an event; leases use ticks, which never go back. Ticks count from the start of the
+machine and are the same for all its processes, across suspends and changes of the wall clock. After a restart they
+begin at zero, so a lease also names the boot in which it was taken: a lease of another boot has ended, because its
+holder died with that boot.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 class Clock(Protocol):
     def now(self) -> int:
-        """Microseconds since 1970 in UTC."""
+        """Return microseconds since 1970 in UTC."""
         ...
 
     def ticks(self) -> float:
-        """Seconds since some fixed point of this boot; never goes back."""
+        """Return seconds since some fixed point of this boot; never goes back."""
         ...
 
     def sleep(self, seconds: float) -> None: ...
@@ -42,7 +42,7 @@ class SystemClock:
 
 
 def boot_id() -> str:
-    """Names this boot of this machine; where the system has no name for it, its host and the minute it was started."""
+    """Return a name for this boot of this machine; where the system has none, its host and start minute."""
     try:
         return _BOOT_ID.read_text("ascii").strip()
     except OSError:
@@ -53,5 +53,7 @@ Ids = Callable[[], str]
 
 
 def random_id() -> str:
-    """128 random bits in hexadecimal. (The module `secrets` does the same and costs three milliseconds to import.)"""
+    """Return 128 random bits in hexadecimal. (The module `secrets` does the same but takes three milliseconds to
+    import.)
+    """
     return os.urandom(16).hex()

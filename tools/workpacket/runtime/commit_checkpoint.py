@@ -1,15 +1,15 @@
 """Checkpoint commits: a milestone of a run, made durable in git and in the log.
 
-    1  checkpoint.prepared    the log says which milestone is going to be committed, under which id
+    1  checkpoint.prepared    the log names the milestone to be committed, and its id
     2  git commit             the commit carries the id as a trailer
     3  sidecar                best effort: a view of the log for other tools, written whole or not at all
     4  checkpoint_complete    the log says which commit it became; with it the checkpoint to resume from
 
-A process that dies in between is repaired by the next call: the log knows the id, and git knows whether there is a
-commit with it. A commit that is there is never made again; one that is not there is made under the same id.
+If a process dies in between, the next call repairs it: the log has the id, and git shows whether a commit carries it.
+An existing commit is never repeated; a missing one is made under the same id.
 
-A milestone without changes has a record of its own and no commit. One that was reached is not committed again: the call
-gives what is recorded, if its commit is still part of this history, and refuses otherwise.
+A milestone without changes is recorded but not committed. One that was reached is not committed again: the call returns
+the record if its commit is still part of this history, and is refused otherwise.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from workpacket.runtime.resume.git_observer import OWN_FOLDERS, GitObserver, wit
 
 
 def sidecar_values(run: str, prepared: Prepared, sha: str, tree: str) -> dict[str, Json]:
-    """The fields of the format, and two more by which the commit is found again after its sha has changed."""
+    """Return the fields of the format, plus two that identify the commit after its sha has changed."""
     made = datetime.fromtimestamp(prepared.event.occurred_at / 1_000_000, UTC)
     return {
         "schema_version": SIDECAR_VERSION,
@@ -73,7 +73,7 @@ How = Literal["committed", "found", "unchanged", "recorded"]
 
 
 class CommitPoint(NamedTuple):
-    """`how`: it was committed now, found as the commit of a call that died, had no changes, or was recorded before."""
+    """`how`: committed now, found as the commit of a call that died, without changes, or recorded before."""
 
     checkpoint: str
     commit: str
@@ -83,7 +83,7 @@ class CommitPoint(NamedTuple):
 
 
 class CommitReview(NamedTuple):
-    """What somebody who looks at a change before it is committed has to record, and why it must not be committed."""
+    """What a reviewer records before a change is committed, and why it must not be committed."""
 
     drafts: tuple[RecordDraft, ...] = ()
     refusal: RunBlocked | None = None
@@ -94,14 +94,14 @@ Guard = Callable[[], CommitReview]
 
 @dataclass(slots=True)
 class CommitCheckpoints:
-    """The checkpoint commits of one run. `guard` looks at the work tree before each of them."""
+    """The checkpoint commits of one run. `guard` inspects the work tree before each of them."""
 
     session: Session
     repository: Repository
     guard: Guard | None = None
 
     def reach(self, milestone_index: int, title: str = "", cursor: Json = None) -> CommitPoint:
-        """Commit the work tree as this milestone of the run, as far as it lies in the run's scope."""
+        """Commit the work tree as this milestone, limited to the run's scope."""
         require_one_line(title)
         settled = self.settle()
         if settled is not None and settled.milestone_index == milestone_index:
@@ -129,7 +129,7 @@ class CommitCheckpoints:
         return self._complete(prepared, found, "committed")
 
     def settle(self) -> CommitPoint | None:
-        """Finish what a call that died had begun, if its commit was made; what was not made is left to be made."""
+        """Finish what a call that died had begun, if it made its commit; otherwise leave the commit to be made."""
         prepared = self.session.state.milestones.prepared
         if prepared is None or self.session.replay_only:
             return None
@@ -137,7 +137,7 @@ class CommitCheckpoints:
         return None if found is None else self._complete(prepared, found, "found")
 
     def own_changes(self) -> list[str]:
-        """What differs from HEAD and belongs to the run: within its scope, where it has one."""
+        """Return the differences from HEAD that belong to the run: those within its scope, if it has one."""
         scope = self.session.state.scope or (".",)
         changed = [entry.path for entry in status(self.repository)]
         return [path for path in changed if within(path, scope) and not within(path, OWN_FOLDERS)]
@@ -156,7 +156,7 @@ class CommitCheckpoints:
             raise judged.refusal
 
     def _prepared(self, milestone_index: int, title: str, cursor: Json) -> Prepared:
-        """The announcement; that of a call that died is taken up again, for its commit may still be on the way."""
+        """Return the announcement; that of a call that died is reused, because its commit may still be made."""
         open_one = self.session.state.milestones.prepared
         if open_one is not None and (open_one.milestone_index, open_one.title) == (milestone_index, title):
             return open_one
@@ -199,8 +199,9 @@ class CommitCheckpoints:
         )
 
     def _promises(self, prepared: Prepared, commit: str, tree: str) -> dict[str, Json]:
-        """What lies within the scope is the run's own, also half-way to the next milestone. Without a scope that is
-        everything, and there is no clean work tree to promise."""
+        """Return the promises of the checkpoint. Everything within the scope is the run's own, even half-way to the
+        next milestone. Without a scope that is everything, so there is no clean work tree to promise.
+        """
         scope: list[Json] = list(self.session.state.scope)
         clean = bool(scope) and not GitObserver(self.repository, own=OWN_FOLDERS).foreign_changes(scope)
         return {"commit": commit, "tree": tree, "trailer": prepared.checkpoint, "own": scope, "clean": clean}
@@ -232,7 +233,7 @@ class CommitCheckpoints:
 
 
 def next_milestone(session: Session) -> int:
-    """The milestone that is begun and not reached, else the one after the highest that was reached."""
+    """Return the milestone that was begun but not reached, else the one after the highest reached."""
     milestones = session.state.milestones
     if milestones.prepared is not None:
         return milestones.prepared.milestone_index

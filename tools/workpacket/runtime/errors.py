@@ -1,4 +1,4 @@
-"""What the runtime raises. Each code is a stop reason, so the exit status and the remedies follow from the code."""
+"""The exceptions of the runtime. Each code is a stop reason, from which the exit status and the remedies follow."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from workpacket.model.canonical import Json
 
 
 class RuntimeFault(WorkpacketError):
-    """The base of everything below; `details` are the facts of this case, for --json and for reports."""
+    """Base of all exceptions below; `details` are the facts of the case, for --json and reports."""
 
     default_code = "unregistered"
 
@@ -56,7 +56,7 @@ class LeaseHeld(RuntimeFault):
 
 
 class VersionConflict(RuntimeFault):
-    """Somebody else appended first; nothing was written."""
+    """Another writer appended first; nothing was written."""
 
     default_code = "run_busy"
 
@@ -78,46 +78,49 @@ class RedactionFailed(RuntimeFault):
 
 
 class RunBlocked(RuntimeFault):
-    """The run cannot go on without somebody's choice. `hint` is the usual choice."""
+    """The run cannot continue without a person's choice. `hint` is the usual choice."""
 
     default_code = "worker_blocked"
 
 
 class EffectKeyReused(RunBlocked):
-    """The key of an effect was used for another one. `details` shows both."""
+    """The key of an effect was already used for another one. `details` shows both."""
 
     default_code = "effect_key_reused"
 
 
 class ReceiptRedacted(RunBlocked):
-    """The effect happened, but its result was stored without what looked like a secret, so it is not handed out."""
+    """The effect happened, but its result was stored without an apparent secret, so it is not returned."""
 
     default_code = "receipt_redacted"
 
 
 class ReceiptUnkept(RunBlocked, TypeError):
-    """The effect happened, but its result could not be stored. It is never done again."""
+    """The effect happened, but its result could not be stored. It is never repeated."""
 
     default_code = "receipt_unkept"
 
 
 class StepFailed(RuntimeFault):
-    """A step raised after its last try; the cause is the error itself."""
+    """A step raised on its last try; the cause is the error itself."""
 
     default_code = "worker_failed"
 
 
 class NotDone(Exception):
-    """Raise it in an effect when the effect certainly did not happen: then it may be tried again."""
+    """Raise it in an effect that certainly did not happen, so that it may be tried again."""
 
 
 class HandedOver(BaseException):
-    """The worker is told to end: its run ends at a boundary, and another worker goes on. See `RunCancelled` for why
-    it is not an `Exception`."""
+    """The worker was asked to stop: its run ends at a boundary, and another worker continues it. `RunCancelled`
+    explains why this is not an `Exception`.
+    """
 
 
 class RunCancelled(BaseException):
-    """The run was cancelled at a boundary. Not an `Exception`, so that a broad `except` in a step does not eat it."""
+    """The run was cancelled at a boundary. Not an `Exception`, so that a broad `except` in a step does not swallow
+    it.
+    """
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)

@@ -1,13 +1,13 @@
-"""Who holds a run or other work, and whether somebody else may take it over.
+"""Who holds a run or other work, and whether another caller may take it over.
 
-A holder is written as host/pid/start/place. The place names the boot and the process namespace: only there does the pid
-mean anything. Start time and pid together name one process even if the pid is used again.
+A holder is written as host/pid/start/place. The place names the boot and the process namespace, outside which the pid
+means nothing. Start time and pid together identify a process even if the pid is reused.
 
-An agent calls a command from a shell that ends with the call, so the process that called is gone a moment later. What
-goes on living is somewhere above it: the agent, its terminal. A holder of such work is therefore written as the whole
-line of processes from the caller up to the first process of the machine. Another caller may go on if nothing of that
-line is still alive except what is above both of them: the same agent with another shell may, an agent beside it may
-not, and after a crash everybody may. A process of another machine counts as alive.
+An agent calls a command from a shell that exits with the call, so the calling process is gone a moment later. The
+process that survives is somewhere above it: the agent or its terminal. A holder of such work is therefore written as
+the whole chain of processes from the caller up to the first process of the machine. Another caller may continue if no
+process of that chain is alive except those that both have in common: the same agent with another shell may, a second
+agent may not, and after a crash anyone may. A process of another machine counts as alive.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from typing import NamedTuple
 from workpacket.runtime.clock import boot_id
 
 _LONGEST_LINE = 32
-_FIRST = 1  # the first process of the machine is above everybody
+_FIRST = 1  # the first process of the machine is an ancestor of every process
 
 
 class Caller(NamedTuple):
-    """Who asks. `name` is how it is written down as a holder; `line` are the processes above, itself among them."""
+    """The caller. `name` is how it is recorded as a holder; `line` is its process and the ancestors of it."""
 
     name: str = ""
     line: frozenset[str] = frozenset()
@@ -33,12 +33,12 @@ NOBODY = Caller()
 
 
 def caller_named(name: str) -> Caller:
-    """A caller that somebody gave a name, such as agent#instance."""
+    """Return a caller with a given name, such as agent#instance."""
     return Caller(name, frozenset(process_ancestry(os.getppid())))
 
 
 def caller_with(owner: int = 0) -> Caller:
-    """The process `owner` and nothing above it, if it is given; else the one that called, and those above it."""
+    """Return a caller with only the process `owner`, if given; else the calling process and its ancestors."""
     line = process_ancestry(os.getppid())
     if not owner:
         return Caller(" ".join(line), frozenset(line))
@@ -47,7 +47,7 @@ def caller_with(owner: int = 0) -> Caller:
 
 
 def process_ancestry(pid: int) -> tuple[str, ...]:
-    """The process with this number and those above it, except the first one of the machine."""
+    """Return the process with this number and its ancestors, except the first one of the machine."""
     line: list[str] = []
     while pid > _FIRST and len(line) < _LONGEST_LINE:
         line.append(process_named(pid))
@@ -56,7 +56,7 @@ def process_ancestry(pid: int) -> tuple[str, ...]:
 
 
 def at_work(holder: str, caller: Caller) -> str:
-    """What of the holder keeps the caller away, '' if nothing does."""
+    """Return what part of the holder keeps the caller out; '' if none does."""
     if not holder or holder == caller.name:
         return ""
     return next((one for one in holder.split() if one not in caller.line and not is_gone(one)), "")
@@ -67,12 +67,12 @@ def this_process() -> str:
 
 
 def process_named(pid: int) -> str:
-    """How the holder of a lease is written if it is the process with this number on this machine."""
+    """Return how a lease names the process with this number on this machine as its holder."""
     return f"{os.uname().nodename}/{pid}/{_start_of(pid)}/{_place()}"
 
 
 def is_certainly_dead(holder: str) -> bool:
-    """True only if the holder lived here and is gone; of a process of another machine nothing is known."""
+    """True only if the holder lived here and is gone; nothing is known about a process of another machine."""
     parts = holder.split("/")
     if len(parts) != 4 or parts[3] != _place() or not parts[1].isdigit():
         return False
@@ -88,7 +88,7 @@ def is_certainly_dead(holder: str) -> bool:
 
 
 def is_certainly_alive(holder: str) -> bool:
-    """True only if this very process lives here now."""
+    """True only if this very process is running here now."""
     parts = holder.split("/")
     if len(parts) != 4 or parts[3] != _place() or not parts[1].isdigit():
         return False
@@ -97,7 +97,7 @@ def is_certainly_alive(holder: str) -> bool:
 
 
 def is_gone(holder: str) -> bool:
-    """True if the holder lived on this machine and does not any more, also because the machine was started again."""
+    """True if the holder lived on this machine and no longer does, including after a restart."""
     parts = holder.split("/")
     if len(parts) == 4 and parts[0] == os.uname().nodename and not parts[3].startswith(boot_id()):
         return True
@@ -105,13 +105,13 @@ def is_gone(holder: str) -> bool:
 
 
 def parent_of(pid: int) -> int:
-    """The process above the one with this number; 0 if that is not known."""
+    """Return the parent of the process with this number; 0 if unknown."""
     fields = _status_of(pid)
     return int(fields[1]) if fields else 0
 
 
 def _start_of(pid: int) -> str:
-    """When the process began, in the system's own unit; 'ended' if it only waits to be collected; '' if unknown."""
+    """Return when the process began, in the system's own unit; 'ended' if it is a zombie; '' if unknown."""
     fields = _status_of(pid)
     if not fields:
         return ""
@@ -119,7 +119,7 @@ def _start_of(pid: int) -> str:
 
 
 def _status_of(pid: int) -> list[str]:
-    """What the system says of the process, from its state on; nothing if it is not there or cannot be asked."""
+    """Return the system's status fields of the process, from its state on; empty if it is missing or unreadable."""
     try:
         status = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace")
     except OSError:

@@ -1,4 +1,4 @@
-"""A run as sync code sees it. See docs/runtime/tutorial.md for how it feels."""
+"""A run as seen by sync code. docs/runtime/tutorial.md shows how to use it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Item = TypeVar("Item")
 
 
 class BaseRun:
-    """What needs no waiting is the same for sync and async code."""
+    """What sync and async code share because it needs no waiting."""
 
     def __init__(self, session: Session, options: Options | None = None) -> None:
         self._session = session
@@ -42,12 +42,12 @@ class BaseRun:
 
     @property
     def state(self) -> RunState:
-        """What the log says so far. Read it, do not change it."""
+        """The state according to the log so far. Read it, do not change it."""
         return self._session.state
 
     @property
     def repeated(self) -> tuple[str, ...]:
-        """The steps and effects of this attempt that an earlier one may have begun already."""
+        """The steps and effects of this attempt that an earlier one may already have begun."""
         if self._session.replay is not None:
             return self._session.replay.repeated
         return (*self._session.steps.repeated, *self._session.effects.repeated)
@@ -60,7 +60,7 @@ class BaseRun:
         changed: Literal["block", "redo"] | None = None,
         codec: Codec[Any] | None = None,
     ) -> Self:
-        """This run with other options for the steps called through the result."""
+        """Return this run with other options for the steps called through it."""
         present, run = self._options, copy.copy(self)
         run._options = Options(
             retry or present.retry,
@@ -73,7 +73,7 @@ class BaseRun:
     def _call(self, first: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call[Any]:
         name, function, rest = name_and_function(first, args)
         scope = self._session.scope()
-        # Looked at now and not when it begins: of steps that were called side by side each may have been in flight.
+        # Checked now and not when the step begins: of steps called side by side, each may have been in flight.
         first = not scope.reached_new_work
         return Call(scope.next_key(name), scope, function, rest, kwargs, self._options, first)
 
@@ -81,7 +81,7 @@ class BaseRun:
         self, name: str, function: Callable[..., object], args: tuple[Any, ...], kwargs: dict[str, Any],
         how: EffectOptions,
     ) -> EffectPlan:  # fmt: skip
-        """The effect that is asked for; a function that takes the key of its effect is given it."""
+        """Return the plan of the requested effect; a function with a `key` parameter receives its key."""
         if how["key"] is not None and takes_key(function):
             kwargs["key"] = how["key"]
         return self._session.effect_plan(name, function, args, kwargs, self._options, how)
@@ -104,7 +104,7 @@ class Run(BaseRun):
     @overload
     def step(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T: ...
     def step(self, first: Any, /, *args: Any, **kwargs: Any) -> Any:
-        """Do this once. In a later attempt the stored result is returned and the function is not called."""
+        """Run the step once. A later attempt returns the stored result without calling the function."""
         return self._perform(self._call(first, args, kwargs))
 
     @overload
@@ -112,12 +112,12 @@ class Run(BaseRun):
     @overload
     def call(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Call[T]: ...
     def call(self, first: Any, /, *args: Any, **kwargs: Any) -> Any:
-        """The step, not yet done: for `gather`."""
+        """Return the step without running it, for `gather`."""
         return self._call(first, args, kwargs)
 
     def gather(self, *calls: Call[T], workers: int = 4) -> list[T]:
-        """Do several steps side by side, in threads; their results in the order of the calls."""
-        from concurrent.futures import ThreadPoolExecutor  # costs start-up, and few runs need it
+        """Run several steps in parallel threads; return their results in call order."""
+        from concurrent.futures import ThreadPoolExecutor  # slows start-up, and few runs need it
         from contextvars import copy_context
 
         with ThreadPoolExecutor(max_workers=workers, thread_name_prefix="workpacket-step") as pool:
@@ -130,7 +130,7 @@ class Run(BaseRun):
                 raise
 
     def map(self, name: str, function: Callable[[Item], T], items: Sequence[Item], workers: int = 4) -> list[T]:
-        """One step for each item, side by side."""
+        """Run one step for each item, in parallel."""
         return self.gather(*[self.call(name, function, item) for item in items], workers=workers)
 
     def _perform(self, call: Call[T]) -> T:
@@ -159,8 +159,8 @@ class Run(BaseRun):
     def command(
         self, name: str, argv: Sequence[str], *, cwd: Path | None = None, timeout: float | None = None
     ) -> Outcome:
-        """Run a program as a step, in a process group of its own that a cancellation stops."""
-        from workpacket.runtime.attempts.relay import run_command  # subprocess only when it is used
+        """Run a program as a step, in its own process group, which a cancellation stops."""
+        from workpacket.runtime.attempts.relay import run_command  # import subprocess only when it is used
 
         def execute(argv: list[str]) -> Outcome:
             return run_command(argv, self._session.boundary.check_now, cwd=cwd, timeout=timeout)
@@ -169,7 +169,7 @@ class Run(BaseRun):
 
     # ---- effects -------------------------------------------------------------------------------------------------
 
-    def effect(  # each is a named property of one act
+    def effect(  # each one is a named property of a single effect
         self,
         name: str,
         function: Callable[..., T],
@@ -183,9 +183,9 @@ class Run(BaseRun):
         compensate: Callable[[], object] | None = None,
         **kwargs: Any,
     ) -> T:
-        """Act on the world outside. The intent is stored before, the outcome after; never twice without a word.
+        """Run an effect. The intent is stored before it and the outcome after it; it is never silently repeated.
 
-        `key` names the effect (a function that takes `key` is given it); `recovery` says what may be done if the
+        `key` names the effect (a function with a `key` parameter receives it); `recovery` says what may be done if the
         process dies in between; see `effects`.
         """
         how = EffectOptions(key=key, recovery=recovery, target=target, probe=probe, compensate=compensate)
@@ -243,27 +243,27 @@ class Run(BaseRun):
         preconditions: Mapping[str, Json] | None = None,
         token: bool = False,
     ) -> SavedCheckpoint:
-        """Everything up to here is durable, and from here the next action is `cursor`."""
+        """Make everything so far durable, and `cursor` the next action."""
         return self._session.checkpoint(cursor, name, kind, preconditions or {}, with_token=token)
 
     def cursor(self, default: Json = None) -> Json:
-        """The cursor of the last checkpoint, or `default`. Taking it means going on from there."""
+        """Return the cursor of the last checkpoint, or `default`. The run then continues from there."""
         return self._session.cursor(default)
 
     def boundary(self, items: Iterable[Item] = ()) -> Iterator[Item]:
-        """The items one by one, ending the run between two of them if it was cancelled."""
+        """Yield the items one by one, ending the run between two of them if it was cancelled."""
         self._session.boundary.check_now()
         for item in items:
             yield item
             self._session.boundary.check_now()
 
     def confirm(self, question: str, about: Json = None) -> None:
-        """Go on only if a person says yes; without one at hand the run stops here and can be resumed."""
+        """Continue only if a person says yes; if none can be asked, the run stops here and can be resumed."""
         self._session.confirm(question, about)
 
 
 def takes_key(function: Callable[..., object]) -> bool:
-    # Of a plain function (one without `__wrapped__` or a signature of its own) its code object says the same as
+    # The code object of a plain function (one without `__wrapped__` or a signature of its own) says the same as
     # `inspect.signature`, which would make an effect with a key cost 12 % more CPU time.
     if isinstance(function, FunctionType) and not function.__dict__:
         code = function.__code__

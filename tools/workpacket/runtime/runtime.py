@@ -1,4 +1,4 @@
-"""The door to the runtime: open a store, start and resume runs, look at them, and act on them from outside."""
+"""The entry point to the runtime: open a store, start, resume and inspect runs, and act on them from outside."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Choice = Literal["mark_done", "retry", "compensate"]
 
 
 class NoValue:
-    """The value that was not given, where None is one."""
+    """The absence of a value, where None is a value."""
 
 
 NO_VALUE = NoValue()
@@ -46,13 +46,15 @@ class Runtime:
 
     @classmethod
     def open(cls, where: str | Path | None = None, settings: Settings | None = None) -> Runtime:
-        """The runtime of a given file or postgresql:// URL; else of WORKPACKET_STORE, else of this folder's project."""
+        """Open the runtime of the given file or postgresql:// URL; else of WORKPACKET_STORE, else of this folder's
+        project.
+        """
         settings = settings or Settings()
         where = where or server_url() or None
         if isinstance(where, str) and "://" in where:
-            # Runs of several machines: where the work tree lies says nothing about whose run it is.
+            # Runs of several machines: the location of the work tree does not say whose run it is.
             return cls(store_on_server(where), settings)
-        from workpacket.runtime.stores.sqlite.store import SQLiteStore  # sqlite3 only when it is used
+        from workpacket.runtime.stores.sqlite.store import SQLiteStore  # import sqlite3 only when it is used
 
         here = Path.cwd()
         path = store_path(here) if where is None else Path(where)
@@ -70,37 +72,43 @@ class Runtime:
     # ---- runs ----------------------------------------------------------------------------------------------------
 
     def run(self, name: str, **request: Unpack[RunRequest]) -> Run:
-        """Begin a run, or go on with the unfinished one of this name. `RunRequest` lists what can be said."""
+        """Begin a run, or continue the unfinished one of this name. `RunRequest` lists the options."""
         return Run(self._opening().open(wanted_run(name, request, self._workdir)))
 
     def run_lent(self, lent: BorrowedLease, name: str, **request: Unpack[RunRequest]) -> Run:
-        """`run`, under a lease of its stream that was taken before and is given up after: a worker's, with the job."""
+        """Begin a run under a lease that was taken before and is released afterwards: a worker's, taken with the
+        job.
+        """
         return Run(replace(self._opening(), lent=lent).open(wanted_run(name, request, self._workdir)))
 
     def async_run(self, name: str, **request: Unpack[RunRequest]) -> AsyncRun:
-        """The same for async code: `async with rt.async_run(...) as run`."""
-        from workpacket.runtime.async_run import AsyncRun  # asyncio only when it is used
+        """Return the run for async code: `async with rt.async_run(...) as run`."""
+        from workpacket.runtime.async_run import AsyncRun  # import asyncio only when it is used
 
         opening, wanted = self._opening(), wanted_run(name, request, self._workdir)
         return AsyncRun(lambda: opening.open(wanted))
 
     def resume(self, run_id: str) -> Run:
-        """Go on with this run; name, inputs and scope are the recorded ones as far as nothing else is known."""
+        """Continue this run; the recorded name, inputs and scope apply unless others are given."""
         return Run(self._opening().resume(self._existing(run_id), RunSpec("", workdir=self._workdir)))
 
     def plan(self, run_id: str, name: str = "", **request: Unpack[RunRequest]) -> Decision:
-        """What a resume would decide, and every check behind it. Writes nothing. Without a name only the log speaks."""
+        """Return what a resume would decide, with every check. Writes nothing. Without a name, only the log is
+        consulted.
+        """
         wanted = wanted_run(name, request, self._workdir) if name else RunSpec("", workdir=self._workdir)
         _, decision = self._opening().plan(self._existing(run_id), wanted)
         return decision
 
     def waiting(self, run_id: str) -> tuple[Decision, tuple[OpenQuestion, ...]]:
-        """The decision as the log has it, and what waits for a person, each with the digest an answer is bound to."""
+        """Return the decision according to the log, and the questions that wait for a person, each with the digest of
+        its answer.
+        """
         state, decision = self._opening().plan(self._existing(run_id), RunSpec("", workdir=self._workdir))
         return decision, open_questions(self.store, state, decision)
 
     def state(self, run_id: str, *, at: str = "") -> RunState:
-        """The state of a run now, or as it was at one of its checkpoints."""
+        """Return the state of a run now, or at one of its checkpoints."""
         state = state_of(self.store, self._existing(run_id))
         if not at:
             return state
@@ -108,17 +116,17 @@ class Runtime:
         return fold(self.store.read(run_id, 0, point.version))
 
     def runs(self, prefix: str = "") -> tuple[RunLine, ...]:
-        """All runs, from the index: see `catalog.lines_of` for what that does not tell."""
+        """List all runs, from the index; `catalog.lines_of` says what that leaves out."""
         return lines_of(self.store, prefix)
 
     def summary(self, run_id: str) -> RunSummary:
-        """One run, from its whole log."""
+        """Summarize one run, from its whole log."""
         return summary_of(self.store, self._existing(run_id))
 
     # ---- from outside --------------------------------------------------------------------------------------------
 
     def cancel(self, run_id: str, reason: str) -> None:
-        """Ask the run to end at its next boundary. One that nobody works on is cancelled at once."""
+        """Ask the run to end at its next boundary. If nothing is working on it, it is cancelled at once."""
         recorder = self._outsider(run_id)
         recorder.record(RecordDraft("cancel.requested", {"reason": reason, "by": self.settings.actor}))
         lease = self.store.lease(run_id)
@@ -127,7 +135,9 @@ class Runtime:
             self.tell_end(run_id, recorder.state.packet)
 
     def confirm(self, run_id: str, subject: str, *, yes: bool, note: str = "") -> None:
-        """Answer the question `subject` (of a decision, or of `run.confirm`). Holds for exactly that question."""
+        """Answer the question `subject` (of a decision, or of `run.confirm`). The answer covers exactly that
+        question.
+        """
         answer = "yes" if yes else "no"
         data = {"subject": subject, "answer": answer, "by": self.settings.actor, "note": note}
         self._outsider(run_id).record(RecordDraft("confirmation.given", data))
@@ -135,10 +145,10 @@ class Runtime:
     def settle(
         self, run_id: str, effect: str, choice: Choice, note: str = "", *, value: Json | NoValue = NO_VALUE
     ) -> None:
-        """Say what became of an effect of unknown outcome, or what is to be done about it.
+        """Record the outcome of an effect in doubt, or what to do about it.
 
-        `value`, with `mark_done`, is what the program is given as its receipt; without one that is None. An effect that
-        is known to have happened, and whose receipt was not kept, can only be given one.
+        `value`, with `mark_done`, is what the program receives as the receipt; the default is None. An effect that is
+        known to have happened, and whose receipt was not kept, can only be given a value.
         """
         recorder = self._outsider(run_id)
         open_receipts = {record.effect: record for record in recorder.state.open_receipts}
@@ -160,7 +170,9 @@ class Runtime:
         recorder.record(RecordDraft("effect.resolved", data, payload))
 
     def purge(self, run_id: str, version: int, reason: str) -> bool:
-        """Erase the payload of one event wherever it is used. The log keeps its hash and says who and why."""
+        """Erase the payload of one event wherever it is used. The log keeps its hash and records who erased it and
+        why.
+        """
         recorder = self._outsider(run_id)
         (event,) = self.store.read(run_id, version - 1, version)
         if event.payload is None:
@@ -170,28 +182,28 @@ class Runtime:
         return self.store.erase(event.payload)
 
     def fork(self, run_id: str, checkpoint: str, *, key: str) -> str:
-        """A new run that begins where `run_id` was at a checkpoint; gives its id. Done effects stay done."""
+        """Start a new run from a checkpoint of `run_id`; return its id. Finished effects stay finished."""
         state = state_of(self.store, self._existing(run_id))
         opening = self._opening()
         return opening.fork(state, self._checkpoint(state, checkpoint), key)
 
     def prune(self, before: int) -> tuple[str, ...]:
-        """Retention: remove the runs that were finished before that time (microseconds since 1970)."""
+        """Remove the runs that finished before that time (microseconds since 1970), for retention."""
         heads = {head.stream: head for head in self.store.heads()}
         gone = removable(self.runs(), before)
         for stream in gone:
-            self.tell_end(stream, stream.rpartition("/")[0])  # how it ended cannot be read any more after it
+            self.tell_end(stream, stream.rpartition("/")[0])  # afterwards, the way it ended can no longer be read
             self.store.remove(stream, heads[stream].hash)
         return gone
 
     # ---- parts ---------------------------------------------------------------------------------------------------
 
     def promised(self) -> Mapping[str, Json]:
-        """What a checkpoint made now asks of a resume."""
+        """Return what a checkpoint made now requires of a resume."""
         return self._opening().promised()
 
     def tell_end(self, stream: str, packet: str) -> None:
-        """Have the witness know that an attempt has ended."""
+        """Tell the witness that an attempt has ended."""
         self._opening().tell_end(stream, packet)
 
     def _opening(self) -> RunStarter:
@@ -210,5 +222,5 @@ class Runtime:
         return point
 
     def _outsider(self, run_id: str) -> Recorder:
-        """A writer without a lease: its messages are let in at any time."""
+        """Return a recorder without a lease: its messages are accepted at any time."""
         return self.settings.recorder(self.store, state_of(self.store, self._existing(run_id)), run_id)

@@ -3,10 +3,10 @@
     class TestMyStore(StoreConformance):
         def open_store(self, clock): return MyStore(..., clock=clock)
 
-It tests what `workpacket.runtime.stores.contract` says as far as one handle in one thread can show it; locks between
-handles, erased bytes and lost power need tests of the store's own (CONTRIBUTING.md, "Add a store"). A store that other
-processes can open also gives `opener`, Python statements that bind it to `store`; then the crash cases run: a writer is
-killed with SIGKILL in the middle of its work, and everything it had been told was stored must be there.
+It tests `workpacket.runtime.stores.contract` as far as one handle in one thread can show; locks between handles, erased
+bytes and power loss need separate tests of each store (CONTRIBUTING.md, "Add a store"). A store that other processes
+can open also defines `opener`, Python statements that bind it to `store`; then the crash cases run: a writer is killed
+with SIGKILL at work, and everything acknowledged to it must be stored.
 
 Conformance: what an append promises, and who may write.
 
@@ -43,7 +43,7 @@ STREAM = "conformance/run@00000001"
 
 
 class ManualClock:
-    """A clock that moves only when told to; sleeping moves it."""
+    """A clock that moves only when told to, or when something sleeps."""
 
     def __init__(self, now: int = 1_700_000_000_000_000) -> None:
         self.wall = now
@@ -64,7 +64,7 @@ class ManualClock:
 
 
 class Writer:
-    """Builds requests with gapless sequence numbers, as one writer of one stream does."""
+    """Builds requests with gapless sequence numbers, like one writer of one stream."""
 
     def __init__(self, name: str, stream: str = STREAM) -> None:
         self.name = name
@@ -90,7 +90,7 @@ def refused(fault: type[Fault]) -> Iterator[None]:
 
 
 class StoreTestCase:
-    """What each group of tests starts from."""
+    """The base of each group of tests."""
 
     opener: str | None = None
 
@@ -446,11 +446,13 @@ class Crashes(StoreTestCase):
 
 
 class StoreConformance(Appends, Fences, Payloads, Indexes, WholeStreams, Crashes):
-    """Subclass it as `Test…`, give `open_store`, and let pytest collect it."""
+    """Subclass it as `Test…`, define `open_store`, and let pytest collect it."""
 
 
 def kill_after(opener: str, stream: str, acknowledged: int) -> list[str]:
-    """Let another process append until it has acknowledged so many events, kill it; the hashes it was told."""
+    """Let another process append until it has acknowledged this many events, then kill it; return the acknowledged
+    hashes.
+    """
     program = f"{opener}\nfrom workpacket.runtime.testing import append_for_ever\nappend_for_ever(store, {stream!r})"
     command = [sys.executable, "-c", program]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:  # noqa: S603  # our own program
@@ -462,7 +464,7 @@ def kill_after(opener: str, stream: str, acknowledged: int) -> list[str]:
 
 
 def append_for_ever(store: Store, stream: str) -> None:
-    """Append under a lease and report each hash once it is stored, until somebody kills this process."""
+    """Append under a lease and print each hash once stored, until this process is killed."""
     lease = store.acquire(stream, "victim", 3600)
     writer = Writer(f"victim of {stream}", stream)
     while True:

@@ -16,8 +16,7 @@ from workpacket.approvals.encodings import write_instant
 from workpacket.approvals.policy import Trusted
 from workpacket.approvals.verify import Judged
 from workpacket.audit.expired import evidence_rows, named_files
-from workpacket.audit.facts import AuditFacts, KnownCommit, LastChange, SignedDecision
-from workpacket.audit.tracing import proved_path
+from workpacket.audit.tracing import AuditFacts, KnownCommit, LastChange, SignedDecision, proved_path
 from workpacket.documents.spec_pointer import candidates
 from workpacket.git.history import status
 from workpacket.git.objects import read_objects

@@ -1,7 +1,7 @@
 """Span edits: change what is meant and leave every other byte alone.
 
 A plan of a command makes its edits itself and is judged as a whole. A repair is made on the word of a finding, so its
-edits can only be made from a `Run`: characters that were shown to stand together in the source.
+edits can only be made from a `TextRun`: characters that were shown to stand together in the source.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ class NotTogether(ValueError):
 
 
 class Replacement:
-    """A run and what is to be written in its place. Only `Run` makes one."""
+    """A run and what is to be written in its place. Only `TextRun` makes one."""
 
     __slots__ = ("run", "text")
 
-    def __init__(self, run: Run, text: str) -> None:
+    def __init__(self, run: TextRun, text: str) -> None:
         self.run = run
         self.text = text
 
@@ -40,7 +40,7 @@ class Replacement:
         return Edit(self.run.start + self.run.offset, self.run.end + self.run.offset, self.text)
 
 
-class Run:
+class TextRun:
     """Characters [start, end) of a text, all on one line or all blank. `offset` is where the text begins in its source.
 
     A value that a reader put together from several lines is no run of any text: `quoting` gives None for it.
@@ -60,14 +60,14 @@ class Run:
         self.offset = offset
 
     @classmethod
-    def quoting(cls, text: str, start: int, quoted: str) -> Run | None:
+    def quoting(cls, text: str, start: int, quoted: str) -> TextRun | None:
         """The run that begins at `start` and reads as `quoted`; None if the text does not read so there."""
         if start < 0 or not quoted or _has_line_end(quoted) or not text.startswith(quoted, start):
             return None
         return cls(text, start, start + len(quoted))
 
     @classmethod
-    def on_line(cls, text: str, start: int, end: int) -> Run | None:
+    def on_line(cls, text: str, start: int, end: int) -> TextRun | None:
         """The run [start, end); None if it does not stand on one line."""
         try:
             run = cls(text, start, end)
@@ -83,13 +83,13 @@ class Run:
     def is_blank(self) -> bool:
         return not self.words.strip(BLANK)
 
-    def part(self, start: int, end: int | None = None) -> Run:
+    def part(self, start: int, end: int | None = None) -> TextRun:
         """Some of it, counted from its first character."""
         length = self.end - self.start
         last = length if end is None else end
         if not 0 <= start <= last <= length:
             raise NotTogether(f"{start}..{last} is outside a text of {length} characters")
-        return Run(self.text, self.start + start, self.start + last, self.offset)
+        return TextRun(self.text, self.start + start, self.start + last, self.offset)
 
     def replaced_by(self, text: str) -> Replacement:
         if self.is_blank:
@@ -105,7 +105,7 @@ class Run:
         return self.replaced_by("")
 
     def followed_by(self, text: str) -> Replacement:
-        return Run(self.text, self.end, self.end, self.offset).replaced_by(text)
+        return TextRun(self.text, self.end, self.end, self.offset).replaced_by(text)
 
 
 def fix_of(

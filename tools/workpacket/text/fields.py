@@ -54,6 +54,11 @@ def _words(text: str) -> str:
     return _NO_WORD.sub("_", text).strip("_").casefold()
 
 
+def asides(text: str) -> list[str]:
+    """What is in parentheses or brackets, with them."""
+    return _ASIDE.findall(text)
+
+
 Span = tuple[int, int]
 
 _MOST_WORDS = 6

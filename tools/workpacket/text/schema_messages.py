@@ -43,9 +43,9 @@ from jsonschema.validators import create
 from referencing import Registry
 
 from workpacket.model.wording import counted
-from workpacket.text.acceptor import EvaluatedFields, repetitions
 from workpacket.text.formats import FORMATS
 from workpacket.text.node import Plain
+from workpacket.text.schema import EvaluatedFields, repetitions
 from workpacket.text.schema_loading import SCHEMA_LISTS, Schema
 from workpacket.value import Value
 

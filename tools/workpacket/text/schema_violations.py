@@ -17,8 +17,8 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from workpacket.problem import Location, Problem
-from workpacket.text.acceptor import identity
 from workpacket.text.node import Plain
+from workpacket.text.schema import identity
 from workpacket.text.schema_loading import Schema
 from workpacket.text.schema_messages import (
     Complaint,

@@ -38,7 +38,7 @@ import yaml
 
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.problem import Fix, Location, Problem
-from workpacket.text.edits import Run, fix_of
+from workpacket.text.edits import TextRun, fix_of
 from workpacket.text.limits import Limits
 from workpacket.text.node import Loaded, Node, duplicate_key
 from workpacket.text.source import Source
@@ -147,7 +147,7 @@ def _between(text: str, done: int, first: int, start: int, *, after_plain: bool)
         at = found.start()
         match text[at]:
             case "\t":
-                blank = [Run(text, at, found.end(), start).replaced_by(" ")]
+                blank = [TextRun(text, at, found.end(), start).replaced_by(" ")]
                 fix = fix_of((start + at, start + at + 1), blank, safe=True, title="replace it with a space")
                 yield _tab(start + at, "a tab between values", fix)
             case "#" if at and text[at - 1] not in " \t\r\n":
@@ -207,7 +207,7 @@ def _tab(at: int, message: str, fix: Fix | None = None) -> Problem:
 
 def _glued(text: str, at: int, start: int) -> Problem:
     span = (start + at, start + at + 1)
-    blank = [Run(text, at, at, start).replaced_by(" ")]
+    blank = [TextRun(text, at, at, start).replaced_by(" ")]
     fix = fix_of(span, blank, safe=True, title="add a space before the comment")
     return Problem(
         "yaml_comment_without_blank", "a comment without a space before its '#'", Location.span(*span), fix=fix

@@ -212,6 +212,19 @@ SIGNATURE = (
         The gate requires the token to verify its owner.
         Remedy: Make a FIDO key with `-O verify-required`, and approve again.
 
+    client_data_wrong: Signature made in a page for something else
+        The browser's record of the request names other bytes, another kind of request, or a page within another site's
+        page.
+        Remedy: Approve again with `workpacket approve --browser`.
+
+    webauthn_not_accepted: Signature made in a page that the policy does not list
+        Any web page may ask a security key for a signature. Only pages in [approvals.webauthn] of the policy count.
+        Remedy: Approve with `workpacket approve`, or have the page listed in an approved policy change.
+
+    passkey_synced: Signature by a passkey that is copied to other devices
+        Anyone who opens the account in which it is kept can sign with it.
+        Remedy: Register a key that stays on its device, or set `synced = true` in an approved policy change.
+
     hardware_required: File-based key at a gate that requires a hardware token
         Any program that runs under the person's account can copy a key file; a token must be touched.
         Remedy: Approve with a FIDO key (`ssh-keygen -t ed25519-sk`).

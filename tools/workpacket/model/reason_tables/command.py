@@ -50,6 +50,14 @@ USAGE = _usage("""
     path_outside_repository: Path outside the repository
         A file is judged by the rules, policy and history of its own repository.
         Remedy: Change into the repository that holds the file and run the command there.
+
+    install_source_local: This workpacket was installed from a path on this machine
+        A workflow or hook installs what is running here, and no other machine has that path.
+        Remedy: Pass `--from` with a version, a git commit, or an archive and its digest.
+
+    install_source_open: The requirement does not say which workpacket to install
+        Without a version, commit or digest, CI would run whatever is published on the day.
+        Remedy: Pass `--from` with a version, a git commit, or an archive and its digest.
     """)
 
 ENVIRONMENT = _environment("""

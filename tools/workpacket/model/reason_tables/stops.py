@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from workpacket.model.stops import StopReason
-from workpacket.model.stops import stop_reason as _stop
+from workpacket.model.reasons import StopReason
+from workpacket.model.reasons import stop_reason as _stop
 
 CONSTRAINT = (
     _stop("guard_violation", 10, "constraint", "never", "A guard of the run was violated",

@@ -1,6 +1,6 @@
-"""Effects: acts that change the world outside. The intent is durable before the act, the outcome after it.
+"""Effects: actions that change the outside world. The intent is durable before the action, the outcome after it.
 
-What to do when an effect is reached is a pure question (`next_move`):
+`next_move`, a pure function, decides what to do when an effect is reached:
 
     nothing known, or certainly failed          start
     intended, not started                       start
@@ -11,10 +11,10 @@ What to do when an effect is reached is a pure question (`next_move`):
         probe                                   ask the probe: done -> return, not done -> start
         manual                                  block until a person says mark-done, retry or compensate
 
-In a run that was rolled back, an effect that the log does not know may have been done in what was lost: its outcome is
+In a run that was rolled back, an effect missing from the log may have been carried out in the lost part: its outcome is
 unknown (`effect.doubted`).
 
-A key stands beside name, target and arguments, not in their place (`reuse_of`).
+A key supplements name, target and arguments; it does not replace them (`reuse_of`).
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ REPEATABLE: frozenset[str] = frozenset({"read", "idempotent", "keyed"})
 
 
 class EffectOptions(TypedDict):
-    """What is said of an effect beside its name, its function and the arguments."""
+    """The options of an effect, apart from its name, function and arguments."""
 
     key: str | None
     recovery: Recovery
@@ -58,10 +58,10 @@ class EffectOptions(TypedDict):
 
 
 class EffectPlan(NamedTuple):
-    """One effect as the code asks for it: `function` acts, `probe` says whether it happened (its receipt, or `NotDone`
-    raised), `compensate` undoes it. In an async run all three are to be awaited.
+    """One effect as requested by the code: `function` carries it out, `probe` says whether it happened (returns its
+    receipt or raises `NotDone`), and `compensate` undoes it. In an async run all three are awaited.
 
-    `asked`, of an effect with a key: the hash of each argument, and the names of those that have none.
+    `asked`, for an effect with a key: the hash of each argument, and the names of those that have none.
     """
 
     effect: str
@@ -83,18 +83,18 @@ class EffectPlan(NamedTuple):
 
 
 def effect_key(stream: str, step: str, recovery: str, target: str, args_hash: str) -> str:
-    """The identity of an effect: what may succeed at most once."""
+    """Return the identity of an effect, which may succeed at most once."""
     return jcs_hash([stream, step, recovery, target, args_hash])
 
 
 def user_key(stream: str, key_hash: str) -> str:
-    """The identity of an effect whose author named it: the same wherever in the run it is asked for."""
+    """Return the identity of an effect named by its author: the same wherever in the run it is requested."""
     return jcs_hash([stream, key_hash])
 
 
 COMPENSATED = "compensated"  # the error of an effect that was undone
-NOT_ENCODED = "the process ended while its result was encoded"  # stored in events, so its words never change
-KEYED = "key:"  # marks the hash of an author's key where otherwise the hash of the arguments stands
+NOT_ENCODED = "the process ended while its result was encoded"  # stored in events, so this text never changes
+KEYED = "key:"  # marks the hash of an author's key, which replaces the hash of the arguments
 
 
 def identity(stream: str, step: str, recovery: str, target: str, args_hash: str) -> str:
@@ -122,16 +122,16 @@ def undone(step: str) -> RunBlocked:
 def reuse_of(
     record: EffectRecord, plan: EffectPlan, args: Mapping[str, str] | None, redactor: Redactor
 ) -> dict[str, dict[str, str]]:
-    """How the effect that a key was used for differs from the one that is asked for: each fact, old and new.
+    """Return how the effect recorded under a key differs from the requested one: each fact, old and new.
 
-    `args` are the hashes of the arguments it was used with; None: they were not stored, so they are not compared.
+    `args` are the hashes of the recorded arguments; None means that they were not stored, so they are not compared.
     """
     differing: dict[str, dict[str, str]] = {}
     if record.name != plan.name:
         differing["name"] = {"old": record.name, "new": plan.name}
     if record.target_hash:
         same_target = record.target_hash == jcs_hash(plan.target)
-    else:  # what was stored before there were hashes may have been cleaned
+    else:  # records from before argument hashes may have been redacted
         same_target = record.target in {plan.target, redactor.clean_text(plan.target)}
     if not same_target:
         differing["target"] = {"old": record.target, "new": redactor.clean_text(plan.target)}
@@ -139,7 +139,7 @@ def reuse_of(
         asked = plan.asked[0]
         for name in changed_keys(args, asked):
             if name in record.opaque and asked.get(name, "").startswith(STAND_IN_SCHEME):
-                continue  # recorded by a version that compared JSON only
+                continue  # recorded by a version that compared only JSON
             differing[f"argument {name}"] = {"old": args.get(name, "none"), "new": asked.get(name, "none")}
     return differing
 
@@ -148,16 +148,16 @@ def reuse_of(
 class Effects:
     recorder: Recorder
     boundary: Boundary
-    replaying: bool = False  # the run is finished: nothing is written, and nothing is done
+    replaying: bool = False  # the run is finished: nothing is written or carried out
     repeated: list[str] = field(default_factory=list)
-    # Begun, and no outcome is stored; with what has cut it short, if anything has.
+    # Begun, with no stored outcome; the value is what cut it short, if anything.
     in_flight: dict[str, tuple[EffectPlan, BaseException | None]] = field(default_factory=dict)
-    # Of a finished run, where nothing is written: what was matched by key only, and what was refused as it was then.
+    # In a finished run, where nothing is written: effects matched by key only, and those that were refused.
     _matched: dict[str, dict[str, str]] = field(default_factory=dict)
     _refused: set[str] = field(default_factory=set)
 
     def known(self, plan: EffectPlan) -> EffectRecord | None:
-        """What the log says of this effect; refuses a step that asked for another effect before, and a key too."""
+        """Return the record of this effect; refuse a step that requested another effect before, or a reused key."""
         state = self.recorder.state
         record = state.effects.get(plan.effect)
         if record is not None and plan.asked is not None:
@@ -176,7 +176,7 @@ class Effects:
         return record
 
     def done_for_other_inputs(self, plan: EffectPlan) -> bool:
-        """Whether the step did another effect for inputs that a person has agreed to replace meanwhile."""
+        """Whether the step carried out another effect for inputs that a person has since agreed to replace."""
         state = self.recorder.state
         if plan.effect in state.effects or plan.step not in state.effect_steps or plan.options.changed != "block":
             return False
@@ -184,14 +184,14 @@ class Effects:
         return bool(others) and all(e.event.version < state.inputs_changed_at for e in others)
 
     def _others(self, plan: EffectPlan) -> list[EffectRecord]:
-        """The other effects that this step began; one that was only announced, and asked about, was not begun."""
+        """Return the other effects that this step began; one that was only announced or asked about was not begun."""
         state = self.recorder.state
         if not state.effect_steps.get(plan.step):
             return []
         return [e for e in state.effects.values() if e.step == plan.step and e.status != "intended"]
 
     def _require_same(self, record: EffectRecord, plan: EffectPlan) -> None:
-        """The key must have been used for the same. One that was stored without its arguments matches once."""
+        """Require that the key was used for the same effect. One stored without its arguments matches once."""
         assert plan.asked is not None
         args = self._matched.get(plan.effect) if record.args is None else record.args
         differing = reuse_of(record, plan, args, self.recorder.redactor)
@@ -211,7 +211,7 @@ class Effects:
             )
 
     def reach(self, plan: EffectPlan) -> Stored | Failed | Move:
-        """The answer that is known, or what is to be done."""
+        """Return the known outcome, or what to do."""
         if self.replaying:
             failed = self._failed(plan)
             if failed is not None:
@@ -240,7 +240,7 @@ class Effects:
         return move
 
     def _failed(self, plan: EffectPlan) -> BaseException | None:
-        """In a finished run: what the effect raised. One that was never done is refused."""
+        """In a finished run, return what the effect raised. An effect that was never carried out is refused."""
         record = self.known(plan)
         if record is not None and record.status in {"succeeded", "mark_done"}:
             return self._refused_then(plan, record)
@@ -251,7 +251,7 @@ class Effects:
         return undone(record.step) if data.get("error") == COMPENSATED else failure_again(data)
 
     def _refused_then(self, plan: EffectPlan, record: EffectRecord) -> RunBlocked | None:
-        """The refusal that the last attempt got for a result that could not be stored; a later call asks the probe."""
+        """Return the refusal of the last attempt for a result that could not be stored; a later call asks the probe."""
         before = record.event.version < self.recorder.state.attempt_began
         if not record.unkept or before or plan.effect in self._refused:
             return None
@@ -259,12 +259,12 @@ class Effects:
         return self.no_receipt(plan)
 
     def leave(self, plan: EffectPlan, error: BaseException) -> None:
-        """The effect was cut short by something that is no failure of its own, such as a time limit around it."""
+        """Record that something other than the effect's own failure, such as a timeout, cut it short."""
         if plan.effect in self.in_flight:
             self.in_flight[plan.effect] = (plan, error)
 
     def cut_short(self) -> list[RecordDraft]:
-        """What is still in flight when the run is finished, as failures of unknown outcome."""
+        """Return what is still in flight when the run finishes, as failures with unknown outcome."""
         drafts = []
         for plan, error in self.in_flight.values():
             data: dict[str, Json] = {"effect": plan.effect, "step": plan.step, "definite": False}
@@ -274,11 +274,11 @@ class Effects:
     def _stored_receipt(self, plan: EffectPlan) -> Any:
         record = self.recorder.state.effects[plan.effect]
         stored = self.recorder.store.payload(record.event)
-        # Without a payload a person said that it was done, and not what came of it.
+        # A record without a payload means that a person said it was done, but not what the result was.
         return None if stored is None else decoded(stored, plan.options.codec)
 
     def no_receipt(self, plan: EffectPlan, why: str = "") -> RunBlocked:
-        """The refusal to go on with an effect that happened, of whose result nothing may be handed out."""
+        """Return the refusal to continue after an effect that happened but whose result cannot be returned."""
         record = self.recorder.state.effects[plan.effect]
         answer = f"workpacket resume {shlex.quote(self.recorder.stream)} --mark-done {shlex.quote(record.step)}"
         details: dict[str, Json] = {"effect": plan.effect, "step": record.step, "choices": ["mark_done"]}
@@ -298,7 +298,7 @@ class Effects:
         )
 
     def intend(self, plan: EffectPlan) -> bool:
-        """Say what is going to be done, before somebody is asked whether it may. False if it is begun already."""
+        """Record the intended effect before asking for confirmation. False if it has already begun."""
         record = None if self._announced_otherwise(plan) else self.known(plan)
         if not self.recorder.state.settled_before_rollback(plan.effect):
             return False
@@ -308,7 +308,7 @@ class Effects:
         return next_move(record, plan.recovery) == "start"
 
     def _announced_otherwise(self, plan: EffectPlan) -> bool:
-        """Whether the key was only announced, for other arguments or another target: the person is asked again."""
+        """Whether the key was announced only for other arguments or another target; if so, ask the person again."""
         record = self.recorder.state.effects.get(plan.effect)
         if record is None or plan.asked is None or record.status != "intended":
             return False
@@ -316,7 +316,7 @@ class Effects:
         return bool(differing) and "name" not in differing
 
     def start(self, plan: EffectPlan, *, repeated: bool) -> None:
-        """From here on the act may have happened. Durable before this returns."""
+        """Record that the effect may happen from now on. Durable before this returns."""
         if repeated:
             self.repeated.append(plan.step)
         data = self._data(plan) | self._asked(plan)
@@ -327,7 +327,7 @@ class Effects:
         self.in_flight[plan.effect] = (plan, None)
 
     def succeed(self, plan: EffectPlan, value: Any, *, by_probe: bool = False) -> None:
-        """Store that it happened, and its receipt. A result that cannot be stored does not undo the act."""
+        """Store that the effect happened, and its receipt. A result that cannot be stored does not undo the effect."""
         data = self._data(plan)
         if by_probe:
             data["by_probe"] = True
@@ -336,7 +336,7 @@ class Effects:
             facts, payload = self._receipt(plan, value)
             self.recorder.record(RecordDraft("effect.succeeded", data | facts, payload, own=True), key=key)
             self.in_flight.pop(plan.effect, None)
-        else:  # code of the author, which may do anything, also end the process: the act is on record before it runs
+        else:  # the author's code may do anything, even end the process, so the effect is recorded before it runs
             self.recorder.record(RecordDraft("effect.succeeded", data | {"unkept": NOT_ENCODED}), key=key)
             self.in_flight.pop(plan.effect, None)
             facts, payload = self._receipt(plan, value)
@@ -346,7 +346,7 @@ class Effects:
             raise self.no_receipt(plan)
 
     def _receipt(self, plan: EffectPlan, value: Any) -> tuple[dict[str, Json], bytes | None]:
-        """What is stored of the result: its bytes and what is to be known of them, or why there are none."""
+        """Return what is stored of the result: its bytes and metadata, or the reason why there are none."""
         try:
             payload, result_hash, redactions = encoded(value, plan.options.codec, self.recorder, plan.step)
         except Exception as error:
@@ -357,7 +357,9 @@ class Effects:
         return facts, payload
 
     def fail(self, plan: EffectPlan, error: Exception, tries: int) -> float:
-        """The wait before the next try; raises `error` again if there is none or if trying again could do it twice."""
+        """Return the wait before the next try; raise `error` again if there is none, or if another try could repeat the
+        effect.
+        """
         if isinstance(error, RuntimeFault):
             self.leave(plan, error)
             raise error
@@ -378,7 +380,7 @@ class Effects:
         raise undone(plan.step)
 
     def _asked(self, plan: EffectPlan) -> dict[str, Json]:
-        """What a key stands beside, where it is not in the record anyway."""
+        """Return what a key is checked against, where the record does not already hold it."""
         if plan.asked is None:
             return {}
         args, opaque = plan.asked

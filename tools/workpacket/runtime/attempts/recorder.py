@@ -1,4 +1,4 @@
-"""The one writer of one attempt, and where a run may end.
+"""The only writer of an attempt, and the points at which a run may end.
 
 The recorder turns records into events, appends them, and keeps the state in step with the log. A run may end between
 steps and chunks (`Boundary`), never between an intent and its outcome.
@@ -22,10 +22,10 @@ from workpacket.runtime.stores.contract import Append, Appended, Lease, Store, l
 
 
 class RecordDraft(NamedTuple):
-    """A record before redaction. The payload was redacted by whoever made it.
+    """A record before redaction; its payload has been redacted already.
 
-    A type of its own beside `NewEvent`, so that nothing which was not searched for secrets can be given to a store.
-    `own`: the data hold no float and nothing that others can change, so that reading them back would give the same.
+    This type differs from `NewEvent` so that nothing reaches a store without having been searched for secrets. `own`:
+    the data hold no float and nothing that others can change, so reading them back would give the same data.
     """
 
     type: str
@@ -35,7 +35,7 @@ class RecordDraft(NamedTuple):
 
 
 def cleaned(draft: RecordDraft, kinds: Mapping[str, RecordKind], redactor: Redactor) -> tuple[NewEvent, Data | None]:
-    """What is to be stored; and, of a draft whose data are its own, those as reading them back would give them."""
+    """Return the event to store, and, if the draft owns its data, the data as reading them back would give them."""
     type_, said, payload, own = draft
     kind = kinds[type_]
     data = clean_data(kind, said, redactor)
@@ -64,7 +64,7 @@ class Recorder:
         expected_version: int | None = None,
         append: Callable[[Append], Appended] | None = None,
     ) -> tuple[Event, ...]:
-        """Append the records as one; when this returns they are durable. `append` does it in the place of the store."""
+        """Append the records as one; they are durable when this returns. `append` replaces the store's own method."""
         made = [cleaned(draft, self.kinds, self.redactor) for draft in drafts]
         news = tuple([new for new, _ in made])
         with self._lock:
@@ -86,13 +86,15 @@ class Recorder:
             return events
 
     def begin(self, *drafts: RecordDraft) -> None:
-        """The first records of a stream. If one of this name was lost, the new one is told: it may have acted."""
+        """Append the first records of a stream. If a stream of this name was lost, the new one records that: it may
+        have acted.
+        """
         had = lost_events(self.store, self.stream)
         told = (RecordDraft("rolled_back", {"had": had, "has": 0}),) if had else ()
         self.record(*drafts, *told, expected_version=0)
 
     def catch_up(self) -> None:
-        """Take in what others have appended: a cancellation, a confirmation."""
+        """Take in what others have appended, such as a cancellation or a confirmation."""
         with self._lock:
             self.last_contact = self.clock.ticks()
             head = self.store.head(self.stream)
@@ -103,7 +105,7 @@ class Recorder:
         if events[0].version > self.state.version + 1:
             self._apply(self.store.read(self.stream, self.state.version, events[0].version - 1))
         known = self.state.version
-        if events[0].version <= known:  # of a repeated request, what the state does not know yet
+        if events[0].version <= known:  # the events of a repeated request that the state does not have yet
             events = tuple(event for event in events if event.version > known)
         self._apply(events)
 
@@ -112,25 +114,25 @@ class Recorder:
             self.state.apply(event, self.kinds)
 
 
-FRESH = 0.005  # seconds for which what was just read of the log is taken to be the present
+FRESH = 0.005  # seconds for which the last read of the log counts as current
 SLICE = 0.2
 
 
 @dataclass(slots=True)
 class Boundary:
     recorder: Recorder
-    leaving: Callable[[], bool] = bool  # whether whoever does this run is told to end: by default never
-    replaying: bool = False  # the run is finished: nothing can end it between two pieces any more
+    leaving: Callable[[], bool] = bool  # whether the process running this has been asked to stop; never, by default
+    replaying: bool = False  # the run is finished: nothing can end it between two chunks any more
 
     def check_now(self) -> None:
-        """The same as `check` on a fresh view of the log, where no new work is about to begin."""
+        """Run `check` on a fresh view of the log, at a point where no new work is about to begin."""
         if self.replaying:
             return
         self.recorder.catch_up()
         self.check()
 
     def check(self) -> None:
-        """Before new work: raise if the run is finished, cancelled or handed over, or its deadline has passed."""
+        """Check before new work; raise if the run is finished, cancelled or handed over, or its deadline has passed."""
         recorder = self.recorder
         if recorder.clock.ticks() - recorder.last_contact > FRESH:
             recorder.catch_up()

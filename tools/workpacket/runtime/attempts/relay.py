@@ -1,9 +1,9 @@
-"""Running a program as a step, in a process group of its own, so that a cancellation stops all of it.
+"""Run a program as a step, in its own process group, so that a cancellation stops all of it.
 
-For a step of a script (`relay`) its output passes through, and what of it is kept is small. The program starts behind a
-gate: a shell that waits for one line and only then becomes the program. The line is sent after the process is on
-record, so the log knows of every program that is at work; if this process dies before that, the gate closes and the
-program never began.
+In a script (`relay`), its output passes through and only a small part of it is stored. The program starts behind a
+gate: a shell that waits for one line and only then becomes the program. The line is sent once the process has been
+recorded, so the log knows every running program; if this process dies before that, the gate closes and the program
+never starts.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from typing import IO, Any, BinaryIO, TypedDict
 
 from workpacket.runtime.errors import RunBlocked
 
-LOOK = 0.1  # seconds between two looks for a cancellation
-GRACE = 5.0  # seconds a program gets to end by itself
+LOOK = 0.1  # seconds between two checks for cancellation
+GRACE = 5.0  # seconds a program gets to exit by itself
 
 
 class Outcome(TypedDict):
@@ -35,7 +35,7 @@ class Outcome(TypedDict):
 def run_command(
     argv: Sequence[str], check: Callable[[], None], *, cwd: Path | None = None, timeout: float | None = None
 ) -> Outcome:
-    """Run the program to its end. `check` raises when the run is cancelled: then the whole process group is stopped."""
+    """Run the program until it ends. If the run is cancelled, `check` raises and the whole process group is stopped."""
     with subprocess.Popen(  # noqa: S603  # an argument list, no shell
         list(argv),
         cwd=cwd,
@@ -67,7 +67,7 @@ def _check_or_stop(process: subprocess.Popen[str], check: Callable[[], None], ov
 
 
 def stop_group(process: subprocess.Popen[Any]) -> None:
-    """End every process of the group: asked first, then forced."""
+    """Terminate every process of the group, then kill those that remain."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGTERM)
         with suppress(subprocess.TimeoutExpired):
@@ -76,12 +76,12 @@ def stop_group(process: subprocess.Popen[Any]) -> None:
     process.communicate()
 
 
-KEPT = 16 * 1024  # bytes of each output that are stored: the last ones
+KEPT = 16 * 1024  # bytes stored of each output: the last ones
 _GATE = 'read -r _ && exec "$@" </dev/null'
 
 
 class StoredOutput(TypedDict):
-    """What is stored of one output: its digest and length, and its end."""
+    """What is stored of one output: its digest, its length and its end."""
 
     sha256: str
     length: int
@@ -95,7 +95,7 @@ class Relayed(TypedDict):
 
 
 class ProgramFailed(Exception):
-    """The program ended with another status than 0. Its message is stored with the failed step."""
+    """The program exited with a status other than 0. The message is stored with the failed step."""
 
     def __init__(self, outcome: Relayed) -> None:
         said = outcome["stderr"]["tail"].strip().splitlines()
@@ -120,7 +120,7 @@ class _RelayedOutput:
                     self.sink.write(chunk)
                     self.sink.flush()
                 except BrokenPipeError:
-                    self.sink = None  # nobody reads on; the step is done all the same
+                    self.sink = None  # the reader is gone; the step is still done
 
     def kept(self) -> StoredOutput:
         return StoredOutput(
@@ -136,7 +136,7 @@ def relay(
     sinks: tuple[BinaryIO | None, BinaryIO | None],
     timeout: float | None = None,
 ) -> Relayed:
-    """Run the program to its end. `begin` is given its process id before it acts; `check` raises when it is to stop."""
+    """Run the program until it ends. `begin` gets its process id before it does anything; `check` raises to stop it."""
     if shutil.which(argv[0]) is None:
         raise RunBlocked(f"the program {argv[0]!r} was not found", code="worker_failed")
     with subprocess.Popen(  # noqa: S603  # the words of the user, as they are
@@ -172,7 +172,7 @@ def _open_gate(process: subprocess.Popen[bytes], outputs: Sequence[_RelayedOutpu
         reader.start()
     process.stdin.write(b"\n")
     process.stdin.close()
-    process.stdin = None  # or the end of the process would be told to flush it once more
+    process.stdin = None  # otherwise it would be flushed once more when the process exits
     return readers
 
 

@@ -1,11 +1,11 @@
-"""One attempt at a run: what its sync and its async face have in common.
+"""One attempt at a run: what its sync and async forms have in common.
 
-A session holds the lease and the recorder; it knows the steps, effects, checkpoints and questions of the run, and it
-ends by writing how it ended. It never calls user code. Of a finished run that is asked for again it gives what the last
-attempt was given: where it went on, what it marked.
+A session holds the lease and the recorder, tracks the steps, effects, checkpoints and questions of the run, and records
+how it ended. It never calls user code. For a finished run that is requested again, it returns what the last attempt
+got: where it continued and what it marked.
 
-The answer of a person (`Questions`) is bound to a digest of question, target and arguments as they are, before anything
-is taken out of them. Asked at the same place about something else, the question is a new one, and names both.
+A person's answer (`Questions`) is bound to a digest of the question, target and arguments before redaction. A question
+about something else at the same place is a new one, and names both.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Ask = Callable[[str, str], bool | None]
 
 
 class Asking(NamedTuple):
-    """A question and what a person has to see. `binding`: what besides the question an answer holds for."""
+    """A question and what a person must see. `binding`: what the answer covers besides the question."""
 
     question: str
     kind: str
@@ -53,16 +53,16 @@ class Questions:
     recorder: Recorder
     boundary: Boundary
     ask: Ask | None = None
-    replaying: bool = False  # the run is finished: nobody is asked any more
+    replaying: bool = False  # the run is finished: no one is asked any more
     _times: dict[tuple[str, str], int] = field(default_factory=dict)
 
     def place(self, scope: Scope, question: str) -> str:
-        """Where in the program a question is asked: the same in every attempt that comes there in the same way."""
+        """Return where in the program a question is asked: the same in every attempt that takes the same path."""
         number = self._times[scope.path, question] = self._times.get((scope.path, question), 0) + 1
         return jcs_hash([scope.path, question, number])
 
     def put(self, asking: Asking) -> None:
-        """Go on only if a person said yes to exactly this; the answer is remembered."""
+        """Continue only if a person agreed to exactly this; the answer is remembered."""
         bound = stored_text([self.recorder.stream, asking.question, asking.binding])
         subject = hashlib.sha256(bound.encode("utf-8")).hexdigest()
         if subject not in self.recorder.state.confirmations:
@@ -112,7 +112,7 @@ class Questions:
 
 
 def _difference(recorder: Recorder, before: str, arguments: Json) -> str:
-    """What it is about, and what it was about when it was asked here before."""
+    """Describe what the question is about, and what it was about when it was asked here before."""
     now = f" {shown_short(arguments)}" if arguments not in (None, {}) else ""
     earlier = recorder.state.questions.get(before)
     if earlier is None:
@@ -123,7 +123,7 @@ def _difference(recorder: Recorder, before: str, arguments: Json) -> str:
 
 
 class Replay:
-    """Checkpoints are given out in the order in which they were made, so that `cursor` says what it said then."""
+    """Returns checkpoints in the order in which they were made, so that `cursor` returns what it returned then."""
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
@@ -135,17 +135,19 @@ class Replay:
 
     @property
     def latest(self) -> CheckpointRecord | None:
-        """The checkpoint that the attempt would have gone on from when it was here."""
+        """Return the checkpoint from which the attempt would have continued at this point."""
         return max(self._given, key=lambda point: point.version, default=self._before)
 
     def checkpoint(self, name: str, kind: str, payload: bytes) -> CheckpointRecord:
-        """The one that was made by this call: the next with the same cursor, else the next of the same name."""
+        """Return the checkpoint made by this call: the next one with the same cursor, else the next one of the same
+        name.
+        """
         alike = [point for point in self._ahead if (point.name, point.kind) == (name, kind)]
         exact = [point for point in alike if point.event.payload == address_of(payload)]
         if not alike:
             stream = self._recorder.stream
             raise RunBlocked(f"{stream} is finished; it did not make the checkpoint {name!r}", code="step_changed")
-        # Checkpoints inside of steps are not made again, because the steps are not: what stands before is passed over.
+        # Steps are not repeated, so neither are the checkpoints inside them: earlier ones are skipped.
         latest = self.latest
         later = [point for point in exact if latest is None or point.version > latest.version]
         found = (later or exact or alike)[0]
@@ -155,7 +157,7 @@ class Replay:
 
     @property
     def repeated(self) -> tuple[str, ...]:
-        """What the attempt itself reported as possibly done before, in the order of the log."""
+        """List what the attempt itself reported as possibly repeated, in log order."""
         found: dict[str, None] = {}
         for event in self._recorder.store.read(self._recorder.stream, self._recorder.state.attempt_began):
             data = event.values()
@@ -176,10 +178,10 @@ class SavedCheckpoint(Value):
 
 
 class BorrowedLease(NamedTuple):
-    """A lease that a worker took with the job, keeps in force, and gives up with it.
+    """A lease that a worker took with the job, renews, and releases with it.
 
-    `begun`: whether the run existed when it was taken. `leaving`: whether the worker is told to end. `complete`:
-    appends the end of the run, if the job is to be finished in the same transaction.
+    `begun`: whether the run existed when it was taken. `leaving`: whether the worker was asked to stop. `complete`:
+    appends the end of the run if the job is to be finished in the same transaction.
     """
 
     lease: Lease
@@ -225,14 +227,14 @@ class Session:
         return present if present is not None and present.owner is self else self.root
 
     def enter(self, scope: Scope) -> Callable[[], None]:
-        """Make `scope` the present one; call the result to leave it."""
+        """Make `scope` the current one; call the result to leave it."""
         token = _SCOPE.set(scope)
         return lambda: _SCOPE.reset(token)
 
     # ---- lease ---------------------------------------------------------------------------------------------------
 
     def keep_lease(self) -> None:
-        """Renew the lease in the background for as long as this process is really running."""
+        """Renew the lease in the background while this process is running."""
         if self.lent is None:
             # threading.Thread.start() waits until the thread runs: on a busy machine that delays the first step, and a
             # run of one step takes 10 % more CPU time (median of 15 interleaved pairs).
@@ -245,19 +247,19 @@ class Session:
                 if lease is not None:
                     self.recorder.store.renew(lease, self.seconds)
             except LeaseLost:
-                return  # the next record is refused by the store and says so
+                return  # the store refuses the next record and gives the reason
             except RuntimeFault:
                 continue  # the store was busy; there are two more tries before the lease ends
 
     def leave(self) -> None:
-        """Leave the run as it is, its lease in force: another process of the same holder goes on."""
+        """Leave the run as it is, with its lease in force, for another process of the same holder."""
         self._over.set()
 
     def release(self) -> None:
         self._over.set()
         lease: Lease | None = self.recorder.lease
         if lease is not None and self.lent is None:
-            with suppress(RuntimeFault):  # a lease that cannot be given up ends by itself
+            with suppress(RuntimeFault):  # a lease that cannot be released expires
                 self.recorder.store.release(lease)
 
     # ---- checkpoints ---------------------------------------------------------------------------------------------
@@ -272,7 +274,7 @@ class Session:
         with_token: bool,
         first: tuple[RecordDraft, ...] = (),
     ) -> SavedCheckpoint:
-        """`first` are records that become durable together with the checkpoint: all of them, or none."""
+        """Make a checkpoint. `first` are records that become durable together with it: all of them, or none."""
         payload = self.cursor_bytes(cursor, name)
         if self.replay is not None:
             made = self.replay.checkpoint(name, kind, payload)
@@ -292,7 +294,7 @@ class Session:
         return SavedCheckpoint(str(data["id"]), event.version, token)
 
     def cursor_bytes(self, cursor: Json, name: str) -> bytes:
-        """How a cursor is kept; one that holds a secret could not be, and is refused."""
+        """Encode a cursor for storage. One that contains a secret cannot be stored, and is refused."""
         text = stored_text({"cursor": cursor})
         _, found = self.recorder.redactor.clean_value({"cursor": cursor}, text)
         if found:
@@ -302,7 +304,7 @@ class Session:
         return text.encode("utf-8")
 
     def cursor(self, default: Json) -> Json:
-        """Where the last checkpoint says to go on; from here on, steps are counted as they were there."""
+        """Return where the last checkpoint says to continue; from then on, steps are counted as they were there."""
         point = self.state.latest_checkpoint if self.replay is None else self.replay.latest
         if point is None:
             return default
@@ -326,7 +328,7 @@ class Session:
             args_hash = arguments_hash(args, kwargs)
         else:
             args_hash = KEYED + jcs_hash(key)
-            # What the function is told the key by is not one of the arguments that the key stands beside.
+            # The parameter through which the function receives its key is not one of the compared arguments.
             asked = effect_hashes(args, {name: kwargs[name] for name in kwargs if name != "key"} if kwargs else kwargs)
         effect = identity(self.recorder.stream, step, recovery, target, args_hash)
         return EffectPlan(
@@ -335,12 +337,12 @@ class Session:
         )  # fmt: skip
 
     def confirm(self, question: str, about: Json) -> None:
-        """Go on only after a person has said yes to exactly this; the answer is remembered."""
+        """Continue only after a person agreed to exactly this; the answer is remembered."""
         place = self.questions.place(self.scope(), question)
         self.questions.put(Asking(question, "program", place, about, about))
 
     def confirm_effect(self, plan: EffectPlan) -> None:
-        """The same for an effect: name, target and arguments are what is shown and what the answer holds for."""
+        """Confirm an effect: its name, target and arguments are shown, and the answer covers exactly those."""
         hashes, opaque = effect_hashes(plan.args, plan.kwargs)
         binding: Json = {"effect": plan.effect, "arguments": dict(hashes), "opaque": list(opaque)}
         shown = shown_arguments(plan.args, plan.kwargs)
@@ -348,7 +350,7 @@ class Session:
         self.questions.put(Asking(question, "effect", plan.step, binding, shown, plan.name, plan.target))
 
     def allowed(self, plan: EffectPlan, *, confirm: bool) -> EffectPlan:
-        """The effect, after a person agreed to it where they are asked: by `confirm`, or once more for other inputs."""
+        """Return the effect after any required consent: for `confirm`, or again for other inputs."""
         if self.effects.done_for_other_inputs(plan):
             self.confirm_effect(plan)
             plan = plan._replace(options=replace(plan.options, changed="redo"))
@@ -359,7 +361,7 @@ class Session:
     # ---- the end -------------------------------------------------------------------------------------------------
 
     def end(self, error: BaseException | None) -> None:
-        """Write how the attempt ended and give up the lease. Never hides `error` behind an error of its own."""
+        """Record how the attempt ended and release the lease. Never hides `error` behind an error of its own."""
         try:
             if not self.replay_only:
                 self._write_end(error)
@@ -371,7 +373,7 @@ class Session:
             self.release()
 
     def _tell_end(self) -> None:
-        """While the lease is held: nobody has begun another attempt yet."""
+        """Report the end while the lease is held, before another attempt can begin."""
         if self.on_end is not None:
             self.on_end(self.recorder.stream, self.state.packet)
 
@@ -391,13 +393,15 @@ class Session:
             self.recorder.record(end)
 
     def _tell_cut_short(self) -> None:
-        """What was begun and left, as by a time limit, has failed in a run that ends without it."""
+        """Record as failed whatever was begun and abandoned, for example by a timeout, in a run that ends without
+        it.
+        """
         drafts = [*self.steps.cut_short(), *self.effects.cut_short()]
         if drafts:
             self.recorder.record(*drafts)
 
     def _require_known_outcomes(self) -> None:
-        """A run is not finished while nobody knows whether it did something. Reading again does no harm."""
+        """Refuse to finish a run while the outcome of an effect is unknown. Reading again does no harm."""
         unknown = sorted(f"{e.step}: {e.target}" for e in self.state.unknown_effects if e.kind != "read")
         if not unknown:
             return
@@ -413,7 +417,7 @@ class Session:
 
 
 def stop_code(error: BaseException) -> str:
-    """The stop reason that an exception stands for."""
+    """Return the stop reason for an exception."""
     if isinstance(error, RuntimeFault):
         return error.code
     if isinstance(error, HandedOver):

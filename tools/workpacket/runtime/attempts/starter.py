@@ -1,8 +1,9 @@
 """How a run begins, continues or is refused: the only code that turns a decision into events.
 
-A new run from another one's checkpoint takes over the steps that are done, the effects that succeeded and the cursor.
-It takes them by value, so that the new run needs nothing of the old one: retention may remove either. An effect that
-succeeded there counts as succeeded here, because the mail is sent whichever run asks.
+A new run that begins at another run's checkpoint takes over the finished steps, the effects that succeeded, and the
+cursor. It copies them, so that it does not depend on the old run and retention may remove either. An effect that
+succeeded there counts as succeeded here, because it need not be repeated: the mail has been sent, whichever run
+requested it.
 """
 
 from __future__ import annotations
@@ -45,24 +46,24 @@ from workpacket.value import NOTHING, Value
 class RunRequest(TypedDict, total=False):
     """The keyword arguments of `Runtime.run`. All are optional."""
 
-    packet: str  # the work packet the run belongs to
-    key: str  # names one run for good: asked for again after it is finished, it gives its stored results
-    inputs: Mapping[str, Json]  # what the results depend on; a later attempt with other inputs has to be confirmed
-    scope: Sequence[str]  # what the run may touch; a later attempt may narrow it
-    code_version: str  # a later attempt with another version has to be confirmed
-    repository: str  # the identity of the repository the work belongs to
-    seconds: float  # how long its steps may take in all
+    packet: str  # the work packet that the run belongs to
+    key: str  # names one run permanently: requested again once finished, it returns its stored results
+    inputs: Mapping[str, Json]  # what the results depend on; other inputs in a later attempt must be confirmed
+    scope: Sequence[str]  # what the run may change; a later attempt may narrow it
+    code_version: str  # another version in a later attempt must be confirmed
+    repository: str  # the identity of the repository that the work belongs to
+    seconds: float  # how long all its steps may take together
     steps: int  # how many steps it may have
-    deadline: datetime  # when it has to be over
-    checkpoint: str  # go on from this checkpoint only; if it is missing, refuse
-    retry_token: str  # the token of a checkpoint; good for one attempt
+    deadline: datetime  # when it must have ended
+    checkpoint: str  # continue only from this checkpoint; refuse if it is missing
+    retry_token: str  # the token of a checkpoint; valid for one attempt
     allow_deps: Sequence[str]  # dependencies that may change; a later attempt may narrow them
-    base_commit: str  # the commit at which a new run begins, '' before the first one
+    base_commit: str  # the commit at which a new run begins; '' before the first commit
     fresh: bool  # begin a new run even if an unfinished one exists
 
 
 class RunSpec(Value):
-    """The run somebody asked for. `inputs` None: not said, so they cannot be compared."""
+    """The requested run. `inputs` None: not given, so not compared."""
 
     name: str
     packet: str = ""
@@ -97,7 +98,7 @@ def _budget(request: RunRequest) -> dict[str, Json]:
 
 
 def said_of(wanted: RunSpec) -> dict[str, Json]:
-    """What was said of the run this time and let pass: from now on it is what was recorded."""
+    """Return the properties given this time and accepted; they become the recorded ones."""
     said: dict[str, Json | None] = {
         "inputs": None if wanted.inputs is None else dict(hashes_by_key(wanted.inputs)),
         "scope": None if wanted.scope is None else list(wanted.scope),
@@ -130,7 +131,7 @@ def _begin(store: Store, state: RunState, origin: dict[str, Json]) -> RecordDraf
 
 
 def _effect(store: Store, record: EffectRecord, stream: str) -> Iterator[RecordDraft]:
-    """What is known of it there is known here: that it happened, with its receipt, or that nobody knows."""
+    """Carry over what is known of the effect: that it happened, with its receipt, or that its outcome is unknown."""
     effect = identity(stream, record.step, record.kind, record.target, record.args_hash)
     data = {"effect": effect, **record.facts()}
     if record.status == "succeeded":
@@ -150,7 +151,7 @@ def _carried(store: Store, event: Event) -> RecordDraft:
 
 
 def _require_same_inputs(stream: str, state: RunState, wanted: RunSpec) -> None:
-    """The results of a finished run belong to its inputs, and no confirmation can change these any more."""
+    """Require the same inputs: the results of a finished run belong to them, and no confirmation can change that."""
     asked = state.inputs if wanted.inputs is None else hashes_by_key(wanted.inputs)
     changed = changed_keys(state.inputs, asked)
     if changed:
@@ -167,7 +168,7 @@ LEASE_SECONDS = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What can be chosen for all runs of one runtime. The default is right for a program on one machine."""
+    """Settings for all runs of a runtime. The defaults suit a program on one machine."""
 
     actor: str = field(default_factory=lambda: f"user:{os.environ.get('USER', os.getuid())}")
     policy: ResumePolicy = field(default_factory=ResumePolicy)
@@ -181,13 +182,13 @@ class Settings:
     witness: Witness | None = None
 
     def recorder(self, store: Store, state: RunState, stream: str, lease: Lease | None = None) -> Recorder:
-        """A writer of the stream, which is in this state; without a lease one whose records are let in at any time."""
+        """Return a recorder for the stream in this state; without a lease, its records are accepted at any time."""
         return Recorder(store, state, stream, self.ids(), self.actor, self.clock, self.redactor, lease)
 
 
 @dataclass(slots=True)
 class RunStarter:
-    """`lent` is the lease of the stream that is to be opened, if it was taken before."""
+    """Starts and resumes runs. `lent` is the lease of the stream if it has been taken already."""
 
     store: Store
     settings: Settings
@@ -212,7 +213,9 @@ class RunStarter:
         return self.store.head(stream) is not None
 
     def _is_finished(self, stream: str) -> bool:
-        """Nothing follows run.completed, so that event is enough to know. What is damaged is for `resume` to say."""
+        """Whether the run is finished. Nothing follows run.completed, so that event suffices; `resume` reports
+        damage.
+        """
         try:
             last = self.store.latest("runs", stream)
         except (LogDamaged, StoreCorrupt):
@@ -249,7 +252,7 @@ class RunStarter:
         return self._session(recorder)
 
     def _kept_inputs(self, inputs: Mapping[str, Json]) -> bytes:
-        """As a person may see them who is asked about a change of them."""
+        """Encode the inputs as they may be shown to a person who is asked about a change."""
         open_inputs: Json = {"inputs": {name: HIDDEN if names_a_secret(name) else inputs[name] for name in inputs}}
         cleaned, _ = self.settings.redactor.clean_value(open_inputs, stored_text(open_inputs))
         return stored_text(cleaned).encode("utf-8")
@@ -257,9 +260,9 @@ class RunStarter:
     # ---- an existing run -----------------------------------------------------------------------------------------
 
     def plan(self, stream: str, wanted: RunSpec) -> tuple[RunState, Decision]:
-        """What `resume` would decide now. Writes nothing."""
+        """Return what `resume` would decide now. Writes nothing."""
         seen = self._seen(wanted)
-        if not wanted.name:  # asked from outside: only the program knows its inputs, and it will be asked for them
+        if not wanted.name:  # called from outside: only the program knows its inputs, and it will be asked for them
             seen = replace(seen, inputs=read_state(self.store, stream, seen)[0].inputs)
         lease = self.store.lease(stream)
         if lease is not None and not is_certainly_dead(lease.holder):
@@ -277,7 +280,7 @@ class RunStarter:
             state, decision = self._decided(stream, wanted, seen)
             if decision.action == "CONFIRM" and lease is not None and self._asked(stream, state, decision):
                 state, decision = self._decided(stream, wanted, seen)
-            finished = decision.action == "COMPLETE"  # of a finished run only stored results are given out
+            finished = decision.action == "COMPLETE"  # a finished run only returns stored results
             if finished:
                 _require_same_inputs(stream, state, wanted)
             if (lease is None and not finished) or decision.action in {"BLOCK", "CONFIRM"}:
@@ -310,7 +313,7 @@ class RunStarter:
         )
 
     def _asked(self, stream: str, state: RunState, decision: Decision) -> bool:
-        """Put the question to the person at hand; their answer is an event bound to what was seen."""
+        """Ask the person present; the answer is an event bound to what they saw."""
         if self.settings.ask is None:
             return False
         shown = "; ".join(f"{c.code}: {', '.join(c.details)}" for c in decision.checks if c.result == "confirm")
@@ -326,7 +329,7 @@ class RunStarter:
         return True
 
     def _refused(self, stream: str, state: RunState, decision: Decision, wanted: RunSpec) -> RunBlocked:
-        """The refusal as an event and as an error, so that no run is stranded without a word."""
+        """Record the refusal as an event and return it as an error, so that no run stops without a reason."""
         known = [check for check in decision.checks if check.code == decision.code]
         details = "; ".join(detail for check in known for detail in check.details)
         facts = decision.as_json()
@@ -346,7 +349,7 @@ class RunStarter:
         return RunBlocked(message, code=decision.code, details=facts, hint=hint)
 
     def _ask_for_yes(self, stream: str, state: RunState, decision: Decision, facts: Mapping[str, Json]) -> None:
-        """The question with all that a person has to see, for whoever answers it later."""
+        """Record the question with everything that the person who answers it later must see."""
         if state.open_question == decision.subject:
             return
         asked: list[Json] = [check.as_json() for check in decision.checks if check.result == "confirm"]
@@ -379,7 +382,7 @@ class RunStarter:
     # ---- a run from another's checkpoint -------------------------------------------------------------------------
 
     def fork(self, state: RunState, point: CheckpointRecord, key: str) -> str:
-        """Carry over by value what was done up to the checkpoint, as one append; payloads are shared by address."""
+        """Copy everything done up to the checkpoint, in one append; payloads are shared by address."""
         stream = stream_prefix(state.name, state.packet) + key
         before = fold(self.store.read(state.stream, 0, point.version))
         recorder = self._recorder(stream, RunState(), None)
@@ -400,7 +403,7 @@ class RunStarter:
             if not isinstance(token, int) or not is_certainly_dead(str(held.details.get("holder", ""))):
                 raise
             if orphans_of(read_state(self.store, stream, Observations())[0]):
-                raise  # a program it started is at work; what it does is recorded when it ends
+                raise  # a program started by this attempt is running; its result is recorded when it ends
             return self.store.acquire(stream, holder, self.settings.lease_seconds, over=token)
 
     def _give_up(self, lease: Lease | None) -> None:
@@ -415,14 +418,16 @@ class RunStarter:
             self.settings.witness.begins(self.store, stream, packet)
 
     def _finished(self, recorder: Recorder) -> Session:
-        """Only stored results are given out, so nobody else has to wait for it."""
+        """Open a finished run: it only returns stored results, so no one has to wait for it."""
         self._give_up(recorder.lease)
         recorder.lease = None
-        self.tell_end(recorder.stream, recorder.state.packet)  # who ended it may have been killed before this
+        self.tell_end(
+            recorder.stream, recorder.state.packet
+        )  # the process that ended it may have been killed before this point
         return Session(recorder, self.settings.lease_seconds, replay_only=True)
 
     def promised(self) -> Mapping[str, Json]:
-        """What the observers ask of a resume from a checkpoint made now."""
+        """Return what the observers require of a resume from a checkpoint made now."""
         return {name: value for observer in self.settings.observers for name, value in observer.preconditions().items()}
 
     def _session(self, recorder: Recorder) -> Session:
@@ -444,7 +449,7 @@ class RunStarter:
 
 
 def orphans_of(state: RunState) -> tuple[str, ...]:
-    """The steps whose processes are still alive, with those processes."""
+    """Return the steps whose processes are still alive, with those processes."""
     return tuple(
         f"{step}: {process}"
         for step, processes in sorted(state.running.items())

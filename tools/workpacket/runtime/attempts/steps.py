@@ -1,13 +1,13 @@
-"""Steps without their calling: what happens before a step's function is called, after it returned, after it raised.
+"""What happens before a step's function is called, after it returns, and after it raises.
 
-Sync and async runs both drive this, so both have the same rules: a step that is done gives its stored result; one that
-was called with other arguments or as another version is refused by name; a result that held a secret was not kept
-whole, so that step is done again; everything else is done, and its result is durable before the caller sees it.
+Sync and async runs share these rules. A finished step returns its stored result. A step called with other arguments or
+in another version is refused by name. A step whose result contained a secret was not stored in full, so it is run
+again. Any other step is run, and its result is durable before the caller sees it.
 
-In a finished run nothing is written: a step that failed raises what it raised, one whose result was not kept whole is
-done again for its value alone, and any other one is refused.
+Nothing is written in a finished run: a step that failed raises what it raised, one whose result was not stored in full
+is run again for its value alone, and any other one is refused.
 
-The log knows a step by a key that is the same in every attempt (`Scope`) and by a hash of each argument.
+The log identifies a step by a key that is the same in every attempt (`Scope`) and by a hash of each argument.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ NO_HASHES: Mapping[str, str] = {}
 
 @dataclass(slots=True)
 class Scope:
-    """Where in the nesting of steps the code is. Names are counted: the third "fetch" here is "fetch#3" every time."""
+    """Where in the nesting of steps the code is. Names are counted: the third "fetch" here is always "fetch#3"."""
 
     owner: object
     path: str = ""
@@ -67,7 +67,7 @@ class Scope:
 def name_and_function(
     first: str | Callable[..., object], rest: tuple[object, ...]
 ) -> tuple[str, Callable[..., object], tuple[object, ...]]:
-    """Take apart `step(fn, *args)` and `step("name", fn, *args)`."""
+    """Parse the leading arguments of `step(fn, *args)` and `step("name", fn, *args)`."""
     if isinstance(first, str):
         function = rest[0] if rest else None
         if not callable(function):
@@ -77,7 +77,7 @@ def name_and_function(
 
 
 def argument_hashes(args: Sequence[object], kwargs: Mapping[str, object]) -> tuple[dict[str, str], list[str]]:
-    """The hash of each argument that is JSON, and the names of those that are not and so are not compared."""
+    """Return the hash of each argument that is JSON, and the names of the others, which are not compared."""
     hashes: dict[str, str] = {}
     opaque: list[str] = []
     for name, value in _by_name(args, kwargs).items():
@@ -89,7 +89,9 @@ def argument_hashes(args: Sequence[object], kwargs: Mapping[str, object]) -> tup
 
 
 def effect_hashes(args: Sequence[object], kwargs: Mapping[str, object]) -> tuple[dict[str, str], list[str]]:
-    """The same for an effect, where plain values that are not JSON have a hash too: an amount is often a `Decimal`."""
+    """Hash the arguments of an effect; unlike for a step, plain values that are not JSON, such as `Decimal`, have a
+    hash too.
+    """
     hashes, opaque = argument_hashes(args, kwargs)
     if not opaque:
         return hashes, opaque
@@ -102,7 +104,7 @@ def effect_hashes(args: Sequence[object], kwargs: Mapping[str, object]) -> tuple
 
 
 def shown_arguments(args: Sequence[object], kwargs: Mapping[str, object]) -> dict[str, Json]:
-    """The arguments by name, for a person to read; of an object, its class."""
+    """Return the arguments by name, for a person to read; an object is shown by its class."""
     shown: dict[str, Json] = {}
     for name, value in _by_name(args, kwargs).items():
         try:
@@ -113,7 +115,7 @@ def shown_arguments(args: Sequence[object], kwargs: Mapping[str, object]) -> dic
 
 
 def arguments_hash(args: Sequence[object], kwargs: Mapping[str, object]) -> str:
-    """One hash of all arguments; `NotCanonical` naming the one that is not JSON."""
+    """Return one hash of all arguments; `NotCanonical` names the one that is not JSON."""
     return jcs_hash(_by_name(args, kwargs))
 
 
@@ -125,7 +127,7 @@ def _by_name(args: Sequence[object], kwargs: Mapping[str, object]) -> dict[str, 
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """`attempts` tries in all; the wait begins at `first` seconds and grows by `factor` up to `most`."""
+    """`attempts` tries in total; the wait begins at `first` seconds and grows by `factor` up to `most`."""
 
     attempts: int = 1
     first: float = 1.0
@@ -134,7 +136,7 @@ class Retry:
     on: tuple[type[Exception], ...] = (Exception,)
 
     def wait_after(self, tries: int, error: BaseException) -> float | None:
-        """Seconds to wait after the `tries`-th try failed with `error`; None if there is no further one."""
+        """Return the seconds to wait after try number `tries` failed with `error`; None if it was the last."""
         if tries >= self.attempts or not isinstance(error, self.on):
             return None
         return min(self.first * self.factor ** (tries - 1), self.most)
@@ -144,7 +146,7 @@ ONCE = Retry()
 
 
 class Options(Value):
-    """`version` names the step's own code; `changed='redo'` does a changed step again instead of refusing it."""
+    """`version` names the step's own code; `changed='redo'` runs a changed step again instead of refusing it."""
 
     retry: Retry = ONCE
     version: str = ""
@@ -153,21 +155,21 @@ class Options(Value):
 
 
 class Stored(NamedTuple):
-    """The step is done; this is its result."""
+    """The step is done; holds its result."""
 
     value: Any
 
 
 class Failed(NamedTuple):
-    """The run is finished, and this step failed in it."""
+    """The step failed in a run that is finished."""
 
     error: BaseException
 
 
 class Call(NamedTuple, Generic[T]):
-    """A step as the code calls it. Its key is fixed when it is made, not when it runs.
+    """A step as called by the code. Its key is fixed when it is created, not when it runs.
 
-    The fields with a default are what `Steps.begin` adds to a step that is to be done.
+    `Steps.begin` adds the fields that have a default to a step that is to be run.
     """
 
     key: str
@@ -176,7 +178,7 @@ class Call(NamedTuple, Generic[T]):
     args: tuple[object, ...]
     kwargs: Mapping[str, object]
     options: Options
-    first_of_scope: bool  # nothing new had been done in its scope when it was called
+    first_of_scope: bool  # nothing new had been done in its scope at the time of the call
     hashes: Mapping[str, str] = NO_HASHES
     opaque: Sequence[str] = ()
     maybe_repeated: bool = False
@@ -190,11 +192,11 @@ class Steps:
     boundary: Boundary
     replaying: bool = False  # the run is finished: nothing is written
     repeated: list[str] = field(default_factory=list)
-    # Begun, and neither result nor failure is stored; with what has cut it short, if anything has.
+    # Begun, with neither result nor failure stored; the value is what cut it short, if anything.
     in_flight: dict[str, BaseException | None] = field(default_factory=dict)
 
     def begin(self, call: Call[T]) -> Stored | Failed | Call[T]:
-        """The answer that is known, or the step with what has to be remembered until it is done."""
+        """Return the known outcome, or the step with what must be remembered until it is done."""
         key, scope, function, args, kwargs, options, first, *_ = call
         hashes, opaque = argument_hashes(args, kwargs)
         record = self.recorder.state.steps.get(key)
@@ -205,7 +207,7 @@ class Steps:
         self.boundary.check()
         state = self.recorder.state
         begun_before = key in state.in_flight or key in state.running
-        lost = record is None and state.rolled_back_at > 0  # it may have been done in what the store lost
+        lost = record is None and state.rolled_back_at > 0  # it may have been done in the part that the store lost
         maybe_repeated = record is not None or begun_before or lost or (state.interrupted and first)
         scope.reached_new_work = True
         if maybe_repeated:
@@ -221,10 +223,10 @@ class Steps:
             return Failed(failure_again(current(failed, self.recorder.kinds)))
         if record is None or not record.redactions or changed_keys(record.args, args):
             self.boundary.check()
-        return call  # nothing is written of it, so nothing has to be remembered
+        return call  # nothing is recorded about it, so nothing has to be remembered
 
     def _still_holds(self, record: StepRecord, args: dict[str, str], options: Options) -> bool:
-        """Whether the stored result answers this call."""
+        """Whether the stored result is valid for this call."""
         if record.redactions:
             return False
         changed = [f"argument {name!r}" for name in changed_keys(record.args, args)]
@@ -243,7 +245,7 @@ class Steps:
         )
 
     def finish(self, call: Call[Any], value: Any) -> None:
-        """Store the result. When this returns, the step is never done again."""
+        """Store the result. Once this returns, the step is never run again."""
         if self.replaying:
             return
         payload, result_hash, redactions = encoded(value, call.options.codec, self.recorder, call.key)
@@ -267,7 +269,7 @@ class Steps:
         self.in_flight.pop(call.key, None)
 
     def fail(self, call: Call[Any], error: Exception) -> tuple[Call[Any], float]:
-        """The next try and the wait before it; raises `error` again if there is none."""
+        """Return the next try and the wait before it; raise `error` again if there is none."""
         if self.replaying or isinstance(error, RuntimeFault):
             self.leave(call.key, error)
             raise error
@@ -285,12 +287,12 @@ class Steps:
         return call._replace(tries=tries, began=self.recorder.clock.ticks() + wait), wait
 
     def leave(self, key: str, error: BaseException) -> None:
-        """The step was cut short by something that is no failure of its own, such as a time limit around it."""
+        """Record that something other than the step's own failure, such as a timeout, cut it short."""
         if key in self.in_flight:
             self.in_flight[key] = error
 
     def cut_short(self) -> list[RecordDraft]:
-        """What is still in flight when the run is finished, as failures."""
+        """Return what is still in flight when the run finishes, as failures."""
         drafts = []
         for step, error in self.in_flight.items():
             data: dict[str, Json] = {"step": step, "try": 1, "ms": 0, "final": True}
@@ -301,7 +303,7 @@ class Steps:
 
 
 class CutShort(Exception):
-    """Stands in the record of a step or effect that was still at work when its run was finished."""
+    """Recorded for a step or effect that was still running when its run finished."""
 
 
 def decoded(payload: bytes | None, codec: Codec[Any] | None) -> Any:
@@ -310,12 +312,12 @@ def decoded(payload: bytes | None, codec: Codec[Any] | None) -> Any:
 
 
 def encoded(value: Any, codec: Codec[Any] | None, recorder: Recorder, what: str) -> tuple[bytes, str, int]:
-    """The bytes that are kept, the hash of the meaning, and how many secrets were taken out."""
+    """Return the bytes to store, the hash of the meaning, and the number of secrets removed."""
     plain = value if codec is None else codec.encode(value)
     try:
         form = kept(plain)
     except NotCanonical as error:
-        # An effect stores this text in its event, so its words never change.
+        # An effect stores this text in its event, so it never changes.
         raise TypeError(f"the result of {what} cannot be kept: {error}") from None
     cleaned, redactions = recorder.redactor.clean_value(plain, form.text)
     if redactions:

@@ -1,6 +1,6 @@
-"""LangGraph's checkpoints on our log: `WorkpacketSaver`, for `pip install 'workpacket[langgraph]'`.
+"""LangGraph checkpoints in our log: `WorkpacketSaver`, for `pip install 'workpacket[langgraph]'`.
 
-Nothing of LangGraph is imported before the name is used; where it is not installed, the error says what to install.
+LangGraph is imported only when the name is used; if it is missing, the error says what to install.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["THREADS", "WorkpacketSaver"]
 
-THREADS = "langgraph/"  # how the names of their streams begin
+THREADS = "langgraph/"  # the prefix of their stream names
 
 
 def __getattr__(name: str) -> object:
@@ -38,7 +38,7 @@ def require_langgraph() -> None:
 
 
 def said_in(payload: bytes) -> bytes:
-    """The bytes that this payload brought: all of them, or what a patch adds."""
+    """Return the bytes that this payload adds: all of them, or those new in a patch."""
     if find_spec("ormsgpack") is None:
         return b""
     from workpacket.runtime.langgraph.parcels import brought

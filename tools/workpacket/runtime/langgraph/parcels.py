@@ -1,15 +1,15 @@
-"""What an event of a thread holds, as bytes: a checkpoint with its channels, or the writes of a task. Pure.
+"""The bytes of a thread's events: a checkpoint with its channels, or the writes of a task. Pure.
 
-The values are what LangGraph's serialiser made of them, with their type beside them; pickle is refused. They are never
-interpreted, so every serialiser works. Small parts come first and the largest, which is nearly always the one that
-grows, last: that is what a patch finds quickest.
+The values are the output of LangGraph's serializer, with their types; pickle is refused. They are never interpreted, so
+every serializer works. Small parts come first and the largest last: it nearly always is the part that grows, and a
+patch is found fastest there.
 
-A payload is such a content, whole or as a patch on others, with a few random bytes: so two events never share a
-payload, and erasing what one of them held leaves the other alone.
+A payload is such a content, in full or as a patch on others, plus a few random bytes: no two events share a payload, so
+erasing one leaves the others intact.
 
-A patch is a list: bytes are new, a pair of numbers is a piece of what was there before. It is found in one pass that
-looks for the rest of the text first where it should be, then a few bytes on (a count that grew, a time, an id), and
-only then anywhere, by an index of the pieces. Making one never fails: what was not there before is new.
+A patch is a list: bytes are new, and a pair of numbers refers to a piece of the earlier content. It is found in one
+pass that looks for the remaining text first where it should be, then a few bytes further (a count that grew, a time, an
+id), and only then anywhere, through an index of the pieces. Making a patch never fails: anything not found is new.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ import ormsgpack
 
 Operation = bytes | tuple[int, int]
 
-PIECE = 16  # the shortest text worth pointing at, and the width of the index
-NEAR = 96  # how far the text may have moved without the index being asked
-SMALL = 16 * 1024  # so much of each source is indexed at once; all of it only if more than REST is still new
+PIECE = 16  # the shortest text worth referring to, and the width of the index
+NEAR = 96  # how far the text may have shifted before the index is used
+SMALL = 16 * 1024  # this much of each source is indexed at once; all of it only if more than REST is still new
 REST = 8 * 1024
-MOST = 4096  # pieces of one patch: a text that is cut up finer is new
-SHORT, PATIENCE = 4096, 16  # so many pieces shorter than this, and the texts may be going side by side in the wrong way
+MOST = 4096  # pieces in one patch: text more fragmented than that counts as new
+SHORT, PATIENCE = 4096, 16  # this many shorter pieces suggest that the texts are misaligned
 
 
 def patch_of(sources: Sequence[bytes], new: bytes, likely: Sequence[tuple[int, int]] = ()) -> list[Operation]:
-    """The patch that makes `new` from the sources, which count as one text.
+    """Return the patch that makes `new` from the sources, which count as one text.
 
-    `likely` says where a part of the new text begins, and where in the old one it began: parts that look alike, as
-    messages of one conversation do, are not taken for each other.
+    `likely` says where a part of the new text begins, and where it began in the old one: similar parts, such as
+    messages of one conversation, are then not confused.
     """
     old = b"".join(sources)
     if not old:
@@ -67,7 +67,7 @@ class _Search:
 
     def operations(self) -> list[Operation]:
         found: list[Operation] = []
-        kept = 0  # up to where the new text is said already
+        kept = 0  # end of the new text covered so far
         for at, start, length in self._pieces():
             if at > kept:
                 found.append(self.new[kept:at])
@@ -82,7 +82,7 @@ class _Search:
         return found
 
     def _pieces(self) -> Iterator[tuple[int, int, int]]:
-        """Where in the new text a piece of the old one stands, which, and how long it is."""
+        """Yield where in the new text a piece of the old one occurs, which piece, and its length."""
         count = 0
         for begin, likely, end in self.parts:
             at, expected, short, patience = begin, likely, 0, PATIENCE
@@ -93,7 +93,9 @@ class _Search:
                     break
                 length = common(self.old, place[1], self.new, place[0], end)
                 short += length < SHORT
-                if short > patience and end - at > REST:  # of a short rest no better place is worth the search
+                if (
+                    short > patience and end - at > REST
+                ):  # for a short remainder, no better place is worth searching for
                     patience *= 2
                     place, length = self._better(at, end, place, length)
                 at, start = place
@@ -101,7 +103,7 @@ class _Search:
                 at, expected = at + length, start + length
 
     def _better(self, at: int, end: int, place: tuple[int, int], length: int) -> tuple[tuple[int, int], int]:
-        """Many short pieces: the texts go side by side, but shifted. What stands there once can tell by how much."""
+        """After many short pieces, look for a better alignment: a text that occurs only once shows the shift."""
         other = self._far(at, min(end, at + SHORT), alone=True)
         if other is not None:
             reach = common(self.old, other[1], self.new, other[0], end)
@@ -113,7 +115,9 @@ class _Search:
         if self.new[at : at + PIECE] == self.old[expected : expected + PIECE]:
             return at, expected
         steps = range(1, min(NEAR, end - at - PIECE + 1))
-        for step in steps:  # as many bytes as before, but others: where a text repeats itself, only this is its place
+        for (
+            step
+        ) in steps:  # the same number of bytes, but different ones: in repetitive text, only this is the right place
             if self.new[at + step : at + step + PIECE] == self.old[expected + step : expected + step + PIECE]:
                 return at + step, expected + step
         for step in steps:
@@ -134,7 +138,7 @@ class _Search:
                     position, start = position - 1, start - 1
                 return position, start
             misses += 1
-            position += 1 + (misses >> 12)  # text that is new through and through is not looked up byte by byte
+            position += 1 + (misses >> 12)  # entirely new text is not looked up byte by byte
         return None
 
     def _make_index(self, *, everything: bool) -> None:
@@ -153,7 +157,7 @@ class _Search:
 
 
 def common(old: bytes, start: int, new: bytes, at: int, end: int) -> int:
-    """How long both texts are the same from there. Doubling steps, so that the comparing is done by memcmp."""
+    """Return for how long both texts agree from there. Steps double, so that memcmp does the comparing."""
     most = min(len(old) - start, end - at)
     known, step = 0, PIECE
     same: Callable[[int, int], bool] = lambda a, b: old[start + a : start + b] == new[at + a : at + b]  # noqa: E731
@@ -171,7 +175,7 @@ def common(old: bytes, start: int, new: bytes, at: int, end: int) -> int:
 
 
 Typed = tuple[str, bytes]
-WORTH_IT = 0.75  # a patch larger than this part of the whole is not used
+WORTH_IT = 0.75  # a patch larger than this share of the whole is not used
 SMALLEST_TO_DEFLATE = 128
 _PLAIN, _DEFLATED = b"p", b"z"
 
@@ -208,7 +212,7 @@ def checkpoint_parts(content: bytes) -> CheckpointParts:
 
 
 def _table(content: bytes) -> list[tuple[str, str, int, int]]:
-    """Name, type, beginning and end of each part."""
+    """Return name, type, start and end of each part."""
     begin = 4 + int.from_bytes(content[:4])
     found: list[tuple[str, str, int, int]] = []
     for name, kind, length in ormsgpack.unpackb(content[4:begin]):
@@ -218,7 +222,7 @@ def _table(content: bytes) -> list[tuple[str, str, int, int]]:
 
 
 def likely_places(old: bytes, new: bytes) -> list[tuple[int, int]]:
-    """Where each part of a checkpoint begins, and where the part of the same name began in the one before."""
+    """Return where each part of a checkpoint begins, and where the part of the same name began in the previous one."""
     before: dict[tuple[str, int], int] = {}
     for number, (name, _, begin, _) in enumerate(_table(old)):
         before[name, min(number, 2)] = begin
@@ -245,7 +249,7 @@ class Packed(NamedTuple):
 
 
 def packed(content: bytes, sources: Sequence[bytes], nonce: str, likely: Sequence[tuple[int, int]] = ()) -> Packed:
-    """The payload of a content: a patch on the sources if that is worth it. For `likely` see `delta`."""
+    """Return the payload of a content: a patch on the sources if worthwhile. See `patch_of` for `likely`."""
     patch = patch_of(sources, content, likely) if sources else [content]
     new = sum(len(operation) if isinstance(operation, bytes) else 8 for operation in patch)
     is_patch = bool(sources) and new <= WORTH_IT * len(content)
@@ -258,12 +262,12 @@ def unpacked(payload: bytes, sources: Sequence[bytes]) -> bytes:
 
 
 def renamed(payload: bytes, nonce: str) -> bytes:
-    """The same payload for another record."""
+    """Return the same payload for another record."""
     return _closed([nonce, _opened(payload)[1]])
 
 
 def brought(payload: bytes) -> bytes:
-    """What the payload adds to what it rests on, piece after piece."""
+    """Return what the payload adds to its sources, piece by piece."""
     content = _opened(payload)[1]
     return content if isinstance(content, bytes) else b"\0".join(one for one in content if isinstance(one, bytes))
 
@@ -280,7 +284,7 @@ def _opened(payload: bytes) -> Sequence[Any]:
 
 
 def _flat(patch: Sequence[Operation]) -> list[Any]:
-    """Pairs without a list around each: a number begins one."""
+    """Flatten the pairs: a number begins one."""
     flat: list[Any] = []
     for operation in patch:
         flat += [operation] if isinstance(operation, bytes) else operation

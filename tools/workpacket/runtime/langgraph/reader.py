@@ -1,13 +1,13 @@
-"""The reading half of the saver: checkpoints, what tasks wrote after them, and the history of a channel.
+"""The reading half of the saver: checkpoints, the writes of tasks after them, and the history of a channel.
 
-Every asynchronous call is the synchronous one in a thread, so the event loop never waits for a disk. A cancelled run of
-LangGraph leaves its checkpoints behind as tasks that wait for one another. A reader of the newest checkpoint would be
-overtaken by them and refused, and a list would lack them, so reading waits until they are stored.
+Every asynchronous call runs the synchronous one in a thread, so the event loop never waits for a disk. A cancelled run
+of LangGraph leaves its pending checkpoints as tasks that wait for one another. Reading waits until they are stored;
+otherwise a reader of the newest checkpoint would be overtaken and refused, and a list would lack them.
 
-Secrets are taken out of state, metadata and configuration before they are stored. What the serialiser made is searched
-as it is: MessagePack holds text as UTF-8, also inside an object. Of a channel that grew, only what is new is searched.
-A value is only taken apart, cleaned and put together again where something is found. Metadata and configuration are
-also judged by their names: LangGraph copies all of `configurable` into the metadata of each checkpoint.
+Secrets are removed from state, metadata and configuration before these are stored. Serialized values are searched as
+they are: MessagePack holds text as UTF-8, even inside an object. In a channel that grew, only the new part is searched.
+A value is taken apart, cleaned and reassembled only if a secret is found. Metadata and configuration are also judged by
+their names: LangGraph copies all of `configurable` into the metadata of each checkpoint.
 """
 
 from __future__ import annotations
@@ -57,10 +57,10 @@ from workpacket.runtime.runtime import Settings
 from workpacket.runtime.stores.contract import Store
 
 T = TypeVar("T")
-Namespace = tuple[asyncio.AbstractEventLoop, str, str]  # of a thread, as one event loop writes to it
+Namespace = tuple[asyncio.AbstractEventLoop, str, str]  # the pending writes of a thread in one event loop
 
-QUIET = 5  # turns of the loop without a write: a task that waited for another begins its own within two
-LONGEST = 1000  # writes that a reader waits for: a run that never stops writing does not stop its readers
+QUIET = 5  # turns of the loop without a write: a task that waited for another begins its write within two
+LONGEST = 1000  # writes that a reader waits for: a run that writes continuously does not block its readers
 
 
 class AsyncCalls(BaseCheckpointSaver[Any], ABC):
@@ -109,10 +109,12 @@ class AsyncCalls(BaseCheckpointSaver[Any], ABC):
         await self._write(config, lambda: self.put_writes(config, writes, task_id, task_path))
 
     async def _write(self, config: RunnableConfig, call: Callable[[], T]) -> T:
-        """The call in a thread. It is finished, and known to readers as under way, also if who asked is cancelled."""
+        """Run the call in a thread. It completes, and readers know that it is pending, even if the caller is
+        cancelled.
+        """
         asked, loop = config["configurable"], asyncio.get_running_loop()
         space = loop, str(asked["thread_id"]), str(asked.get("checkpoint_ns", ""))
-        # As asyncio.to_thread does it; a task around that would cost each super-step another turn of the loop.
+        # Like asyncio.to_thread; a task around it would cost each super-step another turn of the loop.
         under_way = loop.run_in_executor(None, partial(copy_context().run, call))
         self._writing.setdefault(space, set()).add(under_way)
         under_way.add_done_callback(lambda done: self._is_written(space, done))
@@ -123,19 +125,21 @@ class AsyncCalls(BaseCheckpointSaver[Any], ABC):
         if not self._writing[space]:
             del self._writing[space]
         if not done.cancelled():
-            done.exception()  # of a cancelled run nobody else asks
+            done.exception()  # no one else awaits the tasks of a cancelled run
 
     async def _read(self, config: RunnableConfig | None, namespace: str | None = "") -> None:
-        """Wait for what is about to be read. `namespace` is asked where the configuration has none, None for all."""
+        """Wait for pending writes to what is about to be read. `namespace` applies if the configuration has none; None
+        means all.
+        """
         asked = {} if config is None else config["configurable"]
         if not asked.get("checkpoint_id"):
             thread, namespace = asked.get("thread_id"), asked.get("checkpoint_ns", namespace)
             await self._written(None if thread is None else str(thread), namespace)
 
     async def _written(self, thread: str | None = None, namespace: str | None = None) -> None:
-        """Wait until nothing more is on its way: into a namespace, a thread, or any of this event loop.
+        """Wait until no write is pending: to a namespace, to a thread, or in this whole event loop.
 
-        See the module docstring for the reason.
+        The module docstring gives the reason.
         """
         loop, quiet = asyncio.get_running_loop(), 0
         for _ in range(LONGEST):
@@ -182,7 +186,7 @@ class StateCleaner(NamedTuple):
     redactor: Redactor
 
     def typed(self, value: Typed, known: Typed | None = None) -> Typed:
-        """The serialised value without secrets. `known` is what was kept of it before: only what is new is searched."""
+        """Return the serialized value without secrets. `known` is its part stored before: only the rest is searched."""
         kind, content = value
         try:
             if kind in SEARCHED and not any(self._is_secret(part) for part in self._new_parts(content, known)):
@@ -203,7 +207,9 @@ class StateCleaner(NamedTuple):
         return self.redactor.clean_text(text) != text
 
     def _new_parts(self, content: bytes, known: Typed | None) -> Iterator[bytes]:
-        """What is not in `known`, and where two pieces of it meet, with as much around it as a secret may be long."""
+        """Yield what is not in `known`, and the joints between pieces of it, with as much context as the longest secret
+        needs.
+        """
         if known is None:
             yield bytes(content)
             return
@@ -220,13 +226,15 @@ class StateCleaner(NamedTuple):
         yield content[max(0, at - reach) :]
 
     def name(self, text: str) -> str:
-        """The name under which a thread, namespace, checkpoint or task is kept: itself, unless it holds a secret."""
+        """Return the stored name of a thread, namespace, checkpoint or task: the name itself, unless it contains a
+        secret.
+        """
         if self.redactor.clean_text(text) == text:
             return text
         return f"redacted-{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
 
     def metadata(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Without the texts whose names say that they are secret. The rest is searched once it is serialised."""
+        """Remove the texts whose names mark them as secret. The rest is searched once serialized."""
         return {name: _by_name(name, value) for name, value in values.items()}
 
     def _msgpack(self, content: bytes) -> bytes:
@@ -234,7 +242,9 @@ class StateCleaner(NamedTuple):
         return ormsgpack.packb(self._walk(opened), option=ormsgpack.OPT_NON_STR_KEYS)
 
     def _object(self, code: int, content: bytes) -> ormsgpack.Ext:
-        """An object of LangGraph's is MessagePack again: names of what makes it, and what it is made from."""
+        """Clean an object of LangGraph's, which is nested MessagePack: the names of its constructor, and its
+        arguments.
+        """
         return ormsgpack.Ext(code, self._msgpack(content))
 
     def _bytes(self, content: bytes) -> bytes:
@@ -264,7 +274,7 @@ def _by_name(name: object, value: Any) -> Any:
     return value
 
 
-HELD = 256  # histories held at once
+HELD = 256  # histories held at a time
 
 
 class ReadingSaver(AsyncCalls):
@@ -306,7 +316,7 @@ class ReadingSaver(AsyncCalls):
         before: RunnableConfig | None = None,
         limit: int | None = None,
     ) -> Iterator[CheckpointTuple]:
-        """The newest first: in the order in which the store took them, whatever the clocks said."""
+        """List checkpoints, newest first: in the order in which the store received them, whatever the clocks said."""
         namespace = wanted = None
         if config is None:
             threads = [thread_of(head.stream) for head in self.store.heads(THREADS)]
@@ -360,12 +370,14 @@ class ReadingSaver(AsyncCalls):
     ) -> bool:
         if end is None:
             return True
-        if point is None or point not in thread.history.positions:  # unknown here: its id says when it was made
+        if (
+            point is None or point not in thread.history.positions
+        ):  # unknown here: its id gives the time at which it was made
             return place.id < end
         return thread.history.is_before(place, point, lambda one: self._parents(thread, one))
 
     def _parents(self, thread: Thread, place: CheckpointPlace) -> Mapping[str, str]:
-        """In which step of each enclosing graph a checkpoint was made, as its metadata says."""
+        """Return the step of each enclosing graph in which a checkpoint was made, according to its metadata."""
         saved = thread.history.saved.get(place)
         if saved is None:
             return {}
@@ -373,7 +385,7 @@ class ReadingSaver(AsyncCalls):
         return {self.cleaner.name(space): self.cleaner.name(one) for space, one in named.items()}
 
     def _comparable(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Values to look for, as they would have been kept."""
+        """Return the values to search for, in their stored form."""
         cleaned = self.cleaner.typed(self.serde.dumps_typed(self.cleaner.metadata(values)))
         return cast("dict[str, Any]", self.serde.loads_typed(cleaned))
 
@@ -396,14 +408,14 @@ class ReadingSaver(AsyncCalls):
     def _pending(
         self, thread: Thread, place: CheckpointPlace, channels: set[str] | None = None
     ) -> builtins.list[PendingWrite]:
-        """What tasks wrote after a checkpoint, in the order in which a super-step applies it."""
+        """Return what tasks wrote after a checkpoint, in the order in which a super-step applies it."""
         kept: dict[tuple[str, str, int], tuple[str, Typed]] = {}
         for record in thread.history.writes.get(place, {}).values():
             task = str(record.event.values()["task"])
             path, writes = task_writes(self.pen.contents.of(thread.history.records, record))
             for write in writes:
                 key = writes_sort_key(path, task, write.number)
-                if write.number < 0 or key not in kept:  # a task's own writes stay, what is said of it is replaced
+                if write.number < 0 or key not in kept:  # a task's own writes are kept; writes about it are replaced
                     kept[key] = write.channel, write.value
         return [
             (task, kept[path, task, index][0], self.serde.loads_typed(kept[path, task, index][1]))
@@ -414,7 +426,7 @@ class ReadingSaver(AsyncCalls):
     def get_delta_channel_history(
         self, *, config: RunnableConfig, channels: Sequence[str]
     ) -> Mapping[str, DeltaChannelHistory]:
-        """What the ancestors wrote to the channels, back to where each has a value. Reads no state on its way."""
+        """Return what the ancestors wrote to the channels, back to where each has a value. Reads no other state."""
         thread_id, namespace, wanted = named(config)
         thread = self.thread(thread_id)
         found: dict[str, DeltaChannelHistory] = {channel: {"writes": []} for channel in channels}
@@ -449,13 +461,13 @@ class ReadingSaver(AsyncCalls):
 
 
 def named(config: RunnableConfig) -> tuple[str, str, str | None]:
-    """Thread, namespace and checkpoint of a configuration."""
+    """Return thread, namespace and checkpoint of a configuration."""
     asked = config["configurable"]
     return str(asked["thread_id"]), str(asked.get("checkpoint_ns", "")), asked.get("checkpoint_id")
 
 
 def _place_of(history: ThreadHistory, checkpoint: str, space: str | None) -> CheckpointPlace | None:
-    """The checkpoint of this id, in whatever namespace; LangGraph names none when it asks what was before a step."""
+    """Return the checkpoint with this id in any namespace; LangGraph gives none when it asks what preceded a step."""
     places = [place for place in history.positions if place.id == checkpoint]
     return next((place for place in places if place.namespace == space), places[0] if places else None)
 

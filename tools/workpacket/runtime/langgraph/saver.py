@@ -1,16 +1,16 @@
-"""`WorkpacketSaver`: what LangGraph asks of a checkpointer, kept on any of our stores.
+"""`WorkpacketSaver`: a LangGraph checkpointer on any of our stores.
 
     with WorkpacketSaver.open() as saver:            # this project's store, a path, or a postgresql:// URL
         graph = builder.compile(checkpointer=saver)
 
 A thread is a stream of the log (`thread`), a checkpoint one record whose payload is a patch on its parent (`parcels`).
-What is deleted or pruned loses its payloads; the chain of hashes stays whole and `workpacket runs verify` says so.
+Deleting or pruning erases payloads; the hash chain stays intact, as `workpacket runs verify` confirms.
 
-A record that is kept and rests on one that goes is first written whole; then payloads are erased. All of one call is
-one append, so that a crash leaves the thread as it was or as it was asked to be; payloads that a crash left behind are
-erased by the next writer of the thread.
+A remaining record that depends on a removed one is first written in full; then payloads are erased. Each call is one
+append, so that a crash leaves the thread either unchanged or as requested; the next writer of the thread erases
+payloads that a crash left behind.
 
-A channel that LangGraph itself keeps as deltas (`DeltaChannel`) is put together from what its ancestors wrote. `prune`
+A channel that LangGraph itself stores as deltas (`DeltaChannel`) is assembled from what its ancestors wrote. `prune`
 keeps those ancestors, and deleting the run that made them is refused, because the loss would not be noticed.
 """
 
@@ -67,11 +67,11 @@ from workpacket.runtime.runtime import Runtime, Settings
 
 Parts = Callable[[Thread, Saved], CheckpointParts]
 TRIES = 100
-COUNTERS = "counters_since_delta_snapshot"  # LangGraph's word for the channels that it keeps as deltas
+COUNTERS = "counters_since_delta_snapshot"  # LangGraph's word for the channels that it stores as deltas
 
 
 def remove(thread: Thread, choose: Callable[[], Set[CheckpointPlace]], reason: str) -> None:
-    """Delete the checkpoints that `choose` names, and the writes after them, and erase what they held."""
+    """Delete the checkpoints that `choose` names and the writes after them, and erase their payloads."""
     for _ in range(TRIES):
         history = thread.catch_up()
         doomed = choose()
@@ -100,7 +100,7 @@ def everything(thread: Thread) -> Set[CheckpointPlace]:
 
 
 def of_runs(thread: Thread, marks: Set[str], parts: Parts, serde: SerializerProtocol) -> Set[CheckpointPlace]:
-    """The checkpoints of these runs. Refused if a checkpoint that stays could not be put together without them."""
+    """Return the checkpoints of these runs. Refuse if a remaining checkpoint could not be assembled without them."""
     history = thread.history
     doomed = {place for place, saved in history.saved.items() if saved.run in marks}
     for place in history.saved.keys() - doomed if doomed else ():
@@ -124,7 +124,7 @@ def all_but_latest(thread: Thread, parts: Parts, serde: SerializerProtocol) -> S
 def _delta_ancestors(
     thread: Thread, place: CheckpointPlace, parts: Parts, serde: SerializerProtocol
 ) -> Iterator[CheckpointPlace]:
-    """The ancestors from which LangGraph would put the delta channels of a checkpoint together."""
+    """Yield the ancestors from which LangGraph would assemble the delta channels of a checkpoint."""
     own = parts(thread, thread.history.saved[place])
     counters = serde.loads_typed(own.metadata).get(COUNTERS) or {}
     left = set(counters) - set(own.channels)
@@ -136,7 +136,7 @@ def _delta_ancestors(
 
 
 def _whole(thread: Thread, record: PayloadRecord) -> NewEvent:
-    """The record once more, resting on nothing."""
+    """Return the record written in full, depending on nothing."""
     content = thread.pen.contents.of(thread.history.records, record)
     values = record.event.values()
     data = {name: values[name] for name in ("ns", "id", "parent", "run", "task") if name in values}
@@ -145,7 +145,7 @@ def _whole(thread: Thread, record: PayloadRecord) -> NewEvent:
 
 
 def copied(source: Thread, target: Thread) -> None:
-    """Every record of the source, with payloads of its own, in one append."""
+    """Copy every record of the source, with new payloads, in one append."""
     records = sorted(source.catch_up().records.values(), key=lambda record: record.origin)
     there = target.catch_up()
     if there.saved or there.writes:
@@ -162,7 +162,7 @@ def copied(source: Thread, target: Thread) -> None:
 
 def _copy(source: Thread, record: PayloadRecord, place_of: dict[int, int]) -> NewEvent:
     payload = source.pen.store.payload(record.event)
-    assert payload is not None  # each of these records has one, or reading it has raised
+    assert payload is not None  # each of these records has one, or reading it would have raised
     data = {name: value for name, value in record.event.values().items() if name != "of"}
     parent = data.get("parent")
     if isinstance(parent, int):
@@ -174,13 +174,13 @@ def _copy(source: Thread, record: PayloadRecord, place_of: dict[int, int]) -> Ne
     return source.pen.new(record.event.type, data, renamed(payload, source.pen.nonce()))
 
 
-DEEPEST = 4096  # patches until a checkpoint is kept whole again, if they have become as much as it is
+DEEPEST = 4096  # patches until a checkpoint is stored in full again, once they have grown to its size
 
 
 class WorkpacketSaver(ReadingSaver):
     @classmethod
     def open(cls, where: str | Path | None = None, *, settings: Settings | None = None) -> WorkpacketSaver:
-        """On the store that `Runtime.open` would open. Close it, or use it in a `with`."""
+        """Open the saver on the store that `Runtime.open` would open. Close it, or use it in a `with`."""
         return cls(Runtime.open(where, settings).store, settings=settings)
 
     def __enter__(self) -> WorkpacketSaver:
@@ -193,10 +193,11 @@ class WorkpacketSaver(ReadingSaver):
         self.store.close()
 
     def get_next_version(self, current: Any, channel: None) -> Any:
-        """Whole numbers in threads of our own; in a thread that came from another saver, strings as that one made them.
+        """Return the next version: a whole number in our own threads, a string of the same form in a thread from
+        another saver.
 
-        The random part tells apart the versions that two branches make of one channel; InMemorySaver, SqliteSaver and
-        PostgresSaver write the same form, so that a thread can go back to them.
+        The random part distinguishes the versions that two branches make of one channel; InMemorySaver, SqliteSaver and
+        PostgresSaver write the same form, so a thread can return to them.
         """
         if not isinstance(current, str):
             return super().get_next_version(current, channel)
@@ -221,7 +222,7 @@ class WorkpacketSaver(ReadingSaver):
         thread_id, namespace, before = named(config)
         place = CheckpointPlace(self.cleaner.name(namespace), self.cleaner.name(checkpoint["id"]))
         parent = None if before is None else self.cleaner.name(before)
-        # LangGraph copies the first checkpoint of a thread as a second beginning, which it calls a fork.
+        # LangGraph copies the first checkpoint of a thread as a second root, which it calls a fork.
         branches = isinstance(before, OlderId) or (before is None and metadata.get("source") == "fork")
         described = get_serializable_checkpoint_metadata(config, metadata)
         thread = self.thread(thread_id)
@@ -235,7 +236,7 @@ class WorkpacketSaver(ReadingSaver):
                 known = history.saved.get(place)
                 if known is not None and self.pen.contents.of(history.records, known.record) == content:
                     break
-                # A parent that is there is named by its record: an id is long, and stands in every child.
+                # A present parent is named by its record: an id is long, and every child would repeat it.
                 data = _placed(place) | {"parent": parent if base is None else base.record.origin}
                 if "run_id" in described:
                     data["run"] = run_mark(described["run_id"])
@@ -257,10 +258,10 @@ class WorkpacketSaver(ReadingSaver):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> bytes:
-        """The checkpoint without secrets. A channel that did not change is not serialised again.
+        """Serialize the checkpoint without secrets. An unchanged channel is not serialized again.
 
-        Nor is it lost if LangGraph leaves its value out, as it does with the snapshot of a `DeltaChannel`: a version of
-        a channel has one value.
+        Nor is it lost if LangGraph omits its value, as it does with the snapshot of a `DeltaChannel`: each version of a
+        channel has exactly one value.
         """
         before = None if base is None else self._parts(thread, base)
         old = {} if before is None else self.serde.loads_typed(before.structure).get("channel_versions", {})
@@ -283,7 +284,7 @@ class WorkpacketSaver(ReadingSaver):
         return self.cleaner.typed(self.serde.dumps_typed(value), known)
 
     def _store(self, thread: Thread, data: dict[str, Any], content: bytes, base: Saved | None) -> None:
-        """Append the checkpoint, as a patch on its parent; every so often on an older one, or whole."""
+        """Append the checkpoint as a patch on its parent, or periodically as a patch on an older one, or in full."""
         history = thread.history
         sources = [] if base is None else _sources(history, base, len(content))
         texts = [self.pen.contents.of(history.records, source) for source in sources]
@@ -376,7 +377,9 @@ class WorkpacketSaver(ReadingSaver):
 
 
 def _sources(history: ThreadHistory, base: Saved, size: int) -> builtins.list[PayloadRecord]:
-    """What the next checkpoint is a patch on: nothing, if so many patches have become large beside the whole."""
+    """Return what the next checkpoint is a patch on: nothing, once the patches have grown large compared with the
+    whole.
+    """
     depth = base.depth + 1
     if depth >= DEEPEST and base.grown >= size:
         return []

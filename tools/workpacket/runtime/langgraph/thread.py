@@ -1,21 +1,21 @@
-"""One thread of conversation: its history as far as it was read, and the one way to add to it.
+"""One thread of conversation: the history read so far, and the only way to add to it.
 
-A checkpoint is put behind one that exists. If another writer has put one there meanwhile, the second is refused
-(`thread_moved`) and nothing of it is stored: two answers to one question are never both kept in silence. To branch on
-purpose, read the older checkpoint by its id first, or put with the configuration that `list` or `parent_config` handed
-out for it. A namespace is begun again after `list(before=...)` found nothing in it, which is how LangGraph replays a
-subgraph, and by a copy of its first checkpoint.
+A checkpoint is added after an existing one. If another writer has added one there in the meantime, the second is
+refused (`thread_moved`) and nothing of it is stored: two answers to one question are never both kept silently. To
+branch on purpose, read the older checkpoint by its id first, or put with the configuration that `list` or
+`parent_config` returned for it. A namespace begins again after `list(before=...)` found nothing in it, which is how
+LangGraph replays a subgraph, or with a copy of its first checkpoint.
 
-The history of a thread is a pure fold over its records. Values stay in their payloads until they are asked for; a
-bounded memory keeps the last contents that were read, for all threads of a saver.
+The history of a thread is a pure fold over its records. Values stay in their payloads until requested; a bounded cache
+holds the contents read last, for all threads of a saver.
 
-    langgraph.checkpoint   id, parent and namespace of a checkpoint; on which record its payload is a patch
+    langgraph.checkpoint   id, parent and namespace of a checkpoint; the record that its payload patches
     langgraph.writes       what a task wrote before the next checkpoint
-    langgraph.deleted      which checkpoints are deleted, and which records lose their payload for it
-    langgraph.erased       that they have lost it: a deletion that was cut short is finished by the next writer
+    langgraph.deleted      which checkpoints are deleted, and which records lose their payloads
+    langgraph.erased       that they are erased: the next writer finishes an interrupted deletion
 
-A thread is one stream, with all its namespaces, so that its records have one order; it is not a run and has no '@'.
-Times, values and channel names are in payloads only.
+A thread with all its namespaces is one stream, so that its records have one order; it is not a run, and its name has no
+'@'. Times, values and channel names are only in payloads.
 """
 
 from __future__ import annotations
@@ -63,22 +63,22 @@ class CheckpointPlace(NamedTuple):
 
 
 class OlderId(str):
-    """The id of a checkpoint that was handed out as an older one, by `list` or as the parent of what was read.
+    """The id of a checkpoint that was returned as an older one, by `list` or as the parent of one that was read.
 
-    LangGraph passes the configuration of what it read on to `put`, so that a put with such an id branches on purpose.
-    A run that read the newest checkpoint has a plain id: listing the history elsewhere does not excuse it.
+    LangGraph passes the configuration of what it read to `put`, so a put with such an id branches on purpose. A run
+    that read the newest checkpoint has a plain id: listing the history elsewhere does not excuse it.
     """
 
     __slots__ = ()
     __hash__ = str.__hash__
 
     def __eq__(self, other: object) -> bool:
-        """As a plain string: a class of strings with an equality of its own is asked first."""
+        """Compare as a plain string: a string subclass with its own equality is asked first."""
         return str.__eq__(self, other) if type(other) in {str, OlderId} else NotImplemented
 
 
 def stream_of(thread: str) -> str:
-    """The stream of a thread. A very long name is kept as its hash."""
+    """Return the stream of a thread. A very long name is replaced by its hash."""
     if len(thread) > LONGEST_NAME:
         thread = f"long-{hashlib.sha256(thread.encode('utf-8', 'surrogatepass')).hexdigest()}"
     return THREADS + quote(thread, safe=" !()*+,:;=~", errors="surrogatepass")
@@ -89,15 +89,17 @@ def thread_of(stream: str) -> str:
 
 
 def run_mark(run_id: object) -> str:
-    """By which the checkpoints of a run are found; the id itself stands in the metadata, which can be erased."""
+    """Return the mark by which the checkpoints of a run are found; the id itself is in the metadata, which can be
+    erased.
+    """
     return hashlib.sha256(str(run_id).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-STRIDE = 32  # every so many patches there is one on the last such, so that a state is read in few steps
+STRIDE = 32  # after this many patches, one refers to the last such patch, so that few steps are needed to read a state
 
 
 class PayloadRecord(NamedTuple):
-    """A record with a payload. `origin` is the version of the first that said it; `sources` are named by origins."""
+    """A record with a payload. `origin` is the version of the first record with this content; `sources` are origins."""
 
     event: Event
     place: CheckpointPlace
@@ -106,8 +108,9 @@ class PayloadRecord(NamedTuple):
 
 
 class Saved(NamedTuple):
-    """A checkpoint. `depth` counts the patches since the last that is whole and `grown` their bytes; `anchor` is the
-    record that the next stride rests on."""
+    """A checkpoint. `depth` counts the patches since the last full one and `grown` their bytes; `anchor` is the record
+    that the next stride refers to.
+    """
 
     record: PayloadRecord
     parent: str | None
@@ -121,13 +124,13 @@ class Saved(NamedTuple):
 class ThreadHistory:
     version: int = 0
     saved: dict[CheckpointPlace, Saved] = field(default_factory=dict)
-    heads: dict[str, CheckpointPlace] = field(default_factory=dict)  # of each namespace, the one put last
+    heads: dict[str, CheckpointPlace] = field(default_factory=dict)  # the one put last in each namespace
     writes: dict[CheckpointPlace, dict[int, PayloadRecord]] = field(default_factory=dict)
     records: dict[int, PayloadRecord] = field(default_factory=dict)  # by origin
     gone: set[CheckpointPlace] = field(default_factory=set)
     unfinished: dict[int, tuple[int, ...]] = field(default_factory=dict)
     positions: dict[CheckpointPlace, int] = field(default_factory=dict)  # the order in which checkpoints were first put
-    ids: dict[int, str] = field(default_factory=dict)  # of every checkpoint there ever was, by origin
+    ids: dict[int, str] = field(default_factory=dict)  # every checkpoint that ever existed, by origin
     superseded: dict[CheckpointPlace, list[int]] = field(default_factory=dict)
 
     def apply(self, event: Event) -> None:
@@ -170,7 +173,7 @@ class ThreadHistory:
             self.heads[place.namespace] = place
 
     def _parent(self, said: Json) -> str | None:
-        """A parent is named by its record, or by its id where it was not there."""
+        """Return the parent, which is named by its record, or by its id where the record is missing."""
         return self.ids.get(said, "") if isinstance(said, int) else cast("str | None", said)
 
     def _deleted(self, event: Event, data: Mapping[str, Json]) -> None:
@@ -199,17 +202,17 @@ class ThreadHistory:
     def is_before(
         self, place: CheckpointPlace, point: CheckpointPlace, parents: Callable[[CheckpointPlace], Mapping[str, str]]
     ) -> bool:
-        """Whether a checkpoint was there when `point` was made.
+        """Whether a checkpoint existed when `point` was made.
 
         Within a namespace the order is the store's. Across namespaces it is not: with durability="async" the first
-        checkpoint of a subgraph may be stored before the checkpoint of the graph whose step it belongs to. So what
-        LangGraph recorded decides: `parents` names, for each enclosing namespace, the checkpoint in whose step this
-        one was made. A checkpoint that was made in the step of `point`, or in a later one, is not before it.
+        checkpoint of a subgraph may be stored before the checkpoint of the graph whose step it belongs to. Therefore
+        LangGraph's own record decides: `parents` names, for each enclosing namespace, the checkpoint in whose step this
+        one was made. A checkpoint made in the step of `point`, or in a later one, is not before it.
         """
         at, limit = self.positions[place], self.positions[point]
         if place.namespace == point.namespace:
             return at < limit
-        if at > limit and place.id > point.id:  # stored late, as by a move from another saver, but made before
+        if at > limit and place.id > point.id:  # stored late, for example by a move from another saver, but made before
             return False
         mine = {**parents(place), place.namespace: place.id}
         theirs = {**parents(point), point.namespace: point.id}
@@ -222,14 +225,14 @@ class ThreadHistory:
         return True
 
     def _position(self, place: CheckpointPlace) -> int | None:
-        """Where a checkpoint was first stored, also if it was deleted since; None if it never was."""
+        """Return where a checkpoint was first stored, even if deleted since; None if it never was."""
         found = self.positions.get(place)
         if found is not None:
             return found
         return next((origin for origin, name in self.ids.items() if name == place.id), None)
 
     def ancestors(self, place: CheckpointPlace) -> Iterator[CheckpointPlace]:
-        """The checkpoint's parent, its parent, and so on, as far as they are there."""
+        """Yield the checkpoint's parent, grandparent and so on, as far as they exist."""
         seen = {place}
         while (saved := self.saved.get(place)) is not None and saved.parent is not None:
             place = CheckpointPlace(place.namespace, saved.parent)
@@ -239,7 +242,7 @@ class ThreadHistory:
             yield place
 
     def records_of(self, place: CheckpointPlace) -> Iterator[PayloadRecord]:
-        """Everything whose payload belongs to a checkpoint."""
+        """Yield all records whose payloads belong to a checkpoint."""
         origins = [*self.superseded.get(place, ()), self.saved[place].record.origin] if place in self.saved else []
         yield from (self.records[origin] for origin in origins if origin in self.records)
         yield from self.writes.get(place, {}).values()
@@ -268,7 +271,9 @@ class ThreadContents:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def of(self, records: Mapping[int, PayloadRecord], record: PayloadRecord) -> bytes:
-        """The content of a record, for which those it rests on are read as well, each no longer than it is needed."""
+        """Return the content of a record. The records it depends on are read as well, and released as soon as
+        possible.
+        """
         made: dict[int, bytes] = {}
         waiting = [record]
         while waiting:
@@ -283,7 +288,7 @@ class ThreadContents:
                     waiting += reversed(missing)
                     continue
                 known = self._read(asked, [made[one.origin] for one in needed])
-                self.remember(asked, known)  # a list of checkpoints, newest first, wants each of them next
+                self.remember(asked, known)  # a list of checkpoints, newest first, needs each of these next
             waiting.pop()
             made[asked.origin] = known
             still = {origin for one in waiting for origin in one.sources} | {record.origin}
@@ -322,7 +327,7 @@ class ThreadContents:
 
 @dataclass(slots=True)
 class Pen:
-    """What every thread of a saver writes with."""
+    """Shared by all threads of a saver for writing."""
 
     store: Store
     contents: ThreadContents
@@ -332,7 +337,7 @@ class Pen:
     ids: Ids
 
     def nonce(self) -> str:
-        """What makes a payload unlike every other."""
+        """Return bytes that make a payload unique."""
         return self.ids()[:16]
 
     def new(self, type_: str, data: Mapping[str, Json], payload: bytes | None = None) -> NewEvent:
@@ -349,7 +354,7 @@ class Thread:
     writer: str = ""
     seq: int = 0
     branches: set[CheckpointPlace] = field(default_factory=set)  # older checkpoints that were asked for by their id
-    seen_empty: set[str] = field(default_factory=set)  # namespaces in which there was nothing when they were read
+    seen_empty: set[str] = field(default_factory=set)  # namespaces that were empty when they were read
     own: set[CheckpointPlace] = field(default_factory=set)  # heads that were put here
     restarts: Counter[str] = field(default_factory=Counter)  # by namespace, how often nothing was found before a point
 
@@ -363,7 +368,7 @@ class Thread:
         return self.history
 
     def append(self, *news: NewEvent, expected: int | None = None) -> tuple[Event, ...]:
-        """Durable when it returns. `VersionConflict` if the thread is not at the expected version any more."""
+        """Append durably. `VersionConflict` if the thread is no longer at the expected version."""
         if not self.writer:
             self.writer, self.seq = self.pen.nonce(), 0
         now = self.pen.clock.now()
@@ -375,7 +380,7 @@ class Thread:
         except VersionConflict:
             raise
         except Exception:
-            self.forget()  # it may be stored or not: what is there is read again, by another writer
+            self.forget()  # it may or may not be stored: another writer reads again what is there
             raise
         self.seq += len(stored)
         if stored[0].version > self.history.version + 1:
@@ -384,7 +389,7 @@ class Thread:
         return stored
 
     def erase(self) -> None:
-        """Finish every deletion: erase the payloads, then say that it was done."""
+        """Finish every deletion: erase the payloads, then record it."""
         for deleted, records in list(self.history.unfinished.items()):
             if records:
                 events = self.pen.store.read(self.stream, min(records) - 1, max(records))
@@ -401,9 +406,9 @@ class Thread:
                 store.erase(digest)
 
     def require_successor(self, place: CheckpointPlace, parent: str | None, *, branches: bool = False) -> None:
-        """Whether this checkpoint may be the next one of its namespace; see the module docstring.
+        """Require that this checkpoint may be the next one of its namespace; see the module docstring.
 
-        `branches` says that the caller names the parent as an older checkpoint, or asks for a second beginning.
+        `branches` says that the caller names the parent as an older checkpoint, or asks for a second root.
         """
         head = self.history.head(place.namespace)
         if place in self.history.saved or (head is None and parent is None):
@@ -416,9 +421,9 @@ class Thread:
         if before is None and self.restarts[place.namespace] > 0:
             return
         if before is not None and head is None and before not in self.history.gone:
-            return  # a thread that is brought from elsewhere without its beginning
+            return  # a thread that was imported without its beginning
         if before is None and head in self.own and place.namespace not in self.seen_empty:
-            return  # a second root, put by who put the first and never looked
+            return  # a second root, added by the writer of the first, which never read
         found = "it was deleted" if head is None else f"{head.id} followed it"
         raise VersionConflict(
             f"{self.stream}: checkpoint {place.id} continues {parent or 'an empty thread'}, but meanwhile {found}",
@@ -427,7 +432,7 @@ class Thread:
         )
 
     def put_done(self, place: CheckpointPlace, parent: str | None) -> None:
-        """Remember what was put here, for the checks of those who put next."""
+        """Remember what was added here, for later checks."""
         self.own.add(place)
         if parent is None and self.restarts[place.namespace] > 0:
             self.restarts[place.namespace] -= 1

@@ -1,1 +1,1 @@
-"""Sessions with a model: their messages, model runs and tool calls as the run they are."""
+"""Sessions with a model: messages, model runs and tool calls, each session as a run."""

@@ -1,9 +1,9 @@
-"""The record of a model session, folded from the log of its run: messages, pending calls, its checkpoint artifacts.
+"""The record of a model session, folded from the log of its run: messages, pending calls and checkpoint artifacts.
 
-An artifact is what a session was in the middle of: JSON whose id is the SHA-256 of its canonical form, made after
-secrets were taken out. Up to 32 KiB it is part of the checkpoint itself; a larger one is stored once under its id, and
-the checkpoint refers to it. Neither is trusted when it is read: an artifact without its id is passed over, and the one
-before it is taken.
+An artifact is a snapshot of a session in progress: JSON whose id is the SHA-256 of its canonical form, computed after
+redaction. Up to 32 KiB it is part of the checkpoint itself; a larger one is stored once under its id, and the
+checkpoint refers to it. Neither is trusted when read: an artifact that does not match its id is skipped, and the
+previous one is used.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Artifact(NamedTuple):
 
 
 def make_artifact(body: Mapping[str, Json], redactor: Redactor) -> Artifact:
-    """The artifact with this content, without its secrets; `redactions` says how many there were."""
+    """Return the artifact with this content, redacted; `redactions` counts the removed secrets."""
     open_body, hidden = _without_named_secrets(body)
     cleaned, found = redactor.clean_value(open_body, json.dumps(open_body, ensure_ascii=False))
     assert isinstance(cleaned, Mapping)
@@ -58,13 +58,13 @@ def save_artifact(run: Run, artifact: Artifact, kind: CheckpointKind) -> None:
     cursor, drafts = kept_artifact(artifact)
     recorder = run._session.recorder
     if drafts and artifact_step(artifact.id) not in recorder.state.steps:
-        # Not by `run.step`, which a cancellation stops: what the session was in the middle of is kept all the same.
+        # Not through `run.step`, which a cancellation stops: the snapshot of the session is saved regardless.
         recorder.record(*drafts)
     run.checkpoint(cursor, name=artifact.id, kind=point_kind(kind))
 
 
 def kept_artifact(artifact: Artifact) -> tuple[dict[str, Json], list[RecordDraft]]:
-    """The cursor of its checkpoint, and what has to be stored before: an artifact that is too large for a cursor."""
+    """Return the cursor of its checkpoint, and what must be stored first: an artifact too large for a cursor."""
     cursor: dict[str, Json] = {"artifact": artifact.id}
     if len(jcs_bytes(artifact.body)) <= LARGEST_INLINE:
         return cursor | {"inline": artifact.body}, []
@@ -73,12 +73,12 @@ def kept_artifact(artifact: Artifact) -> tuple[dict[str, Json], list[RecordDraft
 
 
 def artifact_step(artifact: str) -> str:
-    """The step that keeps an artifact which is too large for its checkpoint."""
+    """Return the step that stores an artifact too large for its checkpoint."""
     return _STEP + artifact
 
 
 def point_kind(kind: str) -> str:
-    """How the kind of an artifact is written at its checkpoint."""
+    """Return how a checkpoint records the kind of its artifact."""
     return _KIND + kind
 
 
@@ -87,7 +87,7 @@ def kind_of(point: CheckpointRecord) -> str:
 
 
 def session_points(state: RunState) -> tuple[CheckpointRecord, ...]:
-    """The checkpoints that have an artifact, in order."""
+    """Return the checkpoints that have an artifact, in order."""
     return tuple(point for point in state.checkpoints if point.kind.startswith(_KIND))
 
 
@@ -96,7 +96,7 @@ def is_artifact_step(step: str) -> bool:
 
 
 def read_artifact(store: Store, state: RunState, point: CheckpointRecord) -> Artifact | None:
-    """The artifact of a checkpoint; None if it is not what was stored."""
+    """Return the artifact of a checkpoint; None if it does not match what was stored."""
     try:
         payload = store.payload(point.event)
         cursor = value_of(payload) if payload is not None else {}
@@ -114,7 +114,7 @@ def read_artifact(store: Store, state: RunState, point: CheckpointRecord) -> Art
 
 
 def last_valid(store: Store, state: RunState) -> tuple[Artifact | None, tuple[str, ...]]:
-    """The newest artifact that is what was stored, and the ids of the newer ones that are not."""
+    """Return the newest valid artifact, and the ids of the newer, invalid ones."""
     corrupt: list[str] = []
     for point in reversed(session_points(state)):
         artifact = read_artifact(store, state, point)
@@ -125,7 +125,7 @@ def last_valid(store: Store, state: RunState) -> tuple[Artifact | None, tuple[st
 
 
 def _without_named_secrets(value: Mapping[str, Json]) -> tuple[dict[str, Json], int]:
-    """The value without what stands under a key that says that it is a secret, and how many there were."""
+    """Remove values whose keys mark them as secret; return the rest and the number removed."""
     kept: dict[str, Json] = {}
     found = 0
     for key, item in value.items():
@@ -147,7 +147,7 @@ def _item(value: Json) -> tuple[Json, int]:
 
 
 SessionStatus = Literal["ACTIVE", "PAUSED", "BLOCKED", "CANCELLED", "CLOSED"]
-# What becomes of a call that has no outcome when the session goes on.
+# What becomes of a call without an outcome when the session continues.
 Pending = Literal["not_started", "repeatable", "to_be_probed", "unknown", "being_compensated"]
 
 _MESSAGE = "message-"
@@ -165,7 +165,7 @@ class Message(NamedTuple):
 
 
 class PendingCall(NamedTuple):
-    """A model run, program or tool call without an outcome. `effect` is empty for those that are simply done again."""
+    """A model run, program or tool call without an outcome. `effect` is empty for those that are simply repeated."""
 
     step: str
     target: str
@@ -199,7 +199,7 @@ def stream_of(session_id: str, packet: str = "") -> str:
 
 
 def model_session(state: RunState, status: SessionStatus, reason: str, artifact: str) -> ModelSession:
-    """The record; `artifact` is the id of the last valid artifact, whose checkpoint it names."""
+    """Return the record; `artifact` is the id of the last valid artifact, whose checkpoint it names."""
     point = next((p for p in reversed(session_points(state)) if p.name == artifact), None)
     return ModelSession(
         state.stream.rpartition("@")[2],
@@ -220,17 +220,17 @@ def message_step(seq: int) -> str:
 
 
 def behind_step(count: int) -> str:
-    """The step which says that so many messages stayed on another machine."""
+    """Return the step which records how many messages stayed on another machine."""
     return f"{_BEHIND}{count:06d}"
 
 
 def messages_behind(state: RunState) -> int:
-    """How many messages stayed on another machine: the first one here is the next."""
+    """Return how many messages stayed on another machine: the first one here is the next."""
     return max((int(step.removeprefix(_BEHIND)) for step in state.steps if step.startswith(_BEHIND)), default=0)
 
 
 def message_count(state: RunState) -> int:
-    """How many messages the session has, those on another machine among them."""
+    """Count the messages of the session, including those on another machine."""
     return messages_behind(state) + len(message_numbers(state))
 
 
@@ -240,7 +240,7 @@ def message_numbers(state: RunState) -> list[int]:
 
 
 def sequence_gaps(state: RunState) -> tuple[str, ...]:
-    """Where messages are missing: none may be between the first and the last."""
+    """Return where messages are missing between the first and the last."""
     gaps: list[str] = []
     last = messages_behind(state)
     for number in message_numbers(state):
@@ -251,7 +251,7 @@ def sequence_gaps(state: RunState) -> tuple[str, ...]:
 
 
 def messages_of(store: Store, state: RunState, last: int = 0) -> tuple[Message, ...]:
-    """All messages, or the `last` so many; `LogDamaged` if one is not what was stored."""
+    """Return all messages, or the `last` few; `LogDamaged` if one does not match what was stored."""
     return tuple(message_at(store, state, number) for number in message_numbers(state)[-last:])
 
 
@@ -267,7 +267,7 @@ def message_at(store: Store, state: RunState, number: int) -> Message:
 
 
 def pending_calls(state: RunState) -> tuple[PendingCall, ...]:
-    """Every call without an outcome, and what becomes of it."""
+    """Return every call without an outcome, and what becomes of it."""
     steps = sorted({*state.running, *state.in_flight} - {*state.steps})
     calls = [PendingCall(step, "model run" if step.startswith(_MESSAGE) else "program", "repeatable") for step in steps]
     calls += [

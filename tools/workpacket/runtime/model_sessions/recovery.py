@@ -1,24 +1,24 @@
-"""What became of a session that nobody works on: a judgement of its log, and the decisions an operator may make.
+"""The state of an abandoned session: an assessment of its log, and the decisions that an operator may make.
 
-The first that holds gives the session its status and reason:
+The first line that applies gives the session its status and reason:
 
     the log does not verify, or is of a newer version       BLOCKED    log_damaged, newer_schema
-    somebody works on it                                    ACTIVE     run_busy
+    a process works on it                                     ACTIVE     run_busy
     it was finished, or cancelled                           CLOSED, CANCELLED
     a process of it is still alive                          BLOCKED    orphan_alive
     a call of unknown outcome that may not be repeated      BLOCKED    effect_outcome_unknown
-    a message is missing or is not what was stored          BLOCKED    sequence_gap, log_damaged
+    a message is missing or does not match           BLOCKED    sequence_gap, log_damaged
     a stream of chunks had a gap                            BLOCKED    sequence_gap
     there are artifacts and none of them is valid           BLOCKED    log_damaged
     three attempts in a row made no progress                BLOCKED    stalled
-    it ended otherwise, or without a word                   PAUSED     its stop reason, worker_lost
+    it ended otherwise, or without notice                   PAUSED     its stop reason, worker_lost
 
-Assessing writes nothing and gives the same answer however often it is asked.
+Assessing writes nothing and always gives the same answer.
 
-Of a session of another machine nothing may be left but a checkpoint artifact. What the artifact holds becomes the
-beginning of the session's log: the last messages, under their own numbers; the state; the answer that was arriving;
-every tool call. A call that was done there is done here, without its receipt; one whose outcome nobody knew there is
-unknown here. Messages from before stay where they were: a program that goes on has to begin with `restore`.
+A checkpoint artifact may be all that is left of a session on another machine. Its content becomes the beginning of the
+session's log: the last messages, under their own numbers; the state; the answer that was arriving; and every tool call.
+A call that was done there counts as done here, without its receipt; one whose outcome was unknown there is unknown
+here. Earlier messages stay where they were: a program that continues must begin with `restore`.
 """
 
 from __future__ import annotations
@@ -68,12 +68,12 @@ _CHOICES: dict[str, tuple[Decided, ...]] = {
     "stalled": ("retry", "cancel"),
     "orphan_alive": ("cancel",),
 }
-# Ends after which trying again without a change is a loop.
+# After these ends, trying again without a change is a loop.
 _CRASHES = frozenset({"", "worker_failed", "worker_timeout", "sequence_gap"})
 
 
 class SessionReport(Value):
-    """`artifact` is the newest valid one, `corrupt` the newer ones that were passed over."""
+    """`artifact` is the newest valid one, `corrupt` the newer ones that were skipped."""
 
     session: ModelSession
     details: tuple[str, ...]
@@ -94,7 +94,7 @@ class SessionReport(Value):
         }
 
     def refusal(self, runtime: Runtime) -> RunBlocked:
-        """The reason as an error, and once as an event of the log if that can still be written."""
+        """Return the reason as an error, and record it once as an event if the log can still be written."""
         code, stream = self.session.reason, self.session.stream
         if code not in {"log_damaged", "newer_schema"}:
             blocked = RecordDraft("run.blocked", {"code": code, "decision": self.subject, "subject": self.subject})
@@ -105,7 +105,7 @@ class SessionReport(Value):
 
 
 def assess(runtime: Runtime, stream: str) -> SessionReport:
-    """What the session is now. Reads only."""
+    """Return what the session is now. Reads only."""
     store = runtime.store
     state, seen = read_state(store, stream, Observations())
     artifact, corrupt = last_valid(store, state)
@@ -125,9 +125,9 @@ def assess(runtime: Runtime, stream: str) -> SessionReport:
 
 
 def operator_decides(runtime: Runtime, stream: str, choice: Decided, note: str = "") -> SessionReport:
-    """Carry out a decision about a session that is blocked, and say what it is then.
+    """Carry out a decision about a blocked session, and return its new state.
 
-    cancel: it ends here. repair: what is in doubt is taken as done, what is damaged as lost. retry: it is done again.
+    cancel: it ends here. repair: effects in doubt count as done, damaged records as lost. retry: it is done again.
     """
     report = assess(runtime, stream)
     if choice == "cancel":
@@ -176,7 +176,7 @@ def _judged(
 def _doubts(
     store: Store, state: RunState, artifact: Artifact | None, corrupt: tuple[str, ...]
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """What only a person can settle, the gravest first."""
+    """Yield what only a person can settle, the most serious first."""
     orphans = orphans_of(state)
     if orphans:
         yield "orphan_alive", orphans
@@ -199,7 +199,7 @@ def _doubts(
 
 
 def fruitless_attempts(store: Store, stream: str) -> int:
-    """How many attempts, up to the last, failed or were killed without getting anything done."""
+    """Count the latest consecutive attempts that failed or were killed without making progress."""
     count, done, begun = 0, False, False
     for event in store.read(stream):
         if event.type in {"run.started", "attempt.started"}:
@@ -216,7 +216,7 @@ _DONE = frozenset({"succeeded", "mark_done"})
 
 
 def carry_over(runtime: Runtime, artifact: Artifact) -> str:
-    """Begin the session that the artifact is of, as it stood then; gives its run. All is durable then, or nothing."""
+    """Begin the session of the artifact in the state it had; return its run. All of it becomes durable, or nothing."""
     body = artifact.body
     if artifact_id(body) != artifact.id:
         raise RunBlocked(f"{artifact.id} is not the id of this artifact", code="log_damaged")
@@ -268,7 +268,7 @@ def _step(step: str, value: Json) -> RecordDraft:
 
 
 def _call(stream: str, call: Mapping[str, Json]) -> Iterator[RecordDraft]:
-    """The records that bring the call to where it was. Its key names it, whatever the store."""
+    """Yield the records that bring the call to its former state. Its key names it, whatever the store."""
     args_hash, status = _text(call, "args_hash"), _text(call, "status")
     if not args_hash.startswith(KEYED):
         raise LogDamaged(stream, 0, f"the call {call.get('step')} of the artifact has no key")
@@ -295,7 +295,7 @@ def _call(stream: str, call: Mapping[str, Json]) -> Iterator[RecordDraft]:
 
 
 def _point(artifact: Artifact) -> Iterator[RecordDraft]:
-    """The artifact as the last checkpoint of the session."""
+    """Yield the artifact as the last checkpoint of the session."""
     cursor, drafts = kept_artifact(artifact)
     yield from drafts
     data: dict[str, Json] = {

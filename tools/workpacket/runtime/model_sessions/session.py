@@ -1,4 +1,4 @@
-"""A session with a model: its messages, model runs and tool calls as the run they are, and the record of it.
+"""A session with a model, as a run: its messages, model runs and tool calls.
 
     with open_session(runtime, "review-42", model="some-model") as session:
         session.add("user", "look at the change")
@@ -6,8 +6,8 @@
         session.tool("call-7", post_comment, answer, target="comment")
 
 A session is a keyed run of the runtime: a message and a model run are steps, a tool call is an effect under the id of
-the call, and a checkpoint holds an artifact. What is done is answered from the log when the same program calls it
-again; `restore` goes on behind it instead. It may end between chunks and before and after each tool call, nowhere else.
+the call, and a checkpoint holds an artifact. When the same program repeats a finished call, the log answers; `restore`
+skips the finished part instead. The session may end between chunks and before and after each tool call, nowhere else.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ T = TypeVar("T")
 Chunk = TypeVar("Chunk")
 
 CHUNKS_BETWEEN_CHECKPOINTS = 32
-TAIL = 8  # messages that an artifact holds
+TAIL = 8  # messages kept in an artifact
 
 
 class Restored(NamedTuple):
-    """Where the session stands: its messages, the state of its last valid checkpoint, an answer that was cut off."""
+    """The restored state: messages, the state of the last valid checkpoint, and an answer that was cut off."""
 
     messages: tuple[Message, ...]
     state: Json
@@ -64,7 +64,7 @@ class Restored(NamedTuple):
 def open_session(
     runtime: Runtime, session_id: str, *, model: str, packet: str = "", every: int = CHUNKS_BETWEEN_CHECKPOINTS
 ) -> OpenSession:
-    """Begin the session, or go on with it. `RunBlocked` says why it cannot go on and what may be decided."""
+    """Begin the session, or continue it. `RunBlocked` says why it cannot continue and what may be decided."""
     stream = stream_of(session_id, packet)
     report = assess(runtime, stream) if runtime.store.head(stream) is not None else None
     if report is not None and report.session.status == "BLOCKED":
@@ -74,7 +74,7 @@ def open_session(
 
 
 class ModelRun:
-    """One answer of the model while it arrives. `partial` is what an interrupted try of it had got so far."""
+    """One answer of the model while it arrives. `partial` is what an interrupted try had received."""
 
     def __init__(self, session: OpenSession, partial: str) -> None:
         self._session = session
@@ -89,7 +89,7 @@ class ModelRun:
         text: Callable[[Chunk], str] = str,
         number: Callable[[Chunk], int] | None = None,
     ) -> Iterator[Chunk]:
-        """The chunks one by one. Between two of them the session may be cancelled; a missing number ends it."""
+        """Yield the chunks one by one. Between two of them the session may be cancelled; a missing number ends it."""
         last: int | None = None
         for chunk in self._session.run.boundary(stream):
             if number is not None:
@@ -106,7 +106,7 @@ class ModelRun:
 
 
 class OpenSession:
-    """A session that is being worked on. Made by `open_session`."""
+    """A session in progress. Created by `open_session`."""
 
     def __init__(
         self, run: Run, session_id: str, model: str, packet: str, report: SessionReport | None, every: int
@@ -120,7 +120,7 @@ class OpenSession:
         self._position = 0
         self._state: Json = None if report is None or report.artifact is None else report.artifact.body.get("state")
         self._model_run: ModelRun | None = None
-        # Model runs and programs say when they begin, so no step has to be guessed to have been in flight.
+        # Model runs and programs record when they begin, so there is no need to guess whether a step was in flight.
         run._session.root.reached_new_work = True
 
     def __enter__(self) -> OpenSession:
@@ -138,17 +138,17 @@ class OpenSession:
 
     @property
     def messages(self) -> tuple[Message, ...]:
-        """All messages in the log, also those this program has not come to yet."""
+        """Return all messages in the log, including those that this program has not reached yet."""
         return messages_of(self.run._session.recorder.store, self.run.state)
 
     def restore(self) -> Restored:
-        """Go on behind everything that is done, instead of being given it call by call."""
+        """Continue after everything that is done, instead of replaying it call by call."""
         messages = self.messages
         self._position = messages[-1].seq if messages else messages_behind(self.run.state)
         return Restored(messages, self._state, self._partial() or "")
 
     def add(self, role: str, content: str) -> Message:
-        """A message of the user or of a tool. The same message at the same place is the stored one."""
+        """Add a message of the user or of a tool. The same message at the same place returns the stored one."""
         stored = self._stored()
         if stored is not None:
             if (stored.role, stored.content) != (role, self._clean(content)[0]):
@@ -159,7 +159,7 @@ class OpenSession:
         return self._keep(role, content)
 
     def model_run(self, function: Callable[[ModelRun], str]) -> Message:
-        """An answer of the model, once: `function` is given a `ModelRun` and returns the whole text."""
+        """Get an answer of the model, once: `function` receives a `ModelRun` and returns the whole text."""
         stored = self._stored()
         if stored is not None:
             return stored
@@ -176,7 +176,7 @@ class OpenSession:
         return answer
 
     def _stored(self) -> Message | None:
-        """The message at the present place, if it is there already; the place moves on."""
+        """Return the message at the current position if it is stored, and advance."""
         if message_step(self._position + 1) not in self.run.state.steps:
             behind = messages_behind(self.run.state)
             if self._position < behind:
@@ -200,7 +200,7 @@ class OpenSession:
         return str(cleaned), found
 
     def _partial(self) -> str | None:
-        """What the last valid checkpoint holds of the message that comes next."""
+        """Return what the last valid checkpoint holds of the next message."""
         body = {} if self.report is None or self.report.artifact is None else self.report.artifact.body
         partial = body.get("partial")
         if not isinstance(partial, Mapping) or partial.get("message") != self._position + 1:
@@ -221,7 +221,7 @@ class OpenSession:
         compensate: Callable[[], object] | None = None,
         **kwargs: Any,
     ) -> T:
-        """A call that acts on the world, never twice without a word: the id of the call is its key."""
+        """Call a tool that acts on the world, never silently repeated: the id of the call is its key."""
         self._boundary()
         result = self.run.effect(
             f"tool-{call_id}", function, *args, key=call_id, recovery=recovery, target=target or call_id, probe=probe,
@@ -231,18 +231,20 @@ class OpenSession:
         return result
 
     def _boundary(self) -> None:
-        """End here if the session was cancelled; one that is closed only gives out what is stored."""
+        """End here if the session was cancelled; a closed one only returns what is stored."""
         if not self.run._session.replay_only:
             self.run._session.boundary.check_now()
 
     def program(self, call_id: str, argv: Sequence[str], *, timeout: float | None = None) -> Relayed:
-        """A program as a tool, done again if it was interrupted. While it lives, nobody goes on with the session."""
+        """Run a program as a tool; repeat it if it was interrupted. While it runs, no one else can continue the
+        session.
+        """
         return program_step(self.run._session, f"tool-{call_id}", argv, timeout=timeout)[0]
 
     # ---- checkpoints ---------------------------------------------------------------------------------------------
 
     def checkpoint(self, kind: CheckpointKind = "event_triggered", state: Json = None) -> str:
-        """What the session is in the middle of, as an artifact; gives its id. Without a state the last one stays."""
+        """Save a snapshot of the session as an artifact; return its id. Without a state, the last one is kept."""
         if state is not None:
             self._state = state
         recorder = self.run._session.recorder

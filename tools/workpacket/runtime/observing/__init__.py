@@ -1,1 +1,1 @@
-"""What happened, for tools of others: spans and metrics of OpenTelemetry, CloudEvents."""
+"""Run events for other tools: OpenTelemetry spans and metrics, CloudEvents."""

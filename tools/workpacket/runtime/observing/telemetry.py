@@ -3,13 +3,13 @@
     with Runtime(telemetry.watch(store)) as runtime: ...        while it happens
     telemetry.replay(store.read(run))                           afterwards, from the log
 
-It looks at events and at nothing else, so both ways give the same spans. Each attempt of a run is a span, its steps and
-effects are spans below it; a resumed attempt is linked to the one before. A process that was killed cannot write its
-own span any more: whoever resumes the run writes it, from the log.
+It reads only events, so both ways give the same spans. Each attempt of a run is a span, with its steps and effects as
+child spans; a resumed attempt is linked to the previous one. A killed process cannot write its own span: the process
+that resumes the run writes it from the log.
 
-The trace of a run and the ids of its spans follow from the log (`StableIds`), so that what a killed process sent and
-what its heir sends belong together, and to replay a run twice makes nothing new. A provider without `StableIds` works
-as well; then only what one process saw is connected.
+The trace of a run and its span ids are derived from the log (`StableIds`), so that the spans of a killed process and
+those of its successor belong together, and replaying a run twice adds nothing. A provider without `StableIds` works
+too, but connects only what one process saw.
 """
 
 from __future__ import annotations
@@ -47,8 +47,9 @@ def require_opentelemetry() -> None:
 
 
 class StableIds:
-    """For `TracerProvider(id_generator=StableIds(RandomIdGenerator()))`: our spans have the ids that their events give
-    them, all others those of the generator that was there before."""
+    """For `TracerProvider(id_generator=StableIds(RandomIdGenerator()))`: our spans get ids derived from their events;
+    all others get those of the previous generator.
+    """
 
     def __init__(self, others: Any) -> None:
         self._others = others
@@ -90,11 +91,11 @@ class Telemetry:
         self._lock = threading.RLock()
 
     def watch(self, store: Store) -> Store:
-        """The store, with this looking at every event that is appended through it."""
+        """Return the store, with every event appended through it reported to telemetry."""
         return cast(Store, _Watched(store, self))
 
     def replay(self, events: Iterable[Event]) -> None:
-        """The spans and metrics of a stored run. An attempt without an end ends with its last event."""
+        """Report the spans and metrics of a stored run. An attempt without an end ends with its last event."""
         stream = ""
         for event in events:
             stream = event.stream
@@ -103,7 +104,7 @@ class Telemetry:
             self._end(stream, "interrupted", failed=True)
 
     def inherit(self, events: Iterable[Event]) -> None:
-        """Take over a run whose process was killed: its last attempt is open again, to be ended by the next."""
+        """Take over a run whose process was killed: reopen its last attempt, which the next one ends."""
         with self._lock:
             last: list[Event] = []
             for event in events:
@@ -152,7 +153,7 @@ class Telemetry:
                 },
             )
         self._open[event.stream] = _Attempt(span, number, event.occurred_at)
-        if not again:  # whoever began it has counted it
+        if not again:  # the process that began it has counted it
             self._attempts.add(1, {"resumed": resumed})
 
     def _context(self, stream: str, what: str) -> Any:
@@ -221,7 +222,7 @@ class _Watched:
         if not appended.duplicate:
             try:
                 self._look(appended.events)
-            except Exception:  # what is stored is stored: no fault of who looks on may make it seem otherwise
+            except Exception:  # the record is stored; no fault of an observer may suggest otherwise
                 logging.getLogger(SCOPE).exception("telemetry failed; the run continues")
         return appended
 
@@ -245,7 +246,7 @@ def _ids(trace: int, span: int) -> Iterator[None]:
 
 
 def _number(text: str, size: int) -> int:
-    """Never zero, which OpenTelemetry takes for no id."""
+    """Return a number that is never zero, which OpenTelemetry treats as no id."""
     return int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:size]) or 1
 
 

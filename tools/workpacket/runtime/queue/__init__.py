@@ -1,1 +1,1 @@
-"""Runs that are offered, and the workers that claim them."""
+"""Runs offered as jobs, and the workers that claim them."""

@@ -1,8 +1,8 @@
-"""The work queue of a PostgreSQL store: runs are offered, workers claim them, and what cannot be finished is kept.
+"""The work queue of a PostgreSQL store: runs are offered, and workers claim them.
 
 Claiming a job takes the lease of its run in the same transaction. A worker that dies loses the lease, and the job waits
-again: whoever claims it next resumes the run at its checkpoint. What is finished leaves the queue; the run itself says
-how it ended. A job that failed too often, or that only a person can help, is dead: it stays, with its reason.
+again: the next worker to claim it resumes the run at its checkpoint. A finished job leaves the queue; the run itself
+says how it ended. A job that failed too often, or that needs a person, is dead: it stays in the queue with its reason.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from workpacket.runtime.stores.postgres.store import PostgresStore
 
 
 class Offer(NamedTuple):
-    """A run that is to be done, the highest priority first. Of one `lane` at most `limit` are at work at a time."""
+    """A run to be done, highest priority first. At most `limit` runs of one `lane` are active at a time."""
 
     name: str
     packet: str = ""
@@ -38,7 +38,7 @@ class Offer(NamedTuple):
 
 
 class Job(NamedTuple):
-    """A claimed job: the run it is about, whether that was begun before, and the lease that was taken with it."""
+    """A claimed job: its run, whether that had begun before, and the lease taken with it."""
 
     id: int
     name: str
@@ -52,7 +52,7 @@ class Job(NamedTuple):
 
 
 class QueueItem(NamedTuple):
-    """A line of the queue. `reason` is why it waits again or is dead."""
+    """A line of the queue. `reason` says why it waits again or is dead."""
 
     id: int
     stream: str
@@ -69,7 +69,7 @@ class Queue:
         self.name = name
 
     def offer(self, offer: Offer) -> str:
-        """Offer a run; gives its id. One that is offered already is not offered twice."""
+        """Offer a run; return its id. A run already offered is not offered twice."""
         key = offer.key or random_id()
         stream = stream_prefix(offer.name, offer.packet) + key
         inputs = dict(offer.inputs or {})
@@ -83,7 +83,7 @@ class Queue:
         return stream
 
     def claim(self, holder: str, seconds: float, *, finished: Job | None = None) -> Job | None:
-        """Take the next job and the lease of its run; `finished` leaves the queue in the same transaction."""
+        """Claim the next job and the lease of its run; in the same transaction, `finished` leaves the queue."""
         done = (finished.id, finished.lease.token) if finished is not None else (None, None)
         row = self.store.access.one(
             "SELECT * FROM {s}.claim_1(%s, %s, %s, %s, %s, %s)",
@@ -92,9 +92,9 @@ class Queue:
         return _claimed(row, holder, seconds)
 
     def complete(self, job: Job, last: Append, *, seconds: float | None) -> tuple[Appended, Job | None]:
-        """Append what ends the run, and in the same transaction finish its job, give up its lease and take the next.
+        """Append the end of the run; in the same transaction, finish its job, release its lease and claim the next.
 
-        `seconds` None: take none. None is taken either where a job of a lane is next; that is for `claim`.
+        `seconds` None: claim none. Nor is a job of a lane claimed here; that is left to `claim`.
         """
         holder = job.lease.holder
         appended, row = self.store.append_last(last, job.id, self.name, holder, seconds)
@@ -106,11 +106,11 @@ class Queue:
     def give_back(
         self, job: Job, *, delay: float = 0.0, reason: str = "", detail: str = "", tried: bool = True
     ) -> bool:
-        """Let the job wait again, for `delay` seconds at least. `tried` False: this attempt does not count."""
+        """Return the job to the queue for at least `delay` seconds. `tried` False: this attempt does not count."""
         return self._settle(job, "delayed" if delay > 0 else "waiting", delay, reason, detail, tried=tried)
 
     def bury(self, job: Job, reason: str, detail: str) -> bool:
-        """Nobody is to try it again before a person has looked."""
+        """Stop all tries until a person has looked at the job."""
         return self._settle(job, "dead", 0.0, reason, detail)
 
     def _settle(
@@ -123,19 +123,19 @@ class Queue:
         return bool(done)
 
     def refresh(self) -> None:
-        """Let wait again what was delayed until now, and what was claimed by a worker that lost its lease."""
+        """Return to the queue the jobs whose delay is over, and those whose workers lost their leases."""
         self.store.access.one("SELECT {s}.refresh_1(%s, %s)", (self.store.project, self.name))
 
     def news(self) -> News:
-        """For who waits for the next job."""
+        """Return a way to wait for the next job."""
         return News(self.store.access, "workpacket_jobs", f"{self.store.project} {self.name}", poll=math.inf)
 
     def revive(self, job: int) -> bool:
-        """Let a dead job wait again, with all its tries."""
+        """Return a dead job to the queue, with all its tries."""
         return bool(self.store.access.one("SELECT {s}.revive_1(%s, %s)", (self.store.project, job))[0])
 
     def jobs(self) -> tuple[QueueItem, ...]:
-        """Everything in the queue, in the order in which it was offered."""
+        """List everything in the queue, in the order in which it was offered."""
         rows = self.store.access.rows(
             "SELECT id, stream, state, priority, tries, reason, detail FROM {s}.jobs "
             "WHERE project = %s AND queue = %s ORDER BY id",
@@ -154,7 +154,7 @@ def _claimed(row: Row, holder: str, seconds: float) -> Job | None:
 
 
 def queue_of(store: Store, name: str) -> Queue:
-    """The queue of that name; a store in a file has none."""
+    """Return the queue of that name; a store in a file has none."""
     if not isinstance(store, PostgresStore):
         raise StoreUnavailable("queues require a store on a server", code="storage_unsuitable")
     return Queue(store, name)

@@ -1,11 +1,11 @@
-"""A worker: claims runs from the queue and does them, until it is told to stop.
+"""A worker: claims runs from the queue and does them until it is asked to stop.
 
-What becomes of a job that did not end well follows from the stop reason alone: what may pass is tried again after a
-growing wait, what only a person can help is dead at once. A worker that is told to end hands its run over at the next
-boundary, to the next that claims it; so does one that is interrupted. Neither counts as an attempt.
+The stop reason alone decides what becomes of a job that did not end well: transient failures are retried with a growing
+delay, and those that need a person make it dead at once. A worker that is asked to stop, or is interrupted, hands its
+run over at the next boundary to the next one that claims it. Neither counts as an attempt.
 
-The lease of the job in hand is renewed by one thread for the life of a worker: to begin and end one for each run takes
-as long as an append.
+One thread renews the lease of the current job for the life of the worker: starting and ending a thread for each run
+takes as long as an append.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from workpacket.runtime.stores.postgres.reader import News
 
 
 class Keeper:
-    """`with Keeper(...)`: `held` is the lease that is renewed; None: none is."""
+    """`with Keeper(...)`: `held` is the lease being renewed; None if there is none."""
 
     def __init__(self, store: Store, seconds: float) -> None:
         self.held: Lease | None = None
@@ -49,7 +49,7 @@ class Keeper:
             try:
                 if lease is not None:
                     self._store.renew(lease, self._seconds)
-            except LeaseLost:  # the next record is refused by the store and says so
+            except LeaseLost:  # the store refuses the next record and gives the reason
                 if self.held is lease:
                     self.held = None
             except RuntimeFault:
@@ -65,28 +65,28 @@ DETAIL = 500
 
 @dataclass
 class Worker:
-    """`tasks` says which function does the run of which name."""
+    """`tasks` maps the name of a run to the function that does it."""
 
     runtime: Runtime
     queue: Queue
     tasks: Mapping[str, Task]
-    idle: float = 1.0  # seconds between two looks at an empty queue that announces nothing
+    idle: float = 1.0  # seconds between two reads of an empty queue that sends no notifications
     first_wait: float = FIRST_WAIT
     _stopping: threading.Event = field(default_factory=threading.Event, init=False)
-    _next: Job | None = field(default=None, init=False)  # claimed when the job before it was finished
+    _next: Job | None = field(default=None, init=False)  # claimed when the previous job was finished
     _refresh_at: float = field(default=0.0, init=False)
-    _finished: bool = field(default=False, init=False)  # the job in hand, with the end of its run
+    _finished: bool = field(default=False, init=False)  # the current job, with the end of its run
 
     @property
     def stopping(self) -> bool:
         return self._stopping.is_set()
 
     def stop(self) -> None:
-        """End at the next boundary of the run in hand. May be called from a signal handler."""
+        """Stop at the next boundary of the current run. May be called from a signal handler."""
         self._stopping.set()
 
     def work(self, *, until_empty: bool = False) -> int:
-        """Do jobs; gives how many were finished."""
+        """Do jobs; return how many were finished."""
         news = self.queue.news()
         try:
             return self._work(news, until_empty=until_empty)
@@ -107,7 +107,7 @@ class Worker:
                 keeper.held = job.lease
                 count += self._do(job)
                 keeper.held = None
-            if self._next is not None:  # told to end just after it was claimed
+            if self._next is not None:  # asked to stop just after the job was claimed
                 self.queue.give_back(self._next, reason="handed_over", tried=False)
                 self._next = None
         return count
@@ -127,7 +127,9 @@ class Worker:
         return job
 
     def _refresh(self, *, now: bool = False) -> None:
-        """Also while there is no end of jobs: what is due, and what a dead worker left, is not to wait for that end."""
+        """Refresh the queue even while it is never empty: delayed jobs, and those of dead workers, must not wait for
+        that.
+        """
         if now or time.monotonic() >= self._refresh_at:
             self.queue.refresh()
             self._refresh_at = time.monotonic() + self.idle
@@ -139,12 +141,12 @@ class Worker:
         return appended
 
     def _do(self, job: Job) -> bool:
-        """Whether the run ended well. If not, what becomes of the job is settled here."""
+        """Whether the run ended well. If not, this settles what becomes of the job."""
         task = self.tasks.get(job.name)
         if task is None:
             self.queue.bury(job, "worker_blocked", f"this worker has no task {job.name!r}")
             return False
-        # A witness is told of the end of a run while its lease is held, so the job is finished after that.
+        # A witness is notified of the end of a run while its lease is held, so the job is finished afterwards.
         witnessed = self.runtime.settings.witness is not None and job.packet
         lent = BorrowedLease(
             job.lease, job.begun, self._stopping.is_set, None if witnessed else partial(self._complete, job)
@@ -156,7 +158,7 @@ class Worker:
         except HandedOver:
             self.queue.give_back(job, reason="handed_over", tried=False)
         except LeaseLost:
-            return False  # somebody else has the job by now
+            return False  # another worker has the job by now
         except RunCancelled as cancelled:
             self.queue.bury(job, "run_cancelled", cancelled.reason)
         except Exception as error:

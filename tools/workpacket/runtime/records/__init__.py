@@ -1,1 +1,1 @@
-"""What is written down: events, their kinds and bytes, the state they fold to, and what is taken out of them before."""
+"""What is stored: events, their kinds and bytes, the state they fold to, and the redaction applied first."""

@@ -1,15 +1,15 @@
-"""Events: the hash chain that makes a stream tell when it was altered, and the index of which event was the last.
+"""Events: the hash chain that reveals alterations of a stream, and the index of the latest events.
 
     hash = sha256( canonical header || LF || data )
 
-The header is canonical JSON and holds every field but `data` and `hash`: the address of the payload and the hash of the
-event before are in it, so an event vouches for its payload and for its whole past. A payload lies outside the hash
-except for its address; erasing one leaves the chain verifying. `data` is the canonical text (RFC 8785) as it was
-stored, so that verifying never depends on how a later version would write it.
+The header is canonical JSON and holds every field but `data` and `hash`: it includes the address of the payload and the
+hash of the previous event, so an event vouches for its payload and for its whole past. Only the address of a payload is
+hashed, so a chain still verifies after one is erased. `data` is the canonical text (RFC 8785) as stored, so that
+verification never depends on how a later version would write it.
 
 The index is a pure function of the log: an entry never holds a fact, only the version of the event that does, so a lost
-or stale index can mislead nothing for long and is rebuilt at any time. Incremental and rebuilt index are equal because
-the later event of one key wins.
+or stale index does no lasting harm and can be rebuilt at any time. The incremental and the rebuilt index are equal
+because the later event of a key wins.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ GENESIS = "0" * 64
 
 
 class NewEvent(NamedTuple):
-    """What somebody wants to append. `type_version` is the schema version of this kind of record."""
+    """An event to append. `type_version` is the schema version of this kind of record."""
 
     type: str
     data: str
@@ -38,7 +38,7 @@ class NewEvent(NamedTuple):
 
 
 class Event(NamedTuple):
-    """A stored event. Times are microseconds since 1970 in UTC and only claims: nothing is ordered by them."""
+    """A stored event. Times are microseconds since 1970 in UTC and only claims: they order nothing."""
 
     stream: str
     version: int
@@ -57,28 +57,28 @@ class Event(NamedTuple):
     hash: str
 
     def values(self) -> Mapping[str, Json]:
-        """The data as a value. Not to be changed: who asks next may be given the same one."""
+        """The data as a value. Do not change it: the same object may be returned again."""
         return _values_in(self.data)
 
 
 @functools.lru_cache(maxsize=8)
 def _values_in(data: str) -> Mapping[str, Json]:
-    """The index and the state each look into an event that was just written; it is parsed once."""
+    """Return the parsed data. The index and the state each read an event just written; it is parsed once."""
     return cast("Mapping[str, Json]", value_in(data))
 
 
-# All fields of an event but its hash, in their order.
+# All fields of an event but its hash, in order.
 Hashed = tuple[str, int, str, int, int, int, str, str, int, str | None, int, str, str | None, str]
 
 
 def event_hash(event: Event) -> str:
-    """What `event.hash` must be."""
+    """Return what `event.hash` must be."""
     return _hash_of(event[:-1])
 
 
 def _hash_of(fields: Hashed) -> str:
-    # Written out, in the order in which canonical JSON sorts the keys: an encoder takes four times as long, and every
-    # event that is written or read is hashed. `:d` refuses what is not an integer, `quoted` what is not text.
+    # Written by hand, with the keys in canonical order: an encoder takes four times as long, and every event written or
+    # read is hashed. `:d` rejects what is not an integer, `quoted` what is not text.
     stream, version, kind, kind_version, occurred, recorded, actor, writer, seq, key, fence, data, payload, previous = (
         fields
     )
@@ -93,7 +93,7 @@ def _hash_of(fields: Hashed) -> str:
 
 
 def sealed(event: Event) -> Event:
-    """The event with its own hash filled in."""
+    """Return the event with its own hash filled in."""
     return sealed_event(event[:-1])
 
 
@@ -103,7 +103,7 @@ def sealed_event(fields: Hashed) -> Event:
 
 @dataclass(slots=True)
 class Chain:
-    """Verifies the events of one stream one after the other; what it lets through may be believed."""
+    """Verifies the events of one stream in order; the events it returns can be trusted."""
 
     stream: str
     version: int = 0
@@ -122,10 +122,10 @@ class Chain:
 
 
 def require_intact(event: Event) -> Event:
-    """The event itself, if its hash says that no field of it was altered."""
+    """Return the event if its hash proves it unaltered."""
     try:
         intact = event_hash(event) == event.hash
-    except (TypeError, ValueError):  # a damaged column need not even be text
+    except (TypeError, ValueError):  # a damaged column may not even be text
         intact = False
     if not intact:
         raise LogDamaged(event.stream, event.version, "its content does not match its hash")
@@ -133,16 +133,16 @@ def require_intact(event: Event) -> Event:
 
 
 def verified(stream: str, events: Iterable[Event], after: int = 0, previous: str = GENESIS) -> Iterator[Event]:
-    """The events in turn, each one checked before it is handed out."""
+    """Yield the events in order, each one verified."""
     chain = Chain(stream, after, previous)
     for event in events:
         yield chain.check(event)
 
 
 def require_payload(event: Event, found: Sequence[object] | None) -> bytes:
-    """What was found for the event, in the first column: the payload that it vouches for, or None if it was erased.
+    """Return the payload the event vouches for, from the first column of `found`; None if it was erased.
 
-    A damaged store may give anything.
+    A damaged store may return anything.
     """
     if found is None:
         raise LogDamaged(event.stream, event.version, "its payload is missing")
@@ -163,7 +163,7 @@ class IndexEntry(NamedTuple):
 
 
 class Indexed(NamedTuple):
-    """Events of this type are found under `kind` by the value of their field `key_field` ('' for one per stream)."""
+    """Events of this type are indexed as `kind` under the value of their field `key_field` ('' for one per stream)."""
 
     kind: str
     key_field: str
@@ -194,12 +194,12 @@ INDEXED: dict[str, Indexed] = {
 
 
 def types_of(kind: str) -> tuple[str, ...]:
-    """The types of the events that write entries of this kind."""
+    """Return the types of the events that write entries of this kind."""
     return tuple(name for name, indexed in INDEXED.items() if indexed.kind == kind)
 
 
 def entry_of(event: Event) -> IndexEntry | None:
-    """The entry that this event writes, if its type is indexed."""
+    """Return the entry that this event writes, if its type is indexed."""
     indexed = INDEXED.get(event.type)
     if indexed is None:
         return None
@@ -208,7 +208,7 @@ def entry_of(event: Event) -> IndexEntry | None:
 
 
 def index_of(events: Iterable[Event]) -> dict[tuple[str, str, str], IndexEntry]:
-    """The whole index, made from nothing but events."""
+    """Return the whole index, built from events alone."""
     entries: dict[tuple[str, str, str], IndexEntry] = {}
     for event in events:
         entry = entry_of(event)

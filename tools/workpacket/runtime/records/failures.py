@@ -1,4 +1,6 @@
-"""Failures: how one is recorded, its stop reason, and how a finished run raises it again: same class and arguments."""
+"""Failures: how one is recorded, its stop reason, and how a finished run raises it again, with the same class and
+arguments.
+"""
 
 from __future__ import annotations
 
@@ -16,15 +18,14 @@ from workpacket.runtime.records.kinds import Data
 from workpacket.runtime.records.state import members, text, texts
 
 if TYPE_CHECKING:
-    from workpacket.model.reasons import Registry
-    from workpacket.model.stops import StopReason
+    from workpacket.model.reasons import Registry, StopReason
 
 ERROR_LENGTH = 2000
 
 
 @cache
 def _registry() -> Registry:
-    # The table is made when a code is first looked up: a run that does not stop needs none of it.
+    # The table is built when a code is first looked up: a run that does not stop never needs it.
     from workpacket.model.reason_tables.stops import REASONS
     from workpacket.model.reasons import Registry
 
@@ -32,13 +33,13 @@ def _registry() -> Registry:
 
 
 def reason_of(code: str) -> StopReason:
-    """The stop reason of a code or alias; `unregistered` (exit status 9) for any other text."""
+    """Return the stop reason of a code or alias; `unregistered` (exit status 9) for any other text."""
     registry = _registry()
     return cast("StopReason", registry[code] if code in registry else registry["unregistered"])
 
 
 def described(error: BaseException) -> str:
-    """The error as a record can hold it, whatever its text is."""
+    """Return the error as a record can store it, whatever its text."""
     try:
         said = str(error)
     except Exception as broken:
@@ -47,7 +48,7 @@ def described(error: BaseException) -> str:
 
 
 def failure_data(error: BaseException) -> dict[str, Json]:
-    """The fields of a record that say how something failed."""
+    """Return the fields of a record that describe a failure."""
     own = [kind for kind in type(error).__mro__ if issubclass(kind, BaseException)]
     types: list[Json] = [f"{kind.__module__}:{kind.__qualname__}" for kind in own[: own.index(BaseException)]]
     raised: dict[str, Json] = {"types": types or ["builtins:BaseException"]}
@@ -67,7 +68,7 @@ def _arguments(error: BaseException) -> tuple[object, ...]:
 
 
 def _plain(values: tuple[object, ...]) -> list[Json] | None:
-    """The arguments of an exception if they can be kept, and are no longer than what is kept of its text."""
+    """Return the arguments of an exception if they can be stored and are no longer than the limit for its text."""
     listed: Any = list(values)
     try:
         return listed if len(stored_text(listed)) <= ERROR_LENGTH else None
@@ -76,7 +77,7 @@ def _plain(values: tuple[object, ...]) -> list[Json] | None:
 
 
 def failure_again(data: Data) -> BaseException:
-    """The exception that the record tells of. Of an unknown class, the nearest known one above it."""
+    """Return the recorded exception. For an unknown class, its nearest known base."""
     said = text(data, "error")
     name, _, message = said.partition(": ")
     raised = members(data, "raised")
@@ -91,7 +92,7 @@ def failure_again(data: Data) -> BaseException:
 
 
 def _class_named(name: str) -> type[BaseException] | None:
-    """Only from modules that the program has imported already: a record makes nothing run."""
+    """Find the class only in modules that the program has imported: a record never causes code to run."""
     module, _, path = name.partition(":")
     found: Any = builtins if module == "builtins" else sys.modules.get(module)
     for part in path.split("."):
@@ -110,7 +111,7 @@ def _fault_again(kind: type[WorkpacketError], raised: Mapping[str, Json], messag
 def _made(kind: type[BaseException], arguments: tuple[Any, ...]) -> BaseException:
     try:
         return kind(*arguments)
-    except Exception:  # its constructor wants something else than what it handed on
+    except Exception:  # its constructor takes other arguments than it passed on
         error = kind.__new__(kind)
         error.args = arguments
         return error

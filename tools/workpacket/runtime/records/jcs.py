@@ -1,13 +1,13 @@
-"""RFC 8785 in full (one JSON value, one sequence of bytes, floats included), and how a result is kept.
+"""RFC 8785 in full (one JSON value, one sequence of bytes, floats included), and how a result is stored.
 
 The ledger's profile (`workpacket.model.canonical`) refuses floats; results and inputs of a run may hold them. Numbers
-are therefore written as ECMAScript writes them and keys are sorted by UTF-16 code units. What JSON cannot hold, or what
-would come back as something else (a tuple, a set, an integer beyond 2**53, NaN), is refused with the place that holds
-it. The tests compare every output with the `rfc8785` package.
+are therefore written as ECMAScript writes them and keys are sorted by UTF-16 code units. Anything that JSON cannot hold
+or would return as something else (a tuple, a set, an integer beyond 2**53, NaN) is refused with its path. The tests
+compare every output with the `rfc8785` package.
 
-A result is kept as JSON text that gives back exactly the value that went in: it keeps the order of keys and the point
-of `1.0`, so that a resumed run sees what the first run saw; its address is the SHA-256 of those bytes. The *meaning* of
-a value is compared by `jcs_hash` instead, in which `1.0` and `1` are one number and the order of keys does not count.
+A result is stored as JSON text from which exactly the same value is read: it keeps the order of keys and the point of
+`1.0`, so that a resumed run sees what the first run saw; its address is the SHA-256 of those bytes. The *meaning* of a
+value is compared by `jcs_hash` instead, for which `1.0` and `1` are one number and the order of keys does not matter.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ quoted: Callable[[str], str] = encoder.encode_basestring
 
 
 def storable(text: str) -> str:
-    """The text with lone surrogates written as escapes: names of files may hold them, and no record can."""
+    """Return the text with lone surrogates escaped: file names may contain them, but records cannot."""
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
@@ -34,11 +34,11 @@ _read = json.JSONDecoder().raw_decode
 
 
 def text_encoder(*, sort_keys: bool) -> Callable[[object], str]:
-    """A function that writes compact JSON, as Unicode, of values that were looked over before."""
+    """Return a function that writes compact Unicode JSON of values already checked."""
     plain = json.JSONEncoder(
         ensure_ascii=False, sort_keys=sort_keys, separators=(",", ":"), allow_nan=False, check_circular=False
     )
-    # Private to CPython, and used where it exists: `plain.encode` builds this encoder again for every value, and a step
+    # Private to CPython, and used if available: `plain.encode` builds this encoder again for every value, and a step
     # costs 6 to 9 % more CPU time (15 interleaved pairs).
     make = getattr(encoder, "c_make_encoder", None)
     if make is None:
@@ -48,7 +48,7 @@ def text_encoder(*, sort_keys: bool) -> Callable[[object], str]:
     bare = (str, float)
 
     def encode(value: object) -> str:
-        if isinstance(value, bare):  # the C encoder knows only how to write what is inside a container
+        if isinstance(value, bare):  # the C encoder handles only containers
             return plain.encode(value)
         return "".join(compiled(value, 0))
 
@@ -56,7 +56,7 @@ def text_encoder(*, sort_keys: bool) -> Callable[[object], str]:
 
 
 def value_in(text: str) -> Any:
-    """The value of a JSON text that we wrote: one value and nothing around it."""
+    """Parse JSON text that we wrote: one value with nothing around it."""
     value, end = _read(text)
     if end != len(text):
         raise ValueError("not the JSON text of a single value")
@@ -69,9 +69,9 @@ DEEPEST = 100
 _ADVICE = {"tuple": "return a list", "set": "return a sorted list", "bytes": "return text, for example base64"}
 
 Form = Literal[0, 1, 2]
-OWN: Form = 0  # needs an encoder of our own: it holds a float, or a key that is not ASCII
-PLAIN: Form = 1  # the standard encoder, sorting the keys, writes the canonical text
-ORDERED: Form = 2  # its keys stand in order already, so the text in which a value is kept is the canonical text
+OWN: Form = 0  # needs our own encoder: it holds a float, or a non-ASCII key
+PLAIN: Form = 1  # the standard encoder writes the canonical text by sorting the keys
+ORDERED: Form = 2  # its keys are already in order, so the stored text is the canonical text
 
 _encode_text = json.JSONEncoder(ensure_ascii=False).encode
 _encode_plain = text_encoder(sort_keys=True)
@@ -79,12 +79,12 @@ _encode_ordered = text_encoder(sort_keys=False)
 
 
 def jcs_bytes(value: object) -> bytes:
-    """The canonical bytes of `value`, or `NotCanonical` naming the key that has none."""
+    """Return the canonical bytes of `value`, or raise `NotCanonical` with the path that has none."""
     return jcs_text(value).encode("utf-8")
 
 
 def jcs_text(value: object) -> str:
-    # Most arguments are one of these.
+    # Most arguments have one of these types.
     if type(value) is str and value.isascii():
         return quoted(value)
     if type(value) is int and -LARGEST_INTEGER <= value <= LARGEST_INTEGER:
@@ -93,7 +93,7 @@ def jcs_text(value: object) -> str:
 
 
 def jcs_hash(value: object) -> str:
-    """`jcs-1:` and the SHA-256 of the canonical bytes: a stored hash always carries its scheme."""
+    """Return `jcs-1:` and the SHA-256 of the canonical bytes: a stored hash always names its scheme."""
     return hash_of(jcs_text(value).encode("utf-8"))
 
 
@@ -102,7 +102,7 @@ def hash_of(canonical: bytes) -> str:
 
 
 def surveyed_text(value: object, form: Form) -> str:
-    """The canonical text of a value of which `survey` said this."""
+    """Return the canonical text of a value with this result of `survey`."""
     if form == ORDERED:
         return _encode_ordered(value)
     if form == PLAIN:
@@ -113,7 +113,7 @@ def surveyed_text(value: object, form: Form) -> str:
 
 
 class _Refused(Exception):
-    """What is wrong; the path is put together on the way out, so that a good value costs nothing."""
+    """The fault; its path is assembled while unwinding, so that a valid value costs nothing."""
 
     def __init__(self, why: str) -> None:
         super().__init__(why)
@@ -122,9 +122,9 @@ class _Refused(Exception):
 
 
 def survey(value: object) -> Form:
-    """Refuse what is not strict JSON; say what it takes to write the canonical form of `value`.
+    """Reject values that are not strict JSON; return what writing the canonical form of `value` requires.
 
-    The standard encoder does it, which is written in C, when there is no float and every key is ASCII.
+    The standard encoder, written in C, suffices if there is no float and every key is ASCII.
     """
     try:
         return _survey(value, DEEPEST)
@@ -162,7 +162,7 @@ def _survey_members(members: dict[object, object], levels: int) -> Form:
     form, before, key = ORDERED, "", None
     try:
         for key, item in members.items():
-            if not (type(item) is str and item.isascii()):  # nearly every value of a record is one
+            if not (type(item) is str and item.isascii()):  # nearly every value of a record has one of these types
                 inner = _survey(item, levels)
                 form = min(form, inner)
             if not (type(key) is str and key.isascii()):
@@ -232,7 +232,7 @@ def _utf16(key: str) -> bytes:
 
 
 def number_text(value: float) -> str:
-    """The number as ECMAScript's Number::toString writes it. Python's `repr` finds the same shortest digits."""
+    """Format the number as ECMAScript's Number::toString does. Python's `repr` finds the same shortest digits."""
     if value == 0:
         return "0"
     if value < 0:
@@ -247,7 +247,7 @@ def number_text(value: float) -> str:
 
 
 def _place_point(digits: str, point: int) -> str:
-    """`digits` with the decimal point after the first `point` of them, in the notation ECMAScript picks."""
+    """Return `digits` with the decimal point after the first `point` of them, in the notation ECMAScript chooses."""
     if len(digits) <= point <= 21:
         return digits + "0" * (point - len(digits))
     if 0 < point <= 21:
@@ -258,19 +258,19 @@ def _place_point(digits: str, point: int) -> str:
     return f"{digits[0]}{fraction}e{point - 1:+d}"
 
 
-# Marks the hash of a stand-in, so that it never equals the hash of JSON.
+# Marks the hash of a stand-in, so that it never equals a hash of JSON.
 STAND_IN_SCHEME = "value-1"
 
 
 class Opaque(ValueError):
-    """The value says nothing of itself that two of its kind could be told apart by."""
+    """The value has nothing by which two of its kind could be told apart."""
 
 
 def stand_in(value: object) -> Json:
-    """JSON that shows a value, and differs where the value does: of `Decimal("1.50")`, `{"<Decimal>": "1.50"}`.
+    """Return JSON that shows a value and differs where the value does: `{"<Decimal>": "1.50"}` for `Decimal("1.50")`.
 
-    `Opaque` for an object whose class is not a plain value. In a container it is shown by its class alone, so that
-    the rest of the container is compared.
+    `Opaque` for an object whose class is not a plain value. Within a container it is represented by its class alone, so
+    that the rest of the container is compared.
     """
     try:
         return _stand_in(value, DEEPEST)
@@ -289,7 +289,7 @@ def _stand_in(value: object, levels: int) -> Json:
 
 
 def _shown(value: object, levels: int) -> Json:
-    # These cost start-up, and hardly any run needs them.
+    # These slow start-up, and hardly any run needs them.
     from dataclasses import fields, is_dataclass
     from datetime import date, time, timedelta
     from decimal import Decimal
@@ -319,7 +319,7 @@ def _shown(value: object, levels: int) -> Json:
     elif isinstance(value, dict):
         shown = sorted(([inner(key), inner(item)] for key, item in value.items()), key=jcs_text)
     elif is_dataclass(value) and not isinstance(value, type) and getattr(parameters, "frozen", False):
-        # One that may change is often what the program works with, such as a client.
+        # A mutable object is often something the program works with, such as a client.
         shown = {one.name: inner(getattr(value, one.name)) for one in fields(value)}
     elif isinstance(value, str | bytes | bytearray | int | float | complex):
         shown = ascii(value)
@@ -336,14 +336,14 @@ _encode = text_encoder(sort_keys=False)
 
 
 class Codec(Protocol[T]):
-    """Turns a value of your own type into JSON and back. No pickle, no class paths: only what you write here."""
+    """Converts a value of your own type to JSON and back. No pickle, no class paths: only what you write here."""
 
     def encode(self, value: T) -> Json: ...
     def decode(self, stored: Json) -> T: ...
 
 
 class StoredValue(NamedTuple):
-    """The text that is kept for a value, its bytes, and the hash of what the value means."""
+    """The text stored for a value, its bytes, and the hash of the value's meaning."""
 
     text: str
     stored: bytes
@@ -351,7 +351,7 @@ class StoredValue(NamedTuple):
 
 
 def kept(value: Json) -> StoredValue:
-    """How `value` is kept; `NotCanonical` if it would come back as something else."""
+    """Return how `value` is stored; `NotCanonical` if it would be read back as something else."""
     form = survey(value)
     text = _encode(value)
     stored = text.encode("utf-8")
@@ -360,7 +360,7 @@ def kept(value: Json) -> StoredValue:
 
 
 def stored_text(value: Json) -> str:
-    """The text alone."""
+    """Return the stored text alone."""
     survey(value)
     return _encode(value)
 
@@ -370,5 +370,5 @@ def value_of(stored: bytes) -> Json:
 
 
 def address_of(stored: bytes) -> str:
-    """Where the bytes are found: their SHA-256 in hexadecimal."""
+    """Return the address of the bytes: their SHA-256 in hexadecimal."""
     return hashlib.sha256(stored).hexdigest()

@@ -1,12 +1,11 @@
 """The kinds of record: their fields, how sensitive each is, their schema version, and how an older one is read.
 
-The schemas are closed: a field that is not listed is dropped before it is stored, and the record counts how many were.
-`public` fields are structure (names of our own making, counts, digests) and are stored as they are; `scan` fields may
-hold anything and are searched for secrets; `hash` fields are stored as their hash only; `drop` fields never.
+The schemas are closed: an unlisted field is dropped before storage, and the record counts those dropped. `public`
+fields are structure (names we choose, counts, digests) and are stored as they are; `scan` fields may hold anything and
+are searched for secrets; `hash` fields are stored only as their hash; `drop` fields never.
 
-To change a record: raise its `schema_version`, write the upcaster that makes an old one look like a new one, keep a
-recorded history of the old one under tests/corpora/histories. Stored events are never rewritten. See
-docs/runtime/evolving.md.
+To change a record, raise its `schema_version`, write the upcaster that converts an old one, and keep a recorded history
+of the old one under tests/corpora/histories. Stored events are never rewritten. See docs/runtime/evolving.md.
 """
 
 from __future__ import annotations
@@ -26,7 +25,9 @@ Upcaster = Callable[[Data], Data]
 
 
 class RecordKind(Value):
-    """`upcasters[n]` turns the data of schema version n into those of n + 1; version 0 is a record without one."""
+    """A kind of record. `upcasters[n]` converts the data of schema version n to n + 1; version 0 is a record without
+    one.
+    """
 
     type: str
     fields: Mapping[str, Sensitivity]
@@ -34,7 +35,7 @@ class RecordKind(Value):
     upcasters: Mapping[int, Upcaster] = NOTHING
 
     def guarded(self, data: Data) -> Set[str]:
-        """The names in `data` that may not be stored as they are."""
+        """Return the names in `data` whose values may not be stored as they are."""
         return data.keys() - self._public
 
     @cached_property
@@ -58,7 +59,7 @@ def _kind(name: str, public: str = "", *, scan: str = "", hashed: str = "", drop
 
 
 def _named(data: Data) -> Data:
-    """Before schema version 1 a checkpoint had no name."""
+    """Add the name that a checkpoint lacked before schema version 1."""
     return {"name": "", **data}
 
 
@@ -116,7 +117,7 @@ KINDS: Mapping[str, RecordKind] = {kind.type: kind for kind in CORE}
 
 
 def current(event: Event, kinds: Mapping[str, RecordKind] = KINDS) -> Data:
-    """The data of an event as its newest schema has them; `NewerSchema` if a later version wrote it."""
+    """Return the data of an event in its newest schema; `NewerSchema` if a later version wrote it."""
     kind = kinds.get(event.type)
     if kind is None or event.type_version > kind.schema_version:
         raise NewerSchema(

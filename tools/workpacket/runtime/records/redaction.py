@@ -1,12 +1,12 @@
-"""Secrets are taken out before anything is stored; if that cannot be done, nothing is stored.
+"""Secrets are removed before anything is stored; if that cannot be done, nothing is stored.
 
-Two searches over every text: what looks like a secret (`RULES`), and the very values of the environment variables whose
-names say that they hold one. The whole encoded value is searched first, because nearly always it holds nothing; only on
-a hit is the value walked and its texts replaced.
+Every text is searched twice: for patterns of secrets (`RULES`), and for the values of environment variables whose names
+mark them as secret. The whole encoded value is searched first, because it nearly always contains none; only on a hit is
+the value walked and its texts replaced.
 
-A rule is a literal beginning and the characters that may follow; it matches when enough of them do. A beginning that
-ordinary words also contain counts only at the beginning of a word, and not if prose follows. That is all the language
-there is, so a scan takes time proportional to the text whatever the text is.
+A rule is a literal prefix and the characters that may follow; it matches if enough of them do. A prefix that also
+occurs in ordinary words counts only at the start of a word, and not if prose follows. The language has nothing else, so
+a scan takes time proportional to the text, whatever the text.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class SecretRule(NamedTuple):
     begins: str
     alphabet: frozenset[str]
     at_least: int
-    in_words: bool = False  # ordinary text has this beginning too: `disk-`, `Basic `, `npm_`
+    in_words: bool = False  # ordinary text has this prefix too: `disk-`, `Basic `, `npm_`
 
 
 RULES: tuple[SecretRule, ...] = (
@@ -69,22 +69,22 @@ RULES: tuple[SecretRule, ...] = (
     SecretRule("private-key", "-----BEGIN OPENSSH PRIVATE KEY-----", _ANY, 20),
 )
 
-# What may stand before a secret although it ends in a letter or digit: an escape of JSON, of a URL, of a terminal.
+# What may precede a secret although it ends in a letter or digit: an escape of JSON, of a URL, of a terminal.
 _ESCAPE_BEFORE = re.compile(r"(?:\\[bfnrt]|\\u[0-9A-Fa-f]{4}|%[0-9A-Fa-f]{2}|\x1b\[[0-9;]{0,8}m)\Z")
 _LONGEST_ESCAPE = 12
 _PIECE = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
-_PROSE = 3  # letters that a word of prose has on average; random letters change between cases more often
+_PROSE = 3  # letters in an average word of prose; random letters change case more often
 
 
 def begins_a_word(text: str, position: int) -> bool:
-    """Whether what stands at `position` is not the end of a longer word."""
+    """Whether the text at `position` is not the end of a longer word."""
     if position == 0 or not text[position - 1].isalnum():
         return True
     return _ESCAPE_BEFORE.search(text, max(0, position - _LONGEST_ESCAPE), position) is not None
 
 
 def is_prose(text: str) -> bool:
-    """Whether a text is made of words, as names of branches and settings are, and not of random characters."""
+    """Whether a text consists of words, as names of branches and settings do, and not of random characters."""
     pieces: list[str] = _PIECE.findall(text)
     if not pieces or any(character.isdigit() for character in text):
         return False
@@ -93,13 +93,13 @@ def is_prose(text: str) -> bool:
     )
 
 
-# A name holds a secret if one of its words is one of these, or ends in one ("PGPASSWORD", "authtoken").
+# A name marks a secret if one of its words is one of these, or ends in one ("PGPASSWORD", "authtoken").
 _SECRET_WORDS = ("password", "passwords", "passwd", "secret", "secrets", "token", "credential", "credentials",
                  "authorization", "apikey", "apikeys", "privatekey", "privatekeys")  # fmt: skip
 _SECRET_PAIRS = frozenset({("api", "key"), ("api", "keys"), ("private", "key"), ("private", "keys")})
-# "tokens" are what a model counts, unless one of these says which they are.
+# "tokens" are units of a model, unless one of these words specifies them.
 _TOKENS_OF = frozenset({"access", "api", "auth", "bearer", "bot", "id", "refresh", "secret", "session", "user"})
-# Next to one of these, "token" is a unit and not a secret.
+# Next to one of these words, "token" is a unit and not a secret.
 _COUNTED_BEFORE = frozenset({"completion", "input", "max", "min", "n", "num", "output", "prompt", "total"})
 _COUNTED_AFTER = frozenset({"budget", "count", "counts", "estimate", "length", "limit", "limits", "rate", "type",
                             "usage"})  # fmt: skip
@@ -107,7 +107,7 @@ _WORDS_OF_NAME = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
 
 def names_a_secret(name: str) -> bool:
-    """Whether a variable, key or input of this name is taken to hold a secret."""
+    """Whether the name of a variable, key or input suggests that it holds a secret."""
     words = [word.lower() for word in _WORDS_OF_NAME.findall(name)]
     return any(_is_secret_word(words, place) for place in range(len(words)))
 
@@ -123,10 +123,10 @@ def _is_secret_word(words: list[str], place: int) -> bool:
     return word.endswith(_SECRET_WORDS) or (before, word) in _SECRET_PAIRS
 
 
-SHORTEST_VALUE = 8  # a shorter environment value would be found everywhere by chance
+SHORTEST_VALUE = 8  # a shorter environment value would occur everywhere by chance
 
-# Looking for one character costs next to nothing. Each beginning of a secret is looked for only where the rarest of its
-# characters was found.
+# Searching for one character costs next to nothing. Each prefix of a secret is searched for only where its rarest
+# character was found.
 _MARKS = ("J", "z", "K", "B", "S", "_", "-")
 _SHORT = 30
 
@@ -140,7 +140,7 @@ class Redactor:
     rules: tuple[SecretRule, ...] = RULES
     values: tuple[str, ...] = ()
     _groups: tuple[tuple[str, tuple[str, ...]], ...] = field(init=False, repr=False)
-    _marks: frozenset[str] | None = field(init=False, repr=False)  # None: something is looked for that has no mark
+    _marks: frozenset[str] | None = field(init=False, repr=False)  # None: a search term has no marker character
 
     def __post_init__(self) -> None:
         begins = {rule.begins for rule in self.rules}
@@ -156,7 +156,7 @@ class Redactor:
         return cls(values=tuple(sorted(values, key=len, reverse=True)))
 
     def clean_value(self, value: Json, encoded: str) -> tuple[Json, int]:
-        """The value without secrets and how many were taken out; `encoded` is its JSON text."""
+        """Return the value without secrets, and the number removed; `encoded` is its JSON text."""
         if not self._may_hold_secret(encoded):
             return value, 0
         try:
@@ -166,21 +166,21 @@ class Redactor:
 
     @property
     def longest(self) -> int:
-        """How long a text is that is certainly known for a secret; of a longer one, its beginning is enough."""
+        """Return the length beyond which the beginning of a secret suffices to recognize it."""
         lengths = [len(rule.begins) + rule.at_least for rule in self.rules]
         return max([*lengths, *(len(value.encode("utf-8", "surrogatepass")) for value in self.values)], default=0)
 
     def clean_text(self, text: str) -> str:
-        """The text, which is no JSON, without secrets."""
+        """Return a text that is not JSON, without its secrets."""
         return self._text(text)[0] if self.may_hold_secret(text) else text
 
     def may_hold_secret(self, text: str) -> bool:
-        """Whether a text that is no JSON, or bytes read as UTF-8, may hold one."""
+        """Whether a text that is not JSON, or bytes read as UTF-8, may contain a secret."""
         return self._may_hold_secret(text) or (bool(self.values) and any(value in text for value in self.values))
 
     def _may_hold_secret(self, encoded: str) -> bool:
-        # Searching for one plain text after the other is quicker than one pattern of all of them; in a name of a few
-        # characters, looking at each character once is quicker still.
+        # Searching for one plain text after another is faster than one pattern of all of them; in a name of a few
+        # characters, checking each character once is faster still.
         if len(encoded) < _SHORT and self._marks is not None and self._marks.isdisjoint(encoded):
             return False
         for mark, needles in self._groups:
@@ -235,12 +235,12 @@ def _replace(text: str, rule: SecretRule) -> tuple[str, int]:
 
 
 def clean_record(kind: RecordKind, data: Data, redactor: Redactor) -> str:
-    """The canonical text of a record: listed fields only, each treated as its sensitivity says."""
+    """Return the canonical text of a record: listed fields only, each handled by its sensitivity."""
     return jcs_text(clean_data(kind, data, redactor))
 
 
 def clean_data(kind: RecordKind, data: Data, redactor: Redactor) -> dict[str, Json]:
-    """The same before it is text."""
+    """Return the redacted record as a value instead of text."""
     kept = dict(data)
     dropped = 0
     for name in kind.guarded(kept):

@@ -1,12 +1,11 @@
 """The state of a run: a pure fold over its events. No clock, no disk, no git; what was observed is an event.
 
-`fold(events)` and applying the same events one by one to a `RunState` give equal states; the tests prove it. A step's
-result stays where it is until the step is reached: the state holds only the event that vouches for it. A field of a
-record that is missing or has another type is read as empty, never as an error.
+`fold(events)` and applying the same events one by one to a `RunState` give equal states, as the tests prove. A step's
+result is not loaded until the step is reached: the state holds only the event that vouches for it. A record field that
+is missing or has another type is read as empty, never as an error.
 
-A milestone is reached in two records. `checkpoint.prepared` says what is going to be committed and gives it an id
-that the commit carries as a trailer; `checkpoint_complete` says which commit it became. Between the two only git
-knows.
+A milestone is reached in two records. `checkpoint.prepared` announces the commit and gives it an id that the commit
+carries as a trailer; `checkpoint_complete` names the resulting commit. Between the two, only git knows.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ EffectStatus = Literal[
 
 
 class StepRecord(NamedTuple):
-    """A step that is done. `event` vouches for its result; with `redactions` the result could not be kept whole."""
+    """A finished step. `event` vouches for its result; with `redactions`, the result was not stored in full."""
 
     key: str
     args: Mapping[str, str]
@@ -65,7 +64,7 @@ class EffectRecord(NamedTuple):
     """An effect as far as it is known. `event` is the last one about it; its payload is the receipt, if any.
 
     `args` has the hash of each argument of an effect with a key; None: it was stored before these were. With
-    `redactions` the receipt is not what the effect returned; `unkept` says why there is none.
+    `redactions`, the receipt differs from what the effect returned; `unkept` says why there is none.
     """
 
     effect: str
@@ -84,11 +83,11 @@ class EffectRecord(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The name it was asked for by: the last part of its step, without the number."""
+        """The name under which it was requested: the last part of its step, without the number."""
         return self.step.rpartition("/")[2].partition("#")[0]
 
     def facts(self) -> dict[str, Json]:
-        """What names the effect in a record, beside its identity, which belongs to one run."""
+        """The facts that identify the effect in a record, besides its identity, which belongs to one run."""
         facts: dict[str, Json] = {
             "step": self.step, "kind": self.kind, "target": self.target, "args_hash": self.args_hash,
         }  # fmt: skip
@@ -100,7 +99,7 @@ class EffectRecord(NamedTuple):
 
     @property
     def has_receipt(self) -> bool:
-        """Whether it is known to have happened and what is stored of its result may be handed out."""
+        """Whether it is known to have happened and its stored result may be returned."""
         return self.status in {"succeeded", "mark_done"} and not (self.redactions or self.unkept)
 
 
@@ -110,7 +109,9 @@ NO_EFFECT = EffectRecord(
 
 
 class CheckpointRecord(NamedTuple):
-    """Everything up to `version` is durable; from here the next action is the cursor in the payload of `event`."""
+    """A checkpoint: everything up to `version` is durable, and the next action is the cursor in the payload of
+    `event`.
+    """
 
     id: str
     name: str
@@ -123,7 +124,7 @@ class CheckpointRecord(NamedTuple):
 
 
 class Prepared(NamedTuple):
-    """A commit that was announced. `base` is the commit it was to follow, '' for none; the event holds the cursor."""
+    """An announced commit. `base` is the commit it was to follow, '' for none; the event holds the cursor."""
 
     checkpoint: str
     milestone_index: int
@@ -133,7 +134,7 @@ class Prepared(NamedTuple):
 
 
 class ReachedMilestone(NamedTuple):
-    """`changed` is false for a milestone that changed no file: then `commit` is the one that was there."""
+    """`changed` is false for a milestone that changed no file: `commit` is then the existing one."""
 
     checkpoint: str
     milestone_index: int
@@ -150,7 +151,7 @@ class Milestones:
 
     @property
     def last(self) -> ReachedMilestone | None:
-        """The one that was reached last, which need not be the one with the highest number."""
+        """The milestone reached last, which need not have the highest number."""
         return max(self.reached.values(), key=lambda one: one.version, default=None)
 
     def apply(self, event: Event, data: Data) -> None:
@@ -171,9 +172,9 @@ CHANGE = "change"
 
 
 class AskedQuestion(NamedTuple):
-    """What a person was asked. `event` holds what it is about; `before` was asked earlier at the same place.
+    """A question that a person was asked. `event` holds its subject; `before` was asked earlier at the same place.
 
-    `kind`: the program asked (`program`, `effect`), or the difference that kept the run from going on (`change`).
+    `kind`: the program asked (`program`, `effect`), or a difference prevented the run from continuing (`change`).
     """
 
     id: str
@@ -190,7 +191,7 @@ class AskedQuestion(NamedTuple):
 def take_in(
     questions: dict[str, AskedQuestion], asked_at: dict[str, str], event: Event, data: Data, where: tuple[str, str]
 ) -> None:
-    """Take in a question by its kind and place. The ids are numbers in the order in which questions came up."""
+    """Add a question by its kind and place. The ids are numbers in the order in which questions arose."""
     kind, place = where
     subject = text(data, "subject")
     known = questions.get(subject)
@@ -205,7 +206,7 @@ def take_in(
 def still_open(
     questions: Mapping[str, AskedQuestion], asked_at: Mapping[str, str], answers: Mapping[str, str], blocked_on: str
 ) -> tuple[AskedQuestion, ...]:
-    """The newest question of each place, if it has no answer; of changes, the one that the run was stopped by."""
+    """Return the newest unanswered question of each place; of changes, only the one that stopped the run."""
     newest = [questions[subject] for subject in asked_at.values() if subject not in answers]
     return tuple(one for one in newest if one.kind != CHANGE or one.subject == blocked_on)
 
@@ -227,20 +228,20 @@ class RunState:
     scope: tuple[str, ...] = ()
     inputs: Mapping[str, str] = field(default_factory=dict)
     inputs_said: Event | None = None  # its payload holds the inputs as far as they may be shown
-    inputs_changed_at: int = 0  # the version since which they are other ones, by leave of a person; 0 if never
+    inputs_changed_at: int = 0  # the version since which a person has accepted other inputs; 0 if never
     budget: Mapping[str, Json] = field(default_factory=dict)
     fork_of: Mapping[str, Json] = field(default_factory=dict)
     attempt: int = 0
-    attempt_began: int = 0  # the version of the event that began it
+    attempt_began: int = 0  # the version of its first event
     interrupted: bool = False
     cancel_reason: str | None = None
     steps: dict[str, StepRecord] = field(default_factory=dict)
     tries: dict[str, int] = field(default_factory=dict)
-    failures: dict[str, Event] = field(default_factory=dict)  # of the steps that failed for good
+    failures: dict[str, Event] = field(default_factory=dict)  # steps that failed permanently
     in_flight: set[str] = field(default_factory=set)
     running: dict[str, tuple[str, ...]] = field(default_factory=dict)
     effects: dict[str, EffectRecord] = field(default_factory=dict)
-    effect_steps: dict[str, int] = field(default_factory=dict)  # how many effects each step stands for
+    effect_steps: dict[str, int] = field(default_factory=dict)  # the number of effects of each step
     checkpoints: list[CheckpointRecord] = field(default_factory=list)
     confirmations: dict[str, str] = field(default_factory=dict)
     questions: dict[str, AskedQuestion] = field(default_factory=dict)
@@ -248,15 +249,15 @@ class RunState:
     tokens_spent: set[str] = field(default_factory=set)
     blocks: list[str] = field(default_factory=list)
     open_question: str = ""
-    base_commit: str | None = None  # None: the run does not say at which commit it began
+    base_commit: str | None = None  # None: the run does not record at which commit it began
     allow_deps: tuple[str, ...] = ()
     milestones: Milestones = field(default_factory=Milestones)
-    rolled_back_at: int = 0  # the version from which it is known that later events were lost
+    rolled_back_at: int = 0  # the version from which later events are known to be lost
     spent_ms: int = 0
     last_recorded_at: int = 0
 
     def apply(self, event: Event, kinds: Mapping[str, RecordKind] = KINDS, data: Data | None = None) -> None:
-        """`data`: those of the event, where they are known. Reading them costs an effect 5 % of its CPU time."""
+        """Apply an event. `data`: its data, if known; reading them costs an effect 5 % of its CPU time."""
         if data is None:
             data = current(event, kinds)
         reducer = _REDUCERS.get(event.type)
@@ -271,28 +272,28 @@ class RunState:
         return self.checkpoints[-1] if self.checkpoints else None
 
     def checkpoint(self, reference: str) -> CheckpointRecord | None:
-        """The latest checkpoint with this id or name."""
+        """Return the latest checkpoint with this id or name."""
         return next((point for point in reversed(self.checkpoints) if reference in {point.id, point.name}), None)
 
     @property
     def unknown_effects(self) -> tuple[EffectRecord, ...]:
-        """Effects that may or may not have happened."""
+        """Return the effects that may or may not have happened."""
         return tuple(e for e in self.effects.values() if e.status in {"started", "failed_unknown"})
 
     @property
     def open_questions(self) -> tuple[AskedQuestion, ...]:
-        """Those that wait for a person. One that was asked anew about something else is not open any more."""
+        """Return the questions that wait for a person. One asked again about something else is no longer open."""
         if self.status in {"completed", "cancelled"}:
             return ()
         return still_open(self.questions, self.asked_at, self.confirmations, self.open_question)
 
     @property
     def open_receipts(self) -> tuple[EffectRecord, ...]:
-        """Effects that happened, of whose results nothing may be handed out."""
+        """Return the effects that happened but whose results cannot be returned."""
         return tuple(e for e in self.effects.values() if e.status == "succeeded" and not e.has_receipt)
 
     def settled_before_rollback(self, effect: str) -> bool:
-        """Whether nothing that was lost can have been about this effect: it was done before, or is in doubt since."""
+        """Whether no lost event can have been about this effect: it was done before, or is in doubt since."""
         if not self.rolled_back_at:
             return True
         record = self.effects.get(effect)
@@ -380,7 +381,7 @@ def _effect(state: RunState, event: Event, data: Data, status: EffectStatus) -> 
     effect = text(data, "effect")
     known, attempt, redactions, unkept = state.effects.get(effect, NO_EFFECT), state.attempt, 0, ""
     _, step, kind, target, args_hash, _, _, _, args, target_hash, _, _, opaque = known
-    # What a record does not repeat is as the one before it said.
+    # A field that a record omits keeps its previous value.
     step, kind = text(data, "step") or step, text(data, "kind") or kind
     target, args_hash = text(data, "target") or target, text(data, "args_hash") or args_hash
     if "args" in data:

@@ -1,1 +1,1 @@
-"""May a run go on, and from where? What was observed, the checks in their order, and the decision."""
+"""Whether a run may continue, and from where: the observations, the checks in order, and the decision."""

@@ -1,4 +1,4 @@
-"""May this run go on, and from where? A pure decision, from what was observed by fourteen checks.
+"""Whether a run may continue, and from where: a pure decision by fourteen checks on what was observed.
 
   1 the log is intact                8 the recorded commit is in this history
   2 its schema is known              9 the work tree holds no foreign changes
@@ -8,11 +8,11 @@
   6 every effect's outcome is known 13 the environment is the recorded one
   7 it is the recorded work         14 there is budget left
 
-All checks run, always, in this order; the first that says no gives the decision its code, and the others are there to
-be read. The same state, observations and policy give the same bytes.
+All checks always run, in this order; the first one that fails gives the decision its code, and the others are reported
+too. The same state, observations and policy give the same bytes.
 
-What a person may decide is CONFIRM: the question is bound to the checkpoint and to exactly the differences seen, so an
-answer holds for no other ones. Everything else that is not right is BLOCK.
+CONFIRM leaves the decision to a person: the question is bound to the checkpoint and to exactly the differences seen, so
+an answer covers no others. Any other failure is BLOCK.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Result = Literal["pass", "not_applicable", "confirmed", "confirm", "block", "com
 
 
 class Case(Value):
-    """Everything a check may look at."""
+    """The facts available to a check."""
 
     state: RunState
     point: CheckpointRecord | None
@@ -40,7 +40,7 @@ class Case(Value):
     policy: ResumePolicy
 
     def promised(self, name: str) -> Json:
-        """What the checkpoint recorded under this name, None if it did not."""
+        """Return what the checkpoint recorded under this name, None if nothing."""
         return None if self.point is None else self.point.preconditions.get(name)
 
     def promised_texts(self, name: str) -> Mapping[str, str] | None:
@@ -89,7 +89,7 @@ def not_terminal(case: Case) -> Verdict:
 
 
 def effects_known(case: Case) -> Verdict:
-    """An effect that can be repeated or probed is settled when it is reached; any other needs a person first."""
+    """Pass effects that can be repeated or probed: they are settled when reached; any other needs a person first."""
     unknown = sorted(f"{e.step}: {e.target or e.effect}" for e in case.state.unknown_effects if e.kind == "manual")
     return _block("effect_outcome_unknown", *unknown) if unknown else PASS
 
@@ -114,7 +114,7 @@ def same_identity(case: Case) -> Verdict:
 
 
 def _token(case: Case) -> Verdict | None:
-    """A wanted checkpoint must exist; a retry token must be its own and unspent."""
+    """Check that a requested checkpoint exists and that a retry token is its own and unspent."""
     wanted, token = case.seen.checkpoint_wanted, case.seen.retry_token_hash
     if wanted and case.point is None:
         return _block("checkpoint_missing", wanted)
@@ -229,7 +229,7 @@ CHECKS: tuple[Callable[[Case], Verdict], ...] = (
     budget_left,
 )
 
-# What matters only where something more is to be done.
+# Checks that matter only if there is more to do.
 OF_GOING_ON = frozenset(
     check.__name__
     for check in (lease_free, git_related, tree_clean, definitions_same, inputs_same, scope_within, environment_same)
@@ -240,7 +240,7 @@ Action = Literal["RESUME", "RESTART_STEP", "CONFIRM", "BLOCK", "COMPLETE"]
 
 
 class Check(Value):
-    """The outcome of one check. `details` is what a person needs to see: names, old and new."""
+    """The outcome of one check. `details` is what a person needs to see: names, old and new values."""
 
     name: str
     result: Result
@@ -292,7 +292,7 @@ def decide(state: RunState, point: CheckpointRecord | None, seen: Observations, 
 
 
 def _as_finished(check: Check) -> Check:
-    """A finished run does nothing more: what would have to be right for going on does not stop it being read."""
+    """Relax the check for a finished run: conditions for continuing do not prevent reading it."""
     if check.result == "block" and check.name in OF_GOING_ON:
         return Check(check.name, "not_applicable", "", check.details)
     return check
@@ -312,12 +312,12 @@ def _conclude(state: RunState, checks: Iterable[Check]) -> tuple[Action, str]:
         return "COMPLETE", ""
     if "confirm" in by_result:
         return "CONFIRM", by_result["confirm"]
-    # An attempt that did not say how it ended may have had a step in flight, which is then done again.
+    # An attempt that did not record its end may have had a step in flight, which is then repeated.
     return ("RESTART_STEP" if state.status == "running" else "RESUME"), ""
 
 
 def _subject(state: RunState, checkpoint: str, seen: Observations, checks: Iterable[Check]) -> str:
-    """What a confirmation is about: this run, this checkpoint, exactly these differences. '' if nothing is asked."""
+    """Return the subject of a confirmation: this run, checkpoint and exact differences. '' if nothing is asked."""
     asked: list[Json] = [check.as_json() for check in checks if check.result == "confirm"]
     if not asked:
         return ""

@@ -1,4 +1,6 @@
-"""What git says of a checkpoint: is its commit part of this history, and does the work tree hold only our own files?"""
+"""What git says about a checkpoint: whether its commit is part of this history, and whether the work tree has only our
+own files.
+"""
 
 from __future__ import annotations
 
@@ -17,14 +19,15 @@ from workpacket.runtime.errors import RunBlocked
 from workpacket.runtime.records.state import CheckpointRecord
 from workpacket.runtime.resume.observe import GitRelation, Observations
 
-# What the runtime itself writes into a work tree: it is nobody's work and never committed.
+# Files that the runtime itself writes into a work tree: they count as no one's work and are never committed.
 OWN_FOLDERS: Final = (".workpacket", ".runr", LOG_FOLDER)
 
 
 class GitObserver:
-    """With `promise`, checkpoints ask for their commit, and for a clean tree if it is clean now.
+    """With `promise`, checkpoints require their commit, and a clean tree if it is clean now.
 
-    `own` are the folders and files the run itself writes, relative to the top of the work tree: they are never foreign.
+    `own` lists the folders and files that the run itself writes, relative to the top of the work tree: they are never
+    foreign.
     """
 
     def __init__(self, repository: Repository, *, own: tuple[str, ...] = (), promise: bool = True) -> None:
@@ -51,7 +54,9 @@ class GitObserver:
         return replace(seen, foreign_changes=self.foreign_changes(own if isinstance(own, list) else ()))
 
     def relation(self, commit: str, tree: str = "", trailer: str = "") -> GitRelation:
-        """How the present history lies to a recorded commit, of which its tree or trailer may be all that is left."""
+        """Return how the present history relates to a recorded commit, of which only the tree or trailer may be
+        left.
+        """
         head = head_commit(self._repository)
         if head is None:
             return "unreachable"
@@ -68,7 +73,9 @@ class GitObserver:
         return "rewritten" if found is not None else "unreachable"
 
     def foreign_changes(self, own: Iterable[object] = ()) -> tuple[str, ...]:
-        """What `git status` shows and is not the run's own: neither by the observer's list nor by the `own` given."""
+        """Return the changes that `git status` shows outside the run's own files: the observer's list and the `own`
+        given.
+        """
         folders = (*self._own, *map(str, own))
         return tuple(entry.path for entry in status(self._repository) if not within(entry.path, folders))
 
@@ -81,5 +88,5 @@ class GitObserver:
 
 
 def within(path: str, folders: Iterable[str]) -> bool:
-    """Whether the path is one of these files, or lies below one of these folders; '.' holds everything."""
+    """Whether the path is one of these files or is below one of these folders; '.' contains everything."""
     return any(own in {".", path} or path.startswith(f"{own.rstrip('/')}/") for own in folders)

@@ -1,9 +1,9 @@
-"""What a resume sees of the world, as plain values (`Observations`); `decide` judges them.
+"""The observations of a resume, as plain values (`Observations`); `decide` judges them.
 
-`None` means "not looked at". If the checkpoint promised a check of it, not looking is not passing.
+`None` means "not observed". If the checkpoint promised a check, an observation that is missing does not pass.
 
-Of the log it sees every question that waits for a person, what it is about, and the answers that it takes; of inputs
-that changed, the old and the new value, where neither is sensitive.
+From the log it takes every question that waits for a person, its subject, and the answers allowed; for changed inputs,
+the old and the new value, where neither is sensitive.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ OUTCOMES = ("mark-done", "retry", "compensate")
 
 
 class OpenQuestion(Value):
-    """`digest` is what an answer is bound to. `changes`: old and new, by name. `before`: what was asked earlier."""
+    """`digest` is what an answer is bound to. `changes`: old and new, by name. `before`: an earlier question."""
 
     id: str
     kind: str
@@ -62,7 +62,9 @@ class OpenQuestion(Value):
 
 
 def open_questions(store: Store, state: RunState, decision: Decision) -> tuple[OpenQuestion, ...]:
-    """In the order in which they came up; effects of unknown outcome first, because nothing goes on before them."""
+    """Return the questions in the order in which they arose; effects of unknown outcome come first, because they block
+    everything.
+    """
     if decision.action == "COMPLETE":
         return ()
     asked = [_asked(store, state, one) for one in state.open_questions]
@@ -73,7 +75,7 @@ def open_questions(store: Store, state: RunState, decision: Decision) -> tuple[O
 
 
 def doubtful(state: RunState, decision: Decision) -> tuple[EffectRecord, ...]:
-    """The effects that only a person can settle. While somebody works on the run, they are under way."""
+    """Return the effects that only a person can settle. While the run is being worked on, they are in progress."""
     if decision.code in {"run_busy", "orphan_alive"}:
         return ()
     stopped = state.stop_code == "effect_outcome_unknown" and state.status == "stopped"
@@ -81,7 +83,7 @@ def doubtful(state: RunState, decision: Decision) -> tuple[EffectRecord, ...]:
 
 
 def _missing_receipts(state: RunState, decision: Decision) -> tuple[EffectRecord, ...]:
-    """The effects that happened and whose result a stopped run waits for."""
+    """Return the effects that happened and whose results a stopped run waits for."""
     if state.status != "stopped" or decision.code in {"run_busy", "orphan_alive"}:
         return ()
     return tuple(effect for effect in state.open_receipts if _receipt_code(effect) == state.stop_code)
@@ -92,7 +94,7 @@ def _receipt_code(effect: EffectRecord) -> str:
 
 
 def what_was_asked(store: Store, question: AskedQuestion) -> Mapping[str, Json]:
-    """What was stored with the question; nothing if it was erased, or asked by an older version."""
+    """Return what was stored with the question; empty if it was erased, or asked by an older version."""
     try:
         payload = store.payload(question.event)
     except RuntimeFault:
@@ -128,7 +130,7 @@ def _decided(decision: Decision) -> OpenQuestion:
 
 
 def _listed(asked: Json) -> str:
-    """The differences in one line: each check that asks, with what it saw."""
+    """List the differences in one line: each check that asks, with what it saw."""
     rows = [row for row in asked if isinstance(row, Mapping)] if isinstance(asked, list) else []
     found = []
     for row in rows:
@@ -182,7 +184,7 @@ class Observations:
 
 @dataclass(frozen=True, slots=True)
 class ResumePolicy:
-    """What the owner of the runs has decided beforehand."""
+    """Decisions that the owner of the runs has made in advance."""
 
     resume_cancelled: bool = False
     allow_rewritten_history: bool = False
@@ -190,17 +192,17 @@ class ResumePolicy:
 
 
 def hashes_by_key(values: Mapping[str, Json]) -> dict[str, str]:
-    """One hash per key, so that a mismatch can name the keys that changed."""
+    """Return one hash per key, so that a mismatch can name the keys that changed."""
     return {key: jcs_hash(value) for key, value in values.items()}
 
 
 def changed_keys(recorded: Mapping[str, str], present: Mapping[str, str]) -> tuple[str, ...]:
-    """The keys that were added, removed or have another hash, sorted."""
+    """Return the keys that were added, removed or have another hash, sorted."""
     return tuple(sorted(key for key in {*recorded, *present} if recorded.get(key) != present.get(key)))
 
 
 class Observer(Protocol):
-    """Adds to what is promised at a checkpoint, and to what is seen at a resume: git, digests, environment."""
+    """Adds to the promises of a checkpoint and to the observations of a resume: git, digests, environment."""
 
     def preconditions(self) -> Mapping[str, Json]: ...
 
@@ -208,7 +210,7 @@ class Observer(Protocol):
 
 
 def read_state(store: Store, stream: str, seen: Observations) -> tuple[RunState, Observations]:
-    """The state as far as it can be believed, and what is wrong with the rest."""
+    """Return the state as far as it can be trusted, and what is wrong with the rest."""
     state = RunState()
     try:
         for event in store.read(stream):
@@ -227,9 +229,9 @@ def look_around(observers: tuple[Observer, ...], seen: Observations, point: Chec
 
 
 class FactsObserver:
-    """Promises that named facts stay as they are: of the environment, or digests of tasks, dependencies, configuration.
+    """Promises that named facts stay unchanged: of the environment, or digests of tasks, dependencies, configuration.
 
-    Their owner finds them out before each attempt and gives them: name and value, or name and digest.
+    Their owner determines them before each attempt and supplies them as name and value, or name and digest.
     """
 
     def __init__(self, what: Literal["environment", "digests"], facts: Mapping[str, str]) -> None:
@@ -252,7 +254,7 @@ HIDDEN = "[not shown]"
 def shown_changes(
     store: Store, state: RunState, present: Mapping[str, Json], redactor: Redactor
 ) -> dict[str, dict[str, Json]]:
-    """For each changed key what it was and what it is; a key that is missing on one side is missing here too."""
+    """Return the old and new value of each changed key; a key missing on one side is missing there too."""
     recorded = _recorded(store, state)
     shown: dict[str, dict[str, Json]] = {}
     for key in changed_keys(state.inputs, hashes_by_key(present)):
@@ -262,7 +264,7 @@ def shown_changes(
 
 
 def changed_lines(changes: Json | Mapping[str, Json]) -> list[str]:
-    """Each change with both of its sides."""
+    """Format each change with both sides."""
     if not isinstance(changes, Mapping):
         return []
     rows = [(key, sides) for key, sides in changes.items() if isinstance(sides, Mapping)]
@@ -274,7 +276,7 @@ def _side(sides: Mapping[str, Json], which: str) -> str:
 
 
 def _recorded(store: Store, state: RunState) -> Mapping[str, Json]:
-    """The inputs as they were said last; nothing if they were erased."""
+    """Return the inputs as last given; empty if they were erased."""
     try:
         payload = store.payload(state.inputs_said) if state.inputs_said is not None else None
     except RuntimeFault:

@@ -1,9 +1,9 @@
-"""Checkpoint and resume of one step of a pipeline: before it blocks it says where it stands, and it goes on from there.
+"""Checkpoint and resume for one step of a pipeline: it records its position before it blocks, and continues from there.
 
-A `CheckpointEmitter` stands before the generation gate, so the checkpoint is durable before anything may stop the step.
-`ResumeMiddleware` stands first: it finds the latest checkpoint, or the one of a retry token, judges whether it still
-holds, restores what the layers before it found out, and has the pipeline continue at the cursor. See
-docs/runtime/step.md, and its module `pipeline` for the pipeline itself.
+A `CheckpointEmitter` precedes the generation gate, so the checkpoint is durable before anything may stop the step.
+`ResumeMiddleware` comes first: it finds the latest checkpoint, or that of a retry token, judges whether it is still
+valid, restores what the layers before it found out, and lets the pipeline continue at the cursor. See
+docs/runtime/step.md, and the module `pipeline` for the pipeline itself.
 """
 
 from __future__ import annotations
@@ -51,15 +51,15 @@ __all__ = [
     "verify_input_hash",
 ]
 
-LARGEST_STATE = 32 * 1024  # bytes; a step keeps what it needs to go on, and refers to the rest
+LARGEST_STATE = 32 * 1024  # bytes; a step stores what it needs to continue, and refers to the rest
 
-# Asked with the question and its subject; None: nobody is there to answer.
+# Called with the question and its subject; None: no one can answer.
 Ask = Callable[[str, str], bool | None]
 
 
 @dataclass(slots=True)
 class StepContext:
-    """What the layers hand on. `state` is what they found out; it is JSON and survives in the checkpoint."""
+    """What the layers pass on. `state` is what they found out: JSON that is kept in the checkpoint."""
 
     mission_id: str
     run_id: str
@@ -82,14 +82,14 @@ def _now() -> datetime:
 
 
 def random_token() -> str:
-    from uuid import uuid4  # costs start-up, and most uses only read
+    from uuid import uuid4  # slows start-up, and most uses only read
 
     return str(uuid4())
 
 
 @dataclass(slots=True)
 class CheckpointEmitter:
-    """A layer that makes a checkpoint at its cursor. When `process` returns, the checkpoint is durable."""
+    """A layer that makes a checkpoint at its cursor. Once `process` returns, the checkpoint is durable."""
 
     log: StepLog
     cursor: str = CURSORS[0]
@@ -108,7 +108,7 @@ class CheckpointEmitter:
         return context
 
     def checkpoint(self, context: StepContext) -> StepCheckpoint:
-        """The checkpoint of this moment; `RedactionFailed` if one that leaves out its secrets could not be resumed."""
+        """Return the checkpoint of this moment; `RedactionFailed` if it could not be resumed once redacted."""
         checkpoint = StepCheckpoint(
             context.mission_id, context.run_id, context.step_id, context.strictness or Strictness.MEDIUM,
             context.scope_refs or (), compute_input_hash(context.inputs), self.cursor, self.tokens(), self.now(),
@@ -130,9 +130,9 @@ class CheckpointEmitter:
 
 @dataclass(slots=True)
 class ResumeMiddleware:
-    """The first layer. With a checkpoint to go on from it sets `context.cursor`; with none the step begins.
+    """The first layer. It sets `context.cursor` if there is a checkpoint to continue from; otherwise the step begins.
 
-    `ask` puts a question to a person, at the terminal unless you say otherwise; None asks nobody.
+    `ask` puts a question to a person, by default at the terminal; None asks no one.
     """
 
     log: StepLog
@@ -143,7 +143,7 @@ class ResumeMiddleware:
     tokens: Callable[[], str] = random_token
 
     def process(self, context: StepContext, cursors: Collection[str] = CURSORS) -> StepContext:
-        """Restore the context, or raise `RunBlocked` with the reason. Nothing is written unless the step goes on."""
+        """Restore the context, or raise `RunBlocked` with the reason. Writes nothing unless the step continues."""
         history = History.of(self.log.read(), context)
         checkpoint = history.wanted(context.retry_token)
         if checkpoint is None:
@@ -159,11 +159,11 @@ class ResumeMiddleware:
         return context
 
     def confirm(self, identity: tuple[str, str, str], subject: str, *, yes: bool) -> None:
-        """Answer a question from outside, such as from another terminal. It holds for exactly that question."""
+        """Answer a question from outside, such as from another terminal. The answer covers exactly that question."""
         self.log.append(self._confirmed(identity, subject, yes))
 
     def _require_leave(self, checkpoint: StepCheckpoint, judgement: Judgement, history: History) -> tuple[Any, ...]:
-        """The answer to be recorded, if a person was asked now. Without a person it blocks; it never waits."""
+        """Return the answer to record, if a person was asked now. Without a person it blocks; it never waits."""
         identity = identity_of(checkpoint)
         answer = history.answers.get(judgement.subject)
         asked: tuple[Any, ...] = ()
@@ -184,7 +184,7 @@ class ResumeMiddleware:
         raise RunBlocked(f"{'/'.join(identity)}: {'; '.join(judgement.details)}", code=code, details=details)
 
     def _consume(self, checkpoint: StepCheckpoint, context: StepContext, answer: tuple[Any, ...]) -> None:
-        """Spend the token and give out the next one, as one append: a crash right after it strands nobody."""
+        """Spend the token and issue the next one in one append: a crash right after it leaves the step resumable."""
         emitter = CheckpointEmitter(self.log, checkpoint.cursor, self.redactor, self.now, self.tokens)
         spent = self._event(CONSUMED, identity_of(checkpoint), {"retry_token": checkpoint.retry_token})
 

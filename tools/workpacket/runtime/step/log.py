@@ -1,13 +1,13 @@
 """The event log of a pipeline: a file of JSON lines that several processes append to.
 
-What was acknowledged is durable: a line is written under a lock and synced before `append` returns. A line that a dying
-writer left without its end was never acknowledged. It is moved to `<log>.quarantine` before the next append, so that it
-cannot swallow the line written behind it; where another writer did glue a line to it, that line is read all the same.
-Any other line that is not JSON is damage: it may have been anything, and a reader that depends on it is told.
+Acknowledged events are durable: a line is written under a lock and synced before `append` returns. A line that a dying
+writer left incomplete was never acknowledged. It is moved to `<log>.quarantine` before the next append, so that it
+cannot swallow the next line; if another writer did append to it, that second line is still read. Any other line that is
+not JSON is damage: it may have been anything, and readers that depend on it get an error.
 
-What the log says about one step is a pure fold over its lines: its checkpoints, which tokens are spent, which questions
-are answered. A damaged line behind the checkpoint that would be used may have been a later checkpoint, or the record
-that its token is spent, so the step does not go on past it.
+The state of one step is a pure fold over the lines: its checkpoints, spent tokens and answered questions. A damaged
+line after the checkpoint to be used may have been a later checkpoint, or the record that its token is spent, so the
+step does not continue past it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from workpacket.runtime.step.model import StepCheckpoint, checkpoint_of, is_chec
 from workpacket.runtime.stores.sqlite.files import sync_folder
 
 LONGEST_LINE = 256 * 1024
-_MOST_BEGINNINGS = 1000  # where a line behind a torn one is looked for
+_MOST_BEGINNINGS = 1000  # where to look for a line after a torn one
 
 _UNAVAILABLE = {errno.ENOSPC: "disk_full", errno.EDQUOT: "disk_full", errno.EROFS: "store_read_only",
                 errno.EACCES: "store_read_only", errno.EPERM: "store_read_only"}  # fmt: skip
@@ -42,7 +42,7 @@ class LogLine(NamedTuple):
 
 
 class Damage(NamedTuple):
-    """A line, or the beginning of one, that says nothing. `torn`: it was never acknowledged."""
+    """A damaged line, or the beginning of one. `torn`: it was never acknowledged."""
 
     number: int
     torn: bool
@@ -54,7 +54,7 @@ class Damage(NamedTuple):
 
 
 class LogContents(NamedTuple):
-    """What a log holds, in order; `tail` is what stands behind its last whole line."""
+    """The contents of a log, in order; `tail` is what follows its last complete line."""
 
     lines: tuple[LogLine, ...] = ()
     damaged: tuple[Damage, ...] = ()
@@ -67,7 +67,7 @@ class StepLog:
         self.quarantine = Path(f"{os.fspath(path)}.quarantine")
 
     def read(self) -> LogContents:
-        """All of it. A log that does not exist is empty."""
+        """Read all of it. A missing log is empty."""
         try:
             with self.path.open("rb") as file:
                 fcntl.flock(file, fcntl.LOCK_SH)
@@ -80,9 +80,9 @@ class StepLog:
     def append(
         self, *events: Mapping[str, Json], unless: Callable[[LogContents], None] | None = None
     ) -> tuple[Damage, ...]:
-        """Write the events, all at once; gives what was quarantined before.
+        """Append the events atomically; return what was quarantined first.
 
-        `unless` is shown the log as it is while nobody else can write, and raises if the events may not be added.
+        `unless` receives the log while no one else can write, and raises if the events may not be added.
         """
         written = "".join(f"{line_of(event)}\n" for event in events).encode("ascii")
         if len(written) > LONGEST_LINE:
@@ -96,7 +96,7 @@ class StepLog:
                 _write(descriptor, written)
                 os.fsync(descriptor)
             except OSError:
-                os.ftruncate(descriptor, end)  # nothing half-written stays: nothing of it was acknowledged
+                os.ftruncate(descriptor, end)  # nothing incomplete is left: none of it was acknowledged
                 raise
             return tuple(damage for damage in log.damaged if damage.torn)
 
@@ -116,12 +116,12 @@ class StepLog:
             raise _unavailable(self.path, error) from error
 
     def _heal(self, descriptor: int, tail: bytes) -> int:
-        """Bring the log to the end of its last whole line; gives its size."""
+        """Truncate the log after its last complete line; return its size."""
         size = os.fstat(descriptor).st_size
         if not tail:
             return size
         if _event(tail) is not None:
-            _write(descriptor, b"\n")  # a whole line that lacks only its end
+            _write(descriptor, b"\n")  # a complete line that lacks only its line end
             return size + 1
         record: dict[str, Json] = {
             "log": self.path.name,
@@ -165,7 +165,7 @@ def _event(text: bytes) -> Mapping[str, Json] | None:
 
 
 def _glued(text: bytes) -> tuple[bytes, Mapping[str, Json] | None]:
-    """Take apart a torn beginning and the whole event that somebody wrote behind it."""
+    """Split a torn beginning from the complete event that another writer appended to it."""
     start = 0
     for _ in range(_MOST_BEGINNINGS):
         start = text.find(b'{"', start + 1)
@@ -222,7 +222,7 @@ class History:
     spent: set[str] = field(default_factory=set)
     answers: dict[str, bool] = field(default_factory=dict)
     completed: bool = False
-    damage: tuple[int, str] = (0, "")  # the last line that says nothing
+    damage: tuple[int, str] = (0, "")  # the last damaged line
 
     @classmethod
     def of(cls, log: LogContents, step: Identified) -> History:
@@ -252,7 +252,7 @@ class History:
             self.spent |= {checkpoint.retry_token for _, checkpoint in self.checkpoints}
 
     def wanted(self, token: str) -> StepCheckpoint | None:
-        """The checkpoint to go on from; None if the step is to begin. A token never makes it begin."""
+        """Return the checkpoint to continue from; None if the step is to begin. A token never makes it begin."""
         if token:
             self.require_unspent(token)
             found = next((pair for pair in reversed(self.checkpoints) if pair[1].retry_token == token), None)
@@ -275,7 +275,7 @@ class History:
 def load_checkpoint(
     log: StepLog | str | os.PathLike[str], step_id: str, *, mission_id: str = "", run_id: str = ""
 ) -> StepCheckpoint | None:
-    """The latest checkpoint of a step, None if it has none. What a log cannot say is skipped; a resume is stricter."""
+    """Return the latest checkpoint of a step, None if it has none. Damage is skipped; a resume is stricter."""
     named = {"step_id": step_id} | {k: v for k, v in (("mission_id", mission_id), ("run_id", run_id)) if v}
     lines = (log if isinstance(log, StepLog) else StepLog(log)).read().lines
     for line in reversed(lines):

@@ -1,17 +1,17 @@
-"""A step checkpoint as a value, its form as a line of an event log, and whether a step may go on from it.
+"""A step checkpoint as a value, its line in an event log, and whether a step may continue from it.
 
-The line is `json.dumps(event, sort_keys=True)`: one JSON object with the nine fields of a `StepCheckpointed` event.
-Beside them a checkpoint of ours says which form of the inputs was hashed (`input_hash_variant`), has one hash per key,
-so that a mismatch can name the keys, and holds what the layers before it found out (`state`).
+The line is `json.dumps(event, sort_keys=True)`: one JSON object with the nine fields of a `StepCheckpointed` event. Our
+checkpoints also record which form of the inputs was hashed (`input_hash_variant`), one hash per key, so that a mismatch
+can name the keys, and what the earlier layers found out (`state`).
 
-    the cursor is a place of this pipeline          else block cursor_unknown
+    the cursor is in this pipeline                 else block cursor_unknown
     the strictness is the recorded one or stricter  else block scope_widened
     the scopes are the recorded ones or fewer       else block scope_widened
     each scope is in the recorded version           else ask   definitions_changed
     the inputs are the recorded ones                else ask   inputs_changed
 
-What a person may judge is asked; the question is bound to this checkpoint (its token) and to exactly the differences
-seen, so an answer holds for no others.
+Where a person may decide, they are asked; the question is bound to this checkpoint (its token) and to exactly the
+differences seen, so the answer covers no others.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from workpacket.runtime.resume.observe import HIDDEN
 CHECKPOINTED = "StepCheckpointed"
 CURSORS = ("pre_generation_gate", "post_clarification", "post_gate")
 
-# "ascii" escapes what is not ASCII before hashing, as json.dumps does unless told otherwise; "unicode" does not.
+# "ascii" escapes non-ASCII characters before hashing, the default of json.dumps; "unicode" does not.
 Variant = Literal["", "ascii", "unicode"]
 VARIANTS: tuple[Variant, ...] = ("ascii", "unicode")
 
@@ -48,13 +48,13 @@ class Strictness(StrEnum):
 
     @property
     def rank(self) -> int:
-        """How strict, compared with the others."""
+        """Return the strictness as a rank."""
         return list(Strictness).index(self)
 
 
 @dataclass(frozen=True, slots=True)
 class ScopeRef:
-    """A scope (of terms, of files) in the version that the step worked with."""
+    """A scope (of terms or files), in the version that the step used."""
 
     scope: str
     version_id: str
@@ -83,12 +83,14 @@ def compute_input_hash(inputs: Mapping[str, Any], variant: Variant = "ascii") ->
 
 
 def hash_variant(checkpoint: StepCheckpoint, inputs: Mapping[str, Any]) -> Variant:
-    """Which form of these inputs the checkpoint was made for; '' if none. One that says its form has no other."""
+    """Return the form of these inputs for which the checkpoint was made; '' if none. A recorded form is the only
+    candidate.
+    """
     for variant in (checkpoint.input_hash_variant,) if checkpoint.input_hash_variant else VARIANTS:
         try:
             if compute_input_hash(inputs, variant) == checkpoint.input_hash:
                 return variant
-        except UnicodeEncodeError:  # half a character has no UTF-8, so nobody can have hashed it that way
+        except UnicodeEncodeError:  # a lone surrogate has no UTF-8, so it cannot have been hashed that way
             continue
     return ""
 
@@ -98,7 +100,7 @@ def verify_input_hash(checkpoint: StepCheckpoint, current_inputs: Mapping[str, A
 
 
 def hashes_of_keys(inputs: Mapping[str, Any]) -> dict[str, str]:
-    """One hash per key. Keys are compared as JSON has them: text."""
+    """Return one hash per key. Keys are compared as in JSON: as text."""
     plain: dict[str, Any] = json.loads(json.dumps(inputs))
     return {key: compute_input_hash(value) for key, value in plain.items()}
 
@@ -129,7 +131,7 @@ def event_of(checkpoint: StepCheckpoint) -> dict[str, Json]:
 
 
 def line_of(event: Mapping[str, Json]) -> str:
-    """The canonical line, without its line end."""
+    """Return the canonical line, without its line end."""
     return json.dumps(event, sort_keys=True)
 
 
@@ -138,7 +140,7 @@ def is_checkpoint(event: Mapping[str, Json]) -> bool:
 
 
 def checkpoint_of(event: Mapping[str, Json]) -> StepCheckpoint:
-    """The checkpoint in an event; ValueError naming everything that is wrong with it."""
+    """Return the checkpoint in an event; ValueError lists everything wrong with it."""
     wrong = [f"{name}: {why}" for name, why in problems(event)]
     if wrong:
         raise ValueError("; ".join(wrong))
@@ -161,13 +163,13 @@ def checkpoint_of(event: Mapping[str, Json]) -> StepCheckpoint:
 
 
 def moment_of(text: str) -> datetime:
-    """A time stamp; one without an offset is taken for UTC, as its writers mean it."""
+    """Parse a time stamp; one without an offset counts as UTC, which is what its writers mean."""
     moment = datetime.fromisoformat(text)
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def problems(event: Mapping[str, Json]) -> Iterator[tuple[str, str]]:
-    """What is wrong with the fields of a `StepCheckpointed` event: the field, and why."""
+    """Yield what is wrong with the fields of a `StepCheckpointed` event: the field, and why."""
     for name, (fits, what) in _FIELDS.items():
         if name not in event:
             yield name, "it is missing"
@@ -223,7 +225,7 @@ YES = frozenset({"y", "yes"})
 
 
 def ask_at_terminal(question: str, _: str = "") -> bool | None:
-    """The answer of the person; None without a terminal, or if it ends instead of answering."""
+    """Return the person's answer; None without a terminal, or if input ends instead."""
     if not (sys.stdin is not None and sys.stdin.isatty() and sys.stderr is not None and sys.stderr.isatty()):
         return None
     shown = "".join(character if character.isprintable() else "?" for character in question)
@@ -233,11 +235,11 @@ def ask_at_terminal(question: str, _: str = "") -> bool | None:
     return word.strip().casefold() in YES if word else None
 
 
-LONGEST_SHOWN = 400  # characters of a value that is kept to be shown
+LONGEST_SHOWN = 400  # characters of a value that are kept for display
 
 
 class Present(NamedTuple):
-    """What a resume is asked for with. None: not said, so the recorded one holds."""
+    """The present values for a resume. None: not given, so the recorded one applies."""
 
     inputs: Mapping[str, Any]
     strictness: Strictness | None
@@ -245,7 +247,7 @@ class Present(NamedTuple):
 
 
 class Judgement(NamedTuple):
-    """`code` is empty if nothing stands against it. `subject` names the question, '' where nothing can be asked."""
+    """`code` is empty if nothing prevents the resume. `subject` names the question, '' if nothing can be asked."""
 
     code: str = ""
     details: tuple[str, ...] = ()
@@ -290,7 +292,7 @@ def _moved_scopes(checkpoint: StepCheckpoint, present: Present) -> tuple[str, ..
 
 
 def _changes(checkpoint: StepCheckpoint, inputs: Mapping[str, Any], redactor: Redactor) -> dict[str, Json]:
-    """Old and new value of each key that changed, as far as they are known and harmless."""
+    """Return old and new value of each changed key, as far as they are known and harmless."""
     shown = shown_values(inputs, redactor)
     if not checkpoint.input_hashes:
         return {"(any key)": {"old": "the checkpoint has a single hash for all of them", "new": sorted(shown)}}
@@ -311,7 +313,7 @@ def _as_text(change: tuple[str, Json]) -> str:
 
 
 def shown_values(inputs: Mapping[str, Any], redactor: Redactor) -> dict[str, Json]:
-    """What may be kept and shown of the inputs: no secrets, nothing long."""
+    """Return what may be stored and shown of the inputs: no secrets, nothing long."""
     return {key: _shown(key, value, redactor) for key, value in json.loads(json.dumps(inputs)).items()}
 
 
@@ -327,7 +329,7 @@ def _shown(key: str, value: Json, redactor: Redactor) -> Json:
 
 
 def holds_secret_name(value: Json) -> bool:
-    """Whether a key anywhere in the value says that it holds a secret."""
+    """Whether any key in the value, at any depth, is named like a secret."""
     if isinstance(value, Mapping):
         return any(names_a_secret(key) or holds_secret_name(item) for key, item in value.items())
     return isinstance(value, list) and any(map(holds_secret_name, value))

@@ -2,9 +2,9 @@
 
     Pipeline(log, [ResumeMiddleware(log), extract, CheckpointEmitter(log), generation_gate, generate])
 
-Each layer is called with the context and gives the next one, as a function or by a method `process`. The order is
-checked when the pipeline is made: the resume stands first, no two checkpoints have one cursor, and no gate is reached
-without a checkpoint before it.
+Each layer is called with the context and returns the next one, either as a function or by its method `process`. The
+order is checked when the pipeline is created: the resume layer must come first, cursors must be unique, and every gate
+must follow a checkpoint.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Processor(Protocol):
 
 Layer = Processor | Callable[[StepContext], StepContext]
 
-# Which checkpoint has to stand somewhere before the layer of this name, or somewhere after it.
+# Which checkpoint must come somewhere before, or somewhere after, the layer of this name.
 BEFORE = {"generation_gate": "pre_generation_gate"}
 AFTER = {"clarification": "post_clarification", "generation_gate": "post_gate"}
 
@@ -35,7 +35,9 @@ class Pipeline:
         self._require_order()
 
     def run(self, context: StepContext) -> StepContext:
-        """Begin the step, or go on with it at its cursor. What a layer raises ends the run; the checkpoint stays."""
+        """Begin the step, or continue it at its cursor. An exception from a layer ends the run; the checkpoint
+        stays.
+        """
         start = 0
         if self.layers and isinstance(self.layers[0], ResumeMiddleware):
             context = self.layers[0].process(context, self.cursors)

@@ -1,1 +1,1 @@
-"""Where runs are kept: the contract of a store, and the three stores that keep it."""
+"""Where runs are kept: the contract of a store, and its three implementations."""

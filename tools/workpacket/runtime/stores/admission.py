@@ -1,6 +1,6 @@
-"""The rules of an append that are the same in every store: who may write, and what the stored events will be.
+"""The rules of an append that every store shares: who may write, and what events will be stored.
 
-Pure. A store looks up the facts inside its transaction, asks here, and writes what it is told.
+Pure. A store looks up the facts inside its transaction, asks here, and writes the result.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def name_was_used(stream: str) -> VersionConflict:
 
 
 def require_same_as_stored(request: Append, stored: Sequence[Event], *, by_key: bool) -> None:
-    """A repeated request must say what it said the first time."""
+    """Require that a repeated request has the same content as the first time."""
     wanted = [(new.type, new.type_version, new.data, _address(new)) for new in request.events]
     if wanted == [(event.type, event.type_version, event.data, event.payload) for event in stored]:
         return
@@ -47,7 +47,7 @@ def require_next_in_sequence(request: Append, last_seq: int) -> None:
 
 
 def require_fence(request: Append, token: int, seconds_left: float, last_fence: int) -> None:
-    """The fence must be the one in force, not ended, and not older than what the stream has already seen."""
+    """Require a fence that is in force and not older than the last one the stream has seen."""
     if request.fence is None:
         return
     if request.fence != token or request.fence < last_fence:
@@ -68,7 +68,7 @@ def require_version(request: Append, version: int) -> None:
 
 
 def events_to_store(request: Append, version: int, previous: str) -> tuple[Event, ...]:
-    """The events as they will stand in the stream after `version`, whose hash is `previous`."""
+    """Return the events to store in the stream after `version`, whose hash is `previous`."""
     stored: list[Event] = []
     stream, news, writer, seq, actor, occurred_at, recorded_at, key, fence, _ = request
     for offset, (kind, data, kind_version, payload) in enumerate(news):

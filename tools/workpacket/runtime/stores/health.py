@@ -1,4 +1,4 @@
-"""What can be wrong with the contents of a store, whichever it is: chains, payloads, and an index that differs."""
+"""Problems in the contents of any store: broken chains, payloads, and an index that differs from the log."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from workpacket.runtime.stores.contract import Store
 
 @dataclass(frozen=True, slots=True)
 class StoreProblem:
-    """One thing that is wrong; `code` is a stop reason."""
+    """One problem; `code` is a stop reason."""
 
     code: str
     message: str
 
 
 class IndexedStore(Store, Protocol):
-    """A store that keeps its index apart from its events, so that the two can differ."""
+    """A store whose index is separate from its events, so that the two can differ."""
 
     def index_kinds(self) -> tuple[str, ...]: ...
 
 
 def contents_of(store: IndexedStore) -> list[StoreProblem]:
-    """Read every event and payload, and believe nothing."""
+    """Read and verify every event and payload."""
     problems: list[StoreProblem] = []
     kept: list[Event] = []
     for head in store.heads():
@@ -34,7 +34,7 @@ def contents_of(store: IndexedStore) -> list[StoreProblem]:
 
 
 def stream_problems(store: Store, stream: str, kept: list[Event] | None = None) -> list[StoreProblem]:
-    """What is wrong with one stream; its sound events are added to `kept`."""
+    """Return the problems of one stream; its sound events are added to `kept`."""
     problems: list[StoreProblem] = []
     try:
         for event in store.read(stream):

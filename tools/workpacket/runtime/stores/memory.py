@@ -1,4 +1,6 @@
-"""The store in memory: the contract in the fewest words. The reference for the others, and a store for tests."""
+"""The store in memory: the shortest implementation of the contract, the reference for the others, and a store for
+tests.
+"""
 
 from __future__ import annotations
 
@@ -199,7 +201,7 @@ class MemoryStore:
             self._payloads = {digest: stored for digest, stored in self._payloads.items() if digest in used}
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: no resource is held."""
 
 
 def _highest_fence(events: list[Event]) -> int:

@@ -1,10 +1,7 @@
-"""Where the store of a project lies: in the git common dir, which worktrees share and `git clean` spares.
+"""The location of a project's store: the git common dir, which worktrees share and `git clean` spares.
 
-`WORKPACKET_STORE` names another place, for every program and command: a file, or the URL of a server.
-
-The driver of a server's store is imported when a URL asks for it, and named where it is missing.
-
-The door to a store on a server: the driver is imported when a URL asks for one, and named where it is missing.
+`WORKPACKET_STORE` names another place, for every program and command: a file, or the URL of a server. The driver of a
+server's store is imported only for a URL that needs it; if it is missing, the error names it.
 """
 
 from __future__ import annotations
@@ -24,19 +21,19 @@ OUTSIDE_GIT = Path(".workpacket") / "runs.db"
 
 
 def work_tree_of(start: Path) -> Path | None:
-    """The top of the work tree around `start`, None outside of git."""
+    """Return the top of the work tree around `start`, None outside git."""
     found = _located(start)
     return None if found is None else Path(found.root)
 
 
 def server_url() -> str:
-    """The URL of the server that keeps the runs here; '' if a file does."""
+    """Return the URL of the server that keeps the runs here; '' if a file does."""
     named = os.environ.get(VARIABLE, "")
     return named if "://" in named else ""
 
 
 def store_path(start: Path) -> Path:
-    """The file that keeps the runs of this folder, if no server does."""
+    """Return the file that keeps the runs of this folder, if no server does."""
     named = os.environ.get(VARIABLE, "")
     if named and "://" not in named:
         return Path(named)
@@ -45,7 +42,7 @@ def store_path(start: Path) -> Path:
 
 
 def _located(start: Path) -> RepositoryPaths | None:
-    """The repository around the folder; None outside of git, and in a repository that has no work tree."""
+    """Return the repository around the folder; None outside git, and in a repository without a work tree."""
     try:
         return locate(str(start))
     except WorkpacketError as error:
@@ -54,7 +51,7 @@ def _located(start: Path) -> RepositoryPaths | None:
         raise WorkpacketError("storage_unsuitable", error.message, hint=error.hint, path=error.path) from error
 
 
-PATIENCE = 30.0  # seconds for which a server that is away is waited for
+PATIENCE = 30.0  # seconds to wait for an unreachable server
 
 
 def store_on_server(url: str, *, patience: float = PATIENCE) -> Store:

@@ -1,4 +1,4 @@
-"""Streams as lines of JSON: to look at, to move between stores, to save from a store this version cannot write.
+"""Streams as lines of JSON: to inspect, to move between stores, to rescue from a store that this version cannot write.
 
     {"kind": "event", ...}       every field of the event as it is stored, its data as text
     {"kind": "payload", "digest": "...", "text": "..."}         or "base64", where it is no text
@@ -6,16 +6,16 @@
 An import verifies the chain and the payloads before it writes anything, and keeps every hash. An export interprets
 nothing, so it also works on a store of a newer version.
 
-Events of a stream as CloudEvents 1.0, structured JSON, one a line: for tools that take in what happened.
+Events of a stream as CloudEvents 1.0 in structured JSON, one per line, for other tools.
 
-    source    /workpacket/<stream>; with it the id is like no other
+    source    /workpacket/<stream>; makes the id unique
     id        the idempotency key if there is one, else stream and version
     type      dev.workpacket.<type of the record>
-    subject   what the record is about: the step, effect or checkpoint that it names, else the stream
-    time      when it happened, as the writer said
-    data      the record and where it stands in the chain; of the payload only the address
+    subject   the step, effect or checkpoint that the record names, else the stream
+    time      when it happened, according to the writer
+    data      the record and its place in the chain; only the address of the payload
 
-Payloads stay where they are. What has been redacted from a record has not been there since before it was stored.
+Payloads are not exported. Redacted parts were removed from a record before it was stored.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _line = text_encoder(sort_keys=True)
 
 
 def export_lines(store: Store, stream: str) -> Iterator[str]:
-    """One line per event, and before each the payload it vouches for, unless that was erased."""
+    """Yield one line per event, preceded by the payload it vouches for, unless that was erased."""
     for event in store.read(stream):
         try:
             payload = store.payload(event)
@@ -49,7 +49,7 @@ def export_lines(store: Store, stream: str) -> Iterator[str]:
 
 
 def import_lines(store: Store, lines: Iterable[str]) -> str:
-    """Take over one exported stream; its name. Nothing is written unless all of it verifies."""
+    """Import one exported stream; return its name. Nothing is written unless all of it verifies."""
     events: list[Event] = []
     payloads: list[bytes] = []
     for number, line in enumerate(lines, start=1):
@@ -106,7 +106,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def cloudevent_lines(store: Store, stream: str) -> Iterator[str]:
-    """Each event of the stream, in order, verified."""
+    """Yield each event of the stream, verified and in order."""
     for event in store.read(stream):
         yield _line(cloudevent(event))
 
@@ -136,13 +136,13 @@ def cloudevent(event: Event) -> dict[str, Json]:
 
 
 def _id(event: Event) -> str:
-    """A key that is made to look like the name of another record is not taken for it."""
+    """Return the id; a key made to look like the name of another record is not mistaken for it."""
     own = f"{event.stream}#{event.version}"
     return event.key if event.key and not event.key.startswith(f"{event.stream}#") else own
 
 
 def _time(microseconds: int) -> str:
-    """RFC 3339; a claim of a time that no calendar has becomes the nearest one it has."""
+    """Format as RFC 3339; a time beyond the calendar becomes the nearest one within it."""
     try:
         moment = _EPOCH + timedelta(microseconds=microseconds)
     except OverflowError:

@@ -22,7 +22,7 @@ from workpacket.approvals.sshsig import read_signature
 from workpacket.approvals.statement import DEFAULT_VALIDITY, STATEMENT_VERSION, RepositoryName, Statement, Subject
 from workpacket.approvals.verify import judge_envelope, own_work
 from workpacket.documents.refinement import fill, tokens_of
-from workpacket.documents.signature_audit import with_row
+from workpacket.documents.registry import with_row
 from workpacket.errors import WorkpacketError
 from workpacket.lifecycle.contract import Contract
 from workpacket.lifecycle.gates import ACTIVATION_GATE, terms_in

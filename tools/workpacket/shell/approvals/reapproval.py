@@ -11,8 +11,8 @@ from collections.abc import Iterator
 
 from workpacket.approvals.decide import Verdict
 from workpacket.approvals.policy import GatePolicy
+from workpacket.lifecycle.amendment import Withdrawn
 from workpacket.lifecycle.gates import terms_of
-from workpacket.lifecycle.reapproval import Withdrawn
 from workpacket.model.events import LogEvent
 from workpacket.problem import Problem
 from workpacket.shell.approvals.facts import Approvals, gate_policy

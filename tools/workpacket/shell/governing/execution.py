@@ -136,8 +136,7 @@ def _faults(packet: PacketFacts, specification: Source | None) -> tuple[Problem,
     refinement = packet.refinement
     if refinement is None or packet.lane != "STUB":
         return ()
-    from workpacket.rules.by_kind import rules_for
-    from workpacket.rules.engine import examine
+    from workpacket.rules.engine import examine, rules_for
     from workpacket.shell.governing.refinement_check import refinement_faults
     from workpacket.shell.shipped_schemas import schemas
 

@@ -12,7 +12,9 @@ import workpacket
 from workpacket.git.repository import Repository
 from workpacket.git.worktrees import is_ignored
 from workpacket.lifecycle.init import FOLDERS, GITIGNORE, ExistingFiles
+from workpacket.lifecycle.installed import NAME
 from workpacket.lifecycle.starter_documents import MISSIONS, StarterTexts, schema_paths
+from workpacket.model.canonical import Json
 from workpacket.shell.fingerprint import schema_folder
 from workpacket.shell.tree import link_on_the_way, read_bytes
 from workpacket.text.limits import DATA, MARKDOWN
@@ -33,6 +35,23 @@ def read_package(instructions: str, skills: Mapping[str, str]) -> StarterTexts:
         schemas={kind: _schema(kind) for kind, _ in schema_paths()},
         shipped=read_shipped(),
     )
+
+
+def running() -> tuple[Mapping[str, Json] | None, str]:
+    """Where the running package was installed from, by PEP 610, and its version. A folder that was only put on the path
+    has no record, and counts as installed from there."""
+    import json
+    from importlib import metadata
+
+    folder = os.path.dirname(os.path.abspath(workpacket.__file__))
+    try:
+        found = metadata.distribution(NAME)
+    except metadata.PackageNotFoundError:
+        return {"url": f"file://{folder}"}, workpacket.__version__
+    record = found.read_text("direct_url.json")
+    if record is None and not os.path.samefile(str(found.locate_file(NAME)), folder):
+        return {"url": f"file://{folder}"}, workpacket.__version__
+    return (json.loads(record) if record else None), found.version
 
 
 def gov_just() -> str:

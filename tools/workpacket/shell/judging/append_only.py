@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from workpacket.approvals.envelope import EnvelopeFile
+from workpacket.git.merging import TrialMerges, trial_merges
 from workpacket.git.objects import blob_id, read_blobs
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import head_commit, is_ancestor, merge_base
-from workpacket.git.trial_merges import TrialMerges, trial_merges
 from workpacket.ledger.verify import APPEND_ONLY_FOLDERS, verify_append_only
 from workpacket.model.layout import ATTESTATIONS_FOLDER, GOVERNANCE_FOLDER
 from workpacket.model.reason_tables.integrity import CHANGE_BY_CODE

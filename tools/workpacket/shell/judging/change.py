@@ -38,7 +38,7 @@ from workpacket.shell.work_done import containment
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from workpacket.lifecycle.added_lanes import LaneFault
+    from workpacket.lifecycle.policy import LaneFault
 
 
 def around(

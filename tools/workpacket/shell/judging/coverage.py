@@ -10,12 +10,12 @@ from datetime import date
 from workpacket.documents.document import read_once
 from workpacket.documents.packet import Packet
 from workpacket.git.history import FIRST_PARENTS, changes_before
+from workpacket.git.merging import Difference, TrialMerges, trial_merges
 from workpacket.git.objects import read_objects
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import is_ancestor, merge_base, resolved
-from workpacket.git.trial_merges import Difference, TrialMerges, trial_merges
 from workpacket.lazy_pattern import lazy_pattern
-from workpacket.ledger.lanes import standing
+from workpacket.ledger.fold import standing
 from workpacket.ledger.log import Log
 from workpacket.lifecycle.contract import ContractUnreadable, contract_of
 from workpacket.lifecycle.coverage import (

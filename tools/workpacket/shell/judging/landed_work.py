@@ -12,9 +12,9 @@ from datetime import UTC, datetime
 
 from workpacket import __version__
 from workpacket.git.history import FIRST_PARENTS, changes_before
+from workpacket.git.merging import TrialMerges, trial_merges
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import resolved
-from workpacket.git.trial_merges import TrialMerges, trial_merges
 from workpacket.ledger.fold import fold
 from workpacket.ledger.log import Log, join_events
 from workpacket.lifecycle.coverage import judging

@@ -11,8 +11,7 @@ from workpacket.audit.expired import may_expire, named_files, standing_faults
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import commit_of
 from workpacket.ledger.checkpoints import Checkpoint, checkpoint_findings, signatures_without_event
-from workpacket.ledger.fold import in_force
-from workpacket.ledger.lanes import standing
+from workpacket.ledger.fold import in_force, standing
 from workpacket.ledger.log import Log
 from workpacket.ledger.verify import read_logs, verify_logs
 from workpacket.lifecycle.gates import CONSUMING, HUMAN_GATES

@@ -91,6 +91,7 @@ def _foreign(tree: MergedTree) -> Iterator[Problem]:
 # Code points that some file systems leave out of names when they compare them.
 _IGNORED = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
 _SHORT = re.compile(r"gov~\d+\Z")
+_AT_THE_TOP = (GOVERNANCE_FOLDER, ATTRIBUTES)
 _FIXED = tuple(value for name, value in vars(layout).items() if name.isupper() and str(value).startswith(_BELOW))
 
 
@@ -104,10 +105,12 @@ def folded(name: str) -> str:
 def _twins(tree: MergedTree) -> Iterator[Problem]:
     """Names that stand for another one where case does not count."""
     for name in tree.top:
-        if name != GOVERNANCE_FOLDER and folded(name) == GOVERNANCE_FOLDER.casefold():
-            yield _problem("path_twin", name, f"elsewhere it is the same as {GOVERNANCE_FOLDER}")
+        other = next((each for each in _AT_THE_TOP if name != each and folded(name) == folded(each)), "")
+        if other:
+            yield _problem("path_twin", name, f"elsewhere it is the same as {other}")
     known: dict[str, set[str]] = {}
-    for place in (place for path in (*_FIXED, *tree.after) for place in _on_the_way(path)):
+    attributes = {f"{path.rpartition('/')[0]}/{ATTRIBUTES}" for path in tree.after}
+    for place in (place for path in (*_FIXED, *tree.after, *attributes) for place in _on_the_way(path)):
         known.setdefault(_folded_path(place), set()).add(place)
     for entry in tree.brought():
         others = (known[_folded_path(place)] - {place} for place in _on_the_way(entry.path))
@@ -137,7 +140,7 @@ def _attribute_files(entries: Iterable[TreeEntry]) -> tuple[TreeEntry, ...]:
 def _converting(tree: MergedTree) -> Iterator[Problem]:
     """Attributes by which a checkout shows other bytes below the folder of governance than are committed."""
     before, after = tree.attribute_files
-    if before == after and not any(tree.brought()):
+    if before == after:
         return
     paths = [path for path, entry in tree.after.items() if entry.is_file]
     here = attributes_of(tree.repository, after, paths, (*_CONVERTING, *_LINE_ENDS))

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from workpacket.git.history import FIRST_PARENTS, changed_paths, changes_before, tree_of
+from workpacket.git.merging import TrialMerges
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import resolved
-from workpacket.git.trial_merges import TrialMerges
 from workpacket.model.layout import LOG_FOLDER
 from workpacket.value import Value
 

@@ -3,12 +3,19 @@
 No intent: nothing happened, and what was prepared is cleared away. Intent: rolled forward. Taken back: rolled back. A
 file in a third state, changed since by an editor or by git, stops everything: nothing is touched, and a person decides
 with `recover --forward` or `--back`, which sets the strange version aside before it overwrites it.
+
+Carrying a journalled transaction out, or undoing it, from whatever mixture of old and new files there is.
+
+Both directions may be interrupted anywhere and begun again. Each file is replaced by renaming a temporary file that is
+complete and durable; a file that is already as wanted is left alone; the names become durable before the journal goes.
 """
 
 from __future__ import annotations
 
 import time
-from typing import Final
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Final, Literal, TypeAlias
 
 from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository
@@ -23,12 +30,132 @@ from workpacket.shell.transactions.journal import (
     write_file,
 )
 from workpacket.shell.transactions.locks import WAIT, writer_at_work, writer_lock
-from workpacket.shell.transactions.rolling import Stranger, ThirdState, Wanted, clear, roll, strangers
+from workpacket.shell.transactions.safe_paths import Tree, split_path
 from workpacket.shell.transactions.storage import changing_nothing, platform_storage
 from workpacket.value import Value
 
+Wanted: TypeAlias = Literal["old", "new"]
+
 _ASIDE_FOLDER: Final = ("workpacket", "set-aside")
 _PAUSE: Final = 0.01
+
+
+class Stranger(Value):
+    """A file that is neither as before the transaction nor as after it. `data` is None if it is gone."""
+
+    path: str
+    data: bytes | None
+
+
+class ThirdState(Exception):
+    """Somebody else changed files of the transaction; whose version counts is a person's decision."""
+
+    def __init__(self, strangers: tuple[Stranger, ...]) -> None:
+        super().__init__(", ".join(stranger.path for stranger in strangers))
+        self.strangers = strangers
+
+
+def stage(tree: Tree, record: Record) -> None:
+    """Put every new file, complete and durable, beside the one it will replace.
+
+    A full disk and a folder that may not be written show here, before anything governed has changed. A deletion
+    stages an empty file, for the folder's sake.
+    """
+    for folder in record.new_folders:
+        with _naming(folder):
+            tree.make_folder(split_path(folder))
+    for index, entry in enumerate(record.entries):
+        _write_temporary(tree, record, index, entry.new or b"")
+
+
+def strangers(tree: Tree, record: Record) -> tuple[Stranger, ...]:
+    found = ((entry, _data(tree, entry.path)) for entry in record.entries)
+    return tuple(Stranger(entry.path, data) for entry, data in found if data not in (entry.old, entry.new))
+
+
+def roll(tree: Tree, record: Record, wanted: Wanted, *, staged: bool = False, overwrite: bool = False) -> None:
+    """Bring every file to what is `wanted`; ThirdState, with nothing touched, if one is neither old nor new.
+
+    `staged`: this very process has put the temporary files in place. Those of another are made anew, because nobody
+    knows whether they were made durable. `overwrite`: a person has decided on the files of a third state.
+    """
+    found = () if overwrite else strangers(tree, record)
+    if found:
+        raise ThirdState(found)
+    for index, entry in enumerate(record.entries):
+        goal = entry.new if wanted == "new" else entry.old
+        with _naming(entry.path):
+            if _data(tree, entry.path) == goal:
+                _discard(tree, record, index)
+            elif goal is None:
+                _remove(tree, entry.path)
+                _discard(tree, record, index)
+            else:
+                if not staged:
+                    _write_temporary(tree, record, index, goal)
+                *folder, name = split_path(entry.path)
+                tree.storage.replace(tree.folder(tuple(folder)), record.temporary(index), name)
+    if wanted == "new":
+        _sync(tree, record)
+    else:
+        clear(tree, record)
+
+
+def clear(tree: Tree, record: Record) -> None:
+    """Take away what the transaction has put beside the governed files: temporary files, folders still empty."""
+    for index in range(len(record.entries)):
+        _discard(tree, record, index)
+    _sync(tree, record)
+    for folder in reversed(record.new_folders):
+        parts = split_path(folder)
+        if not tree.missing_folders(parts):
+            tree.remove_folder_if_empty(parts)
+            tree.storage.sync_folder(tree.folder(parts[:-1]))
+
+
+def _data(tree: Tree, path: str) -> bytes | None:
+    contents = tree.read(path)
+    return None if contents is None else contents.data
+
+
+def _write_temporary(tree: Tree, record: Record, index: int, data: bytes) -> None:
+    entry = record.entries[index]
+    with _naming(entry.path):
+        folder = split_path(entry.path)[:-1]
+        for missing in tree.missing_folders(folder):
+            tree.make_folder(missing)
+        _discard(tree, record, index)
+        write_file(tree, folder, record.temporary(index), data, entry.mode)
+
+
+def _discard(tree: Tree, record: Record, index: int) -> None:
+    *folder, _name = record.entries[index].path.split("/")
+    _remove(tree, "/".join((*folder, record.temporary(index))))
+
+
+def _remove(tree: Tree, path: str) -> None:
+    *folder, name = split_path(path)
+    with suppress(FileNotFoundError):
+        tree.storage.remove(tree.folder(tuple(folder)), name)
+
+
+def _sync(tree: Tree, record: Record) -> None:
+    """Make the names durable: in every folder that holds a file of the transaction or a folder it made."""
+    folders = {split_path(entry.path)[:-1] for entry in record.entries}
+    folders |= {split_path(folder)[:-1] for folder in record.new_folders}
+    for folder in sorted(folders):
+        if not tree.missing_folders(folder):
+            tree.storage.sync_folder(tree.folder(folder))
+
+
+@contextmanager
+def _naming(path: str) -> Iterator[None]:
+    """Let a failure of the disk name the governed file, not the temporary one beside it."""
+    try:
+        yield
+    except OSError as error:
+        error.filename = path
+        raise
 
 
 class Unfinished(Value):

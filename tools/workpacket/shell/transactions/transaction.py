@@ -31,8 +31,7 @@ from workpacket.shell.actor import moment
 from workpacket.shell.held import Held, look, require_shown
 from workpacket.shell.transactions.journal import Entry, Record, TransactionFolders, open_workspace
 from workpacket.shell.transactions.locks import WAIT, writer_lock
-from workpacket.shell.transactions.recovery import Recovered, finish_pending
-from workpacket.shell.transactions.rolling import ThirdState, clear, roll, stage
+from workpacket.shell.transactions.recovery import Recovered, ThirdState, clear, finish_pending, roll, stage
 from workpacket.shell.transactions.safe_paths import Tree, split_path
 from workpacket.shell.transactions.storage import (
     changed_meanwhile,

@@ -1,17 +1,18 @@
-"""Connections to one PostgreSQL server: a pool, statements that are sent again when that is safe, faults in our words.
+"""Connections to one PostgreSQL server: a pool, statements that are repeated when that is safe, and our own error
+codes.
 
-Every call is one statement in autocommit mode on a connection that goes back to the pool before the call returns:
-nothing is held while a user's code runs. A transaction that the server broke off by itself (serialization, deadlock) is
-asked again at once. When the connection is lost nobody knows whether the statement was committed, so it is sent again
-only because every statement here may be: appends are recognised by their sequence number, leases by their request.
+Every call is one statement in autocommit mode on a connection that returns to the pool before the call does: nothing is
+held while user code runs. A transaction that the server itself aborted (serialization, deadlock) is repeated at once.
+When the connection is lost, no one knows whether the statement was committed; it is repeated only because every
+statement here may be: appends are recognized by their sequence number, leases by their request.
 
-The URL of a PostgreSQL store: libpq's own, and two words of ours.
+The URL of a PostgreSQL store: libpq's own, and two parameters of ours.
 
     postgresql://writer@db1,db2/runs?sslmode=verify-full&workpacket_project=alpha&workpacket_schema=workpacket
 
-Everything else is libpq's: several hosts, TLS, a password file. A writer asks for the one server that takes writes; a
-URL that asks for a standby gives a store that only reads. What keeps a dead connection from being waited for is set
-unless the URL says otherwise.
+The rest is libpq's: several hosts, TLS, a password file. A writer asks for the one server that accepts writes; a URL
+that asks for a standby gives a read-only store. Settings that limit the wait for a dead connection are added unless the
+URL has its own.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ _UNLESS_SAID = {
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a store is. `conninfo` may hold a password and is never shown; `shown` is what messages name."""
+    """The location of a store. `conninfo` may contain a password and is never shown; messages name `shown`."""
 
     conninfo: str
     schema: str
@@ -97,11 +98,11 @@ _NEVER = (errors.InvalidPassword, errors.InvalidAuthorizationSpecification, erro
 _REFUSALS = ("authentication failed", "does not exist", "no pg_hba.conf entry", "is not permitted to log in",
              "certificate", "pg_hba.conf rejects", "permission denied for database",
              "server does not support SSL")  # fmt: skip
-_COLLISIONS = 3  # how often two may insert the same at the same moment; after that it is no coincidence
+_COLLISIONS = 3  # how often two may insert the same row at the same time; beyond that it is no coincidence
 
 
 class PostgresAccess:
-    """`patience` is for how many seconds a server that is away is waited for."""
+    """`patience` is how many seconds to wait for an unreachable server."""
 
     def __init__(self, address: Address, *, patience: float = 30.0, connections: int = 8) -> None:
         self.address = address
@@ -122,7 +123,7 @@ class PostgresAccess:
         )
 
     def open(self) -> None:
-        """See once that the server is there and lets us in; a pool would only say that it waited in vain."""
+        """Check once that the server is reachable and admits us; a pool would only report that it waited in vain."""
         try:
             self.again(lambda: psycopg.connect(self.address.conninfo).close())
         except psycopg.Error as error:
@@ -130,7 +131,7 @@ class PostgresAccess:
         self._pool.open()
 
     def statement(self, text: LiteralString) -> bytes:
-        """The statement with the name of the schema in the place of {s}."""
+        """Return the statement with the schema name in place of {s}."""
         return self._composed(text)
 
     def _compose(self, text: LiteralString) -> bytes:
@@ -153,7 +154,7 @@ class PostgresAccess:
         return found
 
     def doing(self, action: Callable[[Connection], T]) -> T:
-        """Do something that may be done twice, on a connection of the pool."""
+        """Run an action that may be repeated, on a connection of the pool."""
         self.require_own_process()
 
         def act() -> T:
@@ -166,7 +167,7 @@ class PostgresAccess:
             raise self.translated(error) from error
 
     def again(self, act: Callable[[], T]) -> T:
-        """`act`, repeated while what failed may pass."""
+        """Call `act`, repeating it while the failure is transient."""
         until = time.monotonic() + self.patience
         wait = 0.01
         collisions = 0
@@ -190,7 +191,7 @@ class PostgresAccess:
             self._pool.putconn(connection)
 
     def connect(self) -> Connection:
-        """A connection of one's own, for who waits for notifications."""
+        """Return a separate connection, for waiting for notifications."""
         try:
             return psycopg.connect(self.address.conninfo, autocommit=True)
         except psycopg.Error as error:
@@ -210,7 +211,7 @@ class PostgresAccess:
             raise StoreUnavailable(f"{self.address.shown} was opened at a replica", code="store_read_only")
 
     def translated(self, error: Exception) -> RuntimeFault:
-        """A failure of the server under the name of what the user can do about it."""
+        """Translate a failure of the server into a code that says what the user can do about it."""
         place = f"{self.address.shown}: {str(error).strip()}"
         if _refused(error):
             return StoreUnavailable(
@@ -231,10 +232,10 @@ class PostgresAccess:
 
 
 def _prepared(connection: Connection) -> None:
-    """A plan made while a table had ten rows is kept by this connection when it has ten million: it goes by indexes.
+    """Prefer index plans: this connection keeps a plan made for ten rows when the table has ten million.
 
-    Behind a pooler that lends a connection for a transaction nothing may be left on it: a statement that was prepared
-    there may be another client's under the same name, and a setting would be another program's.
+    On a connection that a pooler lends for one transaction, nothing may be left: a prepared statement may belong to
+    another client under the same name, and a setting would affect another program.
     """
     if is_lent(connection):
         connection.prepare_threshold = None
@@ -243,13 +244,13 @@ def _prepared(connection: Connection) -> None:
 
 
 def is_lent(connection: Connection) -> bool:
-    """Whether a pooler stands between. It makes up the number of the process that it names to its clients."""
+    """Whether there is a pooler in between. It invents the process number that it reports to its clients."""
     (process,) = connection.execute("SELECT pg_backend_pid()", prepare=False).fetchone() or (0,)
     return bool(process != connection.info.backend_pid)
 
 
 def _refused(error: Exception) -> bool:
-    """Whether the server knows us and does not want us: asking again changes nothing."""
+    """Whether the server recognizes and rejects us: trying again changes nothing."""
     if isinstance(error, _NEVER):
         return True
     if not isinstance(error, psycopg.OperationalError) or error.sqlstate is not None:

@@ -1,18 +1,18 @@
-"""The functions of the PostgreSQL store: everything that writes, each one statement for the client, one transaction.
+"""The writing functions of the PostgreSQL store: each one is a single statement for the client, and one transaction.
 
-They run with the rights of the owner, so that a writer needs none on the tables, and check for themselves who calls.
-`moment` is the clock of all leases: that of the server, which is one for all machines. Refusals come back as values;
-the client words them with the rules all stores share (`admission`). An append whose hashes were computed on another
-head than the present one is answered with `moved` and the head, and the client computes them anew.
+They run with the rights of the owner, so that a writer needs none on the tables, and check the caller themselves.
+`moment` is the clock of all leases: the server's, which all machines share. Refusals are returned as values; the client
+words them with the rules that all stores share (`admission`). An append whose hashes were computed on an outdated head
+is answered with `moved` and the head, and the client recomputes them.
 """
 
 from __future__ import annotations
 
-# A plan made while a table had ten rows is kept by a connection when it has ten million, so it goes by indexes; said
-# here, it also holds where a pooler lends the connections, on which nothing may be set.
+# A connection keeps a plan made for ten rows when the table has ten million, so index plans are preferred; set here,
+# this also applies where a pooler lends the connections, on which nothing may be set.
 DEFINER = "SECURITY DEFINER SET search_path = pg_catalog, {s}, pg_temp SET enable_seqscan = off"
-# Called by the functions above only, so with their rights and their search path: to set those again costs as much as
-# a look-up. Nobody is granted a right to call one of these.
+# Called only by the functions above, with their rights and search path: setting those again costs as much as a look-up.
+# No role is granted a right to call one of these.
 _WITHIN = "VOLATILE"
 
 ACCESS = (
@@ -56,8 +56,8 @@ _ASKED = """
     p_hashes text[], p_kinds text[], p_keys text[], p_statuses text[]"""
 _ANSWERED = """
     OUT outcome text, OUT at_version bigint, OUT at_hash bytea, OUT number bigint, OUT seconds double precision"""
-# {also} is what else is done to the row of the stream, {after} what else is done once the events are stored: a call of
-# a function within a function would cost each append as much as the row of an index.
+# {also} is a further change to the row of the stream, {after} a further action once the events are stored: a nested
+# function call would cost each append as much as an index row.
 _STORING = """
 DECLARE
     s streams; began events; last bigint := 0; count integer := cardinality(p_types); before bytea := p_base_hash;
@@ -145,9 +145,9 @@ END $$"""
 APPENDS = (
     f"CREATE FUNCTION {{s}}.append_1({_ASKED},{_ANSWERED}) LANGUAGE plpgsql {DEFINER} AS $$"
     + _STORING.replace("{also}", "").replace("{after}", ""),
-    # The last append of a run that the queue offered: the job is finished, its lease given up and the next job claimed
-    # in the same transaction, unless `p_seconds` is null. Asked again because the answer was lost, it says `repeated`
-    # and claims nothing: the job that was claimed then waits for the end of its lease.
+    # The last append of a run from the queue: in the same transaction, the job is finished, its lease released and the
+    # next job claimed, unless `p_seconds` is null. Repeated because the answer was lost, it returns `repeated` and
+    # claims nothing: the job claimed the first time then waits for the end of its lease.
     f"""CREATE FUNCTION {{s}}.append_last_1({_ASKED}, p_job bigint, p_queue text, p_holder text,
     p_seconds double precision,{_ANSWERED},
     OUT job bigint, OUT job_stream text, OUT job_request text, OUT job_token bigint, OUT try integer,

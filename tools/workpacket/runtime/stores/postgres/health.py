@@ -1,11 +1,10 @@
-"""What a person should know about the server of a store: does it keep what it acknowledges, and who are we there?
+"""What a person should know about the server of a store: whether it keeps what it acknowledges, and our role there.
 
 Rights: who may do what in which project. No one but the owner of the schema may write to a table directly.
 
-A reader selects, and row-level security shows it its own projects only. A writer calls the functions that append,
-hold leases and work on the queue; no right of its own lets it change or delete an event. A keeper may also erase a
-payload and remove a finished run. The roles themselves are made by the one who governs the server; here they are let
-in.
+A reader selects, and row-level security limits it to its own projects. A writer calls the functions that append, hold
+leases and work on the queue; it has no right to change or delete an event. A keeper may also erase a payload and remove
+a finished run. The administrator of the server creates the roles; here they are granted rights.
 """
 
 from __future__ import annotations
@@ -34,12 +33,12 @@ _READABLE = ("schema_migrations", "projects", "streams", "events", "payloads", "
 
 
 def let_in(access: PostgresAccess, role: str, right: Right) -> None:
-    """Give an existing role a right in the project of this address; needs the owner of the schema."""
+    """Grant an existing role a right in the project of this address; requires the owner of the schema."""
     access.doing(lambda connection: _let_in(access, connection, role, right))
 
 
 def shut_out(access: PostgresAccess, role: str) -> bool:
-    """Take the right away; whether there was one. What the role may call is left, and refuses it."""
+    """Revoke the right; return whether there was one. The role can still call its functions, which refuse it."""
     gone = access.row(
         "DELETE FROM {s}.members m USING {s}.projects p WHERE p.id = m.project AND p.name = %s AND m.role = %s "
         "RETURNING m.role",
@@ -71,8 +70,8 @@ def _let_in(access: PostgresAccess, connection: Connection, role: str, right: Ri
         )
 
 
-OLDEST = 15  # the oldest major version of the server that the tests know
-SKEW = 1.0  # seconds by which the clocks may differ before it is said
+OLDEST = 15  # the oldest major version of the server that the tests cover
+SKEW = 1.0  # seconds by which the clocks may differ before a warning
 
 
 class ServerCheck(NamedTuple):
@@ -81,7 +80,7 @@ class ServerCheck(NamedTuple):
     found: str
 
 
-# What is acknowledged is on disk only with these; each with the values that do.
+# Acknowledged data is on disk only with these settings, each with its safe values.
 _DURABLE = {
     "fsync": ("on",),
     "full_page_writes": ("on",),
@@ -129,7 +128,7 @@ def _isolation(store: ReadablePostgres) -> ServerCheck:
 
 
 def _clock(store: ReadablePostgres) -> ServerCheck:
-    """Half of the way there and back is how exactly this can be known."""
+    """Compare the clocks; half the round trip is the precision of this check."""
     before = time.time()
     (at_server,) = store.access.one("SELECT extract(epoch FROM clock_timestamp())::float8")
     after = time.time()

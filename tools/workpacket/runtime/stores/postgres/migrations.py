@@ -1,18 +1,18 @@
-"""The schema of the PostgreSQL store: made when it is not there, upgraded when its owner says so, refused otherwise.
+"""The schema of the PostgreSQL store: created if missing, upgraded by its owner, refused otherwise.
 
-All migrations run in one transaction behind an advisory lock, so that any number of machines may begin at once.
-Functions carry the number of the protocol that their callers speak. A migration that changes what an append means makes
-`append_2` and drops `append_1`: a program of the version before is refused by its next call, in the middle of its work,
-with the name of the reason, and never writes to tables it does not know.
+All migrations run in one transaction behind an advisory lock, so that any number of machines may start at once.
+Functions carry the number of the protocol that their callers use. A migration that changes the meaning of an append
+creates `append_2` and drops `append_1`: a program of the previous version is refused at its next call, with the reason,
+and never writes to tables it does not know.
 
-The tables of the PostgreSQL store, as its first migration makes them. `{s}` stands for the schema.
+The first migration creates the tables. `{s}` is a placeholder for the schema.
 
-One row of `streams` holds the head of a stream *and* its lease: the one who appends and the one who takes the lease
-queue at one row lock, so that a fence cannot be overtaken between the look at it and the commit, and an append costs
-one row update beside its inserts. No one but the owner writes to a table directly; see `roles`.
+One row of `streams` holds the head of a stream *and* its lease: appending and taking the lease wait for the same row
+lock, so that a fence cannot be overtaken between its check and the commit, and an append costs one row update besides
+its inserts. No one but the owner writes to a table directly; see `roles`.
 
-Every look-up on the way of a run is an equality on the beginning of a unique index, which no planner turns into
-anything else, with statistics or without.
+Every look-up during a run is an equality on a prefix of a unique index, which no planner changes, with or without
+statistics.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ TABLES = (
     """CREATE TABLE {s}.members(
         project integer NOT NULL REFERENCES {s}.projects, role name NOT NULL,
         level integer NOT NULL CHECK (level BETWEEN 1 AND 3), PRIMARY KEY (project, role))""",
-    # Each life of a server process has a number. Tokens of leases begin anew far above those of the life before, so
-    # that a token that was handed out and then lost with a crash or a failover is never handed out again.
+    # Each life of a server process has a number. Lease tokens start far above those of the life before, so that a token
+    # that was issued and then lost in a crash or failover is never issued again.
     """CREATE TABLE {s}.lives(number integer NOT NULL UNIQUE, began timestamptz PRIMARY KEY)""",
-    # state: 'live', 'removed' by retention, 'arriving' while a restore goes on
+    # state: 'live', 'removed' by retention, 'arriving' during a restore
     """CREATE TABLE {s}.streams(
         id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, project integer NOT NULL, name text COLLATE "C" NOT NULL,
         state text NOT NULL DEFAULT 'live', version bigint NOT NULL DEFAULT 0,
@@ -48,11 +48,12 @@ TABLES = (
         writer text COLLATE "C" NOT NULL, writer_seq bigint NOT NULL, key text COLLATE "C", fence bigint NOT NULL,
         data text NOT NULL, payload bytea, previous bytea NOT NULL, hash bytea NOT NULL,
         PRIMARY KEY (stream, version))""",
-    # Only where a writer begins: an index of every sequence number would cost each append a page. The function
-    # `append` keeps the numbers unique and gapless behind the lock of the stream.
+    # Only where a writer begins: an index of every sequence number would cost each append a page. The function `append`
+    # keeps the numbers unique and gapless under the lock of the stream.
     """CREATE UNIQUE INDEX event_writer ON {s}.events(project, writer) WHERE writer_seq = 1""",
     """CREATE UNIQUE INDEX event_key ON {s}.events(stream, key) WHERE key IS NOT NULL""",
-    # By stream, although the address would do: a result that all runs share must not make them wait for each other.
+    # By stream, although the address would suffice: a result that all runs share must not make them wait for each
+    # other.
     """CREATE TABLE {s}.payloads(
         stream bigint NOT NULL, digest bytea NOT NULL, project integer NOT NULL, bytes bytea, erased text,
         PRIMARY KEY (stream, digest))""",
@@ -62,8 +63,8 @@ TABLES = (
         PRIMARY KEY (stream, kind, key))""",
     """CREATE INDEX entry_version ON {s}.entries(stream, kind, version)""",
     """CREATE INDEX entry_status ON {s}.entries(project, kind, status)""",
-    # state: 'waiting', 'delayed' until `due`, 'claimed' for as long as the lease `token` of its stream is in force,
-    # 'dead' with a reason. What is finished is gone from here: the run itself says how it ended.
+    # state: 'waiting', 'delayed' until `due`, 'claimed' while the lease `token` of its stream is in force, 'dead' with
+    # a reason. Finished jobs are deleted: the run itself says how it ended.
     """CREATE TABLE {s}.jobs(
         id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, project integer NOT NULL,
         queue text COLLATE "C" NOT NULL, stream text COLLATE "C" NOT NULL, request text NOT NULL,
@@ -80,7 +81,7 @@ TABLES = (
 GUARDS = (
     """CREATE FUNCTION {s}.refuse_change() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, {s}, pg_temp
     AS $$ BEGIN RAISE EXCEPTION 'events are never changed' USING ERRCODE = 'insufficient_privilege'; END $$""",
-    # The last event of a removed stream stays as its tombstone.
+    # The last event of a removed stream remains as its tombstone.
     """CREATE FUNCTION {s}.refuse_removal() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, {s}, pg_temp
     AS $$ BEGIN
         IF EXISTS (SELECT FROM streams WHERE id = OLD.stream AND state = 'removed' AND version > OLD.version) THEN
@@ -99,7 +100,7 @@ SHARED_BY_PROJECTS = ("streams", "events", "payloads", "entries", "jobs")
 
 
 def row_security() -> tuple[str, ...]:
-    """A role sees the rows of the projects it belongs to and no others. The subquery is evaluated once a query."""
+    """Limit each role to the rows of its projects. The subquery is evaluated once per query."""
     mine = "ANY (ARRAY(SELECT {s}.my_projects()))"
     statements: list[str] = []
     for table, column in (("projects", "id"), *((table, "project") for table in SHARED_BY_PROJECTS)):
@@ -126,13 +127,13 @@ JOBS = (
         END IF;
         RETURN FOUND;
     END $$""",
-    # The lease of a run is given up with the job, in one transaction.
+    # The lease of a run is released together with the job, in one transaction.
     """CREATE FUNCTION {s}.give_up(p_project integer, p_stream text, p_token bigint) RETURNS void LANGUAGE plpgsql
     AS $$ BEGIN
         UPDATE streams SET ends = least(ends, moment())
             WHERE project = p_project AND name = p_stream AND token = p_token;
     END $$""",
-    # Jobs whose time has come, and jobs whose worker has lost its lease, wait again.
+    # Delayed jobs that are due, and jobs whose workers lost their leases, wait again.
     f"""CREATE FUNCTION {{s}}.refresh_1(p_project integer, p_queue text) RETURNS void LANGUAGE plpgsql {DEFINER} AS $$
     DECLARE at timestamptz := moment();
     BEGIN
@@ -146,7 +147,7 @@ JOBS = (
             AND (s.id IS NULL OR s.token <> j.token OR s.ends <= at)
             FOR UPDATE OF j SKIP LOCKED);
     END $$""",
-    # Without `p_in_lanes` a job of a lane whose turn it is is left alone, and with it all that come after it.
+    # Without `p_in_lanes`, a job of a lane is skipped when its turn comes, together with all jobs after it.
     """CREATE FUNCTION {s}.claim_next(
         p_project integer, p_queue text, p_holder text, p_seconds double precision, p_in_lanes boolean,
         OUT job bigint, OUT stream text, OUT request text, OUT number bigint, OUT try integer,
@@ -186,7 +187,7 @@ JOBS = (
             RETURN;
         END LOOP;
     END $$""",
-    # The job `p_done` is finished in the same transaction: one commit a job.
+    # The job `p_done` is finished in the same transaction: one commit per job.
     f"""CREATE FUNCTION {{s}}.claim_1(
         p_project integer, p_queue text, p_holder text, p_seconds double precision, p_done bigint, p_done_token bigint,
         OUT job bigint, OUT stream text, OUT request text, OUT number bigint, OUT try integer,
@@ -237,7 +238,7 @@ JOBS = (
 
 
 KEEPING = (
-    # Only the owner of the schema makes a project, and keeps it.
+    # Only the owner of the schema creates and keeps a project.
     f"""CREATE FUNCTION {{s}}.open_project_1(p_name text) RETURNS integer LANGUAGE plpgsql {DEFINER} AS $$
     DECLARE project integer;
     BEGIN
@@ -253,7 +254,7 @@ KEEPING = (
         END IF;
         RETURN project;
     END $$""",
-    # Who asks again because the answer was lost is told what was done: `request` is the same then.
+    # A request repeated because the answer was lost returns the first result: `request` is the same then.
     f"""CREATE FUNCTION {{s}}.erase_1(p_project integer, p_digest bytea, p_request text) RETURNS boolean
     LANGUAGE plpgsql {DEFINER} AS $$ BEGIN
         PERFORM require_level(p_project, 3);
@@ -276,8 +277,8 @@ KEEPING = (
         DELETE FROM payloads WHERE stream = s.id;
         RETURN true;
     END $$""",
-    # A restore is one transaction of three calls; until the last of them nobody can see the stream or add to it. 0 is
-    # the answer to who asks again after all of it was done.
+    # A restore is one transaction of three calls; until the last one, no one can see or extend the stream. 0 is the
+    # answer to a repetition after all of it was done.
     f"""CREATE FUNCTION {{s}}.arrive_1(p_project integer, p_stream text, p_request text) RETURNS bigint
     LANGUAGE plpgsql {DEFINER} AS $$
     DECLARE s streams;
@@ -349,7 +350,7 @@ KEEPING = (
             FROM unnest(p_kinds, p_keys, p_versions, p_statuses) AS i(kind, key, version, status);
         RETURN true;
     END $$""",
-    # Appends to a stream that somebody follows are announced: NOTIFY makes commits wait for each other.
+    # Only appends to a stream with followers are announced: NOTIFY makes commits wait for each other.
     f"""CREATE FUNCTION {{s}}.follow_1(p_project integer, p_stream text, p_seconds double precision) RETURNS bigint
     LANGUAGE plpgsql {DEFINER} AS $$
     DECLARE found bigint;
@@ -370,7 +371,7 @@ SCHEMA_VERSION = len(MIGRATIONS)
 
 
 def prepare_schema(access: PostgresAccess) -> None:
-    """Make the schema if there is none; else require that it is of this version."""
+    """Create the schema if there is none; otherwise require this version."""
     present = schema_version(access)
     if present == 0:
         access.require_writable()
@@ -391,7 +392,7 @@ def require_version(access: PostgresAccess, present: int) -> None:
 
 
 def schema_version(access: PostgresAccess) -> int:
-    """0 if there is no schema."""
+    """Return the version; 0 if there is no schema."""
     (found,) = access.one("SELECT to_regclass(%s) IS NOT NULL", (_table(access, "schema_migrations"),))
     if not found:
         return 0
@@ -400,7 +401,7 @@ def schema_version(access: PostgresAccess) -> int:
 
 
 def migrate(access: PostgresAccess, migrations: tuple[tuple[str, ...], ...] = MIGRATIONS) -> int:
-    """Bring the schema to the last of the migrations; how many were made."""
+    """Apply the migrations up to the last; return how many were applied."""
     return access.doing(lambda connection: _migrate(access, connection, migrations))
 
 

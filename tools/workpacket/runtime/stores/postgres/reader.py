@@ -1,12 +1,11 @@
-"""The reading half of the PostgreSQL store: streams, payloads, index and leases, believed only if they verify.
+"""The reading half of the PostgreSQL store: streams, payloads, index and leases, all verified.
 
-Each call is one statement on one connection; a long stream is read in pages by its version, so that nothing is held
-between them.
+Each call is one statement on one connection; a long stream is read in pages by version, so that nothing is held between
+them.
 
-Waiting for news from the server: NOTIFY wakes whoever waits, and looking again after a while is always enough.
-
-A notification is a hint and nothing more. It is lost with its connection, and a standby or a pooler has none; so every
-wait ends after some seconds whether there was one or not, and whoever waits looks for itself.
+A NOTIFY from the server wakes followers, and polling is always sufficient too. A notification is only a hint. It is
+lost with its connection, and a standby or a pooler has none; so every wait ends after some seconds in any case, and the
+follower then checks for itself.
 """
 
 from __future__ import annotations
@@ -25,15 +24,15 @@ from workpacket.runtime.stores.contract import Head, Lease
 from workpacket.runtime.stores.postgres.access import Connection, PostgresAccess, address_of_url, is_lent
 from workpacket.runtime.stores.postgres.migrations import prepare_schema
 
-FOLLOWED = 60.0  # seconds for which a stream is announced after somebody said that they follow it
-POLL = 0.5  # seconds between two looks where there are no notifications
+FOLLOWED = 60.0  # seconds for which a stream is announced once a follower has registered
+POLL = 0.5  # seconds between two reads without notifications
 CONNECT_AGAIN = 5.0
 
 
 class News:
-    """One channel, on a connection of its own. `only` is the payload that counts; None: all of them.
+    """One channel, on its own connection. `only` is the payload to react to; None: all of them.
 
-    `poll`: after how many seconds at the latest one looks again where there are no notifications.
+    `poll`: the seconds after which to read again without a notification.
     """
 
     def __init__(self, access: PostgresAccess, channel: str, only: str | None = None, *, poll: float = POLL) -> None:
@@ -49,9 +48,9 @@ class News:
         return self._connection is not None
 
     def wait(self, seconds: float) -> None:
-        """Return when there may be news, after so many seconds at the latest."""
+        """Return when there may be news, or after this many seconds."""
         if self._connection is None and time.monotonic() >= self._next_try and self._connect():
-            return  # what was announced before is not told again, so one looks again
+            return  # earlier announcements are not repeated, so read again
         if self._connection is None:
             time.sleep(min(seconds, self._poll))
             return
@@ -83,7 +82,7 @@ class News:
 
 
 class Follower:
-    """Waits for a stream to grow. The server announces only streams that somebody follows."""
+    """Waits for a stream to grow. The server announces only streams that have followers."""
 
     def __init__(self, access: PostgresAccess, project: int, stream: str) -> None:
         self._access = access
@@ -103,7 +102,7 @@ class Follower:
         self._ask_again = time.monotonic() + FOLLOWED / 2
         try:
             (number,) = self._access.one("SELECT {s}.follow_1(%s, %s, %s)", self._asked)
-        except RuntimeFault:  # a standby cannot note it
+        except RuntimeFault:  # a standby cannot record it
             return
         if self._news is None and number is not None:
             self._news = News(self._access, "workpacket_streams", str(number))
@@ -158,7 +157,9 @@ class ReadablePostgres:
 
     @property
     def identity(self) -> str:
-        """A server is one for all its clients, whatever they call it; only projects have streams of the same names."""
+        """The identity of the server, which is the same for all its clients, whatever they call it; only projects can
+        have streams of the same names.
+        """
         return f"server {self.access.address.project}"
 
     # ---- streams --------------------------------------------------------------------------------------------------
@@ -194,7 +195,7 @@ class ReadablePostgres:
             raise LogDamaged(stream, head, "the stream does not end at its head")
 
     def _page(self, stream: str, after: int, until: int) -> tuple[list[Event], int, str]:
-        """Events of the stream, and its head as it stood at that moment; 0 if there is no such stream."""
+        """Return events of the stream, and its head at that moment; 0 if there is no such stream."""
         rows = self.access.rows(_PAGE, (after, until, self.project, stream, FETCH))
         events = [Event(stream, *row[:14]) for row in rows if row[0] is not None]
         return events, *(rows[0][14:] if rows else (0, ""))
@@ -223,7 +224,7 @@ class ReadablePostgres:
         return tuple(Head(*row) for row in rows)
 
     def follower(self, stream: str) -> Follower:
-        """For who waits for the stream to grow; `following.following` is the door to it."""
+        """Return a follower that waits for the stream to grow."""
         return Follower(self.access, self.project, stream)
 
     # ---- index ---------------------------------------------------------------------------------------------------
@@ -272,7 +273,7 @@ class ReadablePostgres:
 
 
 def _newest_of(kind: str, row: Sequence[Any]) -> tuple[str, Event | None]:
-    """The event that an entry points at; None if there is none or it is not what was indexed."""
+    """Return the event that an entry points to; None if it is missing or differs from what was indexed."""
     name, version, status = row[14:]
     try:
         event = require_intact(Event(name, *row[:14]))

@@ -1,13 +1,12 @@
 """The store on a PostgreSQL server: for any number of machines.
 
-An append is one statement, one round trip, one transaction: the events are hashed here on the head this process saw
-last, and the function `append_1` takes them if that is still the head. If not, it says what the head is, and the events
-are hashed again; for a run with one writer that happens once. All times that decide are the server's.
+An append is one statement, one round trip, one transaction: the events are hashed here on the last head that this
+process saw, and the function `append_1` accepts them if that is still the head. If not, it returns the head, and the
+events are hashed again; with a single writer that happens once per run. All times that decide are the server's.
 
-Arrays as PostgreSQL reads them from text. A string is the one thing a driver passes on at no cost of its own.
-
-An append has eight arrays of mostly one value; adapted one by one they cost more than the rest of the call, and a
-driver that looks at their values makes another prepared statement of each mixture of nulls and texts.
+Arrays are passed as text in PostgreSQL's syntax, because a driver passes strings on at no cost. An append has eight
+arrays, mostly of one value; adapting them one by one costs more than the rest of the call, and a driver that inspects
+their values prepares a new statement for each mixture of nulls and texts.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from workpacket.runtime.stores.postgres.reader import ReadablePostgres
 
 
 def text_array(values: Iterable[str | None]) -> str:
-    """Text, or anything whose text PostgreSQL can read."""
+    """Return the array as text; its values are text, or anything whose text PostgreSQL can read."""
     return "{" + ",".join(["NULL" if value is None else _quoted(value) for value in values]) + "}"
 
 
@@ -55,8 +54,8 @@ _BRING: LiteralString = (
     "%s::text[], %s::bigint[], %s::text[], %s::bigint[], %s::text[], %b::bytea[], %b::bytea[], %b::bytea[], "
     "%s::text[], %s::text[], %s::text[])"
 )
-_AT_ONCE = 500  # events or payloads in one call of a restore
-_TRIES = 100  # how often an append may find that others were faster
+_AT_ONCE = 500  # events or payloads per call of a restore
+_TRIES = 100  # how often an append may find that another writer was faster
 _REMEMBERED = 4096  # streams
 
 
@@ -69,7 +68,7 @@ class _Answer(NamedTuple):
 
 
 class PostgresStore(ReadablePostgres):
-    """Everything that writes; `ReadablePostgres` is the rest."""
+    """The writing half; `ReadablePostgres` is the reading half."""
 
     def __init__(self, url: str, *, patience: float = 30.0, connections: int = 8) -> None:
         self._heads: dict[str, tuple[int, str]] = {}
@@ -83,7 +82,7 @@ class PostgresStore(ReadablePostgres):
     def append_last(
         self, request: Append, job: int, queue: str, holder: str, seconds: float | None
     ) -> tuple[Appended, Row]:
-        """The append that finishes a job; the row of the job that was claimed with it, or one of nulls."""
+        """Return the append that finishes a job, and the row of the job claimed with it, or one of nulls."""
         return self._append(request, _APPEND_LAST, (job, queue, holder, seconds))
 
     def _append(self, request: Append, statement: LiteralString, also: tuple[object, ...]) -> tuple[Appended, Row]:
@@ -144,7 +143,7 @@ class PostgresStore(ReadablePostgres):
 
     @staticmethod
     def _refuse(request: Append, answer: _Answer) -> None:
-        """Word the refusal with the rules that all stores share; each of them raises here."""
+        """Word the refusal with the rules that all stores share; each of them raises."""
         if answer.outcome == "removed":
             raise name_was_used(request.stream)
         if answer.outcome == "gap":
@@ -166,7 +165,7 @@ class PostgresStore(ReadablePostgres):
         self.access.require_writable()
         for head in self.heads():
             while not self._reindexed(head.stream):
-                pass  # somebody appended in between
+                pass  # another writer appended in between
 
     def _reindexed(self, stream: str) -> bool:
         events = list(self.read(stream))
@@ -265,7 +264,7 @@ def _digest(address: str | None) -> bytes | None:
 
 
 def _columns(project: int, place: int, events: Sequence[Event]) -> tuple[Any, ...]:
-    """The events as arrays, one for each column."""
+    """Return the events as arrays, one per column."""
     entries = [entry_of(event) for event in events]
     return (
         project,

@@ -1,9 +1,9 @@
 """One handle on one database file: opening it safely, and the two ways of using it.
 
-`reading` and `writing` are the only ways to the connection. Both refuse a handle that was poisoned by an error of the
-storage or carried over a fork, and both give each failure of SQLite the name of what the user can do about it.
-`writing` is one transaction behind the write lock: durable when it is left, undone when it is left by an exception.
-They are classes and not generators because they stand on the hot path.
+`reading` and `writing` are the only ways to the connection. Both refuse a handle that was poisoned by a storage error
+or carried across a fork, and both give each failure of SQLite a code that says what the user can do about it. `writing`
+is one transaction under the write lock: durable when it exits, undone when it exits with an exception. They are classes
+and not generators because they are on the hot path.
 """
 
 from __future__ import annotations
@@ -35,13 +35,14 @@ from workpacket.runtime.stores.sqlite.rows import (
 )
 
 # The write-ahead log is reused after 1 MiB: overwriting in place is cheaper to sync than growing. Measured from 48 to
-# 4096 pages: less means more copying back, more means growing for longer, by up to 2.5 times the cost of a step.
+# 4096 pages: a smaller limit copies back more often, a larger one grows for longer; both cost up to 2.5 times as much
+# per step.
 WAL_PAGES = 256
 _PRAGMAS: tuple[tuple[str, str, int], ...] = (
     ("synchronous", "FULL", 2),
     ("fullfsync", "ON", 1),  # matters on macOS, where fsync alone does not reach the disk
     ("checkpoint_fullfsync", "ON", 1),
-    ("secure_delete", "ON", 1),  # what is erased is overwritten, whatever the build of SQLite does by itself
+    ("secure_delete", "ON", 1),  # erased data is overwritten, whatever the default of this SQLite build
     ("trusted_schema", "OFF", 0),
     ("cell_size_check", "ON", 1),
     ("temp_store", "MEMORY", 2),
@@ -57,17 +58,17 @@ _UNAVAILABLE = {
     sqlite3.SQLITE_CANTOPEN: "store_read_only",
     sqlite3.SQLITE_PERM: "store_read_only",
 }
-# A new process needs 32 KiB beside the log before it can read. On a full disk this fails first, as an error of I/O; but
-# nothing was written, and nothing is wrong with the disk.
+# A new process needs 32 KiB next to the log before it can read. On a full disk this fails first, as an I/O error,
+# although nothing was written and the disk is sound.
 _NO_ROOM_TO_OPEN = sqlite3.SQLITE_IOERR_SHMSIZE
 
 
-# A damaged file can hold names that are no text at all; the sqlite3 module has no error of its own for that.
+# A damaged file can contain names that are not text; the sqlite3 module has no specific error for that.
 FAILURES = (sqlite3.Error, UnicodeDecodeError)
 
 
 def code_of(error: sqlite3.Error | UnicodeDecodeError) -> str:
-    """The stop reason that a failure of SQLite is."""
+    """Return the stop reason for a failure of SQLite."""
     code: int = getattr(error, "sqlite_errorcode", 0)
     if code == _NO_ROOM_TO_OPEN:
         return "disk_full"
@@ -82,7 +83,7 @@ class Access:
         self.newer = 0
         self.undone = 0  # how many write transactions of this handle were not committed
         self.accepts_loss = False
-        self.acknowledging: tuple[int, int, str, bool] | None = None  # what the anchor says when it is committed
+        self.acknowledging: tuple[int, int, str, bool] | None = None  # the anchor's value once this is committed
         self._poison = ""
         self._process = os.getpid()
         self.thread_lock = threading.RLock()
@@ -131,7 +132,7 @@ class Access:
         for name, value, meant in _PRAGMAS:
             self.db.execute(f"PRAGMA {name} = {value}")
             row = self.db.execute(f"PRAGMA {name}").fetchone()
-            if row is not None and row[0] != meant:  # no row: this build of SQLite does not have the setting
+            if row is not None and row[0] != meant:  # no row: this SQLite build lacks the setting
                 raise StoreUnavailable(f"{self.path}: {name} stays {row[0]}", code="storage_unsuitable")
         present = schema_version(self.db)
         if present > SCHEMA_VERSION:
@@ -150,20 +151,20 @@ class Access:
 
     def _check_anchor(self, accept_rollback: bool) -> None:
         if self.newer:
-            return  # nobody here knows what its tables mean
+            return  # the meaning of its tables is unknown here
         lost = self.acknowledged_and_gone()
         if lost and not accept_rollback:
             raise StoreRolledBack(f"{self.path}: {lost}")
-        self.accepts_loss = bool(lost)  # until what was lost is written down, the anchor stays where it is
+        self.accepts_loss = bool(lost)  # the anchor stays where it is until the loss is recorded
         if not lost and self.side.anchor() is None:
             (last,) = self.db.execute("SELECT max(position) FROM events").fetchone()
             self.side.set_anchor(last or 0)
 
     def acknowledged_and_gone(self) -> str:
-        """What the side file knows to have been acknowledged and the database does not hold; '' if nothing."""
+        """Return what the side file records as acknowledged but the database lacks; '' if nothing."""
         anchor = self.side.anchor() or 0
         stream, version = anchor >> STREAM_SHIFT, anchor & LARGEST_VERSION
-        if stream == 0:  # nothing was acknowledged yet, or before events had places
+        if stream == 0:  # nothing was acknowledged yet, or only before events had places
             return ""
         places = (place_of(stream, 1), place_of(stream, LARGEST_VERSION))
         (last,) = self.db.execute("SELECT max(position) FROM events WHERE position BETWEEN ? AND ?", places).fetchone()
@@ -182,7 +183,7 @@ class Access:
             )
 
     def require_in_place(self) -> None:
-        """Refuse to acknowledge what was written to files that are not at their paths any more, for good."""
+        """Permanently refuse to acknowledge writes to files that are no longer at their paths."""
         missing = self.whereabouts.missing()
         if missing:
             self._poison = missing
@@ -192,7 +193,7 @@ class Access:
             )
 
     def translated(self, error: sqlite3.Error | UnicodeDecodeError) -> RuntimeFault:
-        """A failure of SQLite under the name of what the user can do about it."""
+        """Translate a failure of SQLite into a code that says what the user can do about it."""
         code = code_of(error)
         place = f"{self.path}: {error}"
         if code == "storage_failed":
@@ -278,7 +279,7 @@ class Writing:
 
 
 def empty_log(access: Access) -> None:
-    """Bring the whole write-ahead log into the database, and make it empty. A reader of this moment may prevent it."""
+    """Copy the whole write-ahead log into the database and empty it. A concurrent reader may prevent it."""
     with access.reading as db:
         access.side.lock(access.timeout)
         try:

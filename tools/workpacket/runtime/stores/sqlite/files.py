@@ -1,12 +1,12 @@
-"""What lies around the database file: the folder, the file system, the write lock, and the anchor.
+"""What surrounds the database file: the folder, the file system, the write lock, and the anchor.
 
-The lock is `flock` on a side file. SQLite's own locking lets writers fail in bursts when several begin at once; in
-front of it stands this queue, and the kernel empties it when a process dies.
+The lock is `flock` on a side file. With SQLite's own locking, writers fail in bursts when several begin at once; this
+queue comes before it, and the kernel empties it when a process dies.
 
-The anchor is the place of the last acknowledged event, written into the same side file after the commit and without a
-sync of its own. It can never be ahead of what is durable, so a database that is *behind* it has lost something: a
-deleted or damaged write-ahead log, or an old copy put in its place. Behind the anchor stands, for each stream, how far
-it had come: which tells what was lost.
+The anchor is the position of the last acknowledged event, written to the same side file after the commit, without a
+sync of its own. It can never be ahead of what is durable, so a database *behind* it has lost something: its write-ahead
+log was deleted or damaged, or an old copy was put in its place. After the anchor, the side file records how far each
+stream had come, which shows what was lost.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from typing import NamedTuple
 from workpacket.runtime.errors import StorageFailed, StoreUnavailable
 from workpacket.runtime.stores.sqlite.rows import LARGEST_VERSION, STREAM_SHIFT
 
-# Locks or durability of these are not what the store rests on.
+# The store does not rely on the locks or the durability of these.
 UNSUITABLE = frozenset(
     {
         "9p", "afs", "afpfs", "ceph", "cifs", "coda", "davfs", "fuse.curlftpfs", "fuse.davfs2",
@@ -40,7 +40,7 @@ _MOUNTS = Path("/proc/self/mountinfo")
 
 
 def file_system_of(folder: Path) -> str:
-    """The type of the file system that holds `folder`; '' where the system does not say."""
+    """Return the type of the file system that holds `folder`; '' if the system does not say."""
     try:
         mounts = _MOUNTS.read_text("utf-8", "surrogateescape")
     except OSError:
@@ -55,7 +55,7 @@ def file_system_of(folder: Path) -> str:
 
 
 def prepare_folder(folder: Path) -> None:
-    """Make the folder and sync every new entry on the way to it; refuse a file system that cannot keep a store."""
+    """Create the folder and sync every new entry on the way to it; refuse a file system unsuited to a store."""
     missing = [path for path in (folder, *folder.parents) if not path.exists()]
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -79,27 +79,26 @@ def sync_folder(folder: Path) -> None:
 
 
 class Whereabouts:
-    """The files of an open store as they were found at their paths: the same ones have to be there ever after.
+    """The files of an open store, as found at their paths: the same files must stay there.
 
-    What is written to a file that was removed or replaced meanwhile reaches nobody, and SQLite does not notice. The
-    paths are looked at, not the open files: a second handle on a database, once closed, gives up SQLite's locks on it.
+    Writes to a file that was removed or replaced are lost, and SQLite does not notice. The paths are checked, not the
+    open files, because closing a second handle on a database drops SQLite's locks on it.
 
-    Whatever happens to an entry of a folder changes the folder's time of change. So where that is the same as at the
-    last look at each file, and was not so young then that a later change could have the same (`_is_past`), one look is
-    enough.
+    Any change to an entry of a folder updates the folder's change time. If that is the same as when each file was last
+    checked, and was not so recent then that a later change could share it (`_is_past`), checking the folder suffices.
     """
 
     def __init__(self, database: Path, side: Path) -> None:
-        real = os.path.realpath(database)  # SQLite follows links before it names the files beside the database
-        shown = os.path.abspath(database)  # the program may change its folder
+        real = os.path.realpath(database)  # SQLite resolves links before it names the files next to the database
+        shown = os.path.abspath(database)  # the program may change its working directory
         paths = (shown, f"{real}-wal", f"{real}-shm", os.path.abspath(side))
         self._folder = os.fsencode(os.path.dirname(shown))
         self._in_one_folder = shown == real
         self._files = tuple((path, found.st_dev, found.st_ino) for path in paths for found in [os.stat(path)])
-        self._seen: tuple[int, int, int] | None = None  # of the folder: time of change, inode, device
+        self._seen: tuple[int, int, int] | None = None  # of the folder: change time, inode, device
 
     def missing(self) -> str:
-        """Which of them is not at its path any more, and what is there instead; '' if all are."""
+        """Return which of them is no longer at its path, and what is there instead; '' if all are."""
         try:
             folder = os.stat(self._folder)
         except OSError as error:
@@ -107,23 +106,23 @@ class Whereabouts:
         present = (folder.st_ctime_ns, folder.st_ino, folder.st_dev)
         if present == self._seen:
             return ""
-        past = self._in_one_folder and _is_past(folder.st_ctime_ns)  # asked first: the files are looked at later
+        past = self._in_one_folder and _is_past(folder.st_ctime_ns)  # read first: the files are checked later
         missing = next(filter(None, (_moved(*file) for file in self._files)), "")
         if past and not missing:
             self._seen = present
         return missing
 
 
-# How far apart two changes are, in nanoseconds, that certainly have different times: of file systems that keep parts
-# of a second, and of those that do not.
+# How far apart two changes must be, in nanoseconds, to have different times: on file systems that store fractions of a
+# second, and on those that do not.
 _FINE, _COARSE = 25_000_000, 3_000_000_000
-# CLOCK_REALTIME_COARSE, which the module `time` does not name: from it Linux takes the times of files.
+# CLOCK_REALTIME_COARSE, which the module `time` does not name: Linux takes file times from it.
 _COARSE_CLOCK = 5 if sys.platform == "linux" else None
 
 
 def _is_past(changed: int) -> bool:
-    """Whether a change that happens from now on certainly has a later time than this one, or another."""
-    # A file system that cuts its times off, as exFAT does to 10 ms, shows no parts of a microsecond.
+    """Whether any change from now on certainly gets a time different from this one."""
+    # A file system that truncates times, as exFAT does to 10 ms, shows no fractions of a microsecond.
     if changed % 1000 and _COARSE_CLOCK is not None and time.clock_gettime_ns(_COARSE_CLOCK) > changed:
         return True
     return abs(time.time_ns() - changed) > (_FINE if changed % 1_000_000_000 else _COARSE)
@@ -139,9 +138,9 @@ def _moved(path: str, device: int, number: int) -> str:
 
 
 class _Turn(threading.Thread):
-    """Waits in the kernel's own queue, which is fair, and for a limited time, which the kernel does not offer.
+    """Waits in the kernel's own queue, which is fair, and with a timeout, which the kernel does not offer.
 
-    The holder of the lock may be a stopped process; then this thread waits on, and gives the lock back if it gets it.
+    The lock holder may be a stopped process; then this thread keeps waiting, and releases the lock when it gets it.
     """
 
     def __init__(self, descriptor: int) -> None:
@@ -159,7 +158,7 @@ class _Turn(threading.Thread):
             return not self._abandoned
 
     def run(self) -> None:
-        with suppress(OSError):  # the file was closed meanwhile
+        with suppress(OSError):  # the file was closed in the meantime
             fcntl.flock(self._descriptor, fcntl.LOCK_EX)
         with self._decision:
             if self._abandoned:
@@ -176,13 +175,13 @@ class Reached(NamedTuple):
     name: bytes
 
 
-# A slot holds a version and the hash of a name, each with its CRC: the one changes without the other being known.
+# A slot holds a version and the hash of a name, each with its CRC: one changes without reading the other.
 _FIRST_SLOT, _SLOT, _NAME_PLACE = 64, 32, 12
 _VERSION, _CRC = struct.Struct("<Q"), struct.Struct("<I")
 
 
 def _checked(stored: bytes) -> bytes:
-    """The record, if it was written and is whole."""
+    """Return the record, if it was written and is intact."""
     record, check = stored[: -_CRC.size], stored[-_CRC.size :]
     return record if any(stored) and check == _CRC.pack(zlib.crc32(record)) else b""
 
@@ -220,7 +219,7 @@ class SideFile:
             raise StoreUnavailable(f"{self.path} was locked for {timeout:g} s", code="store_busy")
 
     def anchor(self) -> int | None:
-        """The place of the last event that was acknowledged; None if it was never written or is torn."""
+        """Return the position of the last acknowledged event; None if it was never written or is torn."""
         number, _, check = os.pread(self._descriptor, 64, 0).partition(b" ")
         if not number.isdigit() or check[:8] != b"%08x" % zlib.crc32(number):
             return None
@@ -231,15 +230,16 @@ class SideFile:
         try:
             os.pwrite(self._descriptor, b"%b %08x\n" % (number, zlib.crc32(number)), 0)
         except OSError:
-            return  # the event is durable already; an anchor that stays behind only knows less
+            return  # the event is already durable; an anchor that lags behind only knows less
 
     def acknowledge(self, stream: int, version: int, name: str, *, first: bool) -> None:
-        """The event of this stream is durable. Called under the lock, so that nothing is overwritten unseen.
+        """Record that the event of this stream is durable. Called under the lock, so that nothing is overwritten
+        unseen.
 
-        `first`: another stream may have been the last. How far that one had come is kept before the anchor moves on.
+        `first`: another stream may have been the last. Its progress is recorded before the anchor moves on.
         """
         if first:
-            with suppress(OSError):  # like an anchor that stays behind
+            with suppress(OSError):  # as with an anchor that lags behind
                 before = self.anchor() or 0
                 self._put(before >> STREAM_SHIFT, 0, _VERSION.pack(before & LARGEST_VERSION))
                 self._put(stream, _NAME_PLACE, name_digest(name))
@@ -250,7 +250,7 @@ class SideFile:
         os.pwrite(self._descriptor, checked, _FIRST_SLOT + stream * _SLOT + place)
 
     def reached(self) -> dict[int, Reached]:
-        """How far each stream had come, by its number; without those that were never written or are torn."""
+        """Return how far each stream had come, by number; without those never written, or torn."""
         found: dict[int, Reached] = {}
         slots = os.pread(self._descriptor, os.fstat(self._descriptor).st_size, _FIRST_SLOT)
         for number, place in enumerate(range(0, len(slots), _SLOT)):
@@ -269,7 +269,7 @@ class SideFile:
             os.ftruncate(self._descriptor, _FIRST_SLOT)
 
     def close(self) -> None:
-        """Closing twice is closing once."""
+        """Close it; closing twice is harmless."""
         descriptor, self._descriptor = self._descriptor, -1
         if descriptor >= 0:
             os.close(descriptor)

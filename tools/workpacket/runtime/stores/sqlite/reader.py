@@ -1,4 +1,4 @@
-"""The reading half of the SQLite store: streams, payloads, index and leases, believed only if they verify."""
+"""The reading half of the SQLite store: streams, payloads, index and leases, all verified."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ _OF_STREAM = ", ".join(f"s.{column.strip()}" for column in STREAM_COLUMNS.split(
 _EVENT = f"position & {LARGEST_VERSION}, {EVENT_COLUMNS}"
 _SLICE = f"SELECT {_EVENT} FROM events WHERE position BETWEEN ? AND ? ORDER BY position LIMIT ?"
 EFFECTS = "effects"
-EFFECT_TYPES = types_of(EFFECTS)  # whose entries are read from the events themselves, where all others are stored
+EFFECT_TYPES = types_of(EFFECTS)  # the kinds whose entries are read from the events themselves; all others are stored
 _EFFECTS = (
     f"SELECT {_EVENT} FROM events WHERE position BETWEEN ? AND ? "
     f"AND type IN ({', '.join('?' * len(EFFECT_TYPES))}) ORDER BY position"
 )
 _LATEST = (
     "SELECT kind, stream, key, version, status, crc FROM entries WHERE kind = ? AND stream = ? "
-    "AND kind <> 'effects' ORDER BY version DESC LIMIT 1"  # the index leaves effects out, and has to be told so
+    "AND kind <> 'effects' ORDER BY version DESC LIMIT 1"  # the index omits effects, so they are noted here
 )
 
 _NEWEST = (
@@ -77,7 +77,7 @@ class ReadableSQLite:
 
     @property
     def identity(self) -> str:
-        """The moment in which the file was made: it moves with it."""
+        """The moment at which the file was created: it moves with the file."""
         with self.access.reading:
             row = self._db.execute("SELECT applied_at FROM schema_migrations ORDER BY version LIMIT 1").fetchone()
         return f"{row[0]:x}" if row is not None else ""
@@ -173,7 +173,7 @@ class ReadableSQLite:
         return tuple(head.stream for head in self.heads()) if stream is None else (stream,)
 
     def _effects(self, stream: str) -> list[IndexEntry]:
-        """The entries of the effects of one stream, ordered by version."""
+        """Return the entries of the effects of one stream, ordered by version."""
         return sorted(index_of(self._effect_events(stream)).values(), key=lambda entry: entry.version)
 
     def _effect_events(self, stream: str) -> list[Event]:
@@ -227,7 +227,9 @@ class ReadableSQLite:
         return tuple(Lease(lease.name, lease.token, lease.holder, left) for lease, left in found if left > 0)
 
     def _left(self, lease: LeaseRow | None) -> float:
-        """Seconds for which the lease is still in force. One of another boot has ended: its holder died with it."""
+        """Return the seconds for which the lease is still in force. One of another boot has ended: its holder died with
+        it.
+        """
         if lease is None or lease.boot != self._boot:
             return 0.0
         return lease.ends / 1000 - self._clock.ticks()
@@ -236,7 +238,7 @@ class ReadableSQLite:
 def _newest_of(
     stream: Sequence[str | int], entry: Sequence[str | int], event: Sequence[Any]
 ) -> tuple[str, Event | None]:
-    """The event that an entry points at; None if there is none or it is not what was indexed."""
+    """Return the event that an entry points to; None if it is missing or differs from what was indexed."""
     name = checked_stream(stream).name
     pointed = checked_entry(name, entry)
     try:

@@ -1,13 +1,11 @@
-"""The rows of the SQLite store that do change, each with the CRC that says whether it is what was written.
-
-The tables of the SQLite store, and how an older file becomes a present one.
+"""The mutable rows of the SQLite store, its tables, and their migrations.
 
 Rows that never change (events) are guarded by triggers and by the hash chain. Rows that do change (streams, leases,
-meta, entries) carry a CRC over their other columns, so that a damaged one is noticed before it is believed. The table
-`streams` is one tree without a second copy, and `meta` counts its rows: a stream can not silently vanish from it.
+meta, entries) carry a CRC over their other columns, so that damage is noticed before they are used. The table `streams`
+is one tree without a second copy, and `meta` counts its rows, so that a stream cannot silently vanish from it.
 
-Each tree that an append touches is a page to write and to sync. So an event needs no index to be found: its row
-number is its place, the number of its stream in the upper half and its version in the lower.
+Each tree that an append touches is a page to write and sync. An event therefore needs no index to be found: its row
+number is its place, with the number of its stream in the upper half and its version in the lower.
 """
 
 from __future__ import annotations
@@ -74,20 +72,20 @@ _SECOND = (
     f"""CREATE TRIGGER events_stay BEFORE DELETE ON events
         WHEN NOT EXISTS (SELECT 1 FROM removing WHERE stream = OLD.position >> {STREAM_SHIFT})
         BEGIN SELECT RAISE(ABORT, 'events are never deleted'); END""",
-    # Every effect writes two entries, and nobody asks for the newest of them; the others are few.
+    # Every effect writes two entries, and the newest one is never needed; the other kinds are few.
     """DROP INDEX entry_version""",
     """CREATE INDEX entry_version ON entries(kind, stream, version) WHERE kind <> 'effects'""",
 )
 
-# Each effect wrote two entries, a page each, for a question that is asked of unfinished runs only. It is answered from
-# their events now.
+# Each effect wrote two entries, one page each, for a question that concerns unfinished runs only. Their events now
+# answer it.
 _THIRD = ("""DELETE FROM entries WHERE kind = 'effects'""",)
 
 MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _SECOND, _THIRD)
 
 
 def place_of(stream_id: int, version: int) -> int:
-    """Where an event stands in the table of events."""
+    """Return the place of an event in the table of events."""
     return stream_id << STREAM_SHIFT | version
 
 
@@ -96,7 +94,7 @@ def row_crc(*columns: str | int) -> int:
 
 
 def migrate(connection: sqlite3.Connection, applied_at: int) -> None:
-    """Bring the file to SCHEMA_VERSION inside the transaction the caller has begun."""
+    """Upgrade the file to SCHEMA_VERSION inside the transaction that the caller has begun."""
     present = schema_version(connection)
     for version, statements in enumerate(MIGRATIONS[present:], start=present + 1):
         for statement in statements:
@@ -156,7 +154,7 @@ def put_stream(db: sqlite3.Connection, row: StreamRow) -> None:
 
 
 def add_stream(db: sqlite3.Connection, name: str, genesis: str) -> StreamRow:
-    """The row of a new stream, not yet put; the count of all streams grows with it."""
+    """Return the row of a new stream, not yet stored; the count of all streams grows with it."""
     number = stream_count(db) + 1
     db.execute("UPDATE meta SET value = ?, crc = ? WHERE name = 'streams'", (number, row_crc("streams", number)))
     return StreamRow(name, number, 0, genesis, 0, 0, "", 0)
@@ -171,7 +169,7 @@ def stream_count(db: sqlite3.Connection) -> int:
 
 
 def require_whole_directory(db: sqlite3.Connection) -> None:
-    """No stream vanished from the table of streams, so one that is not found there does not exist."""
+    """Require that no stream vanished from the table of streams, so one not found there does not exist."""
     rows = db.execute(
         f"SELECT {STREAM_COLUMNS}, (SELECT value FROM meta WHERE name = 'streams') FROM streams"
     ).fetchall()
@@ -202,7 +200,7 @@ def put_entry(db: sqlite3.Connection, stream_id: int, entry: IndexEntry) -> None
 
 
 def checked_entry(stream: str, columns: Sequence[str | int]) -> IndexEntry:
-    """The entry of `stream` whose columns are kind, stream id, key, version, status, crc."""
+    """Return the entry of `stream` whose columns are kind, stream id, key, version, status, crc."""
     _require_crc("entries", columns)
     kind, _, key, version, status, _ = columns
     return IndexEntry(str(kind), stream, str(key), int(version), str(status))

@@ -1,26 +1,22 @@
 """The store in one SQLite file: for all processes of one machine, with no server.
 
 One append is one transaction and one fdatasync. Writers queue at a side file (`files`), then BEGIN IMMEDIATE;
-`synchronous=FULL` is read back, not hoped for. After an error of the storage itself the handle is poisoned: what a
-second fsync would say of the first is a lie. Nothing is believed because the database returned it: events and payloads
-must have their hashes, mutable rows their CRC, a stream must reach its head.
+`synchronous=FULL` is read back, not assumed. After a storage error the handle is poisoned, because a second fsync may
+wrongly report success. Nothing is trusted because the database returned it: events and payloads must match their
+hashes, mutable rows their CRC, and a stream must reach its head.
 
-An older store is accepted: each run is told what it lost, so that nobody takes it for never done.
+If an older copy of the store is accepted, each run records what it lost, so that no one assumes it was never done. The
+side file knows how far each stream had come (`SideFile.reached`). A run that exists and had come further gets the event
+`rolled_back {had, has}`. Of a run lost entirely, only the hash of its name is known; it is kept in the table
+`lost_streams`, and a run that begins under that name records it (`lost`). All of this is one transaction. Streams that
+are not runs hold no effects and are left as they are.
 
-The side file knows how far each stream had come (`SideFile.reached`). A run that is there and had come further gets the
-event `rolled_back {had, has}`. Of a run that is gone as a whole only the hash of its name is known; it is kept in the
-table `lost_streams`, and a run that begins under that name is told (`lost`). All of it is one transaction.
+The health check finds everything that can be wrong with the store; a backup is verified, and space can be reclaimed.
 
-Streams that are not runs hold no effects and are left as they are.
-
-The health of a SQLite store: all that can be wrong with it, a backup known to be good, and giving back space.
-
-What a writer knows of its stream without reading it again.
-
-Between two records of one run nearly always no one else has written. Asked inside the write transaction, SQLite tells
-for the price of no page whether another connection committed since (`data_version`), and this handle knows whether a
-transaction of its own was undone. If neither, the row of the stream and its lease are what was written last; SQLite
-too would answer from the pages it holds in memory.
+Between two records of one run there is almost never another writer. Inside the write transaction, SQLite reports at no
+cost whether another connection has committed since (`data_version`), and this handle knows whether one of its own
+transactions was undone. If neither happened, the row of the stream and its lease are as last written; SQLite, too,
+would answer from its cached pages.
 """
 
 from __future__ import annotations
@@ -74,14 +70,14 @@ _LOST = "CREATE TABLE IF NOT EXISTS lost_streams(name BLOB PRIMARY KEY, had INTE
 
 
 class Loss(NamedTuple):
-    """`had` is None where nobody knows how far the run had come: the side file is of an older version."""
+    """`had` is None if it is unknown how far the run had come: the side file is of an older version."""
 
     row: StreamRow
     had: int | None
 
 
 def accept_loss(store: SQLiteStore, now: int) -> tuple[Loss, ...]:
-    """Write down what was lost, and make the present end of the store what was acknowledged."""
+    """Record what was lost, and make the present end of the store the acknowledged one."""
     side = store.access.side
     reached = side.reached()
     anchor = side.anchor() or 0
@@ -96,7 +92,7 @@ def accept_loss(store: SQLiteStore, now: int) -> tuple[Loss, ...]:
         (last,) = db.execute("SELECT max(position) FROM events").fetchone()
         ends = [checked_stream(columns) for columns in db.execute(f"SELECT {STREAM_COLUMNS} FROM streams").fetchall()]
     side.forget_streams()
-    side.set_anchor(0)  # what it named is written down, and is not to be kept as how far a stream has come
+    side.set_anchor(0)  # the event it named is recorded now, and must not count as how far a stream had come
     for row in ends:
         side.acknowledge(row.id, row.version, row.name, first=True)
     side.set_anchor(last or 0)
@@ -109,7 +105,7 @@ def _losses(db: sqlite3.Connection, rows: list[StreamRow], reached: dict[int, Re
         types = db.execute(
             "SELECT type, position FROM events WHERE position BETWEEN ? AND ? ORDER BY position", places
         ).fetchall()
-        # Where they do not agree the stream is damaged, which is no rollback.
+        # Where they disagree, the stream is damaged, which is not a rollback.
         whole = bool(types) and types[-1][1] & LARGEST_VERSION == row.version
         if row.removed or not whole or types[0][0] != "run.started":
             continue
@@ -134,7 +130,7 @@ def _keep_lost_names(db: sqlite3.Connection, rows: list[StreamRow], reached: dic
 
 
 def lost_under(db: sqlite3.Connection, stream: str) -> int:
-    """How many events a stream of this name had that was lost as a whole; 0 if there was none."""
+    """Return how many events a stream of this name had that was lost entirely; 0 if there was none."""
     if db.execute("SELECT 1 FROM sqlite_master WHERE name = 'lost_streams'").fetchone() is None:
         return 0
     name = name_digest(stream)
@@ -147,7 +143,7 @@ def lost_under(db: sqlite3.Connection, stream: str) -> int:
 
 
 class Known(NamedTuple):
-    """One stream and its lease, as they are if the stamp is still the same."""
+    """One stream and its lease, valid while the stamp is unchanged."""
 
     row: StreamRow
     lease: LeaseRow | None
@@ -160,7 +156,7 @@ class Remembered:
         self._known: Known | None = None
 
     def stamp(self) -> tuple[int, int]:
-        """Asked once in a write transaction: while it lasts, nobody else commits."""
+        """Read once per write transaction: until it ends, no one else commits."""
         (version,) = self._access.db.execute("PRAGMA data_version").fetchone()
         return version, self._access.undone
 
@@ -183,14 +179,14 @@ _LAST_OF_WRITER = (
 
 
 class SQLiteStore(ReadableSQLite):
-    """Everything that writes; `ReadableSQLite` is the rest."""
+    """The writing half; `ReadableSQLite` is the reading half."""
 
     def __init__(
         self, path: Path, *, clock: Clock | None = None, timeout: float = 30.0, accept_rollback: bool = False
     ) -> None:
         super().__init__(path, clock=clock, timeout=timeout, accept_rollback=accept_rollback)
         self._remembered = Remembered(self.access)
-        self.losses: tuple[Loss, ...] = ()  # what this handle was told to accept
+        self.losses: tuple[Loss, ...] = ()  # the losses that this handle was asked to accept
         if self.access.accepts_loss:
             try:
                 self.losses = accept_loss(self, self._clock.now())
@@ -245,7 +241,7 @@ class SQLiteStore(ReadableSQLite):
         return stored
 
     def _last_of(self, writer: str, row: StreamRow | None) -> tuple[int, int]:
-        """The last sequence number of a writer, and the stream it writes to."""
+        """Return the last sequence number of a writer, and the stream it writes to."""
         if row is not None and row.writer == writer:
             return row.writer_seq, row.id
         first = self._db.execute(_FIRST_OF_WRITER, (writer,)).fetchone()
@@ -264,7 +260,7 @@ class SQLiteStore(ReadableSQLite):
         return int(found[0]) & LARGEST_VERSION if found else 0
 
     def keep(self, row: StreamRow, events: Sequence[Event], payloads: Iterable[tuple[str, bytes]]) -> StreamRow:
-        """Write events, payloads by their address, index and head; give the stream as it is then."""
+        """Write events, payloads by address, index and head; return the new row of the stream."""
         for address, payload in payloads:
             self._db.execute(
                 "INSERT INTO payloads(digest, bytes) VALUES(?, ?) "
@@ -286,7 +282,7 @@ class SQLiteStore(ReadableSQLite):
             put_entry(self._db, stream_id, entry)
 
     def lost(self, stream: str) -> int:
-        """How many events a stream of this name had when it was lost by a rollback that was accepted; 0 if none was."""
+        """Return how many events a stream of this name had when an accepted rollback lost it; 0 if none did."""
         with self.access.reading:
             return lost_under(self._db, stream)
 
@@ -299,7 +295,7 @@ class SQLiteStore(ReadableSQLite):
             )
             erased = cursor.rowcount == 1
         if erased:
-            empty_log(self.access)  # the bytes stand there, and in the pages that it has not replaced yet
+            empty_log(self.access)  # the bytes are there, and in pages of the log that it has not replaced yet
         return erased
 
     def erase_all(self, digests: Iterable[str]) -> None:
@@ -374,7 +370,7 @@ class SQLiteStore(ReadableSQLite):
             row = self._stream_row(stream)
             if row is None or row.removed or row.hash != head:
                 raise VersionConflict(f"{stream} is not at the expected head")
-            # The last event stays as the tombstone: it proves what stood here, and the anchor never goes back.
+            # The last event remains as the tombstone: it proves what was stored, and the anchor never goes back.
             self._db.execute("INSERT INTO removing VALUES(?)", (row.id,))
             places = (place_of(row.id, 1), place_of(row.id, row.version))
             self._db.execute("DELETE FROM events WHERE position >= ? AND position < ?", places)
@@ -396,7 +392,7 @@ VOLATILE = frozenset({"tmpfs", "ramfs"})
 
 
 def examine(store: SQLiteStore) -> tuple[StoreProblem, ...]:
-    """Read everything and believe nothing. Slow on purpose; `doctor` and `runs verify` call it."""
+    """Read and verify everything. Slow by design; called by `doctor` and `runs verify`."""
     problems: list[StoreProblem] = []
     try:
         with store.access.reading as db:
@@ -419,7 +415,7 @@ def _anchor(access: Access) -> list[StoreProblem]:
 
 
 def suitability(path: Path) -> tuple[StoreProblem, ...]:
-    """What a person should know about the place of the store, although it works."""
+    """Return what a person should know about the location of the store, although it works."""
     kind = file_system_of(path.parent)
     if kind in VOLATILE:
         return (

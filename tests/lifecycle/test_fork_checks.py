@@ -1,0 +1,165 @@
+"""What a settlement of a fork may say, asked of histories with branches: docs/approvals/moves.md, rules 2 to 5."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ledger.stories import A, B, Story
+from workpacket.ledger.fold import LaneReplay
+from workpacket.lifecycle.fork_checks import dropped_verdicts, settlement_faults, unseen_moves
+from workpacket.model.events import LogEvent
+
+SAID: tuple[dict[str, Any], ...] = ({}, {"came_from": "IN_PROGRESS"})
+NOT_HELD = "eve held the packet on none of its branches"
+
+
+class Fork:
+    """A packet that was claimed by ann on one branch and by bob on another."""
+
+    def __init__(self) -> None:
+        self.story = Story()
+        self.ready = self.story.tell("created", "activated")
+        self.ann = self.story.add("claimed", after=(self.ready,), holder="ann")
+        self.bob = self.story.add("claimed", after=(self.ready,), holder="bob")
+
+    def settled(self, *after: LogEvent, moves: tuple[LogEvent, ...] | None = None, **said: Any) -> LogEvent:
+        named = sorted(move.id for move in (after if moves is None else moves))
+        return self.story.add("fork.resolved", after=after, **{"moves": named, **said})
+
+    def faults(self, event: LogEvent) -> list[str]:
+        log = self.story.log()
+        return list(settlement_faults(log, LaneReplay(log), event))
+
+
+def test_a_settlement_names_the_latest_moves_and_leads_to_a_lane_of_theirs() -> None:
+    fork = Fork()
+    assert fork.faults(fork.settled(fork.ann, fork.bob)) == []
+
+
+def test_without_a_fork_there_is_nothing_to_settle() -> None:
+    fork = Fork()
+    alone = fork.settled(fork.ann, moves=(fork.ann, fork.ready), lane_to="VALIDATED", holder="eve")
+    assert fork.faults(alone) == ["there is no fork to settle"]
+
+
+def test_a_settlement_names_all_of_the_latest_moves_and_no_others() -> None:
+    for named in (("ann", "ready"), ("ann", "bob", "ready")):
+        fork = Fork()
+        event = fork.settled(fork.ann, fork.bob, moves=tuple(getattr(fork, name) for name in named))
+        assert fork.faults(event) == ["it does not name exactly the latest moves"]
+
+
+def test_a_settlement_does_not_lead_to_a_lane_that_is_on_no_branch() -> None:
+    fork = Fork()
+    event = fork.settled(fork.ann, fork.bob, lane_to="VALIDATED")
+    assert fork.faults(event) == ["none of the moves that it settles leads to VALIDATED"]
+
+
+def test_the_holder_of_a_settlement_held_the_packet_on_a_branch_that_it_has_seen() -> None:
+    fork = Fork()
+    for holder in ("ann", "bob"):
+        assert fork.faults(fork.settled(fork.ann, fork.bob, holder=holder)) == []
+    assert fork.faults(fork.settled(fork.ann, fork.bob, holder="eve")) == [
+        "eve held the packet on none of its branches"
+    ]
+    eve = fork.story.add("claimed", after=(fork.ready,), holder="eve")
+    unseen = fork.settled(fork.ann, fork.bob, holder="eve")
+    assert fork.faults(unseen) == [NOT_HELD]
+    assert fork.faults(fork.settled(fork.ann, fork.bob, eve, holder="eve")) == []
+
+
+# --- where a blocked packet comes back to ---
+
+
+def blocked(first: str, second: str) -> tuple[Fork, LogEvent, LogEvent]:
+    """Blocked on two branches, on each in the lane that is named."""
+    fork = Fork()
+    ends = []
+    for claim, lane in ((fork.ann, first), (fork.bob, second)):
+        end = claim
+        if lane == "IN_REVIEW":
+            end = fork.story.add("submitted", after=(claim,))
+        ends.append(fork.story.add("blocked", after=(end,), lane_from=lane))
+    return fork, ends[0], ends[1]
+
+
+def test_a_packet_that_stays_blocked_comes_back_to_where_it_was_blocked() -> None:
+    fork, one, other = blocked("IN_PROGRESS", "IN_PROGRESS")
+    for said in SAID:
+        assert fork.faults(fork.settled(one, other, lane_to="BLOCKED", **said)) == []
+    event = fork.settled(one, other, lane_to="BLOCKED", came_from="IN_REVIEW")
+    assert fork.faults(event) == ["the packet was blocked in IN_PROGRESS, not in IN_REVIEW"]
+
+
+def test_blocks_in_two_lanes_leave_no_answer() -> None:
+    fork, one, other = blocked("IN_PROGRESS", "IN_REVIEW")
+    for said in SAID:
+        event = fork.settled(one, other, lane_to="BLOCKED", **said)
+        assert fork.faults(event) == ["the moves that it settles were not blocked in one lane"]
+
+
+def test_a_packet_that_is_not_blocked_comes_back_from_nowhere() -> None:
+    fork = Fork()
+    event = fork.settled(fork.ann, fork.bob, came_from="IN_REVIEW")
+    assert fork.faults(event) == ["it says that the packet was blocked in IN_REVIEW, and leads to IN_PROGRESS"]
+
+
+# --- moves of the base ---
+
+
+def test_a_move_rests_on_all_that_the_base_has() -> None:
+    fork = Fork()
+    log = fork.story.log()
+    replay = LaneReplay(log)
+    assert list(unseen_moves(log, replay, fork.ann, [fork.ready.id, fork.ann.id])) == []
+    assert list(unseen_moves(log, replay, fork.ann, [fork.ready.id, fork.bob.id])) == [
+        f"it does not rest on claimed by ann ({fork.bob.id[:12]}), which the base has"
+    ]
+
+
+# --- verdicts that a settlement drops ---
+
+
+def judged(*attest: str) -> tuple[Fork, LogEvent, LogEvent]:
+    """Released on one branch, judged on another."""
+    fork = Fork()
+    submitted = fork.story.add("submitted", after=(fork.ann,))
+    return (
+        fork,
+        fork.story.add("released", after=(fork.ann,)),
+        fork.story.add("verdict.given", after=(submitted,), attest=attest),
+    )
+
+
+def dropped(fork: Fork, heads: tuple[LogEvent, ...], lane: str | None) -> list[LogEvent]:
+    return dropped_verdicts(LaneReplay(fork.story.log()), [head.id for head in heads], lane)
+
+
+def test_a_settlement_beside_a_signed_verdict_drops_it() -> None:
+    fork, released, passed = judged(A, B)
+    assert dropped(fork, (released, passed), "READY_FOR_DEV") == [passed]
+    assert dropped(fork, (released, passed), "MERGE_PENDING") == []
+
+
+def test_an_unsigned_verdict_is_not_kept_from_anyone() -> None:
+    fork, released, passed = judged()
+    assert dropped(fork, (released, passed), "READY_FOR_DEV") == []
+
+
+def test_an_approval_of_something_else_is_no_verdict() -> None:
+    fork = Fork()
+    assert dropped(fork, (fork.ann, fork.bob), "READY_FOR_DEV") == []
+
+
+def test_a_history_without_a_fork_drops_nothing() -> None:
+    fork, _, passed = judged(A)
+    assert dropped(fork, (passed,), "READY_FOR_DEV") == []
+    assert dropped(fork, (), "READY_FOR_DEV") == []
+
+
+def test_a_verdict_below_two_branches_is_named_once() -> None:
+    fork, released, passed = judged(A)
+    merged = fork.story.add("merged", after=(passed,))
+    reopened = fork.story.add("reopened", after=(passed,))
+    assert dropped(fork, (released, merged, reopened), "READY_FOR_DEV") == [passed]
+    assert dropped(fork, (merged, reopened), "READY_FOR_DEV") == [], "both branches hold it"

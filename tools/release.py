@@ -1,0 +1,76 @@
+"""What a release consists of besides wheel and sdist: its notes and its checksums.
+
+`notes` prints the section of CHANGELOG.md of a version. It fails if that is missing or empty, if the tag is not the
+version of the package, or if the addresses in pyproject.toml have no owner yet. `checksums` writes SHA256SUMS, which
+`sha256sum --check` reads.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+SUMS = "SHA256SUMS"
+
+
+class NotReleasable(Exception):
+    """The tree does not say what it releases."""
+
+
+def notes(changelog: str, version: str) -> str:
+    """The text below the heading of this version."""
+    found = re.search(rf"^## \[{re.escape(version)}\][^\n]*\n(.*?)(?=^## |\Z)", changelog, re.MULTILINE | re.DOTALL)
+    if found is None:
+        raise NotReleasable(f"CHANGELOG.md has no section [{version}]")
+    if not found[1].strip():
+        raise NotReleasable(f"the section [{version}] of CHANGELOG.md is empty")
+    return found[1].strip() + "\n"
+
+
+def version_of(tag: str, initial: str) -> str:
+    """The version that a tag such as `v1.2.3` releases; `initial` is the text of the package's first module."""
+    found = re.search(r'^__version__ = "([^"]+)"', initial, re.MULTILINE)
+    version = found[1] if found else ""
+    if tag != f"v{version}":
+        raise NotReleasable(f"the tag is {tag}, but the package's version is {version}")
+    return version
+
+
+def check_addresses(pyproject: str) -> None:
+    """The addresses that the index shows beside the package lead somewhere."""
+    if "/OWNER/" in pyproject:
+        raise NotReleasable("[project.urls] of pyproject.toml still has the placeholder OWNER")
+
+
+def checksums(folder: Path) -> str:
+    """A line for each file of the folder, in the order of names."""
+    files = sorted(path for path in folder.iterdir() if path.is_file() and path.name != SUMS)
+    return "".join(f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in files)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser("release", description=(__doc__ or "").partition("\n")[0])
+    commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser("notes", help="print the notes of the version that a tag releases").add_argument("tag")
+    commands.add_parser("checksums", help=f"write {SUMS} into a folder").add_argument("folder", type=Path)
+    given = parser.parse_args(arguments)
+    if given.command == "checksums":
+        (given.folder / SUMS).write_text(checksums(given.folder), "utf-8")
+        return 0
+    try:
+        check_addresses((ROOT / "pyproject.toml").read_text("utf-8"))
+        version = version_of(given.tag, (ROOT / "tools/workpacket/__init__.py").read_text("utf-8"))
+        sys.stdout.write(notes((ROOT / "CHANGELOG.md").read_text("utf-8"), version))
+    except NotReleasable as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,135 @@
+"""Signatures that a security key or passkey makes in a web page, and the pages from which a policy accepts them.
+
+They are SSHSIG of the type `webauthn-sk-ecdsa-sha2-nistp256@openssh.com` (OpenSSH, PROTOCOL.u2f). The key signs the
+digest of the client data, a JSON text that the browser writes: in it are the signed bytes, as the challenge, and the
+origin of the page. `ssh-keygen -Y verify` looks at the first three members of that text. Here it is read to its end:
+
+- type, challenge, origin and crossOrigin come first, byte for byte as every browser serializes them (WebAuthn, section
+  5.8.1.1); crossOrigin is false, so the page was in no frame of another site;
+- what browsers add behind them is compact JSON in which no member appears twice, and names no site above the page;
+- the token's flags are touch, PIN and the two about backup; it has no extensions and registers no key;
+- the origin and the relying party are ones that the policy lists, and belong together.
+
+The key of a page belongs to a relying party, such as `localhost`; that of `ssh-keygen` to an application that begins
+with `ssh:`. Neither signs in the way of the other.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+
+from workpacket.approvals.encodings import Reader, WireFault
+from workpacket.approvals.fields import Fields, load_json
+from workpacket.approvals.keys import HOST, RELYING_PARTY
+from workpacket.errors import WorkpacketError
+from workpacket.lazy_pattern import lazy_pattern
+from workpacket.value import Value
+
+LOCAL = "localhost"
+
+# Touched, person verified, may be backed up, is backed up: what a token states when it signs in a page.
+_KNOWN_FLAGS = 0x01 | 0x04 | 0x08 | 0x10
+_MAY_BE_BACKED_UP, _IS_BACKED_UP = 0x08, 0x10
+
+# Four times what browsers write, with all that Chromium adds at random.
+LONGEST_CLIENT_DATA = 2048
+# How deeply Python reads JSON depends on who calls it, and a verdict must not.
+MOST_BRACKETS = 16
+_PORT = r"[1-9][0-9]{0,4}"
+_ORIGIN = lazy_pattern(rf"https?://[a-z0-9.-]+(?::{_PORT})?", re.ASCII)
+# Browsers let a page use keys that came over TLS, or from this machine.
+_SAFE_ORIGIN = lazy_pattern(rf"(?:https://{HOST}|http://{LOCAL})(?::{_PORT})?", re.ASCII)
+
+
+class Page(Value):
+    """Where a key was asked to sign: the origin, and the client data as the browser wrote it."""
+
+    origin: str
+    client_data: bytes
+
+    def was_asked_for(self, challenge: bytes) -> bool:
+        return was_asked(self.client_data, client_data_of(challenge, self.origin))
+
+
+def read_page(fields: Reader, flags: int) -> Page:
+    """What follows flags and counter in such a signature; raises `WireFault`."""
+    if flags & ~_KNOWN_FLAGS or (flags & _IS_BACKED_UP and not flags & _MAY_BE_BACKED_UP):
+        raise WireFault(f"its flags are {flags:#04x}, which no token sets when it signs in a page")
+    origin, client_data, extensions = fields.text(), fields.string(), fields.string()
+    if not _ORIGIN.fullmatch(origin):
+        raise WireFault("its origin is not that of a web page")
+    if extensions:
+        raise WireFault("it has extensions")
+    return Page(origin, client_data)
+
+
+def client_data_of(challenge: bytes, origin: str, kind: str = "webauthn.get") -> bytes:
+    """The client data up to where browsers differ."""
+    encoded = base64.urlsafe_b64encode(challenge).rstrip(b"=").decode()
+    return f'{{"type":"{kind}","challenge":"{encoded}","origin":"{origin}","crossOrigin":false'.encode()
+
+
+def was_asked(client_data: bytes, expected: bytes) -> bool:
+    """Whether a browser wrote the client data in answer to what `client_data_of` expects."""
+    if client_data == expected + b"}":
+        return True
+    return client_data.startswith(expected + b",") and _has_one_reading(client_data)
+
+
+def _has_one_reading(client_data: bytes) -> bool:
+    """Whether it is compact JSON of limited size, with each member once, and without a site above the page."""
+    if len(client_data) > LONGEST_CLIENT_DATA or client_data.count(b"{") + client_data.count(b"[") > MOST_BRACKETS:
+        return False
+    try:
+        members = load_json(client_data)
+        written = json.dumps(members, separators=(",", ":"), ensure_ascii=False).encode()
+    except (WorkpacketError, UnicodeEncodeError):
+        return False
+    return isinstance(members, dict) and "topOrigin" not in members and written == client_data
+
+
+class PagesAccepted(Value):
+    """The table `[approvals.webauthn]`: from which pages a policy accepts signatures, and by whose keys.
+
+    `port` is that of the page of `approve --browser`, or 0. `synced` admits passkeys that are copied to other devices;
+    `pin` asks for PIN or fingerprint at every gate.
+    """
+
+    relying_parties: tuple[str, ...]
+    origins: tuple[str, ...]
+    port: int = 0
+    synced: bool = False
+    pin: bool = False
+
+    def accept(self, relying_party: str, origin: str) -> bool:
+        return relying_party in self.relying_parties and origin in self.origins and _belongs(origin, relying_party)
+
+
+def local_origin(port: int) -> str:
+    return f"http://{LOCAL}:{port}"
+
+
+def read_pages_accepted(fields: Fields) -> PagesAccepted:
+    """The table; its faults are collected in `fields`."""
+    accepted = PagesAccepted(
+        relying_parties=fields.texts("rp_ids", RELYING_PARTY, f"relying parties, such as {LOCAL!r}"),
+        origins=fields.texts("origins", _SAFE_ORIGIN, f"origins, such as '{local_origin(7363)}' or 'https://HOST'"),
+        port=fields.whole("port", 1024, 65535) if fields.has("port") else 0,
+        synced=fields.has("synced") and fields.truth("synced"),
+        pin=fields.has("pin") and fields.truth("pin"),
+    )
+    fields.end()
+    for origin in accepted.origins:
+        if not any(_belongs(origin, each) for each in accepted.relying_parties):
+            fields.fault("origins", f"names {origin}, which belongs to none of rp_ids")
+    if accepted.port and not accepted.accept(LOCAL, local_origin(accepted.port)):
+        fields.fault("port", f"is {accepted.port}, but {local_origin(accepted.port)} is not among origins")
+    return accepted
+
+
+def _belongs(origin: str, relying_party: str) -> bool:
+    """A page may use the keys of its own host and of the domains above it."""
+    host = origin.partition("://")[2].partition(":")[0]
+    return host == relying_party or host.endswith(f".{relying_party}")

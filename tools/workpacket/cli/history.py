@@ -1,0 +1,220 @@
+"""`history`, and `why`, which shows what keeps a packet from its next lane; and what a log said at an earlier time.
+
+The runs of packets, for commands that show packets: the store is opened only where a log has an open link.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Mapping
+from typing import Final
+
+from workpacket.cli.options import Arguments, Command, Option, usage
+from workpacket.cli.packet_command import ACTING, refuse, unmet_json, unmet_lines
+from workpacket.cli.read_only import packet_facts, show_json
+from workpacket.errors import WorkpacketError
+from workpacket.git.objects import list_tree, read_objects
+from workpacket.git.repository import Repository
+from workpacket.git.revisions import commit_of
+from workpacket.ledger.fold import PacketState
+from workpacket.ledger.log import Log, read_log
+from workpacket.lifecycle.facts import Facts, PacketFacts
+from workpacket.lifecycle.next_steps import PacketStatus, why
+from workpacket.lifecycle.review import Work
+from workpacket.lifecycle.separation import CLAIMED, proven_events
+from workpacket.model import exits
+from workpacket.model.canonical import Json
+from workpacket.model.events import LogEvent
+from workpacket.model.lanes import lane_of_token
+from workpacket.model.layout import LOG_FOLDER
+from workpacket.model.wording import counted
+from workpacket.report.escape import escape
+from workpacket.report.runs import PacketRun, linked_runs
+from workpacket.shell.approvals.gate_queries import ACTIVATION, verdict_question
+from workpacket.shell.work_done import branch_here, work_done
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from workpacket.runtime.stores.contract import Store
+
+
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9:]{8}Z)?\Z")
+_EVENT = re.compile(r"[0-9a-f]{12,64}\Z")
+# What keeps a packet from its next lane may be an approval.
+QUESTIONS: Final = (ACTIVATION, verdict_question("PASS"))
+
+_PATIENCE = 3.0  # seconds
+
+
+def status_of(repository: Repository, facts: Facts, packet: PacketFacts) -> PacketStatus:
+    work = work_done(repository, packet, facts.target_branch) if packet.lane == "IN_PROGRESS" else Work("")
+    return why(facts, packet, work, branch_here(repository))
+
+
+def log_at(arguments: Arguments, repository: Repository, log: Log, at: str) -> Log:
+    """The log as of a date, an event (with all before it), or a revision of the repository."""
+    if _DATE.match(at):
+        return log.until(at if "T" in at else f"{at}T23:59:59Z")
+    if _EVENT.match(at):
+        found = [identity for identity in log.by_id if identity.startswith(at)]
+        if len(found) > 1:
+            raise usage(arguments.command, "invalid_value", f"{at} is ambiguous: it matches several events")
+        if found:
+            return log.as_of(found)
+    commit = commit_of(repository, at)
+    entries = list_tree(repository, commit, f"{LOG_FOLDER}/{log.packet}")
+    contents = read_objects(repository, [entry.object_id for entry in entries])
+    return read_log(log.packet, {entry.path.rpartition("/")[2]: contents[entry.object_id] for entry in entries})
+
+
+_SHOWN = ("holder", "to", "by", "verdict", "reason", "branch", "commit", "until", "rule", "target", "text")
+
+
+def _run_history(arguments: Arguments) -> int:
+    _, facts, packet = packet_facts(arguments)
+    events, proven = packet.state.history, proven_events(facts.policy.actors, [packet])
+    if arguments.flag("json"):
+        rows: list[Json] = [{"id": event.id, **event.json(), "proven": event.id in proven} for event in events]
+        heads: list[Json] = [*packet.log.heads]
+        return show_json(arguments, {"id": packet.id.text, "lane": packet.lane, "heads": heads, "events": rows})
+    for event in events:
+        print(escape(_line(event) + (f"; {CLAIMED}" if proven and event.id not in proven else "")))
+    if events and not proven:
+        print(f"who acted: {CLAIMED}")
+    print(
+        f"{packet.id} is {packet.lane or 'without a log'}" + (", on two branches" if len(packet.log.heads) > 1 else "")
+    )
+    print(f"next: workpacket {'why' if events else 'adopt'}{f' {packet.id}' if events else ''}")
+    return exits.OK
+
+
+def _line(event: LogEvent) -> str:
+    move = f" {event.lane_from or '(none)'} -> {event.lane_to}" if event.lane_to else ""
+    said = "".join(f"; {key}: {value}" for key in _SHOWN if (value := event.text(key)))
+    return (
+        f"{event.clock:4}  {event.id[:12]}  {event.at}  {event.actor.id} ({event.actor.kind})  {event.type}{move}{said}"
+    )
+
+
+_HISTORY = Command(
+    "history",
+    _run_history,
+    arguments="WP_ID",
+    examples=("workpacket history WP-1-Parser-v1", "workpacket history WP-1-Parser-v1 --json"),
+)
+
+
+def _run_why(arguments: Arguments) -> int:
+    repository, facts, packet = packet_facts(arguments, questions=QUESTIONS)
+    standing = status_of(repository, facts, packet)
+    runs = runs_of({standing.id: packet.state}).get(standing.id, ())
+    listed: list[Json] = [run.as_json() for run in runs]
+    moved = _moved_by(facts, packet)
+    if arguments.flag("gate") and standing.unmet:
+        return refuse(
+            arguments, standing.id, standing.unmet, {"lane": standing.lane, "runs": listed, "moved_by": moved}
+        )
+    if arguments.flag("json"):
+        unmet: list[Json] = [unmet_json(one) for one in standing.unmet]
+        data = {"id": standing.id, "lane": standing.lane, "next": standing.command, "unmet": unmet}
+        return show_json(arguments, {**data, "runs": listed, "moved_by": moved})
+    lane = standing.lane or "without a log"
+    print(f"{standing.id} is {lane}" + (f", moved by {escape(', '.join(map(str, moved)))}" if moved else ""))
+    if standing.unmet:
+        print(f"{counted(len(standing.unmet), 'condition')} not met for `{standing.command}`:")
+        sys.stdout.write("".join(unmet_lines(standing.unmet)))
+    for run in runs:
+        print(f"run: {escape(run.sentence)}\n     -> {escape(run.command)}")
+    print(f"next: {escape(standing.unmet[0].hint if standing.unmet else standing.command)}")
+    return exits.OK
+
+
+def _moved_by(facts: Facts, packet: PacketFacts) -> list[Json]:
+    """Who brought it to its lane; in a fork there are several."""
+    proven = proven_events(facts.policy.actors, [packet])
+    moves = packet.state.latest_moves
+    return [move.actor.id if move.id in proven else f"{move.actor.id} ({CLAIMED})" for move in moves]
+
+
+_WHY = Command(
+    "why",
+    _run_why,
+    arguments="WP_ID",
+    options=(Option("gate", "exit with 3 if anything is unmet"), *ACTING),
+    examples=("workpacket why WP-1-Parser-v1", "workpacket why WP-1-Parser-v1 --json"),
+)
+
+
+DECLARED: Final = {command.name: command for command in (_HISTORY, _WHY)}
+
+
+def runs_of(states: Mapping[str, PacketState], *, ask_store: bool = True) -> dict[str, tuple[PacketRun, ...]]:
+    """By packet, for packets with runs. If the store cannot be read, only the log is used."""
+    some = {name: state for name, state in states.items() if state.runs}
+    found = None
+    if ask_store and any(state.open_runs for state in some.values()):
+        try:
+            found = _with_store(some)
+        except (WorkpacketError, OSError):
+            found = None  # `doctor` says what is wrong with the store
+    if found is None:
+        found = {name: linked_runs(state, unfinished=_unfinished(state)) for name, state in some.items()}
+    return {name: runs for name, runs in found.items() if runs}
+
+
+def _with_store(states: Mapping[str, PacketState]) -> dict[str, tuple[PacketRun, ...]] | None:
+    """None if there is no store."""
+    from workpacket.bridges.packet_runs import with_store
+
+    store = _store()
+    if store is None:
+        return None
+    try:
+        identity, held = store.identity, {lease.stream: lease.holder for lease in store.leases()}
+        return {
+            name: with_store(state, store, identity, held, unfinished=_unfinished(state))
+            for name, state in states.items()
+        }
+    finally:
+        store.close()
+
+
+def _store() -> Store | None:
+    """Opened directly, because the runtime around it would cost more than the board, which must be fast."""
+    from pathlib import Path
+
+    from workpacket.runtime.stores.place import server_url, store_path
+
+    if server_url():
+        from workpacket.runtime.stores.place import store_on_server
+
+        return store_on_server(server_url(), patience=_PATIENCE)
+    path = store_path(Path.cwd())
+    if not path.exists():
+        return None
+    from workpacket.runtime.stores.sqlite.store import SQLiteStore
+
+    return SQLiteStore(path, timeout=_PATIENCE)
+
+
+def cache_dependencies(shown: Mapping[str, tuple[PacketRun, ...]]) -> tuple[bool, list[str]]:
+    """Whether the output stays correct until a file changes, and which files besides the log. It does not for a live
+    run, whose process may end at any time. Runs that are not live only change in the store.
+    """
+    states = {run.state for runs in shown.values() for run in runs}
+    if states <= {"blocked"}:
+        return True, []
+    from pathlib import Path
+
+    from workpacket.runtime.stores.place import server_url, store_path
+
+    if server_url() or "live" in states:
+        return False, []
+    path = str(store_path(Path.cwd()))
+    return True, [path, f"{path}-wal"]
+
+
+def _unfinished(state: PacketState) -> bool:
+    lane = lane_of_token(state.lane)
+    return lane is None or lane.unfinished

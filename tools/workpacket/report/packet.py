@@ -1,0 +1,129 @@
+"""One packet as a person or an agent needs it to work: the task, its proofs, who holds it, and what is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from workpacket.model.canonical import Json
+from workpacket.model.wording import counted
+from workpacket.problem import Problem
+from workpacket.report.escape import escape
+from workpacket.report.terminal import Style, wrap
+from workpacket.value import Value
+
+# Entries of a list that the short form shows; --full shows all.
+_FEW: Final = 8
+_LABEL: Final = 13
+_SHORT: Final = 12
+
+
+class CriterionView(Value):
+    """A line of DONE_MEANS. `state` follows from the log; `proof` is the command, the place, or why it needs none."""
+
+    number: int
+    text: str
+    state: str = "open"
+    proof: str = ""
+    exit_code: int | None = None
+    commit: str = ""
+
+    def json(self) -> dict[str, Json]:
+        return {
+            "number": self.number,
+            "text": self.text,
+            "state": self.state,
+            "proof": self.proof,
+            "exit_code": self.exit_code,
+            "commit": self.commit,
+        }
+
+
+class TaskView(Value):
+    """What the documents of a packet state. `unreadable` says why they state nothing."""
+
+    title: str = ""
+    what: str = ""
+    why: str = ""
+    criteria: tuple[CriterionView, ...] = ()
+    scope: tuple[str, ...] = ()
+    out_of_scope: tuple[str, ...] = ()
+    risk: str = ""
+    unreadable: str = ""
+
+    def json(self) -> dict[str, Json]:
+        return {
+            "title": self.title,
+            "what": self.what,
+            "why": self.why,
+            "criteria": [one.json() for one in self.criteria],
+            "scope": list(self.scope),
+            "out_of_scope": list(self.out_of_scope),
+            "risk": self.risk,
+        }
+
+
+class PacketView(Value):
+    """`rows` are facts of the log and the files, each with its label. `recent` are its last events, oldest first."""
+
+    id: str
+    lane: str
+    holder: str
+    task: TaskView | None
+    rows: tuple[tuple[str, str], ...]
+    recent: tuple[str, ...]
+    events: int
+    command: str
+    unmet: tuple[Problem, ...]
+
+
+def lines(view: PacketView, style: Style, *, full: bool) -> Iterator[str]:
+    lane = f"{view.id} is {view.lane or 'without a log'}" + (f", held by {view.holder}" if view.holder else "")
+    yield style.paint(escape(lane), "code")
+    for label, text in (*_task_rows(view.task, full=full), *view.rows):
+        yield from _row(label, text, style)
+    shown = view.recent if full else view.recent[-3:]
+    for number, event in enumerate(shown):
+        yield from _row(f"{view.events} events"[: _LABEL - 1] if not number else "", event, style)
+    if view.unmet:
+        yield from _row("missing", f"{counted(len(view.unmet), 'condition')} for `{view.command}`", style)
+        told = view.unmet if full else view.unmet[:_FEW]
+        for one in told:
+            hint = f" -> {one.hint}" if one.hint else ""
+            yield from _row("", f"{one.message} ({one.code}){hint}", style)
+        if len(told) < len(view.unmet):
+            yield from _row("", f"and {len(view.unmet) - len(told)} more (--full)", style)
+
+
+def _task_rows(task: TaskView | None, *, full: bool) -> Iterator[tuple[str, str]]:
+    if task is None:
+        return
+    if task.unreadable:
+        yield "unreadable", task.unreadable
+    said = [("what", task.what or task.title), ("why", task.why)]
+    yield from ((label, text) for label, text in said if text)
+    for number, one in enumerate(task.criteria):
+        yield "done when" if not number else "", _criterion(one)
+    for label, listed in (("scope", task.scope), ("out of scope", task.out_of_scope)):
+        shown = listed if full else listed[:_FEW]
+        rest = f", and {len(listed) - len(shown)} more (--full)" if len(shown) < len(listed) else ""
+        if listed:
+            yield label, ", ".join(shown) + rest
+    if task.risk:
+        yield "risk", task.risk
+
+
+def _criterion(one: CriterionView) -> str:
+    ended = f", exit {one.exit_code}" if one.exit_code else ""
+    at = f" at {one.commit[:_SHORT]}" if one.commit else ""
+    proof = f" ({one.proof}{ended}{at})" if one.proof else ""
+    return f"{one.number}. [{one.state}] {one.text}{proof}"
+
+
+def _row(label: str, text: str, style: Style) -> Iterator[str]:
+    """The label, then the text, wrapped below itself where the terminal has a width."""
+    room = style.columns - _LABEL if style.columns and style.columns > 2 * _LABEL else None
+    folded = wrap(escape(text), room) if room else [escape(text)]
+    for number, line in enumerate(folded):
+        head = label if not number else ""
+        yield f"{style.paint(head, 'gutter') if head else ''}{' ' * (_LABEL - len(head))}{line}".rstrip()
