@@ -124,7 +124,7 @@ def product_objections(moves: tuple[Move, ...], base: frozenset[int]) -> list[st
         )
     log = read_log(PACKET, {f"{event.id}.json": event.encode() for event in events})
     known = frozenset(events[at].id for at in base)
-    around = Around({}, (), lambda _: True, lambda _: SubmittedWork(("It works.",), (), ()), tuple)
+    around = Around({}, (), lambda _: True, lambda _: SubmittedWork(("It works.",), (), ()), tuple, str)
     judged = judge_change(log, known, lambda _: DIGEST, lambda: around, governed=True, reports=())
     said = [f"{one.code} {one.message}" for one in judged]
     return said + [f"{one.code} {one.message}" for one in fold(log).findings if one.severity == "error"]

@@ -105,7 +105,7 @@ class Packet(WorkDocument):
 
     @property
     def done_means(self) -> tuple[Text, ...]:
-        return self.texts_at("quality_gate", "done_means") or self.texts_at("done_means")
+        return self.criteria(self.texts_at("quality_gate", "done_means") or self.texts_at("done_means"))
 
     @property
     def evidence_blocks(self) -> Sequence[EvidenceBlock]:

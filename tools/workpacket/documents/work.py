@@ -18,6 +18,9 @@ from workpacket.model.ids import WorkPacketId, find_ids, leading_id
 from workpacket.text.source import Source
 from workpacket.value import Value
 
+# What an item below a criterion demands as its proof, instead of being a criterion itself.
+_DEMAND = lazy_pattern(r"(?:PROVED_BY|TESTS|PATHS|EXEMPT):")
+_UNTICKED = lazy_pattern(r"\[ \]\s+\Z")
 # Of quoted lines, what tells whether anything ran is at the beginning or is short.
 _LONGEST_PROOF = 2000
 
@@ -50,6 +53,24 @@ class WorkDocument(StructuredDocument):
     def evidence_blocks(self) -> Sequence[EvidenceBlock]:
         """The commands that the document lists as evidence."""
         return ()
+
+    def criteria(self, texts: Sequence[Text]) -> tuple[Text, ...]:
+        """Those that are criteria: not what is nested below one and demands its proof."""
+        depths = [self._depth(text) for text in texts]
+        return tuple(
+            text
+            for text, depth in zip(texts, depths, strict=True)
+            if depth <= depths[0] or not _DEMAND.match(text.value)
+        )
+
+    def _depth(self, text: Text) -> int:
+        line = self.source.line(self.source.line_and_column(text.start)[0])
+        return len(line) - len(line.lstrip())
+
+    def is_unticked(self, text: Text) -> bool:
+        """Whether an item has a box that is not ticked."""
+        number, column = self.source.line_and_column(text.start)
+        return _UNTICKED.search(self.source.line(number)[: column - 1]) is not None
 
     @property
     def own_id(self) -> str:

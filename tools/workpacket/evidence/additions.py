@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from workpacket.value import Value
@@ -78,8 +78,8 @@ class ChangedFile(Value):
 
 
 class Additions(Value):
-    """`words` are new in their file, `paths` are new files. `lines` are the added lines of source in Python, and `data`
-    the files that are read."""
+    """`words` are new in their file, `paths` are new files and folders. `lines` are the added lines of Python,
+    `data` the changed files that are read, and `other` source that nobody watches."""
 
     words: frozenset[str] = frozenset()
     paths: frozenset[str] = frozenset()
@@ -99,7 +99,8 @@ class Additions(Value):
         return path in every or any(posixpath.basename(each) == posixpath.basename(path) for each in every if path)
 
 
-def additions(files: Sequence[ChangedFile]) -> Additions:
+def additions(files: Sequence[ChangedFile], folders: Iterable[str] = ()) -> Additions:
+    """`folders` are those that are new."""
     words: set[str] = set()
     lines: dict[str, tuple[int, ...]] = {}
     data, other = set(), set()
@@ -113,8 +114,8 @@ def additions(files: Sequence[ChangedFile]) -> Additions:
             data.add(file.path)
         else:
             other.add(file.path)
-    paths = frozenset(file.path for file in files if file.before is None)
-    return Additions(frozenset(words), paths, lines, frozenset(data), frozenset(other))
+    paths = {*folders, *(file.path for file in files if file.before is None)}
+    return Additions(frozenset(words), frozenset(paths), lines, frozenset(data), frozenset(other))
 
 
 def names_addition(message: str, added: Additions, beside: Sequence[str] = ()) -> bool:
@@ -144,14 +145,9 @@ def _is_added(name: str, added: Additions) -> bool:
 
 
 def _is_path_of(name: str, path: str) -> bool:
-    """Whether a name is this file, or a folder above it: `greet.it`, `../src/greet`, `/tmp/x/src/greet.py`."""
+    """Whether a name is this file or folder: `greet.it`, `../src/greet`, `/tmp/x/src/greet.py`."""
     stem = posixpath.splitext(path)[0].removesuffix("/__init__").removesuffix("/index").removesuffix("/mod")
     asked = name if "/" in name or name == path else name.replace("::", "/").replace(".", "/")
     asked = re.sub(r"\A(?:\.{1,2}/)+", "", asked)
     asked = re.sub(r":\d+\Z", "", asked)
-    if not asked.strip("/"):
-        return False
-    for whole in (path, stem):
-        if whole == asked or whole.endswith(f"/{asked}") or asked.endswith(f"/{whole}"):
-            return True
-    return "/" in asked and f"/{posixpath.dirname(path)}/".endswith(f"/{asked.strip('/')}/")
+    return any(whole == asked or whole.endswith(f"/{asked}") or asked.endswith(f"/{whole}") for whole in (path, stem))

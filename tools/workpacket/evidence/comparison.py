@@ -61,7 +61,7 @@ class Judged(Value):
     runner: str
     execution: Execution | Literal[""] = ""
 
-    def count(self, which: Comparison) -> int:
+    def count(self, which: str) -> int:
         return sum(1 for each in self.tests.values() if each == which)
 
     @property

@@ -42,7 +42,7 @@ class Around(Value):
     """What the gates look at outside the judged log. `dependencies` are the packets that the claimed one waits for,
     with whether they were ever done; `waivers` are those that were approved; `contained` says whether a commit is part
     of head, and `submitted` what packet and git say of a submission; `open_points` are those of the refinement's
-    checklist that are not passed.
+    checklist that are not passed, and `unreplayed` is why a verdict would have had to wait for a replay.
     """
 
     dependencies: Mapping[str, bool]
@@ -50,6 +50,7 @@ class Around(Value):
     contained: Callable[[LogEvent], bool]
     submitted: Callable[[LogEvent], SubmittedWork]
     open_points: Callable[[], Sequence[str]]
+    unreplayed: Callable[[LogEvent], str]
 
     def lifts(self, unmet: Problem) -> bool:
         return any(covers(waiver, unmet) for waiver in self.waivers)
@@ -213,6 +214,9 @@ def _verdict(move: _Move) -> list[Problem]:
         found.append(Problem(_NEVER_LIFTED, f"the report {report.path} is not the one submitted with the verdict"))
     if report is None and event.text("verdict") != "CHANGES":
         found.append(Problem("report_missing", "the verdict has no report"))
+    unreplayed = move.around().unreplayed(event) if event.text("verdict") == "PASS" else ""
+    if unreplayed:
+        found.append(Problem("replay_missing", unreplayed))
     return found
 
 

@@ -83,6 +83,7 @@ def _compiled(pattern: str, strict: bool) -> re.Pattern[str]:
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from workpacket.approvals.decide import Verdict
+    from workpacket.evidence.comparison import Fault
 
 
 # The events that rest on an approval, and the gate it has to be of.
@@ -333,7 +334,7 @@ class Submission(Value):
 
     `whose` is the packet of the checked-out branch, '' if there is none. `came_to` is the result of a criterion's
     proof, as the end of a sentence; `elsewhere` is the commit at which a criterion was proved, if it is not that of the
-    work.
+    work. `faults` are what is wrong with the proof of a criterion, `unticked` those whose box says that it is not done.
     """
 
     actor: str
@@ -347,6 +348,8 @@ class Submission(Value):
     whose: str = ""
     came_to: Mapping[str, str] = NOTHING
     elsewhere: Mapping[str, str] = NOTHING
+    faults: Mapping[str, Sequence[Fault]] = NOTHING
+    unticked: Sequence[str] = ()
 
 
 def submit_unmet(state: PacketState, submission: Submission, now: str) -> tuple[Problem, ...]:
@@ -387,7 +390,14 @@ def _criteria_unmet(packet: str, submission: Submission) -> Iterator[Problem]:
             yield Problem(
                 "evidence_of_other_commit", message, hint=f"workpacket submit {packet} --prove '{number}=COMMAND'"
             )
-        if result in {"met", "not_applicable"}:
+        which = f"DONE_MEANS {number}, {criterion[:100]!r}"
+        if criterion in submission.unticked:
+            yield Problem("criterion_unticked", f"{which}: its box is not ticked", hint=f"edit DONE_MEANS of {packet}")
+        faults = submission.faults.get(criterion, ())
+        for fault in faults:
+            hint = f"workpacket explain {fault.code}, then: workpacket submit {packet}"
+            yield Problem(fault.code, f"{which}: {fault.text}", hint=hint)
+        if faults or result in {"met", "not_applicable"}:
             continue
         said = submission.came_to.get(criterion, "failed") if result else "is missing"
         message = f"DONE_MEANS {number}, {criterion[:100]!r}: the evidence {said}"

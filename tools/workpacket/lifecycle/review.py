@@ -28,6 +28,15 @@ from workpacket.lifecycle.gates import (
 )
 from workpacket.lifecycle.moves import Answer, Draft, Planned, added_unmet, move, whose_branch
 from workpacket.lifecycle.projections import project
+from workpacket.lifecycle.proofs import (
+    ALONE,
+    by_exit_code_alone,
+    demands_of,
+    folded,
+    is_complete,
+    replay_unmet,
+    unlike_demand,
+)
 from workpacket.lifecycle.transitions import forward_command, move_unmet, transition
 from workpacket.model.canonical import Json
 from workpacket.model.event_types import MOST_EVIDENCE
@@ -36,6 +45,10 @@ from workpacket.model.wording import counted
 from workpacket.problem import Location, Problem
 from workpacket.text.fields import normal_key
 from workpacket.value import NOTHING, Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from workpacket.evidence.comparison import Fault
 
 
 class Report(Value):
@@ -83,11 +96,13 @@ class Work(Value):
 
 class Proofs(Value):
     """What was proved. `rows` are those of the event; `came_to` says how the proof of a criterion ended, as the end of
-    a sentence: it is shown to the person who ran the command and not stored.
+    a sentence: it is shown to the person who ran the command and not stored. `faults` are what was wrong with proofs
+    that the contract demands.
     """
 
     rows: Sequence[Mapping[str, Json]] = ()
     came_to: Mapping[str, str] = NOTHING
+    faults: Mapping[str, Sequence[Fault]] = NOTHING
 
 
 _NONE = Proofs()
@@ -118,10 +133,31 @@ def submit_refusal(facts: Facts, packet: PacketFacts, work: Work, evidence: Proo
         whose_branch(facts, work.branch or ""),
         {str(row["criterion"]): _came_to(row) for row in rows} | dict(evidence.came_to),
         _proved_elsewhere(rows, work),
+        _proof_faults(facts, packet, rows, evidence),
+        [criterion.value for criterion in document.done_means if document.is_unticked(criterion)],
     )
     found = submit_unmet(packet.state, submission, facts.moment.now)
     left = still_unmet(found, packet.state, facts.moment.now, facts.approved)[0]
     return (*_other_contract(packet), *left, *added_unmet(facts, packet, transition("submit")))
+
+
+def _proof_faults(
+    facts: Facts, packet: PacketFacts, rows: Sequence[Mapping[str, Json]], evidence: Proofs
+) -> dict[str, Sequence[Fault]]:
+    """By criterion: what was wrong with its proof now, or what keeps the last row from being what was demanded."""
+    document = packet.packet
+    assert document is not None
+    demands, required = demands_of(packet), facts.policy.evidence.tests == "required"
+    last = {folded(row["criterion"]): row for row in rows}
+    found: dict[str, Sequence[Fault]] = {}
+    for criterion in document.done_means:
+        demand, row = demands.get(folded(criterion.value)), last.get(folded(criterion.value))
+        faults = evidence.faults.get(criterion.value, ())
+        ran = row is not None and row["result"] != "not_run"
+        if not faults and (ran or not is_complete(demand)):
+            faults = tuple(unlike_demand(row or {}, demand, required=required))
+        found |= {criterion.value: faults} if faults else {}
+    return found
 
 
 def _other_contract(packet: PacketFacts) -> tuple[Problem, ...]:
@@ -168,9 +204,9 @@ def submit(facts: Facts, packet: PacketFacts, work: Work, evidence: Proofs) -> A
     if unmet:
         return unmet
     draft = Draft("submit", facts)
-    rows: list[Json] = [dict(row) for row in [*recorded(packet), *evidence.rows] if row["result"] != "not_run"]
+    rows = [dict(row) for row in [*recorded(packet), *evidence.rows] if row["result"] != "not_run"]
     _require_room(rows)
-    data: dict[str, Json] = {"commit": work.commit, "evidence": rows}
+    data: dict[str, Json] = {"commit": work.commit, "evidence": [*rows]}
     data |= {"base_commit": work.base_commit} if work.base_commit else {}
     data |= {"changed": list(work.changed)} if work.changed is not None else {}
     draft.rests_on(packet.packet_path, packet.packet_source)
@@ -182,10 +218,11 @@ def submit(facts: Facts, packet: PacketFacts, work: Work, evidence: Proofs) -> A
     then = f"ask a validator to run: workpacket verdict {name} PASS --report FILE"
     then = then if target == "IN_REVIEW" else forward_command(name, target, facts.policy.lanes)
     notes = reminders(packet.state, "it must end before a verdict can be given")
+    notes += (f"some criteria are proved {ALONE}",) if by_exit_code_alone(rows) else ()
     return Planned(draft.plan(), said, then, {"id": name, "commit": work.commit}, notes)
 
 
-def _require_room(rows: Sequence[Json]) -> None:
+def _require_room(rows: Sequence[object]) -> None:
     if len(rows) > MOST_EVIDENCE:
         message = f"there are {len(rows)} proofs; an event can contain {MOST_EVIDENCE}"
         raise WorkpacketError("invalid_value", message, hint="prove several criteria with one command")
@@ -217,9 +254,19 @@ def verdict_refusal(
     found = verdict_unmet(packet.state, facts.actor.id, choice, report=report, reference=reference)
     left = still_unmet(found, packet.state, facts.moment.now, facts.approved)[0]
     given = facts.approvals.get(VERDICT_GATE)
+    left += tuple(_not_replayed(facts, packet, choice))
     apart = tuple(_not_apart(facts, packet, choice)) if facts.actor.id not in packet.state.holders else ()
     asked = approval_unmet(given, packet.id.text, {"verdict": choice}) if given is not None else ()
     return (*_other_contract(packet), *left, *apart, *asked, *added_unmet(facts, packet, row))
+
+
+def _not_replayed(facts: Facts, packet: PacketFacts, choice: str) -> Iterator[Problem]:
+    """What a policy asks that does not trust the machine on which the proofs were run."""
+    why = replay_unmet(packet.log.events, facts.policy.evidence, facts.policy.actors) if choice == "PASS" else ""
+    if why:
+        yield Problem(
+            "replay_missing", why, hint=f"somebody else types: workpacket evidence replay {packet.id} --record"
+        )
 
 
 def _not_apart(facts: Facts, packet: PacketFacts, choice: str) -> Iterator[Problem]:

@@ -6,14 +6,18 @@ git says of the commit.
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterator, Mapping, Sequence, Set
 
 from workpacket.lifecycle.gates import outside
+from workpacket.lifecycle.proofs import folded, is_complete, unlike_demand
 from workpacket.model.canonical import Json
 from workpacket.model.events import LogEvent
 from workpacket.problem import Location, Problem
-from workpacket.value import Value
+from workpacket.value import NOTHING, Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from workpacket.lifecycle.contract import Demand
 
 
 class SubmittedWork(Value):
@@ -22,7 +26,8 @@ class SubmittedWork(Value):
     `changed` are the paths that the commit changes, None if the commit is not here. `older` says that it was on the
     base before the work was claimed, `amended` that the packet was given another contract after the submission. `same`
     are the commits, of those at which something was proved, that hold the same work; `absent` the places named as
-    proof which the commit does not have.
+    proof which the commit does not have. `demands` are the proofs that the contract demands, by criterion, and
+    `required` says that it has to demand one of each.
     """
 
     criteria: Sequence[str]
@@ -32,6 +37,8 @@ class SubmittedWork(Value):
     amended: bool = False
     same: Set[str] = frozenset()
     absent: Set[str] = frozenset()
+    demands: Mapping[str, Demand] = NOTHING
+    required: bool = False
 
 
 def submission_faults(event: LogEvent, work: SubmittedWork) -> Iterator[Problem]:
@@ -56,15 +63,18 @@ def evidence_rows(event: LogEvent) -> list[Mapping[str, Json]]:
 
 def _evidence_faults(rows: Sequence[Mapping[str, Json]], work: SubmittedWork) -> Iterator[Problem]:
     """The last row about a criterion counts, as it does where a person submits."""
-    last = {_folded(row["criterion"]): row for row in rows}
-    wanted = {_folded(criterion): criterion for criterion in work.criteria}
+    last = {folded(row["criterion"]): row for row in rows}
+    wanted = {folded(criterion): criterion for criterion in work.criteria}
     for criterion in last.keys() - wanted.keys():
         yield Problem("evidence_missing", f"{criterion[:100]!r} is not a criterion of the packet")
-    for folded, criterion in wanted.items():
-        row = last.get(folded)
-        fault = "has no evidence" if row is None else next(_faults_of(row, work), "")
+    for wanted_as, criterion in wanted.items():
+        row, demand = last.get(wanted_as), work.demands.get(wanted_as)
+        exempt = row is not None and demand is not None and not demand.command and is_complete(demand)
+        fault = "has no evidence" if row is None else "" if exempt else next(_faults_of(row, work), "")
         if fault:
             yield Problem("evidence_missing", f"{criterion[:100]!r} {fault}")
+        for unlike in unlike_demand(row or {}, demand, required=work.required) if not fault else ():
+            yield Problem(unlike.code, f"{criterion[:100]!r}: {unlike.text}")
     if wanted and not any(row["result"] == "met" for row in last.values()):
         yield Problem("evidence_missing", "no criterion was met")
 
@@ -89,7 +99,3 @@ def _faults_of(row: Mapping[str, Json], work: SubmittedWork) -> Iterator[str]:
     commit = row.get("commit")
     if commit is not None and commit not in work.same:
         yield f"was proved at {str(commit)[:12]}, which is other work"
-
-
-def _folded(text: Json) -> str:
-    return " ".join(unicodedata.normalize("NFC", str(text)).split())

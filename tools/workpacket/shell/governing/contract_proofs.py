@@ -13,7 +13,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from workpacket.evidence.additions import Additions, ChangedFile, additions
@@ -30,11 +30,12 @@ from workpacket.evidence.reports import (
     read_probe,
 )
 from workpacket.git.history import ChangedPath, added_lines, changed_paths
-from workpacket.git.objects import read_objects
+from workpacket.git.objects import object_names, read_objects
 from workpacket.git.repository import Repository
 from workpacket.lifecycle.gates import outside
 from workpacket.lifecycle.policy import EvidencePolicy
 from workpacket.model.canonical import Json
+from workpacket.model.event_types import OUTCOMES
 from workpacket.shell.governing.evidence import Cleaner
 from workpacket.shell.governing.proof_process import Ended, end_of, keep_output, run_limited
 from workpacket.shell.governing.proof_trees import ProofTree, lay_over, make_tree, prepare, scratch_folder
@@ -144,7 +145,9 @@ class ContractProver:
             files.append(
                 ChangedFile(path, lines.get(path, {}), text.decode("utf-8", "replace") if text is not None else None)
             )
-        return additions(files)
+        above = {folder for file in files if file.before is None for folder in _folders_of(file.path)}
+        there = object_names(self._repository, [f"{self._base}:{folder}" for folder in sorted(above)])
+        return additions(files, (folder for folder in above if f"{self._base}:{folder}" not in there))
 
     def _fault_of(self, command: str) -> Fault | None:
         """Why a command is not even run."""
@@ -272,14 +275,16 @@ class ContractProver:
         row: dict[str, Json] = {
             "runner": judged.runner,
             "needed": ids,
-            "outcomes": {which: count for which in _COUNTED if (count := judged.count(which))},
+            "outcomes": {which: count for which in OUTCOMES if (count := judged.count(which))},
             "tests_sha256": hashlib.sha256(listed.encode("utf-8", "replace")).hexdigest(),
         }
         row |= {"base": self._base} if compared else {}
         return row | ({"execution": judged.execution} if judged.execution else {})
 
 
-_COUNTED: Final = ("needed", "kept", "could_not_run", "broken", "failing", "skipped")
+def _folders_of(path: str) -> Iterator[str]:
+    while path := os.path.dirname(path):
+        yield path
 
 
 def _own_paths(demand: Asked) -> list[str]:

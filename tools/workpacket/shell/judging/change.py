@@ -16,6 +16,7 @@ from workpacket.lifecycle.event_checks import Around, judge_actors, judge_change
 from workpacket.lifecycle.facts import PacketFacts
 from workpacket.lifecycle.gates import ended
 from workpacket.lifecycle.policy import LifecyclePolicy
+from workpacket.lifecycle.proofs import replay_unmet
 from workpacket.lifecycle.review import reports_of
 from workpacket.model.event_types import CHECKPOINT_LOG
 from workpacket.model.events import LogEvent
@@ -54,9 +55,17 @@ def around(
         {needed: _was_done(repository, base, needed, logs, policy) for needed in packet.dependencies()},
         tuple(_waivers(repository, base, packet)),
         lambda event: _is_contained(repository, packet, event),
-        lambda event: submitted_work(repository, base, governed, packet, event),
+        lambda event: submitted_work(
+            repository, base, governed, packet, event, required=policy.evidence.tests == "required"
+        ),
         lambda: [point for point, _ in packet.refinement.open_points] if packet.refinement is not None else [],
+        lambda event: _unreplayed(packet, event, policy),
     )
+
+
+def _unreplayed(packet: PacketFacts, event: LogEvent, policy: LifecyclePolicy) -> str:
+    before = packet.log.ancestry(event.parents)
+    return replay_unmet((each for each in packet.log.events if each.id in before), policy.evidence, policy.actors)
 
 
 def _was_done(repository: Repository, base: str, needed: str, logs: Mapping[str, Log], policy: LifecyclePolicy) -> bool:

@@ -10,6 +10,7 @@ from workpacket.git.repository import Repository
 from workpacket.git.revisions import is_ancestor, merge_base, resolved
 from workpacket.lifecycle.facts import PacketFacts
 from workpacket.lifecycle.gates import outside
+from workpacket.lifecycle.proofs import demands_of
 from workpacket.lifecycle.submission_checks import SubmittedWork, evidence_rows
 from workpacket.model.events import LogEvent
 from workpacket.model.ids import WorkPacketId
@@ -18,8 +19,15 @@ from workpacket.shell.work_done import is_own, reports_at, same_work
 
 
 def submitted_work(
-    repository: Repository, base: str, governed: GovernedFiles, packet: PacketFacts, event: LogEvent
+    repository: Repository,
+    base: str,
+    governed: GovernedFiles,
+    packet: PacketFacts,
+    event: LogEvent,
+    *,
+    required: bool = False,
 ) -> SubmittedWork:
+    """`required`: whether the policy asks that the contract demands a proof of each criterion."""
     document = packet.packet
     criteria = [criterion.value for criterion in document.done_means] if document is not None else []
     scope = _scope_of(packet)
@@ -36,6 +44,8 @@ def submitted_work(
         amended=any(event.id in packet.log.ancestry(other.parents) for other in later),
         same=frozenset(_same(repository, event, commit)),
         absent=frozenset(_absent(repository, event, commit)),
+        demands=demands_of(packet),
+        required=required,
     )
 
 
