@@ -139,13 +139,13 @@ def mutation(session: nox.Session) -> None:
 
 @nox.session
 def coverage(session: nox.Session) -> None:
-    """Every branch of what reads and judges approvals is taken by a test."""
+    """Every branch of what reads and judges approvals, and of what judges evidence, is taken by a test."""
     install(session)
     measured = {"COVERAGE_FILE": str(Path(session.create_tmp()).absolute() / "coverage")}
-    tests = ("tests/approvals", "tests/corpora/attacks", "tests/lifecycle/test_log_checkpoints.py")
+    tests = ("tests/approvals", "tests/corpora/attacks", "tests/lifecycle/test_log_checkpoints.py", "tests/evidence")
     session.run("coverage", "run", "-m", "pytest", "--quiet", *tests, env=measured)
     session.run("coverage", "combine", "--quiet", env=measured)
-    whole = ("--include=tools/workpacket/approvals/*", "--fail-under=100")
+    whole = ("--include=tools/workpacket/approvals/*,tools/workpacket/evidence/*", "--fail-under=100")
     session.run("coverage", "report", *whole, env=measured)
 
 

@@ -22,7 +22,8 @@ PURE_STANDARD_MODULES = frozenset({
     "copy", "csv", "dataclasses", "datetime", "decimal", "difflib", "enum", "fnmatch", "fractions", "functools",
     "graphlib", "hashlib", "heapq", "hmac", "html", "importlib", "inspect", "io", "ipaddress", "itertools", "json",
     "keyword", "math", "numbers", "operator", "pathlib", "posixpath", "re", "shlex", "statistics", "string", "struct",
-    "sys", "textwrap", "tomllib", "types", "typing", "unicodedata", "urllib.parse", "uuid", "weakref", "xml.etree", "zlib",
+    "sys", "textwrap", "tomllib", "types", "typing", "unicodedata", "urllib.parse", "uuid", "weakref",
+    "xml.etree", "zlib",
 })
 
 # Libraries that compute and do nothing else, as we use them.

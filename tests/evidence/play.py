@@ -10,10 +10,14 @@ from pathlib import Path
 from typing import Any, Final
 
 from git.scratch import git, make_repository
+from ledger.stories import Story
 from workpacket.documents.policy import PolicyDocument
-from workpacket.evidence.comparison import Asked
 from workpacket.git.repository import Repository
+from workpacket.lifecycle.contract import Demand
 from workpacket.lifecycle.policy import EvidencePolicy, evidence_policy
+from workpacket.lifecycle.proofs import asked_of, folded, is_complete
+from workpacket.lifecycle.submission_checks import SubmittedWork, submission_faults
+from workpacket.model.events import LogEvent
 from workpacket.shell.governing.contract_proofs import ContractProver
 from workpacket.text.source import Source
 
@@ -116,19 +120,40 @@ def policy_of(case: Case) -> EvidencePolicy:
 
 
 def judged(case: Case, folder: Path) -> list[tuple[str, str]]:
-    """What is said against a submission with these proofs: the code and the words of each fault."""
+    """What is said against a submission with these proofs, where it is submitted and where it is judged again: the code
+    and the words of each fault."""
     made = scene(case, folder)
-    policy = policy_of(case)
-    prover = ContractProver(made.repository, policy, _Clean(), made.environment, base=made.base, commit=made.commit)
-    asked = [
-        (
-            str(proof["criterion"]),
-            Asked(proof["command"], proof.get("tests", ()), proof.get("paths", ()), proof.get("exempt")),
-        )
-        for proof in case.proofs
-    ]
-    return [
-        (fault.code, fault.text)
-        for proof in prover.prove([each for each in asked if each[1].command or each[1].exempt is not None])
-        for fault in proof.judged.faults
-    ]
+    prover = ContractProver(
+        made.repository, policy_of(case), _Clean(), made.environment, base=made.base, commit=made.commit
+    )
+    demands = {folded(each.criterion): each for each in map(_demand, case.proofs)}
+    complete = [each for each in demands.values() if is_complete(each)]
+    proved = prover.prove([(each.criterion, asked_of(each)) for each in complete])
+    found = [(fault.code, fault.text) for one in proved for fault in one.judged.faults]
+    if found:
+        return found
+    rows = [dict(one.row) for one in proved] + ([case.stray] if case.stray else [])
+    work = SubmittedWork(case.criteria, ["`src/`"], [], same=frozenset({made.commit}), demands=demands, required=True)
+    return [(fault.code, fault.message) for fault in submission_faults(_submitted(made.commit, rows), work)]
+
+
+def _demand(proof: dict[str, Any]) -> Demand:
+    tests, paths = (tuple(proof.get(key, ())) for key in ("tests", "paths"))
+    return Demand(proof["criterion"], proof["command"], tests, paths, proof.get("exempt"))
+
+
+def _submitted(commit: str, rows: list[dict[str, Any]]) -> LogEvent:
+    story = Story()
+    story.tell("created", "activated", "claimed")
+    bare: dict[str, Any] = {"criterion": "-", "result": "met"}
+    return story.add("submitted", commit=commit, evidence=rows or [bare])
+
+
+def shown(case: Case, faults: list[tuple[str, str]]) -> str:
+    return f"{case.id} ({case.title}): expected {case.expect} {case.codes}, but {faults or 'nothing was said'}"
+
+
+def is_as_expected(case: Case, faults: list[tuple[str, str]]) -> bool:
+    if case.expect == "accepted":
+        return not faults
+    return bool({code for code, _ in faults} & set(case.codes))

@@ -31,6 +31,10 @@ GROUPS = (
         tuple(f"ledger/{name}.py" for name in ("checkpoints", "fold", "log", "verify")),
         tuple(f"ledger/test_{name}.py" for name in ("decode", "fold", "log", "verify")),
     ),
+    Group(
+        tuple(f"evidence/{name}.py" for name in ("additions", "commands", "comparison", "reports")),
+        tuple(f"evidence/test_{name}.py" for name in ("additions", "commands", "comparison", "reports")),
+    ),
     Group(("lifecycle/coverage.py",), ("lifecycle/test_coverage_rules.py",)),
     Group(
         ("lifecycle/contract.py", "lifecycle/contract_drift.py"),

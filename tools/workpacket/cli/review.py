@@ -79,7 +79,7 @@ def _evidence(arguments: Arguments, repository: Repository, facts: Facts, name: 
 def _beside_contract(
     typed: Sequence[tuple[str, str]], demands: Mapping[str, Demand], arguments: Arguments
 ) -> list[tuple[str, str]]:
-    """The proofs of criteria of which the contract says nothing. `all=` is meant for those alone."""
+    """The proofs of criteria that the contract leaves open. `all=` is meant for those alone."""
     free = []
     for criterion, how in typed:
         demand = demands.get(folded(criterion))

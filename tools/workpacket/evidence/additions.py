@@ -15,7 +15,7 @@ from typing import Final
 
 from workpacket.value import Value
 
-_WORD: Final = re.compile(r"\w+")
+_WORD: Final = re.compile(r"[^\W\d]\w*")
 _NAME: Final = r"[`'\"\u2018]?(?P<name>[\w./:@$-]+)[`'\"\u2019]?"
 # How runners, compilers and systems say that something is missing.
 _MISSING: Final = tuple(
@@ -69,7 +69,7 @@ _DATA: Final = frozenset({
 })  # fmt: skip
 
 
-class ChangedFile(Value):
+class FileAdditions(Value):
     """A file that the change adds or changes. `added` are its new lines by number; `before` its text, None for none."""
 
     path: str
@@ -79,7 +79,7 @@ class ChangedFile(Value):
 
 class Additions(Value):
     """`words` are new in their file, `paths` are new files and folders. `lines` are the added lines of Python,
-    `data` the changed files that are read, and `other` source that nobody watches."""
+    `data` the changed files that are read, and `other` source that is not watched."""
 
     words: frozenset[str] = frozenset()
     paths: frozenset[str] = frozenset()
@@ -99,7 +99,7 @@ class Additions(Value):
         return path in every or any(posixpath.basename(each) == posixpath.basename(path) for each in every if path)
 
 
-def additions(files: Sequence[ChangedFile], folders: Iterable[str] = ()) -> Additions:
+def additions(files: Sequence[FileAdditions], folders: Iterable[str] = ()) -> Additions:
     """`folders` are those that are new."""
     words: set[str] = set()
     lines: dict[str, tuple[int, ...]] = {}

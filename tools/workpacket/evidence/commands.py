@@ -31,11 +31,13 @@ _JUNIT_OPTIONS: Final = frozenset({
     "--junitxml", "--junit-xml", "--output-junit", "--log-junit", "--junitfile", "--junit", "--junit-output",
     "--xunit-file",
 })  # fmt: skip
+# The option of a shell after which its script comes, maybe joined to others: `-ec`.
+_SCRIPT: Final = re.compile(r"-[a-zA-Z]*c\Z")
 _OPERATORS: Final = frozenset({";", "&&", "||", "|", "&", "\n"})
 
 
 class Started(Value):
-    """The program that does the work, and where it stands in the words of the command."""
+    """The program that does the work, and its place in the words of the command."""
 
     runner: Runner
     at: int
@@ -71,7 +73,7 @@ def _python(words: Sequence[str], at: int) -> Started:
 
 
 def _first(words: Sequence[str]) -> int:
-    """Where the program stands that others only start."""
+    """The place of the program that others only start."""
     at = 0
     while at < len(words):
         name = posixpath.basename(words[at])
@@ -135,9 +137,10 @@ def _does_nothing(words: Sequence[str]) -> bool:
 def _simple_commands(words: Sequence[str]) -> Iterator[list[str]]:
     """The command, or those that `sh -c` would run, as far as words and operators tell."""
     at = _first(words)
-    if at < len(words) and posixpath.basename(words[at]) in _SHELLS and "-c" in words[at + 1 :]:
-        script = words[at + 1 :][words[at + 1 :].index("-c") + 1 :][:1]
-        yield from _of_script(script[0] if script else "")
+    shell = at < len(words) and posixpath.basename(words[at]) in _SHELLS
+    told = next((place for place in range(at + 1, len(words)) if _SCRIPT.match(words[place])), 0) if shell else 0
+    if told:
+        yield from _of_script("".join(words[told + 1 : told + 2]))
         return
     yield list(words)
 

@@ -53,7 +53,7 @@ class Fault(Value):
     text: str
 
 
-class Judged(Value):
+class ProofJudgement(Value):
     """`tests` are those that the criterion is about. `execution` is '' where no test had to be watched."""
 
     faults: tuple[Fault, ...]
@@ -69,24 +69,24 @@ class Judged(Value):
         return tuple(sorted(name for name, each in self.tests.items() if each == "needed"))
 
 
-def judge(asked: Asked, here: Side, base: Side | None, added: Additions) -> Judged:
+def judge(asked: Asked, here: Side, base: Side | None, added: Additions) -> ProofJudgement:
     """`base` is None for an exempt criterion, which needs no comparison."""
     runner = here.report.runner
     if here.fault:
-        return Judged((Fault("proof_not_run", f"{asked.command} {here.fault}"),), {}, runner)
+        return ProofJudgement((Fault("proof_not_run", f"{asked.command} {here.fault}"),), {}, runner)
     chosen = {name: ran for name, ran in here.report.tests.items() if _is_asked(name, ran, asked)}
     compared = {name: _compared(name, ran, base, asked, added) for name, ran in chosen.items()}
     faults = tuple(_faults_here(asked, here, chosen))
     if faults or asked.exempt is not None or base is None:
-        return Judged(faults, compared, runner)
+        return ProofJudgement(faults, compared, runner)
     needed = {name: chosen[name] for name, each in compared.items() if each == "needed"}
     if not needed:
-        return Judged((_none_needed(compared, base),), compared, runner)
+        return ProofJudgement((_none_needed(compared, base),), compared, runner)
     execution = _execution(needed, here.report, added)
     if execution is None:
         what = f"{_some(needed)} would fail without the change, but executes no line of it"
-        return Judged((Fault("change_not_executed", what),), compared, runner)
-    return Judged((), compared, runner, execution)
+        return ProofJudgement((Fault("change_not_executed", what),), compared, runner)
+    return ProofJudgement((), compared, runner, execution)
 
 
 def _is_asked(name: str, ran: Ran, asked: Asked) -> bool:
@@ -106,7 +106,7 @@ def is_named(name: str, test: str) -> bool:
 
 
 def _lies_at(ran: Ran, path: str) -> bool:
-    """Of a test whose file the runner does not say, nobody can tell; it is taken for one of these."""
+    """A test whose file the runner does not say is taken for one of these."""
     path = path.rstrip("/").removeprefix("./")
     return not ran.path or ran.path == path or ran.path.startswith(f"{path}/")
 

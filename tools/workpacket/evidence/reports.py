@@ -1,4 +1,4 @@
-"""What a test runner reported: each test by its id, with its outcome, and errors because of which tests could not run.
+"""What a test runner reported: each test by its id, with its outcome, and errors that kept tests from running.
 
 | runner | read from |
 |---|---|
@@ -8,7 +8,7 @@
 | jest | the file of `jest --json --outputFile` |
 | anything else | files of JUnit XML; without one, its exit code alone |
 
-A report that is cut short or that is no report at all gives fewer tests, never more. Tests that were skipped, and tests
+A report that is cut short, or another text, gives fewer tests, never more. Tests that were skipped, and tests
 that were expected to fail, are listed but prove nothing.
 """
 
@@ -75,23 +75,18 @@ def read_probe(text: str) -> TestReport | None:
     if not runners:
         return None
     tests: dict[str, Ran] = {}
+    touched = {str(row.get("test")): str(row.get("what")) for row in rows if row["kind"] == "touched"}
     for row in rows:
+        name = str(row.get("id"))
         if row["kind"] == "test" and row.get("status") in {"passed", "failed", "skipped", "error"}:
             started = tuple(map(str, row.get("started", ())))
-            tests[str(row.get("id"))] = Ran(
-                row["status"], str(row.get("path", "")), str(row.get("message", "")), started=started
-            )
-    touched = {str(row.get("test")): str(row.get("what")) for row in rows if row["kind"] == "touched"}
-    tests = {name: _with_touched(ran, touched.get(name, "")) for name, ran in tests.items()}
+            path, message = str(row.get("path", "")), str(row.get("message", ""))
+            tests[name] = Ran(row["status"], path, message, touched.get(name, ""), started)
     obstacles = [
         Obstacle(str(row.get("where", "")), str(row.get("message", ""))) for row in rows if row["kind"] == "error"
     ]
     plugins = {str(row.get("path")) for row in rows if row["kind"] == "plugin"}
     return TestReport(runners[0], tests, tuple(obstacles), tuple(sorted(plugins)), measured=True)
-
-
-def _with_touched(ran: Ran, touched: str) -> Ran:
-    return Ran(ran.status, ran.path, ran.message, touched, ran.started) if touched else ran
 
 
 def _json_lines(text: str) -> Iterator[dict[str, Any]]:
@@ -143,14 +138,10 @@ def read_cargo(text: str) -> TestReport:
     for match in _CARGO_TEST.finditer(text):
         path = next((path for start, path in reversed(files) if start < match.start()), "")
         name = f"{path}::{match['name']}" if path else match["name"]
-        tests[name] = Ran(_CARGO_STATUS[match["how"]], path, _cargo_message(text, match["name"]))
+        said = text.partition(f"---- {match['name']} stdout ----\n")[2].partition("\n\n")[0]
+        tests[name] = Ran(_CARGO_STATUS[match["how"]], path, said)
     broken = "error: could not compile" in text or not tests
     return TestReport("cargo", tests, (Obstacle("", text),) if broken else ())
-
-
-def _cargo_message(text: str, name: str) -> str:
-    _, _, after = text.partition(f"---- {name} stdout ----\n")
-    return after.partition("\n\n")[0]
 
 
 _JEST_STATUS: Final[Mapping[str, Status]] = {"passed": "passed", "failed": "failed"}

@@ -1,7 +1,7 @@
 """Which proof the contract demands of each criterion, and whether evidence is that proof.
 
 A demand binds whatever the policy says, because it was signed. With `tests = "required"` every criterion needs one. It
-is asked for at the activation and at an amendment, so that nobody works towards a criterion that could never be proved;
+is asked for at the activation and at an amendment, so that no work begins towards a criterion that could never be proved;
 at a submission; and by `check --base` once more. A replay is asked for where the policy says `replay = "second-party"`.
 """
 
@@ -9,32 +9,35 @@ from __future__ import annotations
 
 import shlex
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from workpacket.evidence.commands import is_trivial
 from workpacket.evidence.comparison import Asked, Fault
-from workpacket.evidence.reports import EXIT_CODE
+from workpacket.lazy_pattern import lazy_pattern
 from workpacket.lifecycle.separation import coders, not_apart
 from workpacket.model.canonical import Json
 from workpacket.model.events import LogEvent
-from workpacket.problem import Location, Problem
+from workpacket.model.wording import counted
+from workpacket.problem import Edit, Location, Problem
+from workpacket.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from workpacket.approvals.actors import Actors
     from workpacket.lifecycle.contract import Contract, Demand
-    from workpacket.lifecycle.facts import PacketFacts
+    from workpacket.lifecycle.facts import Facts, PacketFacts
+    from workpacket.lifecycle.moves import Answer
     from workpacket.lifecycle.policy import EvidencePolicy
+    from workpacket.text.source import Source
 
+_DEMANDED: Final = lazy_pattern(r"\s+[-*+]\s+(?:PROVED_BY|TESTS|PATHS|EXEMPT):")
 # What may be wrong with a proof, and is known only when it was run.
 PROOF_CODES: Final = frozenset({
     "proof_undeclared", "proof_trivial", "proof_not_run", "no_test_executed", "test_not_run", "test_failed",
     "proof_not_needed", "base_not_run", "change_not_executed", "proof_program_changed", "proof_other_command",
     "exemption_unsigned",
 })  # fmt: skip
-# Said where nobody read which tests ran.
-ALONE: Final = "by its exit code alone"
 
 
 def folded(text: Json) -> str:
@@ -78,7 +81,7 @@ def demands_unmet(contract: Contract, policy: EvidencePolicy, path: str) -> Iter
 def _is_trivial(command: str) -> bool:
     try:
         return is_trivial(shlex.split(command))
-    except ValueError:  # an open quote: nobody can run it, which is said where it is run
+    except ValueError:  # an open quote, which is reported where it is run
         return False
 
 
@@ -112,9 +115,67 @@ def _unproved(row: Mapping[str, Json]) -> Iterator[Fault]:
         yield Fault("change_not_executed", "nothing says at which base, and whether its tests execute the work")
 
 
-def by_exit_code_alone(rows: Iterable[Mapping[str, Json]]) -> bool:
-    """Whether some criterion rests on an exit code, and on no test that somebody saw run."""
-    return any(row.get("command") and row.get("runner", EXIT_CODE) == EXIT_CODE for row in rows)
+def record_replay(facts: Facts, packet: PacketFacts, commit: str, differences: Sequence[str]) -> Answer:
+    """What somebody found who ran the proofs of a submission again."""
+    from workpacket.lifecycle.moves import Draft, Planned
+
+    name, result = packet.id.text, "different" if differences else "same"
+    data: dict[str, Json] = {"commit": commit, "result": result}
+    data |= {"differences": list(differences)} if differences else {}
+    draft = Draft("evidence", facts)
+    draft.happened(packet, "evidence.replayed", data)
+    said = f"{name}: the replay of {commit[:12]} is recorded: {result}"
+    return Planned(draft.plan(), said, f"workpacket verdict {name} PASS --report FILE", {"id": name, "result": result})
+
+
+class NewDemand(Value):
+    """What is to prove a criterion, as it was typed; '' for what was not."""
+
+    number: int
+    command: str = ""
+    tests: str = ""
+    paths: str = ""
+    exempt: str = ""
+
+    def lines(self, indent: str) -> str:
+        command = f"`{self.command}`" if self.command and "`" not in self.command else self.command
+        said = (("PROVED_BY", command), ("TESTS", self.tests), ("PATHS", self.paths), ("EXEMPT", self.exempt))
+        return "".join(f"{indent}  - {key}: {text}\n" for key, text in said if text)
+
+
+def write_demand(facts: Facts, packet: PacketFacts, demand: NewDemand) -> Answer:
+    """Into the stub, and into the packet where there is one; then it takes an approval, or an amendment."""
+    from workpacket.lifecycle.moves import Draft, Planned
+
+    name = packet.id.text
+    draft = Draft("evidence", facts)
+    stub, document = packet.stub, packet.packet
+    listed = [(stub, stub.criteria(stub.acceptance_criteria))] if stub is not None else []
+    for each, criteria in [*listed, *([(document, document.done_means)] if document is not None else [])]:
+        if not 1 <= demand.number <= len(criteria):
+            message = f"{each.path} has {counted(len(criteria), 'criterion')}, so none is number {demand.number}"
+            return (Problem("evidence_missing", message, Location(each.path), f"workpacket contract {name}"),)
+        draft.edit(each.source, [_demand_edit(each.source, criteria[demand.number - 1].start, demand)])
+    then = f"workpacket approve {name} --gate {'amendment' if document is not None else 'activation'}"
+    said = f"{name}: the contract names the proof of criterion {demand.number}"
+    return Planned(draft.plan(), said, then, {"id": name, "criterion": demand.number})
+
+
+def _demand_edit(source: Source, start: int, demand: NewDemand) -> Edit:
+    """What was demanded below the item gives way to what is demanded now."""
+    first = source.line_and_column(start)[0]
+    head = source.line(first)
+    depth = len(head) - len(head.lstrip())
+    last = first
+    while last < source.line_count:
+        line = source.line(last + 1)
+        if not line.strip() or len(line) - len(line.lstrip()) <= depth:
+            break
+        last += 1
+    kept = [source.line(number) for number in range(first, last + 1)]
+    text = "".join(f"{line}\n" for line in kept if not _DEMANDED.match(line)) + demand.lines(head[:depth])
+    end = source.line_starts[last] if last < source.line_count else len(source.text)
+    return Edit(source.line_starts[first - 1], end, text)
 
 
 def replay_unmet(events: Iterable[LogEvent], policy: EvidencePolicy, actors: Actors) -> str:
@@ -135,7 +196,7 @@ def replay_unmet(events: Iterable[LogEvent], policy: EvidencePolicy, actors: Act
         and not any(not_apart(event.actor.id, listed, actors))
     ]
     if not found:
-        return f"nobody but those who did the work has replayed the proofs of {(commit or 'a commit')[:12]}"
+        return f"only those who did the work have replayed the proofs of {(commit or 'a commit')[:12]}"
     if found[-1].text("result") != "same":
         return f"the replay by {found[-1].actor.id} came to something else"
     return ""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from workpacket.errors import WorkpacketError
+from workpacket.evidence.reports import EXIT_CODE
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.ledger.fold import in_force
 from workpacket.ledger.log import Log
@@ -29,8 +30,6 @@ from workpacket.lifecycle.gates import (
 from workpacket.lifecycle.moves import Answer, Draft, Planned, added_unmet, move, whose_branch
 from workpacket.lifecycle.projections import project
 from workpacket.lifecycle.proofs import (
-    ALONE,
-    by_exit_code_alone,
     demands_of,
     folded,
     is_complete,
@@ -218,7 +217,8 @@ def submit(facts: Facts, packet: PacketFacts, work: Work, evidence: Proofs) -> A
     then = f"ask a validator to run: workpacket verdict {name} PASS --report FILE"
     then = then if target == "IN_REVIEW" else forward_command(name, target, facts.policy.lanes)
     notes = reminders(packet.state, "it must end before a verdict can be given")
-    notes += (f"some criteria are proved {ALONE}",) if by_exit_code_alone(rows) else ()
+    alone = [row for row in rows if row.get("command") and row.get("runner", EXIT_CODE) == EXIT_CODE]
+    notes += (f"{counted(len(alone), 'proof')} by exit code alone: which tests ran is not known",) if alone else ()
     return Planned(draft.plan(), said, then, {"id": name, "commit": work.commit}, notes)
 
 

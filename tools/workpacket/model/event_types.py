@@ -136,7 +136,7 @@ _EVIDENCE = record(
         "reason": REASON,
         "exempt": text("why the contract demands no test that fails without the work"),
         "base": COMMIT,
-        "runner": text("who reported its tests; exit code, if nobody did", longest=40),
+        "runner": text("what reported its tests; exit code, if nothing did", longest=40),
         "needed": array("tests that fail at the base and pass here", text("a test", longest=300), most=50),
         "outcomes": record(
             "how many tests came to what", {}, {each: integer("so many tests", least=0) for each in OUTCOMES}

@@ -117,7 +117,7 @@ def _same_files(repository: Repository, commit: str, target: str, paths: list[st
 
 
 def proof_base(repository: Repository, commit: str, target: str) -> str:
-    """With what the proofs of a commit are compared: where its work left the target branch; '' if nobody can say."""
+    """With what the proofs of a commit are compared: where its work left the target branch; '' if git cannot say."""
     there = _target_commit(repository, target)
     return (merge_base(repository, commit, there) or "") if there and commit else ""
 

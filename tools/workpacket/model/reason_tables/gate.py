@@ -97,7 +97,7 @@ BEGINNING = (
         What proves a criterion was approved with the contract.
         Remedy: `workpacket submit WP` runs the commands of the contract by itself; another takes an amendment.
 
-    exemption_unsigned: An exemption that nobody approved
+    exemption_unsigned: An exemption without an approval
         Who does the work cannot say that a criterion needs no proof: the contract says it, with a reason that the
         approver signed.
         Remedy: Prove the criterion, or have the contract amended with `EXEMPT: REASON`.
@@ -106,7 +106,7 @@ BEGINNING = (
         The packet itself says that it is not done.
         Remedy: Finish it, then tick the box in DONE_MEANS.
 
-    replay_missing: Nobody else has run the proofs again
+    replay_missing: The proofs were not replayed by somebody else
         The policy asks that somebody who did not do the work replays them before a verdict PASS.
         Remedy: Somebody else runs `workpacket evidence replay WP --record`.
 

@@ -13,12 +13,12 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from workpacket.evidence.additions import Additions, ChangedFile, additions
+from workpacket.evidence.additions import Additions, FileAdditions, additions
 from workpacket.evidence.commands import instrumented, is_trivial, junit_files, started
-from workpacket.evidence.comparison import Asked, Fault, Judged, Side, judge
+from workpacket.evidence.comparison import Asked, Fault, ProofJudgement, Side, judge
 from workpacket.evidence.reports import (
     Obstacle,
     TestReport,
@@ -62,7 +62,7 @@ class ContractProof(Value):
     """`row` is what the event holds of it, if nothing is wrong with it."""
 
     criterion: str
-    judged: Judged
+    judged: ProofJudgement
     row: Mapping[str, Json]
 
 
@@ -120,6 +120,16 @@ class ContractProver:
             self._proof(criterion, demand, faults.get(demand.command), here, base, added) for criterion, demand in asked
         ]
 
+    def succeeded(self, commands: Sequence[str]) -> dict[str, bool]:
+        """Whether each ends with 0 in a fresh tree of the commit: for proofs that the contract leaves open."""
+        if not commands:
+            return {}
+        with scratch_folder() as folder:
+            probe = _Probe(folder, str(self._repository.root), Additions())
+            tree = self._tree(folder, "work", self._commit, ())
+            runs = {command: self._run(command, tree, probe).side for command in commands}
+        return {command: side.exit_code == 0 and not side.fault for command, side in runs.items()}
+
     def _tree(self, folder: str, name: str, commit: str, over: Sequence[ChangedPath]) -> ProofTree:
         tree = make_tree(self._repository, os.path.join(folder, name), commit)
         lay_over(tree, self._commit, over)
@@ -143,9 +153,10 @@ class ContractProver:
         for path in paths:
             text = before.get(f"{self._base}:{path}")
             files.append(
-                ChangedFile(path, lines.get(path, {}), text.decode("utf-8", "replace") if text is not None else None)
+                FileAdditions(path, lines.get(path, {}), text.decode("utf-8", "replace") if text is not None else None)
             )
-        above = {folder for file in files if file.before is None for folder in _folders_of(file.path)}
+        new = [file.path for file in files if file.before is None]
+        above = {path[:at] for path in new for at, mark in enumerate(path) if mark == "/"}
         there = object_names(self._repository, [f"{self._base}:{folder}" for folder in sorted(above)])
         return additions(files, (folder for folder in above if f"{self._base}:{folder}" not in there))
 
@@ -173,7 +184,7 @@ class ContractProver:
         return ""
 
     def _tried(self, command: str, tree: ProofTree, probe: _Probe) -> _Run:
-        """Once more where a test failed: one that fails every other time is no fault of the work."""
+        """Once more where a test failed: one that fails every other time says nothing about the work."""
         run = self._run(command, tree, probe)
         failed = any(ran.status in {"failed", "error"} for ran in run.side.report.tests.values())
         return (
@@ -242,10 +253,10 @@ class ContractProver:
     ) -> ContractProof:
         exempt: dict[str, Json] = {"exempt": demand.exempt} if demand.exempt is not None else {}
         if fault is not None:
-            return ContractProof(criterion, Judged((fault,), {}, ""), {})
+            return ContractProof(criterion, ProofJudgement((fault,), {}, ""), {})
         if not demand.command:
             row: dict[str, Json] = {"criterion": criterion, "result": "met", **exempt, "commit": self._commit}
-            return ContractProof(criterion, Judged((), {}, ""), row)
+            return ContractProof(criterion, ProofJudgement((), {}, ""), row)
         run = here[demand.command]
         then = base[demand.command].side if demand.command in base else None
         judged = judge(demand, run.side, then if demand.exempt is None else None, added)
@@ -268,7 +279,7 @@ class ContractProver:
         }
         return ContractProof(criterion, judged, row)
 
-    def _tests_row(self, judged: Judged, *, compared: bool) -> dict[str, Json]:
+    def _tests_row(self, judged: ProofJudgement, *, compared: bool) -> dict[str, Json]:
         """Ids, outcomes and digests; never what a test said. An id with a secret in it is not written as it is."""
         ids: list[Json] = [self._cleaner.clean_text(name)[:_LONGEST_ID] for name in judged.needed[:_MOST_IDS]]
         listed = "".join(f"{name}\t{each}\n" for name, each in sorted(judged.tests.items()))
@@ -280,11 +291,6 @@ class ContractProver:
         }
         row |= {"base": self._base} if compared else {}
         return row | ({"execution": judged.execution} if judged.execution else {})
-
-
-def _folders_of(path: str) -> Iterator[str]:
-    while path := os.path.dirname(path):
-        yield path
 
 
 def _own_paths(demand: Asked) -> list[str]:

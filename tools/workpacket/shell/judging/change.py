@@ -59,13 +59,8 @@ def around(
             repository, base, governed, packet, event, required=policy.evidence.tests == "required"
         ),
         lambda: [point for point, _ in packet.refinement.open_points] if packet.refinement is not None else [],
-        lambda event: _unreplayed(packet, event, policy),
+        lambda event: replay_unmet(packet.log.as_of(event.parents).events, policy.evidence, policy.actors),
     )
-
-
-def _unreplayed(packet: PacketFacts, event: LogEvent, policy: LifecyclePolicy) -> str:
-    before = packet.log.ancestry(event.parents)
-    return replay_unmet((each for each in packet.log.events if each.id in before), policy.evidence, policy.actors)
 
 
 def _was_done(repository: Repository, base: str, needed: str, logs: Mapping[str, Log], policy: LifecyclePolicy) -> bool:

@@ -7,11 +7,11 @@ import sys
 import unittest
 from typing import Any
 
-from . import watching
+from . import watch as probe
 
 
 class _Result(unittest.TextTestResult):
-    watch: watching.Watch | None = None
+    watch: probe.Watch | None = None
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
@@ -28,7 +28,7 @@ class _Result(unittest.TextTestResult):
         if self.watch is None or _is_failed_load(test):
             return
         method = getattr(test, getattr(test, "_testMethodName", ""), None)
-        self.watch.end(watching.names_in(watching.code_of(method)))
+        self.watch.end(probe.names_in(probe.code_of(method)))
         name = test.id()
         place = getattr(sys.modules.get(type(test).__module__), "__file__", None)
         self.watch.say(
@@ -95,6 +95,6 @@ class _Runner(unittest.TextTestRunner):
 
 
 if __name__ == "__main__":
-    _Result.watch = watching.begin_runner("unittest")
+    _Result.watch = probe.begin_runner("unittest")
     sys.argv[0] = "python -m unittest"
     unittest.main(module=None, testRunner=_Runner)

@@ -9,16 +9,16 @@ import os
 import sys
 from typing import Any
 
-from . import watching
+from . import watch as probe
 
 
 def begin(folder: str) -> None:
-    found = watching.configuration()
+    found = probe.configuration()
     if found is not None:
         _come_home(found)
-        test = os.environ.get(watching.TEST)
+        test = os.environ.get(probe.TEST)
         if test:
-            watch = watching.Watch(found)
+            watch = probe.Watch(found)
             watch.listen()
             watch.begin(test)
     _import_next(folder)

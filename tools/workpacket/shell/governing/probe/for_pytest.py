@@ -10,19 +10,19 @@ from typing import Any
 
 import pytest
 
-from . import watching
+from . import watch as probe
 
 _LONGEST = 3000
 
 
 def pytest_configure(config: Any) -> None:
-    watch = watching.begin_runner("pytest", worker=hasattr(config, "workerinput"))
+    watch = probe.begin_runner("pytest", worker=hasattr(config, "workerinput"))
     if watch is not None:
         config.pluginmanager.register(_Probe(watch, config), "workpacket-probe")
 
 
 class _Probe:
-    def __init__(self, watch: watching.Watch, config: Any) -> None:
+    def __init__(self, watch: probe.Watch, config: Any) -> None:
         self._watch = watch
         self._config = config
         self._status: dict[str, str] = {}
@@ -34,9 +34,7 @@ class _Probe:
         self._status[name], self._message[name] = "skipped", ""
         self._watch.begin(name)
         yield
-        self._watch.end(
-            watching.names_in(watching.code_of(getattr(item, "function", None) or getattr(item, "obj", None)))
-        )
+        self._watch.end(probe.names_in(probe.code_of(getattr(item, "function", None) or getattr(item, "obj", None))))
         self._watch.say(
             kind="test",
             id=name,

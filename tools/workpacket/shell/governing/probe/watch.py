@@ -1,6 +1,6 @@
 """Watches which added lines of a change a test executes, which of its files a test reads, and which programs it starts.
 
-Importing a module executes its outermost lines, whoever asks for what, so these count only for a test that enters a
+The import of a module executes its outermost lines for every test, so these count only for a test that enters a
 function of that file or mentions a name that such a line binds. `def` and `class` themselves show nothing: a mock that
 takes the place of a function executes its `def` as well.
 """
@@ -212,7 +212,7 @@ class Watch:
         if event != "call" or self._touched or not self.test:
             return
         file = self._entered(frame)
-        if file is not None and any(line in file.inner for line in _lines_of(frame.f_code)):
+        if file is not None and any(line in file.inner for _, line in dis.findlinestarts(frame.f_code)):
             self.touch(f"{file.path}:{frame.f_code.co_firstlineno}")
 
     def _entered(self, frame: FrameType) -> _File | None:
@@ -246,10 +246,6 @@ class Watch:
             self.touch(path)
         elif path is not None:
             self._early = path
-
-
-def _lines_of(code: CodeType) -> Iterator[int]:
-    return (line for _, line in dis.findlinestarts(code))
 
 
 def names_in(code: CodeType | None) -> set[str]:
