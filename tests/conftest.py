@@ -7,14 +7,26 @@ import gc
 import os
 import shutil
 import signal
+import sys
 import tempfile
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from workpacket.shell import fingerprint
+
 pytest_plugins = ["answers", "skip_gate"]
+
+# pytest rewrites the asserts of all test modules. Where Python is told to keep no compiled code, as in many containers,
+# every worker of every run would do so again, which takes half of the time of collecting.
+sys.dont_write_bytecode = False
+
+# Every command in this process asks whether the package is still the same, a look at 400 files. The code that runs here
+# stays what was imported, whatever happens to its files.
+fingerprint._files = cache(fingerprint._files)
 
 # A shell that runs the tests in the background has them ignore Ctrl-C, which every process they start would inherit:
 # tests that interrupt one would wait for ever.
@@ -40,6 +52,11 @@ settings.register_profile(
 settings.load_profile("tests")
 
 
+# How many objects may be new before Python looks for garbage, instead of 700: a test makes more than that with every
+# command, nearly all of them gone by themselves.
+NEW_OBJECTS = 20_000
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Iterator[None]:
     """What collecting makes stays until the end: looking for garbage among it again and again finds none."""
@@ -49,6 +66,7 @@ def pytest_collection() -> Iterator[None]:
     finally:
         gc.freeze()
         gc.enable()
+        gc.set_threshold(NEW_OBJECTS, *gc.get_threshold()[1:])
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ import io
 import re
 import sys
 import tokenize
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -108,12 +108,13 @@ def repeated_classes(modules: dict[str, str]) -> dict[str, list[Place]]:
     return found
 
 
-def search(texts: dict[str, str]) -> dict[str, list[Place]]:
-    """Every place by file; files without any are left out."""
+def search(texts: dict[str, str], within: Collection[str] = ()) -> dict[str, list[Place]]:
+    """Every place by file, in all files or only these; files without any are left out."""
+    asked = within or texts
     modules = {path: text for path, text in texts.items() if path.endswith(".py")}
-    classes = repeated_classes(modules)
-    found = {path: places(path, text) + classes.get(path, []) for path, text in texts.items()}
-    for path in modules:
+    classes = repeated_classes(modules) if modules.keys() & asked else {}
+    found = {path: places(path, texts[path]) + classes.get(path, []) for path in asked if path in texts}
+    for path in modules.keys() & found:
         found[path] += gerund(path)
     return {path: sorted(seen) for path, seen in found.items() if seen}
 
@@ -123,7 +124,7 @@ def main() -> int:
     parser.add_argument("--lower", action="store_true", help="write the counts that have fallen")
     parser.add_argument("--show", nargs="+", metavar="PATH", default=[], help="print each place in these files")
     options = parser.parse_args()
-    found = search(files(ROOT))
+    found = search(files(ROOT), options.show)
     if options.show:
         shown = [
             f"{path}:{line}: {words!r}: {advice}"

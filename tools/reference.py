@@ -30,7 +30,8 @@ from workpacket.model.event_types import event_schema
 from workpacket.model.lanes import ACTIVE_TOKEN, LANES
 from workpacket.report.catalogue import catalogue
 from workpacket.report.explain import render_codes_page
-from workpacket.shell.governing.starter_files import SHIPPED, read_package
+from workpacket.shell.governing.starter_files import read_package
+from workpacket.shell.shipped_schemas import SHIPPED
 from workpacket.text.draft07 import twin
 
 ROOT = Path(__file__).resolve().parent.parent

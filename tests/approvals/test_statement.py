@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from approvals.gates import statement
+from workpacket.approvals.encodings import LONGEST_VALIDITY
 from workpacket.approvals.statement import (
     DECISIONS,
     DEFAULT_VALIDITY,
-    LONGEST_VALIDITY,
     RepositoryName,
     Spec,
     Statement,

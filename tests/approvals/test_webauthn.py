@@ -21,7 +21,15 @@ from workpacket.approvals.facts import PolicyFiles
 from workpacket.approvals.fields import Fields
 from workpacket.approvals.policy import policy_from_toml
 from workpacket.approvals.sshsig import NAMESPACE, armor, check_signature, read_signature
-from workpacket.approvals.webauthn import PagesAccepted, read_pages_accepted
+from workpacket.approvals.webauthn import (
+    LONGEST_CLIENT_DATA,
+    USUAL_PORT,
+    PagesAccepted,
+    client_data_of,
+    local_origin,
+    read_pages_accepted,
+    was_asked,
+)
 from workpacket.problem import Problem
 
 # What OpenSSH accepts and we do not: it reads the first three members of the client data and knows no policy.
@@ -30,6 +38,7 @@ STRICTER = {
     *("hardware_required", "sshsig_malformed", "algorithm_forbidden", "fido_application_wrong"),
 }
 CASES = [json.loads(line) for line in Path(__file__).with_name("webauthn_cases.jsonl").read_text("utf-8").splitlines()]
+ROOT = Path(__file__).parents[2]
 KIND = "sk-ecdsa-sha2-nistp256@openssh.com"
 LOCAL = "http://localhost:7363"
 USUAL = '{"type":"webauthn.get","challenge":"{C}","origin":"{O}","crossOrigin":false}'
@@ -318,6 +327,19 @@ def answer_of_key(application: str) -> str:
     signature = read_signature(make_key(KIND, application).sign_in_page(b"", LOCAL))
     assert isinstance(signature, Problem)
     return signature.code
+
+
+def test_client_data_are_no_longer_than_told() -> None:
+    start = client_data_of(b"c", LOCAL)
+    for length, holds in ((LONGEST_CLIENT_DATA, True), (LONGEST_CLIENT_DATA + 1, False)):
+        text = start + b',"later":"' + b"x" * (length - len(start) - 12) + b'"}'
+        assert len(text) == length
+        assert was_asked(text, start) is holds
+
+
+def test_the_usual_port_is_the_documented_one() -> None:
+    pages = ("approvals/touch.md", "approvals/format.md", "policy.md")
+    assert all(local_origin(USUAL_PORT) in (ROOT / "docs" / page).read_text("utf-8") for page in pages)
 
 
 def test_where_a_key_signs_is_seen_from_its_application() -> None:

@@ -25,8 +25,8 @@ def python_files(folder: Path) -> list[Path]:
 
 @cache
 def parsed(path: Path) -> ast.Module:
-    """Several tests look at the same trees, which none of them changes."""
-    return ast.parse(path.read_bytes(), filename=relative(path))
+    """By the oldest Python that is supported. Several tests look at the same trees, which none of them changes."""
+    return ast.parse(path.read_bytes(), filename=relative(path), feature_version=(3, 11))
 
 
 def relative(path: Path) -> str:

@@ -135,7 +135,7 @@ def test_no_committed_file_names_a_path_of_the_machine_it_was_written_on() -> No
 
 def test_every_module_is_valid_for_the_oldest_python_that_is_supported() -> None:
     for path in python_files(ROOT):
-        ast.parse(path.read_bytes(), filename=relative(path), feature_version=(3, 11))
+        parsed(path)  # SyntaxError if it is not
 
 
 def test_the_first_script_is_valid_for_pythons_that_can_only_be_told_to_go() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from pathlib import Path
 from typing import Any, cast
 
@@ -12,6 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bridges.samples import BATCH, ROLE, SAMPLES, STEP, STEP_EVENT, artifact, lines
+from git.scratch import begin_repository
 from workpacket.bridges.foreign import BRIDGES, Foreign, bridge_named
 from workpacket.cli.main import main
 from workpacket.problem import Problem
@@ -43,7 +43,7 @@ class Place:
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Place:
-    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    begin_repository(tmp_path)
     monkeypatch.chdir(tmp_path)
     return Place(tmp_path, capsys)
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from bridges.roles import FILE, ROLE, Roles, checkpoint
+from git.scratch import begin_repository
 from workpacket.bridges.role_facts import MOST, named_in
 from workpacket.cli.main import main
 
@@ -20,7 +20,7 @@ WRITER = ("--instance", "a")
 
 @pytest.fixture
 def roles(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Roles:
-    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    begin_repository(tmp_path)
     monkeypatch.chdir(tmp_path)
     made = Roles(tmp_path, capsys)
     made.write("one\n", PLAN)

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bridges.roles import FILE, ROLE, TEAM, Roles, checkpoint
+from git.scratch import begin_repository
 from workpacket.bridges.role_facts import RoleKey
 from workpacket.cli.main import main
 from workpacket.documents.role_progress import KEYS, RoleProgress, advanced, front_of
@@ -24,7 +25,7 @@ from workpacket.text.source import Source
 
 @pytest.fixture
 def roles(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Roles:
-    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    begin_repository(tmp_path)
     monkeypatch.chdir(tmp_path)
     return Roles(tmp_path, capsys)
 

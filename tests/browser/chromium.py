@@ -1,6 +1,6 @@
 """Headless Chromium, driven over its pipe: messages of the DevTools protocol, each ended by a zero byte.
 
-No network is used: the browser gets a host resolver that answers nothing, and every request it makes is noted.
+No network is used: the browser gets a host resolver that knows this machine alone, and every request it makes is noted.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ NAMES = ("chromium", "chromium-browser", "google-chrome")
 ARGUMENTS = (
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-component-update",
     "--disable-background-networking", "--disable-sync", "--disable-extensions", "--disable-dev-shm-usage",
-    "--host-resolver-rules=MAP * ~NOTFOUND", "--remote-debugging-pipe", "--window-size=1280,900",
+    "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE localhost", "--remote-debugging-pipe", "--window-size=1280,900",
     "--force-color-profile=srgb", "--hide-scrollbars", "about:blank",
 )  # fmt: skip
 PATIENCE = 60.0

@@ -1,13 +1,12 @@
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from cli.commands import Commands
 from cli.places import Place
-from git.scratch import make_repository
+from git.scratch import begin_repository, make_repository
 
 
 @pytest.fixture
@@ -20,5 +19,5 @@ def commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
 
 @pytest.fixture
 def place(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Place:
-    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    begin_repository(tmp_path)
     return Place(tmp_path, capsys)

@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError
 
@@ -219,6 +221,11 @@ def links(reached: Reached, governed: Governed) -> None:
     reached(governed, "runs", "unlink", f"{NAME}/nightly@00000001", "--reason", "x")
 
 
+def machine_key() -> bytes:
+    usual = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    return Ed25519PrivateKey.generate().private_bytes(*usual)
+
+
 def hand_edits(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """The board edited and moved, a packet forked by a merge, a command that was interrupted."""
     governed = govern(folder, patch, capsys)
@@ -228,6 +235,8 @@ def hand_edits(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys
         governed.write(name, governed.read(BOARD))
     reached(governed, "merge-driver", "base", "ours", "theirs", BOARD)
     reached(governed, "board", "show")
+    (folder.parent / "machine.pem").write_bytes(machine_key())
+    reached(governed, "export", "attestations", "--key", str(folder.parent / "machine.pem"))
     reached(governed, "board", "export")
     reached(governed, "board", "export", "--out", "board.html")
     (governed.root / "board.html").unlink()

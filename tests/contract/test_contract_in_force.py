@@ -25,11 +25,7 @@ def signed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
     (tmp_path / "repository").mkdir()
     signed = Signed(govern(tmp_path / "repository", monkeypatch, capsys), tmp_path / "people")
     signed.begin()
-    signed.ready()
-    signed.approve()
-    signed.governed.done("activate", NAME)
-    signed.governed.replace(PACKET, "TERMS: TODO", "TERMS: x")
-    signed.governed.commit("activated")
+    signed.activated()
     return signed
 
 

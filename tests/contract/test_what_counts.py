@@ -89,13 +89,23 @@ def test_a_field_ends_where_the_line_of_the_next_one_begins() -> None:
 
 def test_a_section_ends_at_the_next_heading_of_its_level() -> None:
     stub = f"# Stub\n\n## STUB_METADATA\n- WP_ID: {WP}\n\n## ACCEPTANCE_CRITERIA\n- One\n\n"
-    for more in ("", "## My notes\n- free\n", "## My notes\n- free\n\n## RISKS\n- free\n", "## RISKS\n- free\n"):
+    for more in (
+        "",
+        "## My notes\n- free\n",
+        "## My notes\n- free\n\n## RISKS / UNKNOWNs\n- free\n",
+        "## RISKS / UNKNOWNs\n- free\n",
+    ):
         assert contract(Stub(Source("stub.md", stub + more))).criteria == ("One",)
     below = f"{stub}### My notes\n- Two\n\n## My notes\n- free\n"
     assert contract(Stub(Source("stub.md", below))).criteria == ("One ### My notes", "Two")
 
 
 # --- texts ---
+
+
+def test_what_is_quoted_belongs_to_the_item_above_it() -> None:
+    said = contract(packet(gate="### DONE_MEANS\n- One\n\n> - Two\n>   - Three\n\n```\n- Four\n```\n- Five"))
+    assert said.criteria == ("One > - Two > - Three ``` - Four ```", "Five")
 
 
 @pytest.mark.parametrize(
@@ -219,6 +229,10 @@ def test_the_risk_of_an_older_packet_is_a_level() -> None:
 def test_bytes_that_are_not_text_leave_no_contract() -> None:
     document = Packet(Source.from_bytes(PACKET_PATH, b"## SCOPE\n- What: Read \xff\n"))
     assert fault(document) == "it holds bytes that are not UTF-8"
+
+
+def test_a_document_that_cannot_be_read_leaves_no_contract() -> None:
+    assert fault(Packet(Source(PACKET_PATH, "> " * 5000 + "- What: Read\n"))) == "the Markdown cannot be read"
 
 
 def test_a_refinement_that_cannot_be_read_leaves_no_contract() -> None:

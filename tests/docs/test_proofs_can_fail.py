@@ -61,14 +61,14 @@ def words_after(text: str) -> Iterator[str]:
 def in_python(source: str) -> Iterator[str]:
     if "--prove" not in source:  # to parse every source takes seconds, and each worker does it while it collects
         return
-    tree = ast.parse(source)
+    nodes = list(ast.walk(ast.parse(source)))
     known = {
         node.targets[0].id: node.value.value
-        for node in ast.walk(tree)
+        for node in nodes
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
         if isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
     }
-    for node in ast.walk(tree):
+    for node in nodes:
         text = text_of(node, known)
         if text is not None and "--prove " in text:
             yield from words_after(text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from workpacket.evidence.additions import Additions
-from workpacket.evidence.comparison import Asked, Side, is_named, judge
+from workpacket.evidence.comparison import AskedProof, Side, is_named, judge
 from workpacket.evidence.reports import Obstacle, Ran, Status, TestReport, by_exit_code
 
 RUN = "pytest tests"
@@ -39,14 +39,16 @@ def ran(
 PASSED, FAILED = ran(), ran("failed", "AssertionError: no")
 HERE = side(a=PASSED)
 THERE = side(1, a=FAILED)
-ASKED = Asked(RUN)
+ASKED = AskedProof(RUN)
 
 
-def codes(asked: Asked = ASKED, here: Side = HERE, base: Side | None = THERE, added: Additions = ADDED) -> list[str]:
+def codes(
+    asked: AskedProof = ASKED, here: Side = HERE, base: Side | None = THERE, added: Additions = ADDED
+) -> list[str]:
     return [fault.code for fault in judge(asked, here, base, added).faults]
 
 
-def said(asked: Asked = ASKED, here: Side = HERE, base: Side | None = THERE, added: Additions = ADDED) -> str:
+def said(asked: AskedProof = ASKED, here: Side = HERE, base: Side | None = THERE, added: Additions = ADDED) -> str:
     (fault,) = judge(asked, here, base, added).faults
     return fault.text
 
@@ -189,7 +191,7 @@ def test_a_failed_test_wherever_it_is() -> None:
     assert codes(here=here) == ["test_failed"]
     assert said(here=here) == f"{B} failed, saying 'AssertionError: no'"
     assert said(here=side(1, b=ran("error"))) == f"{B} failed"
-    assert codes(Asked(RUN, tests=[A]), here) == ["test_failed"]
+    assert codes(AskedProof(RUN, tests=[A]), here) == ["test_failed"]
     many = {f"t{number}": ran("failed") for number in range(5)}
     assert said(here=Side(TestReport("pytest", many), 1)) == "t0, t1, t2 and 2 more failed"
 
@@ -200,27 +202,27 @@ def test_an_exit_code_that_says_otherwise() -> None:
 
 
 def test_a_named_test_that_did_not_run() -> None:
-    assert codes(Asked(RUN, tests=[A, B])) == ["test_not_run"]
-    assert said(Asked(RUN, tests=[A, B])) == f"{B} did not run"
+    assert codes(AskedProof(RUN, tests=[A, B])) == ["test_not_run"]
+    assert said(AskedProof(RUN, tests=[A, B])) == f"{B} did not run"
     here = side(a=PASSED, b=ran("skipped"))
-    assert said(Asked(RUN, tests=[A, B]), here) == f"{B} was skipped"
-    assert codes(Asked(RUN, tests=["tests/c.py", B])) == ["test_not_run", "test_not_run"]
+    assert said(AskedProof(RUN, tests=[A, B]), here) == f"{B} was skipped"
+    assert codes(AskedProof(RUN, tests=["tests/c.py", B])) == ["test_not_run", "test_not_run"]
 
 
 def test_named_tests_alone_are_compared() -> None:
     here, base = side(a=PASSED, b=PASSED), side(1, a=FAILED, b=PASSED)
-    assert judge(Asked(RUN, tests=[A]), here, base, ADDED).tests == {A: "needed"}
-    assert codes(Asked(RUN, tests=[B]), here, base) == ["proof_not_needed"]
-    assert codes(Asked(RUN, tests=[A, B]), here, base) == []
+    assert judge(AskedProof(RUN, tests=[A]), here, base, ADDED).tests == {A: "needed"}
+    assert codes(AskedProof(RUN, tests=[B]), here, base) == ["proof_not_needed"]
+    assert codes(AskedProof(RUN, tests=[A, B]), here, base) == []
 
 
 def test_tests_below_a_path_alone_are_compared() -> None:
     here = side(a=ran(path="tests/one/test_a.py"), b=ran(path="tests/two/test_b.py"), c=ran())
     base = side(1, a=FAILED, b=PASSED, c=PASSED)
-    assert judge(Asked(RUN, paths=["tests/one/"]), here, base, ADDED).tests == {A: "needed", "c": "kept"}
-    assert judge(Asked(RUN, paths=["./tests/two/test_b.py"]), here, base, ADDED).tests == {B: "kept", "c": "kept"}
+    assert judge(AskedProof(RUN, paths=["tests/one/"]), here, base, ADDED).tests == {A: "needed", "c": "kept"}
+    assert judge(AskedProof(RUN, paths=["./tests/two/test_b.py"]), here, base, ADDED).tests == {B: "kept", "c": "kept"}
     nowhere = side(a=ran(path="tests/one/test_a.py"))
-    assert said(Asked(RUN, paths=["tests/on", "x"]), nowhere, base) == "no test in tests/on, x ran"
+    assert said(AskedProof(RUN, paths=["tests/on", "x"]), nowhere, base) == "no test in tests/on, x ran"
 
 
 @pytest.mark.parametrize(
@@ -241,7 +243,7 @@ def test_which_test_the_contract_means(name: str, test: str, named: bool) -> Non
 
 
 def test_an_exempt_criterion_needs_tests_that_pass_and_no_base() -> None:
-    asked = Asked(RUN, exempt="a refactoring")
+    asked = AskedProof(RUN, exempt="a refactoring")
     judged = judge(asked, side(a=ran(touched="")), None, ADDED)
     assert (judged.faults, judged.tests, judged.execution) == ((), {A: "kept"}, "")
     assert codes(asked, side(1, a=FAILED), None) == ["test_failed"]
@@ -261,7 +263,7 @@ def alone(exit_code: int, output: str = "") -> Side:
 
 
 def test_a_command_by_its_exit_code_alone() -> None:
-    asked = Asked("sh tests/check.sh")
+    asked = AskedProof("sh tests/check.sh")
     judged = judge(asked, alone(0), alone(1), ADDED)
     assert (judged.faults, judged.runner, judged.execution) == ((), "exit code", "not measured")
     assert codes(asked, alone(0), alone(0)) == ["proof_not_needed"]
@@ -269,7 +271,7 @@ def test_a_command_by_its_exit_code_alone() -> None:
 
 
 def test_a_command_that_reports_nothing_cannot_show_that_a_named_test_ran() -> None:
-    asked = Asked("sh tests/check.sh", tests=[A])
+    asked = AskedProof("sh tests/check.sh", tests=[A])
     assert codes(asked, alone(0), alone(1)) == ["no_test_executed"]
     assert (
         said(asked, alone(0), alone(1)) == f"sh tests/check.sh does not report its tests, so nothing shows that {A} ran"
@@ -278,7 +280,7 @@ def test_a_command_that_reports_nothing_cannot_show_that_a_named_test_ran() -> N
 
 def test_a_command_whose_own_file_is_missing_could_not_run() -> None:
     added = Additions(paths=frozenset({"tests/check.sh", "src/greet.sh"}))
-    asked = Asked("sh tests/check.sh")
+    asked = AskedProof("sh tests/check.sh")
     own = "sh: 0: cannot open tests/check.sh: No such file or directory"
     other = "sh: 0: cannot open src/greet.sh: No such file or directory"
     assert codes(asked, alone(0), alone(2, own), added) == ["base_not_run"]

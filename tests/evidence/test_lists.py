@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from evidence.play import HOLLOW, HONEST, Case, is_as_expected, judged, read_cases, shown
+from workpacket.lifecycle.proofs import PROOF_CODES
 
 # One of each way in which a proof is hollow, or work looks it.
 PLAYED = {"mocked-subject", "root-conftest-fakes", "new-package", "unittest-import", "jest-new-module", "command-line"}
@@ -21,6 +22,9 @@ def test_the_lists_have_at_least_forty_cases_each_and_no_name_twice() -> None:
         assert {case.expect for case in cases} == {answer}
         assert all(case.codes for case in cases) == (answer == "refused")
     assert len({case.id for case in CASES}) == len(CASES)
+    said = {code for case in CASES for code in case.codes}
+    assert PROOF_CODES - said == {"exemption_unsigned", "proof_other_command"}
+    assert "proof_program_changed" in said
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the proofs are written for a POSIX system")

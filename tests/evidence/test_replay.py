@@ -6,6 +6,7 @@ import pytest
 
 from evidence.test_submission import NAME, PACKET, REQUIRED, RUN, STUB, at_work, do
 from lifecycle.governed import TOKENS_COUNT, Governed, forge
+from workpacket.model.canonical import Json
 
 REPLAY = ("evidence", "replay", NAME, "--yes")
 
@@ -61,12 +62,16 @@ def test_a_replay_of_what_was_never_so_is_told(governed: Governed) -> None:
     at_work(governed, f"PROVED_BY: `{RUN}`", more=REQUIRED + 'replay = "second-party"\n')
     do(governed, "def test_name():\n    assert True\n")
     commit = governed.git("rev-parse", "HEAD").strip()
-    row = {
+    row: dict[str, Json] = {
         "criterion": "The name is printed.", "result": "met", "command": RUN, "exit_code": 0, "commit": commit,
         "runner": "pytest", "needed": ["tests/test_greet.py::test_name"], "outcomes": {"needed": 1},
         "base": governed.git("merge-base", "main", "HEAD").strip(), "execution": "measured",
     }  # fmt: skip
-    exempt = {"criterion": "It ends with a line feed.", "result": "met", "exempt": "it is seen by looking"}
+    exempt: dict[str, Json] = {
+        "criterion": "It ends with a line feed.",
+        "result": "met",
+        "exempt": "it is seen by looking",
+    }
     lanes = {"lane_from": "IN_PROGRESS", "lane_to": "IN_REVIEW"}
     forge(governed, NAME, "submitted", {"commit": commit, "evidence": [row, exempt], **lanes})
     governed.commit("forged")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -34,10 +35,43 @@ def git(folder: Path, *arguments: str, check: bool = True, date: str = _DATE) ->
     return done.stdout.strip()
 
 
-def make_repository(folder: Path) -> Repository:
+# Where and how `git init` makes a repository, if the environment says so.
+_ABOUT_INIT = ("GIT_DIR", "GIT_WORK_TREE", "GIT_OBJECT_DIRECTORY", "GIT_DEFAULT_HASH", "GIT_DEFAULT_REF_FORMAT")
+_made_by_git: dict[str, bytes] = {}
+
+
+def begin_repository(folder: Path) -> None:
+    """What `git init` makes; git itself is asked once, since an empty repository is like any other."""
     folder.mkdir(parents=True, exist_ok=True)
-    git(folder, "init", "--quiet", "--template=", "--initial-branch=main")
+    here = folder / ".git"
+    usual = not here.exists() and not any(name in os.environ for name in _ABOUT_INIT)
+    if not usual or not _made_by_git:
+        git(folder, "init", "--quiet", "--template=", "--initial-branch=main")
+        if usual:
+            _made_by_git.update({path.name: path.read_bytes() for path in here.iterdir() if path.is_file()})
+        return
+    for name in ("objects/info", "objects/pack", "refs/heads", "refs/tags"):
+        (here / name).mkdir(parents=True)
+    for name, content in _made_by_git.items():
+        (here / name).write_bytes(content)
+
+
+def make_repository(folder: Path) -> Repository:
+    begin_repository(folder)
     return find_repository(folder, {})
+
+
+def copy_of(folder: Path, place: Path) -> Path:
+    """A copy of a folder with a repository. It shares git's objects, which are never written twice."""
+    shutil.copytree(folder, place, symlinks=True, copy_function=_copied)
+    return place
+
+
+def _copied(old: str, new: str) -> None:
+    if "/.git/objects/" in old:
+        os.link(old, new)
+    else:
+        shutil.copy2(old, new, follow_symlinks=False)
 
 
 def bare_bones(folder: Path) -> None:

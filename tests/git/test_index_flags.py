@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from git.scratch import git
-from workpacket.git.index_flags import may_hide
+from workpacket.git.discovery import may_hide
 
 FOLDER = ".GOV"
 

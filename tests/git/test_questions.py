@@ -7,13 +7,24 @@ import stat
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from git.scratch import commit, git, make_repository
 from workpacket.errors import WorkpacketError
-from workpacket.git.history import ChangedPath, StatusEntry, changed_paths, patch_id, status
-from workpacket.git.objects import list_tree, read_file_at, read_objects
+from workpacket.git import objects, revisions
+from workpacket.git import repository as git_repository
+from workpacket.git.objects import (
+    ChangedPath,
+    StatusEntry,
+    changed_paths,
+    list_tree,
+    patch_id,
+    read_file_at,
+    read_objects,
+    status,
+)
 from workpacket.git.repository import Repository, find_repository
 from workpacket.git.revisions import (
     Branch,
@@ -23,8 +34,9 @@ from workpacket.git.revisions import (
     head_commit,
     is_ancestor,
     merge_base,
+    resolved,
 )
-from workpacket.git.run import run_git
+from workpacket.git.run import Answer, run_git
 from workpacket.git.worktrees import add_branch, add_worktree, branch_names, list_worktrees
 
 NOBODY = "0" * 40
@@ -277,3 +289,26 @@ def test_git_is_asked_nothing_that_could_hang_page_or_fetch(
     seen = run_git(repository.root, "-c", "alias.env=!env", "env").text.splitlines()
     assert {"GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0", "LC_ALL=C", "GIT_NO_REPLACE_OBJECTS=1"} <= set(seen)
     assert not any(line.startswith("GIT_EXTERNAL_DIFF=") for line in seen)
+
+
+def test_what_a_full_id_names_is_asked_once_and_what_a_name_names_every_time(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit(repository.root, "one", file="1")
+    asked = []
+
+    def counted(folder: Path, *words: str, **options: Any) -> Answer:
+        asked.append(words[0])
+        return run_git(folder, *words, **options)
+
+    for module in (git_repository, revisions, objects):
+        monkeypatch.setattr(module, "run_git", counted)
+    first = commit_of(repository, "main")
+    for _ in range(2):
+        assert commit_of(repository, first) == first
+        assert [entry.path for entry in list_tree(repository, first)] == ["file"]
+    assert asked == ["rev-parse", "rev-parse", "ls-tree"]
+    second = commit(repository.root, "two", other="2")
+    assert commit_of(repository, "main") == second
+    assert [entry.path for entry in list_tree(repository, "main")] == ["file", "other"]
+    assert resolved(repository, "0" * 40 + "^{commit}") is None

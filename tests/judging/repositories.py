@@ -47,3 +47,41 @@ def laid_out(folder: Path, tree: Tree) -> None:
         if mode in {"100644", PROGRAM}:
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
             (folder / path).write_bytes(os.fsencode(data))
+
+
+class Written:
+    """A repository whose commits are written one after the other, each upon any others, by one process."""
+
+    def __init__(self, folder: Path) -> None:
+        self.repository = make_repository(folder)
+        self._process = subprocess.Popen(
+            ["git", "fast-import", "--quiet"], cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        self._ids: dict[str, int] = {}
+
+    def commit(self, tree: Tree, *parents: str) -> str:
+        """The id of a commit that holds the tree; commits without parents begin a history."""
+        mark = len(self._ids) + 1
+        lines = [b"commit refs/tags/c%d\nmark :%d\ncommitter A <a@b> %d +0000\ndata 1\nx\n" % (mark, mark, mark)]
+        for word, parent in zip((b"from", b"merge", b"merge"), parents, strict=False):
+            lines.append(b"%s :%d\n" % (word, self._ids[parent]))
+        lines += [b"deleteall\n", *(_line(path, said) for path, said in tree.items()), b"\nget-mark :%d\n" % mark]
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(b"".join(lines))
+        self._process.stdin.flush()
+        identity = self._process.stdout.readline().decode().strip()
+        self._ids[identity] = mark
+        return identity
+
+    def stored(self) -> Repository:
+        """The repository with all commits so far."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(b"checkpoint\nprogress stored\n")
+        self._process.stdin.flush()
+        assert self._process.stdout.readline() == b"progress stored\n"
+        return self.repository
+
+    def close(self) -> None:
+        self._process.communicate()

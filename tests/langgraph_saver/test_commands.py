@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from cli.places import Place
-from git.scratch import bare_bones
+from git.scratch import bare_bones, begin_repository
 from langgraph_saver.worlds import SETTINGS, conversation, put, texts, thread, values
 from workpacket.runtime.langgraph import WorkpacketSaver
 
@@ -17,7 +16,7 @@ from workpacket.runtime.langgraph import WorkpacketSaver
 @pytest.fixture
 def place(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Place:
     monkeypatch.delenv("WORKPACKET_STORE", raising=False)
-    subprocess.run(["git", "init", "-q", str(tmp_path / "one")], check=True)
+    begin_repository(tmp_path / "one")
     return Place(tmp_path / "one", capsys)
 
 

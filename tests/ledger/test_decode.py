@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from ledger.stories import ALL_TYPES, PACKET, Story, data_of, rewritten
-from workpacket.ledger.log import EventWriter, Format, NewLogEvent, decode_event, next_event
+from workpacket.ledger.log import EventWriter, Format, NewLogEvent, decode_event, is_event_name, next_event
 from workpacket.model.canonical import Json
 from workpacket.model.event_types import DATA
 from workpacket.model.events import Actor, ChangedFile, LogEvent, encode_event, event_id
@@ -119,6 +119,7 @@ def test_exchanged_names_are_told_from_an_edit() -> None:
         lambda text: text.replace("ann", "\\u0061nn"),
         lambda text: text.replace("ann", "\\ud800"),
         lambda text: text.replace('{"actor"', '{"v":1,"actor"'),
+        lambda text: text.replace('{"actor"', '{"v":2,"actor"').replace(',"v":2}', "}"),
         lambda _text: "[]\n",
         lambda _text: "\n",
         lambda _text: "[" * 100_000 + "\n",
@@ -137,6 +138,16 @@ def test_bytes_that_are_not_utf_8_are_refused(data: bytes) -> None:
 
 def test_an_event_too_large_is_not_even_parsed() -> None:
     assert reading(b"[" * (LARGEST_EVENT + 1))[0] == "event_too_large"
+    assert reading(b"[" * LARGEST_EVENT)[0] == "event_not_canonical"
+
+
+@pytest.mark.parametrize(
+    ("name", "is_one"),
+    [("a" * 64 + ".json", True), ("a" * 64 + ".jso", False), ("a" * 63 + ".json", False), ("A" * 64 + ".json", False),
+     ("a" * 64 + ".json\n", False), ("a" * 64 + "-json", False)],
+)  # fmt: skip
+def test_the_name_of_an_event_is_its_digest_and_an_ending(name: str, is_one: bool) -> None:
+    assert is_event_name(name) is is_one
 
 
 @pytest.mark.parametrize(
@@ -152,6 +163,20 @@ def test_an_event_too_large_is_not_even_parsed() -> None:
         ({"clock": 0}, "/clock: `clock` must be at least 1, not 0"),
         ({"parents": ["a" * 64, "a" * 64]}, "/parents: must be sorted and without duplicates"),
         ({"parents": ["b" * 64, "a" * 64]}, "/parents: must be sorted"),
+        ({"attest": ["a" * 64, "a" * 64]}, "/attest: must be sorted and without duplicates"),
+        (
+            {"data": data_of("created", dependencies=["WP-2-B-v1", "WP-1-A-v1"])},
+            "/data/dependencies: must be sorted and without duplicates",
+        ),
+        (
+            {"type": "reapproved", "data": data_of("reapproved", replaces=["b" * 64, "a" * 64])},
+            "/data/replaces: must be sorted and without duplicates",
+        ),
+        (
+            {"type": "fork.resolved", "data": data_of("fork.resolved", moves=["b" * 64, "a" * 64])},
+            "/data/moves: must be sorted and without duplicates",
+        ),
+        ({"data": data_of("created", base="WP-1-Kettle\n")}, "/data/base: `base`"),
         ({"parents": ["A" * 64]}, "/parents/0: item 1 of `parents` is not a valid SHA-256"),
         ({"parents": ["a" * 64 + "\n"]}, "/parents/0: item 1 of `parents` has 65 characters; at most 64"),
         (
@@ -268,6 +293,27 @@ def test_older_versions_are_brought_up_to_date_and_keep_their_id() -> None:
     without_way = decode_event(FOLDER, name, data, form=form)
     assert isinstance(without_way, Problem)
     assert without_way.code == "event_malformed"
+
+
+@pytest.mark.parametrize("version", ["1", True, None, 1.0, 2])
+def test_what_is_no_older_version_is_left_as_it_is(version: Json) -> None:
+    form = Format(2, {1: lambda value: {**value, "tool": "other"}})
+    value: dict[str, Json] = {"v": version}
+    assert form.upcast(value) == value
+    assert not form.too_new(value)
+
+
+def test_only_a_whole_number_is_too_new() -> None:
+    form = Format(2)
+    assert [form.too_new({"v": version}) for version in (3, "3", 3.0, None)] == [True, False, False, False]
+    assert not form.too_new({})
+
+
+def test_the_heads_in_a_checkpoint_are_sorted() -> None:
+    row: Json = {"packet": PACKET, "heads": ["b" * 64, "a" * 64], "events": 2}
+    _, data = rewritten(event(), packet="_checkpoints", type="checkpoint", data=data_of("checkpoint", logs=[row]))
+    code, message = reading(data, folder=".GOV/log/_checkpoints")
+    assert (code, message) == ("event_malformed", "/data/logs/0/heads: must be sorted and without duplicates")
 
 
 def test_a_wrong_shape_in_the_program_is_an_error_at_once() -> None:

@@ -163,6 +163,17 @@ def test_runs_are_linked_and_closed() -> None:
     found = fold(story.read())
     assert [(run.run, run.closed is not None) for run in found.runs] == [("run-1", True), ("run-2", False)]
     assert [run.run for run in found.open_runs] == ["run-2"]
+    assert [run.store for run in found.runs] == ["", ""]
+
+
+def test_a_run_of_one_clone_is_not_closed_by_one_of_the_same_name_in_another() -> None:
+    story = Story()
+    story.tell(*TO_PROGRESS)
+    for store in ("here", "there"):
+        story.add("run.linked", store=store)
+    story.add("run.closed", store="there")
+    story.add("run.closed")
+    assert [(run.run, run.store) for run in fold(story.read()).open_runs] == [("run-1", "here")]
 
 
 def test_what_gates_ask_for_is_collected() -> None:
@@ -209,7 +220,9 @@ def test_contradicting_moves_fork_the_packet_and_are_listed() -> None:
     assert finding.code == "packet_forked"
     assert "MERGE_PENDING" in finding.message
     assert "FAIL" in finding.message
-    assert passed.id[:12] in finding.message
+    moves = sorted((passed, failed), key=lambda move: move.order)
+    said = [f"verdict.given by ann to {move.lane_to} ({move.id[:12]}, {move.at})" for move in moves]
+    assert finding.message == f"{story.packet} was moved independently: {'; '.join(said)}"
 
 
 def test_the_same_move_on_two_branches_is_agreement() -> None:
@@ -239,6 +252,41 @@ def test_the_same_move_contradicts_itself_where_something_was_named_on_the_way()
     again = story.add("claimed", after=(released,))
     story.add("blocked", after=(again,), lane_from="IN_PROGRESS")
     assert fold(story.read()).forked
+
+
+NAMING = ("claimed", "released", "handed_over", "submitted", "merged", "verdict.given", "fork.resolved")
+
+
+@pytest.mark.parametrize("kind", [*NAMING, "advanced", "reopened", "unblocked"])
+def test_what_names_a_holder_a_commit_or_a_verdict_makes_two_pieces_of_work(kind: str) -> None:
+    """Before the fork, and nothing else, it makes none."""
+    for shared in (False, True):
+        story = Story()
+        story.tell(*TO_PROGRESS)
+        origin = "FORKED" if kind == "fork.resolved" else "IN_PROGRESS"
+        one = story.add(kind, lane_from=origin, lane_to="IN_PROGRESS")
+        story.add("blocked", after=(one,), lane_from="IN_PROGRESS")
+        story.add("blocked", after=(one if shared else story.events[2],), lane_from="IN_PROGRESS", until="other")
+        assert fold(story.read()).forked is (kind in NAMING and not shared)
+
+
+def test_two_successors_are_a_fork() -> None:
+    story = Story()
+    ready = story.tell("created", "activated")
+    story.add("superseded", after=(ready,), by="WP-1-Kettle-v2")
+    story.add("superseded", after=(ready,), by="WP-1-Kettle-v2", reason="the same one")
+    assert not fold(story.read()).forked
+    story.add("superseded", after=(ready,), by="WP-1-Kettle-v3")
+    assert fold(story.read()).forked
+
+
+def test_two_contracts_are_a_fork() -> None:
+    for contract, forked in ((A, False), (B, True)):
+        story = Story()
+        created = story.add("created")
+        story.add("activated", after=(created,))
+        story.add("activated", after=(created,), contract=contract, dependencies=["WP-1-Tap-v1"])
+        assert fold(story.read()).forked is forked
 
 
 def test_two_activations_agree_only_upon_one_refinement() -> None:

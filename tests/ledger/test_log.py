@@ -181,3 +181,15 @@ def test_a_clock_going_backwards_does_not_tear_the_past_apart() -> None:
     early = story.add("submitted", at="2025-01-01T00:00:00Z")
     assert early not in story.read().until(story.events[1].at).events
     assert early in story.read().until(story.events[2].at).events
+    later = story.add("verdict.given", at="2025-01-01T00:00:01Z")
+    assert later not in story.read().until(story.events[1].at).events
+
+
+def test_an_event_that_joins_branches_follows_the_longer_one() -> None:
+    story = three()
+    _, activated, claimed = story.events
+    side = story.add("waived", after=(activated,))
+    further = story.add("submitted", after=(claimed,))
+    joined = story.add("noted", after=(side, further))
+    assert joined.clock == further.clock + 1 > side.clock + 1
+    assert story.read().sound

@@ -13,9 +13,11 @@ from workpacket.ledger.checkpoints import (
     checkpoints_due,
     judge_checkpoints,
     reach,
+    signature_path,
+    signatures_without_event,
 )
-from workpacket.ledger.log import Log, NewLogEvent
-from workpacket.ledger.verify import read_logs, verify_append_only
+from workpacket.ledger.log import Log, NewLogEvent, read_logs
+from workpacket.ledger.verify import verify_append_only
 from workpacket.model.canonical import Json
 from workpacket.model.events import LogEvent
 from workpacket.model.layout import LARGEST_EVENT
@@ -88,10 +90,10 @@ def test_files_beside_the_folders_of_packets_are_foreign() -> None:
     story = told()
     deep = f".GOV/log/{PACKET}/deeper/{story.events[0].id}.json"
     _, stray = read_logs({**tree(story), ".GOV/log/README": b"", deep: b""})
-    assert (
-        sorted(finding.path for finding in stray) == [deep, ".GOV/log/README"]
-        or codes(stray) == ["log_foreign_file"] * 2
-    )
+    assert sorted((finding.code, finding.path) for finding in stray) == [
+        ("log_foreign_file", ".GOV/log/README"),
+        ("log_foreign_file", deep),
+    ]
 
 
 def test_a_cut_off_end_shows_only_against_a_checkpoint_or_a_base() -> None:
@@ -146,6 +148,7 @@ def test_a_checkpoint_names_the_heads_of_each_packet() -> None:
 def test_a_checkpoint_is_due_for_what_has_changed_since_the_last() -> None:
     story, other = told(), told(OTHER)
     (due,) = due_of({PACKET: story.read(), OTHER: other.read()})
+    assert (due.type, due.data["commit"]) == ("checkpoint", COMMIT)
     assert [row["packet"] for row in rows(due)] == [PACKET, OTHER]
     checkpoint = checkpoint_of(story, other)
     logs = {PACKET: story.read(), OTHER: other.read(), "_checkpoints": checkpoint.read()}
@@ -184,6 +187,21 @@ def test_what_nobody_vouches_for_is_due_again() -> None:
     assert len(due_of(logs, doubting)) == 1
 
 
+def test_a_log_without_a_valid_event_is_not_due() -> None:
+    assert due_of({PACKET: read_logs({f".GOV/log/{PACKET}/{'0' * 64}.json": b"x"})[0][PACKET]}) == []
+
+
+def test_what_two_checkpoints_name_is_covered_by_both() -> None:
+    """A head that the later one does not name any more is covered by the earlier one still."""
+    story = told()
+    checkpoints = checkpoint_of(story)
+    side = story.add("noted", after=(story.events[1],))
+    checkpoints.add("checkpoint", logs=[{"packet": PACKET, "heads": [side.id], "events": 4}], commit=COMMIT)
+    logs = {PACKET: story.read(), "_checkpoints": checkpoints.read()}
+    (row,) = reach(logs, judge_checkpoints(logs, trusting))
+    assert (row.vouched, row.events, row.checkpoint) == (4, 4, checkpoints.events[-1].id)
+
+
 def test_many_packets_take_several_checkpoints() -> None:
     log = told().read()
     due = due_of({f"WP-1-P{number}-v1": log for number in range(2001)})
@@ -219,3 +237,36 @@ def test_a_forger_who_keeps_to_every_rule_but_one_is_found() -> None:
         name, data = rewritten(victim, **changes)
         files[f".GOV/log/{PACKET}/{name}"] = data
         assert codes(verify_tree(files, trusting)) == ["log_event_missing"]
+
+
+def test_a_signature_without_its_checkpoint_is_named() -> None:
+    """Whoever takes a checkpoint away would have to take its signature, too, which a base would miss."""
+    point = checkpoint_of(told())
+    logs, _ = read_logs(tree(point))
+    own, other = f".GOV/checkpoints/{point.events[0].id}.sshsig", signature_path("0" * 64)
+    assert signatures_without_event(logs, [own]) == []
+    for known, paths in ((logs, [own, other]), ({}, [other])):
+        (found,) = signatures_without_event(known, paths)
+        assert (found.code, found.path) == ("log_checkpoint_missing", other)
+
+
+def test_a_fault_is_named_at_the_signature_or_at_the_event_that_lacks_one() -> None:
+    point = checkpoint_of(told())
+    (event,) = point.events
+    for code, path in (("log_checkpoint_unsigned", event.path), ("log_checkpoint_signer", signature_path(event.id))):
+        poor = Vouching(fault=code, message="x")
+        found = verify_tree(tree(told(), point), dict.fromkeys(point.events, poor).__getitem__)
+        assert [(one.code, one.path) for one in found] == [(code, path)]
+
+
+def test_a_broken_signature_is_a_fault_even_where_a_later_checkpoint_vouches() -> None:
+    point = checkpoint_of(told())
+    first = point.events[0]
+    point.add("checkpoint", logs=[], commit=COMMIT)
+    for broken, codes_found in ((True, ["log_checkpoint_invalid"]), (False, [])):
+        poor = Vouching(fault="log_checkpoint_invalid", message="x", broken=broken)
+
+        def judge(event: LogEvent, poor: Vouching = poor) -> Vouching:
+            return poor if event == first else trusting(event)
+
+        assert codes(verify_tree(tree(told(), point), judge)) == codes_found

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import atexit
+import shutil
+import tempfile
+from functools import cache
 from pathlib import Path
 
 import pytest
 
-from lifecycle.governed import TOKENS_COUNT, Governed
+from lifecycle.governed import TOKENS_COUNT, Governed, remembered
 from workpacket.shell.event_keys import make_event_key
 
 NAME = "WP-1-Greeting-v1"
@@ -15,12 +19,24 @@ PEOPLE = ("ann", "ben")
 AGENTS = {"coder": "ann", "coder-2": "ann", "judge": "ben"}
 
 
+@cache
+def _made() -> tuple[Path, dict[str, str]]:
+    """The keys of everybody, made once: what was signed with them can be copied."""
+    folder = Path(tempfile.mkdtemp(prefix="workpacket-test-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CONFIG_HOME", str(folder))
+        made = {name: make_event_key(name, "event").public.fingerprint for name in PEOPLE}
+        return folder, made | {name: make_event_key(name, "agent").public.fingerprint for name in AGENTS}
+
+
 def keys(folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     """Event keys of everybody in one account's settings; their fingerprints."""
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(folder))
     monkeypatch.delenv("WORKPACKET_EVENT_KEY", raising=False)
-    made = {name: make_event_key(name, "event").public.fingerprint for name in PEOPLE}
-    return made | {name: make_event_key(name, "agent").public.fingerprint for name in AGENTS}
+    made, fingerprints = _made()
+    shutil.copytree(made, folder, dirs_exist_ok=True)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(folder))
+    return dict(fingerprints)
 
 
 def tables(fingerprints: dict[str, str], more: str = "") -> str:
@@ -36,6 +52,7 @@ def begin(governed: Governed, fingerprints: dict[str, str], more: str = "") -> N
     governed.begin(policy=TOKENS_COUNT + tables(fingerprints, more))
 
 
+@remembered
 def submitted(governed: Governed, coder: str = "coder") -> None:
     """Worked on by an agent of Ann's, who commissioned it, and landed as far as the submission."""
     governed.activate(NAME)

@@ -8,11 +8,12 @@ import io
 import json
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import wraps
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, ParamSpec
 
 import pytest
 
@@ -156,6 +157,14 @@ def is_asked(name: str) -> bool:
     return name.startswith(_ASKED_OF_THE_ENVIRONMENT)
 
 
+def settings(root: str) -> tuple[str, ...]:
+    """What is in this person's settings, event keys above all, where they are not below the repository."""
+    home = os.environ.get("XDG_CONFIG_HOME", "")
+    if not home or home.startswith(root):
+        return ()
+    return tuple(sorted(f"{folder}/{name}".removeprefix(home) for folder, _, names in os.walk(home) for name in names))
+
+
 @dataclass
 class Governed:
     """A repository, the clock, and the commands run in it."""
@@ -221,14 +230,15 @@ class Governed:
     # --- steps that many tests begin with ---
 
     def begin(self, policy: str = TOKENS_COUNT) -> None:
-        self._remembered(self.begin_by_commands, policy)
+        self.once(self.begin_by_commands, policy)
 
-    def _remembered(self, step: Callable[..., None], *words: str) -> None:
+    def once(self, step: Callable[..., None], *words: Hashable) -> None:
         """Done once for each state of the repository before it, and copied for all other tests."""
         here = str(self.root)
         asked = [(name, text.replace(here, "")) for name, text in os.environ.items() if is_asked(name)]
         files = all_files(self.root)
-        before = (step.__name__, words, self.clock.now, self.clock.count, tuple(sorted(asked)), digest_of(files))
+        name = (step.__module__, step.__qualname__, words)
+        before = (name, self.clock.now, self.clock.count, tuple(sorted(asked)), settings(here), digest_of(files))
         after = _AFTER.get(before)
         if after is None:
             step(*words)
@@ -286,7 +296,7 @@ class Governed:
         self.replace(path, "USER_APPROVAL_EVIDENCE: <pending>", evidence)
 
     def activate(self, name: str, *, depends: str = "") -> None:
-        self._remembered(self.activate_by_commands, name, depends)
+        self.once(self.activate_by_commands, name, depends)
 
     def activate_by_commands(self, name: str, depends: str) -> None:
         self.stub(name, depends=depends)
@@ -299,7 +309,7 @@ class Governed:
 
     def work(self, name: str, *, coder: str = "coder") -> None:
         """Claimed and committed on its branch, which stays checked out."""
-        self._remembered(self.work_by_commands, name, coder)
+        self.once(self.work_by_commands, name, coder)
 
     def work_by_commands(self, name: str, coder: str) -> None:
         self.done("prepare", name, "--for", coder)
@@ -309,6 +319,25 @@ class Governed:
         self.git("merge", "--quiet", "main")
         self.write("src/greet.py", f"print('{name}')\n")
         self.commit("Greet")
+
+
+P = ParamSpec("P")
+
+
+def remembered(step: Callable[P, None]) -> Callable[P, None]:
+    """A step that many tests begin with, its first argument the repository, done as `Governed.once` does it."""
+
+    @wraps(step)
+    def once(*words: P.args, **named: P.kwargs) -> None:
+        @wraps(step)
+        def now(*_: object) -> None:
+            step(*words, **named)
+
+        governed, *others = words
+        assert isinstance(governed, Governed)
+        governed.once(now, *others, *named.items())
+
+    return once
 
 
 class Quiet(Governed):
@@ -321,11 +350,13 @@ class Quiet(Governed):
         return Result(status, out.getvalue(), err.getvalue())
 
 
-def forge(governed: Governed, name: str, kind: str, data: Mapping[str, Json], attest: Sequence[str] = ()) -> None:
+def forge(
+    governed: Governed, name: str, kind: str, data: Mapping[str, Json], attest: Sequence[str] = (), by: str = "mallory"
+) -> None:
     """An event written by hand, well formed and rightly named."""
     state = governed.state(name)
     at = f"{governed.clock.now:%Y-%m-%dT%H:%M:%SZ}"
-    writer = EventWriter(Actor("mallory", "agent"), at, "0190a5de-ac96-774b-bcce-00000000ffff", "x")
+    writer = EventWriter(Actor(by, "agent"), at, "0190a5de-ac96-774b-bcce-00000000ffff", "x")
     heads = [event for event in state.history if event.id in state.heads]
     event = next_event(writer, name, NewLogEvent(kind, data, attest=attest), after=heads)
     governed.write(event.path, event.encode().decode())

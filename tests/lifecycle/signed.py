@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,10 +42,12 @@ class Signed:
         """Mallory has a key, which no line of allowed_signers holds."""
         self.home.mkdir()
         for who in (ALICE, VICTOR, MALLORY):
-            make_key_file(self._key(who), "")
+            write_key(self._key(who))
+        self.governed.once(self.begin_by_commands, tuple((gates or GATES).items()), more)
+
+    def begin_by_commands(self, gates: Sequence[tuple[str, str]], more: str) -> None:
         rules = "".join(
-            f'\n[approvals.gates.{gate}]\nroles = ["{role}"]\nthreshold = 1\nseparation = []\n'
-            for gate, role in (gates or GATES).items()
+            f'\n[approvals.gates.{gate}]\nroles = ["{role}"]\nthreshold = 1\nseparation = []\n' for gate, role in gates
         )
         governed = self.governed
         governed.begin(policy=more + POLICY + rules)
@@ -57,18 +60,31 @@ class Signed:
 
     def ready(self, name: str = NAME) -> None:
         """A stub with its refinement, presented."""
+        self.governed.once(self.ready_by_commands, name)
+
+    def ready_by_commands(self, name: str) -> None:
         self.governed.stub(name)
         self.governed.refine(name)
         self.governed.done("refine", name, "--present")
 
-    def submitted(self) -> None:
-        """Signed, activated, worked on by a coder and submitted; the branch of the work is checked out."""
-        governed = self.governed
+    def activated(self) -> None:
+        """Signed, activated and committed."""
+        self.governed.once(self.activated_by_commands)
+
+    def activated_by_commands(self) -> None:
         self.ready()
         self.approve()
-        governed.done("activate", NAME)
-        governed.replace(PACKET, "TERMS: TODO", "TERMS: x")
-        governed.commit("activated")
+        self.governed.done("activate", NAME)
+        self.governed.replace(PACKET, "TERMS: TODO", "TERMS: x")
+        self.governed.commit("activated")
+
+    def submitted(self) -> None:
+        """Signed, activated, worked on by a coder and submitted; the branch of the work is checked out."""
+        self.governed.once(self.submitted_by_commands)
+
+    def submitted_by_commands(self) -> None:
+        governed = self.governed
+        self.activated()
         governed.work(NAME)
         governed.done("submit", NAME, "--as", "coder", "--prove", "all=true")
         governed.write("report.md", "Good.\n")
@@ -104,6 +120,21 @@ class Signed:
 
     def _key(self, who: str) -> Path:
         return self.home / who.partition("@")[0]
+
+
+_KEYS: dict[str, tuple[bytes, bytes]] = {}
+
+
+def write_key(path: Path) -> None:
+    """A person's key, the same in all tests: what was signed with it can be copied."""
+    public = path.with_suffix(".pub")
+    if path.name not in _KEYS:
+        make_key_file(path, "")
+        _KEYS[path.name] = path.read_bytes(), public.read_bytes()
+        return
+    for place, data in zip((path, public), _KEYS[path.name], strict=True):
+        place.touch(0o600)
+        place.write_bytes(data)
 
 
 def codes_of(governed: Governed, *words: str) -> set[str]:

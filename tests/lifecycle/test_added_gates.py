@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lifecycle.governed import TOKENS_COUNT, Governed, forge
+from lifecycle.governed import TOKENS_COUNT, Governed, forge, remembered
 from lifecycle.signed import ALICE, GATES, MALLORY, NAME, VICTOR, Signed, codes_of
 from lifecycle.world import adopted
 from workpacket.documents.policy import PolicyDocument
@@ -55,6 +55,7 @@ separation = []
 """
 
 
+@remembered
 def standing_in(governed: Governed, lane: str, policy: str) -> None:
     governed.begin(policy=policy + TOKENS_COUNT + RULES)
     governed.activate(NAME)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lifecycle.governed import QA, STAGING, TOKENS_COUNT, Governed, forge
+from lifecycle.governed import QA, STAGING, TOKENS_COUNT, Governed, forge, remembered
 from lifecycle.signed import MALLORY, NAME, PACKET, VICTOR, Signed, codes_of
 from lifecycle.world import ADDED
 from workpacket.lifecycle.policy import added_lanes
@@ -28,6 +28,7 @@ REGISTRY = ".GOV/roles_shared/WP_TRACEABILITY_REGISTRY.md"
 PASS = ("verdict", NAME, "PASS", "--report", "report.md", "--as", "judge")
 
 
+@remembered
 def submitted(governed: Governed, lanes: str = QA, *, sections: bool = True) -> None:
     governed.begin(policy=lanes + TOKENS_COUNT)
     if sections:

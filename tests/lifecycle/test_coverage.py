@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from lifecycle.governed import TOKENS_COUNT, Governed
+from lifecycle.governed import TOKENS_COUNT, Governed, remembered
 from workpacket.errors import WorkpacketError
 from workpacket.git.merging import trial_merges
 from workpacket.git.repository import find_repository
@@ -23,6 +23,7 @@ PACKET = f".GOV/task_packets/{NAME}.md"
 REQUIRED = '[coverage]\nmode = "required"\n'
 
 
+@remembered
 def begun(governed: Governed, coverage: str = REQUIRED) -> None:
     governed.write("src/base.py", "one\ntwo\nthree\nfour\nfive\n")
     governed.begin(policy=coverage + TOKENS_COUNT)
@@ -30,6 +31,7 @@ def begun(governed: Governed, coverage: str = REQUIRED) -> None:
     governed.commit("activated")
 
 
+@remembered
 def judged(governed: Governed) -> None:
     """Work on src/base.py, judged on its branch, which is checked out."""
     begun(governed)

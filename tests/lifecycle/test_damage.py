@@ -6,7 +6,7 @@ import pytest
 
 from lifecycle.governed import Governed
 from shell.simulated_disk import Killed
-from workpacket.shell.transactions import transaction
+from workpacket.shell.transactions import recovery
 
 NAME, OTHER = "WP-1-Greeting-v1", "WP-1-Song-v1"
 BOARD = ".GOV/roles_shared/TASK_BOARD.md"
@@ -59,7 +59,7 @@ def test_check_tells_of_a_command_that_died_between_files(governed: Governed, mo
         raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr(transaction, "roll", die)
+        patch.setattr(recovery, "roll", die)
         with pytest.raises(Killed):
             governed("abandon", NAME, "--reason", "x")
     # No document has changed yet; the output of the check before is not shown again.

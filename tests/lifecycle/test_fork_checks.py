@@ -148,7 +148,8 @@ def test_an_unsigned_verdict_is_not_kept_from_anyone() -> None:
 
 def test_an_approval_of_something_else_is_no_verdict() -> None:
     fork = Fork()
-    assert dropped(fork, (fork.ann, fork.bob), "READY_FOR_DEV") == []
+    signed = fork.story.add("released", after=(fork.ann,), attest=(A,))
+    assert dropped(fork, (signed, fork.bob), "BLOCKED") == []
 
 
 def test_a_history_without_a_fork_drops_nothing() -> None:

@@ -275,9 +275,24 @@ def test_a_todo_is_left_for_nobody(governed: Governed) -> None:
     assert governed.refused("submit", NAME, "--as", "coder", "--prove", "all=true") == ["todo_left"]
 
 
-def test_proofs_are_recorded_with_what_they_came_to(governed: Governed) -> None:
+def test_only_what_the_contract_exempts_may_be_left_unproved(governed: Governed) -> None:
     governed.begin()
     governed.activate(NAME)
+    governed.work(NAME)
+    prove = ("--prove", "1=true", "--not-applicable", "2=no line feed here")
+    assert governed.refused("submit", NAME, "--as", "coder", *prove) == ["evidence_missing"]
+
+
+def test_proofs_are_recorded_with_what_they_came_to(governed: Governed) -> None:
+    governed.begin()
+    governed.stub(NAME)
+    stub = f".GOV/task_packets/stubs/{NAME}.md"
+    governed.replace(stub, "- It ends with a line feed.", "- It ends with a line feed.\n  - EXEMPT: seen by eye")
+    governed.refine(NAME)
+    governed.done("refine", NAME, "--present")
+    governed.sign(NAME)
+    governed.done("create-task-packet", NAME)
+    governed.replace(PACKET, "TERMS: TODO", "TERMS: x")
     governed.work(NAME)
     governed.done("submit", NAME, "--as", "coder", "--record-only", "--prove", "1=echo well done")
     governed.done("submit", NAME, "--as", "coder", "--not-applicable", "2=no line feed here")

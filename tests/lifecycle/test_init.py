@@ -31,7 +31,8 @@ from workpacket.lifecycle.transitions import ADVANCED, CAME_FROM, transitions
 from workpacket.model import exits
 from workpacket.model.layout import POLICY_PATH
 from workpacket.shell.governing import starter_files
-from workpacket.shell.governing.starter_files import SHIPPED, read_package
+from workpacket.shell.governing.starter_files import read_package
+from workpacket.shell.shipped_schemas import SHIPPED, read_shipped
 
 ROOT = Path(__file__).parents[2]
 PROTOCOL = ".GOV/roles/coder/CODER_PROTOCOL.md"
@@ -49,7 +50,7 @@ def package() -> StarterTexts:
 @pytest.fixture
 def once_shipped(monkeypatch: pytest.MonkeyPatch) -> None:
     """A version of the tool that remembers one more text for the protocol and one for the section of AGENTS.md."""
-    known = starter_files.read_shipped()
+    known = read_shipped()
     known[PROTOCOL] |= {known_digest(OLDER)}
     known[AGENTS] |= {known_digest(marked("An older section."))}
     monkeypatch.setattr(starter_files, "read_shipped", lambda: known)
@@ -321,7 +322,7 @@ def test_settings_for_editors_name_schemas_that_are_written(governed: Governed) 
 
 
 def test_every_text_of_ours_is_known_for_later_versions() -> None:
-    known = starter_files.read_shipped()
+    known = read_shipped()
     for dialect in DIALECTS:
         for file in starting_files(dialect, package()):
             if file.ours:

@@ -449,7 +449,7 @@ def test_a_submission_that_calls_a_failed_command_met_is_refused_with_the_change
     rows += [{"criterion": "It ends with a line feed.", "result": "met", "command": "x", "exit_code": 0}]
     commit = at_work.git("rev-parse", "HEAD")
     data = {"lane_from": "IN_PROGRESS", "lane_to": "IN_REVIEW", "commit": commit, "evidence": rows}
-    forge(at_work, NAME, "submitted", data)
+    forge(at_work, NAME, "submitted", data, by="coder")
     at_work.done("board", "sync")
     at_work.commit("forged")
     codes = [one["code"] for one in at_work.json("check", "--base", "main")["findings"]]

@@ -13,6 +13,8 @@ from workpacket.value import replace
 COMMIT = "c" * 40
 ONE, TWO = "It greets.", "It ends with a  line feed."
 WORK = SubmittedWork((ONE, TWO), ("`src/`",), ("src/a.py",), same=frozenset({COMMIT}))
+STOPPED = "its command was stopped"
+UNSHOWN = "is called met, and neither a command nor a place shows it"
 MET: dict[str, Any] = {"result": "met", "command": "true", "exit_code": 0}
 
 
@@ -26,7 +28,8 @@ def faults(*rows: dict[str, Any], work: SubmittedWork = WORK) -> list[tuple[str,
 def test_every_criterion_with_a_command_that_succeeded_or_a_place_is_proved() -> None:
     assert faults({"criterion": ONE, **MET}, {"criterion": TWO, "result": "met", "proof": ["src/a.py:1"]}) == []
     other = {"criterion": TWO, "result": "not_applicable", "reason": "it prints nothing"}
-    assert faults({"criterion": ONE, **MET, "commit": COMMIT}, other) == []
+    exempting = replace(WORK, exempt=frozenset({"It ends with a line feed."}))
+    assert faults({"criterion": ONE, **MET, "commit": COMMIT}, other, work=exempting) == []
     assert faults({"criterion": ONE, **MET}, {"criterion": "It ends with a line  feed.", **MET}) == []
 
 
@@ -34,21 +37,29 @@ def test_every_criterion_with_a_command_that_succeeded_or_a_place_is_proved() ->
     ("row", "said"),
     [
         ({"result": "not_met", "command": "true", "exit_code": 0}, "was not met"),
-        ({"result": "met", "command": "false", "exit_code": 1}, "its command ended with 1"),
-        ({"result": "met", "command": "true"}, "its command ended with no exit code"),
-        ({"result": "met", "command": "true", "exit_code": 0, "limit": "time"}, "its command was stopped"),
-        ({"result": "met"}, "neither a command nor a place"),
-        ({"result": "met", "proof": []}, "neither a command nor a place"),
-        ({"result": "met", "proof": ["src/a.py:1", "src/none.py:1"]}, "src/none.py:1 is not in the commit"),
-        ({"result": "met", "command": "true", "exit_code": 0, "commit": "d" * 40}, "was proved at dddddddddddd"),
-        ({"result": "not_applicable"}, "no reason is given"),
+        ({"result": "met", "command": "false", "exit_code": 1}, "was not met: its command ended with 1"),
+        ({"result": "met", "command": "true"}, "was not met: its command ended with no exit code"),
+        ({"result": "met", "command": "true", "exit_code": 0, "limit": "time"}, f"was not met: {STOPPED}"),
+        ({"result": "met"}, UNSHOWN),
+        ({"result": "met", "proof": []}, UNSHOWN),
+        (
+            {"result": "met", "proof": ["src/a.py:1", "src/none.py:1"]},
+            "was not met: src/none.py:1 is not in the commit",
+        ),
+        (
+            {"result": "met", "command": "true", "exit_code": 0, "commit": "d" * 40},
+            "was proved at dddddddddddd, which is other work",
+        ),
+        (
+            {"result": "not_applicable", "reason": "x"},
+            "is called not applicable, and the contract does not exempt it from proof",
+        ),
     ],
 )
 def test_what_a_row_calls_itself_proves_nothing(row: dict[str, Any], said: str) -> None:
     work = replace(WORK, absent=frozenset({"src/none.py:1"}))
     ((code, message),) = faults({"criterion": ONE, **MET}, {"criterion": TWO, **row}, work=work)
-    assert code == "evidence_missing"
-    assert said in message
+    assert (code, message) == ("evidence_missing", f"{TWO!r} {said}")
 
 
 def test_the_last_row_about_a_criterion_counts() -> None:
@@ -60,13 +71,30 @@ def test_the_last_row_about_a_criterion_counts() -> None:
 
 
 def test_criteria_are_those_of_the_packet_and_all_of_them() -> None:
-    messages = [message for _, message in faults({"criterion": ONE, **MET}, {"criterion": "Something else.", **MET})]
-    assert messages == ["'Something else.' is not a criterion of the packet", f"{TWO!r} has no evidence"]
+    assert faults({"criterion": ONE, **MET}, {"criterion": "Something else.", **MET}) == [
+        ("evidence_missing", "'Something else.' is not a criterion of the packet"),
+        ("evidence_missing", f"{TWO!r} has no evidence"),
+    ]
 
 
 def test_a_submission_in_which_nothing_applies_proves_nothing() -> None:
     rows = [{"criterion": each, "result": "not_applicable", "reason": "x"} for each in (ONE, TWO)]
-    assert faults(*rows) == [("evidence_missing", "no criterion was met")]
+    exempting = replace(WORK, exempt=frozenset({ONE, TWO}))
+    assert faults(*rows, work=exempting) == [("evidence_missing", "no criterion was met")]
+
+
+def test_what_the_contract_exempts_still_needs_a_reason() -> None:
+    exempting = replace(WORK, exempt=frozenset({TWO}))
+    rows = [{"criterion": ONE, **MET}, {"criterion": TWO, "result": "not_applicable"}]
+    ((_, message),) = faults(*rows, work=exempting)
+    assert "no reason is given" in message
+
+
+def test_a_packet_without_criteria_asks_for_no_proof() -> None:
+    row = {"criterion": ONE, "result": "not_met"}
+    assert faults(row, work=replace(WORK, criteria=())) == [
+        ("evidence_missing", f"{ONE!r} is not a criterion of the packet")
+    ]
 
 
 def test_the_commit_is_the_work_and_nothing_else() -> None:

@@ -101,3 +101,19 @@ def test_the_line_of_the_key_is_added_once() -> None:
     assert text_of(planned(), SIGNERS_PATH) == f"{LINE}\n"
     assert text_of(planned(signers="# keys"), SIGNERS_PATH) == f"# keys\n{LINE}\n"
     assert [change.path for change in planned(signers=f"{LINE}\n").plan.changes] == [POLICY_PATH]
+
+
+def test_the_key_of_a_page_comes_with_the_page() -> None:
+    found = rules(text_of(planned(whom=replace(WHOM, port=7363))))
+    page = {"rp_ids": ["localhost"], "origins": ["http://localhost:7363"], "port": 7363}
+    assert found["approvals"]["webauthn"] == page
+    assert "webauthn" not in rules(text_of(planned()))["approvals"]
+
+
+def test_a_page_that_the_policy_names_already_stays() -> None:
+    before = text_of(planned(whom=replace(WHOM, port=7363))).replace("7363", "7400")
+    later = planned(before, replace(WHOM, port=7363, first=False), signers="")
+    assert [change.path for change in later.plan.changes] == [SIGNERS_PATH]
+    plain = text_of(planned())
+    added = rules(text_of(planned(plain, replace(WHOM, port=7363, first=False), signers="")))
+    assert added["approvals"]["webauthn"]["port"] == 7363

@@ -183,14 +183,14 @@ def _without_behaviour(node: ast.AST) -> list[ast.AST]:
     """Docstrings, types, imports, decorators with their sizes of caches; and messages: no test should hold fast their
     exact words."""
     match node:
-        case ast.ClassDef():
-            return [*node.decorator_list]
-        case ast.FunctionDef():
-            return [*node.decorator_list, *([node.returns] if node.returns else [])]
+        case ast.ClassDef() | ast.FunctionDef():
+            return [*node.decorator_list, *filter(None, [getattr(node, "returns", None)])]
         case ast.AnnAssign():
             return [
                 node if isinstance(node.annotation, ast.Name) and node.annotation.id == "TypeAlias" else node.annotation
             ]
+        case ast.Assert(msg=ast.Constant() as said):
+            return [said]
         case ast.Call():
             return [argument for argument in node.args if _is_message(argument)]
         # A docstring; a name for a type; what only a type checker imports.

@@ -24,6 +24,13 @@ _LINE = (
 )
 EQUIVALENT = (
     Equivalent(
+        "approvals/browser_answers.py",
+        "decode_base64url",
+        "return base64.urlsafe_b64decode(text + '=' * (-len(text) % 4))",
+        "return base64.urlsafe_b64decode(text + '=' * (-len(text) % 5))",
+        "Python reads base64 with more padding than it needs",
+    ),
+    Equivalent(
         "approvals/allowed_signers.py",
         "",
         "_PATTERN_CHARACTERS = frozenset('*?!,')",

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import psycopg
 import pytest
 
+from git.scratch import begin_repository
 from postgres.server import Server
 from workpacket.cli.main import main
 from workpacket.runtime.stores.sqlite.store import SQLiteStore
@@ -48,7 +49,7 @@ Call = Callable[..., Ended]
 @pytest.fixture
 def call(tmp_path: Path, url: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Call:
     """A command in a repository of its own, with its runs on the server."""
-    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    begin_repository(tmp_path)
     (tmp_path / "jobs.py").write_text(JOBS, "utf-8")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("WORKPACKET_STORE", url)

@@ -20,6 +20,9 @@ PACKET = """\
 - RISK_TIER: LOW
 - USER_SIGNATURE: ada010320261200
 
+## TECHNICAL_REFINEMENT (MASTER SPEC)
+- REFINEMENT_FILE: .GOV/refinements/WP-1-Parser-v1.md
+
 ## SCOPE
 - What: Read fields without loss.
 - Why: Hand edits must survive.

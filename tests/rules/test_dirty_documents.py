@@ -152,7 +152,7 @@ PACKETS: dict[str, tuple[list[tuple[str, str]], list[str]]] = {
     "nothing": ([], []),
     "status quoted in a report": (
         [("## EVIDENCE_MAPPING", "## VALIDATION_REPORTS\nStatus: FAIL\n- **Status:** Done\nVerdict: PASS \u2705\n")],
-        [],
+        ["54:1 warning verdict_contradicts"],
     ),
     "status glued to its key": ([("**Status:** Ready", "**Status:**Ready")], []),
     "status with a mark": ([("Ready for Dev", "\u2705 Done")], ["12:15 warning packet_status_old_form"]),
@@ -178,19 +178,19 @@ PACKETS: dict[str, tuple[list[tuple[str, str]], list[str]]] = {
     ),
     "evidence in words, deep in a list": (
         [("`src/parser.py:12`", "see tests")],
-        ["50:5 warning evidence_place_missing"],
+        ["53:5 warning evidence_place_missing"],
     ),
     "evidence in words, as a line of its own": (
         [('- REQUIREMENT: "Every', 'REQUIREMENT: "Every'), ("  - EVIDENCE: `src/parser.py:12`", "EVIDENCE: see tests")],
-        ["50:1 warning evidence_place_missing"],
+        ["53:1 warning evidence_place_missing"],
     ),
     "scope whose list stands beside it": (
         [("  - src/parser.py\n- OUT", "- src/parser.py\n- OUT")],
-        ["19:3 error field_empty"],
+        ["22:3 error field_empty"],
     ),
     "value behind a blank line": ([("- What: Read", "- What:\n\n  Read")], []),
     "plan in prose": ([("```bash\ngit revert X\n```", "Revert the commit.")], []),
-    "plan left out": ([("```bash\ngit revert X\n```\n", "")], ["33:5 error field_empty"]),
+    "plan left out": ([("```bash\ngit revert X\n```\n", "")], ["36:5 error field_empty"]),
     "values in bold and in backticks": (
         [
             ("RISK_TIER: LOW", "RISK_TIER: **HIGH**"),

@@ -10,7 +10,7 @@ from rules.archive import read_case
 from rules.canonical import CANONICAL
 from rules.test_cases import BAD
 from workpacket.documents.places import kind_of
-from workpacket.documents.work import evidence_blocks
+from workpacket.documents.structured import evidence_blocks
 from workpacket.shell.checking.examining import examine_bytes, load_findings
 from workpacket.text.source import Source
 

@@ -13,7 +13,7 @@ from softkeys import shared_key
 from workpacket.approvals.sshsig import NAMESPACE, SshSignature, check_signature, read_signature
 from workpacket.errors import WorkpacketError
 from workpacket.model.reason_tables.approval import SIGNING
-from workpacket.shell.keys import WAITED, find_ssh_keygen, run_openssh, sign
+from workpacket.shell.keys import WAITED, _other_writer, find_ssh_keygen, run_openssh, sign
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 MESSAGE = b"what is signed\0\xff"
@@ -155,3 +155,45 @@ def test_a_program_of_the_work_tree_or_of_a_folder_open_to_all_is_not_run(
         with pytest.raises(WorkpacketError, match=f"{tool} is not used: {reason}") as caught:
             find_ssh_keygen()
         assert caught.value.code == "ssh_keygen_doubtful"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="accounts and groups are those of POSIX")
+@pytest.mark.parametrize(
+    ("mode", "owner", "group", "said"),
+    [
+        (0o755, 0, 0, ""),
+        (0o755, 1234, 1234, ""),
+        (0o755, 65534, 65534, ""),
+        (0o777, 0, 0, "everybody"),
+        (0o755, 4321, 0, "the account eve"),
+        (0o755, 9999, 0, "the account 9999"),
+        (0o775, 0, 1234, ""),
+        (0o775, 0, 77, ""),
+        (0o775, 0, 50, "the account eve, by its group,"),
+        (0o775, 0, 4321, "the account eve, by its group,"),
+        (0o755, 0, 50, ""),
+    ],
+)
+def test_who_besides_oneself_could_exchange_the_program(
+    mode: int, owner: int, group: int, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A group of its own, or one without members, as many systems have it, gives the folder to no one else."""
+    import grp
+    import pwd
+
+    me = pwd.struct_passwd(("ann", "x", 1234, 1234, "", "", ""))
+    eve = pwd.struct_passwd(("eve", "x", 4321, 4321, "", "", ""))
+    groups = {50: ["eve"], 77: ["ann"], 1234: [], 4321: []}
+
+    def group_of(identity: int) -> grp.struct_group:
+        return grp.struct_group(("g", "x", identity, groups[identity]))
+
+    def account(identity: int) -> pwd.struct_passwd:
+        return {1234: me, 4321: eve}[identity]
+
+    monkeypatch.setattr(os, "getuid", lambda: 1234)
+    monkeypatch.setattr(pwd, "getpwall", lambda: [me, eve])
+    monkeypatch.setattr(pwd, "getpwuid", account)
+    monkeypatch.setattr(grp, "getgrgid", group_of)
+    status = os.stat_result((mode, 0, 0, 1, owner, group, 0, 0, 0, 0))
+    assert _other_writer(status) == said

@@ -161,7 +161,7 @@ def test_an_editor_that_is_faster_than_the_commit_wins(repository: Repository, m
         real(tree, record)
         write(repository, BOARD, b"typed just now\n")
 
-    monkeypatch.setattr(transaction, "stage", stage_and_be_overtaken)
+    monkeypatch.setattr(recovery, "stage", stage_and_be_overtaken)
     error = refused(repository, BOTH)
     assert (error.code, error.message.startswith(BOARD)) == ("changed_meanwhile", True)
     assert read(repository, BOARD) == b"typed just now\n"
@@ -190,7 +190,7 @@ def test_a_link_put_in_place_during_the_commit_is_not_followed(
         (repository.root / BOARD).symlink_to(tmp_path / "victim")
 
     (tmp_path / "victim").write_bytes(b"mine\n")
-    monkeypatch.setattr(transaction, "stage", stage_and_link)
+    monkeypatch.setattr(recovery, "stage", stage_and_link)
     error = refused(repository, BOTH)
     assert (tmp_path / "victim").read_bytes() == b"mine\n"
     assert read(repository, PACKET_FILE) == b"packet 1\n"

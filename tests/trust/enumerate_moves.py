@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from trust.move_model import FORKED, History, Move, objections
 from workpacket.ledger.fold import fold
-from workpacket.ledger.log import EventWriter, NewLogEvent, next_event, read_log
+from workpacket.ledger.log import EventWriter, NewLogEvent, join_events, next_event, read_log
 from workpacket.lifecycle.event_checks import Around, judge_change
 from workpacket.lifecycle.submission_checks import SubmittedWork
 from workpacket.model.canonical import Json
@@ -117,17 +117,26 @@ def product_objections(moves: tuple[Move, ...], base: frozenset[int]) -> list[st
     events: list[LogEvent] = []
     for at, move in enumerate(moves):
         parents = [events[parent] for parent in move.parents]
-        writer = EventWriter(Actor(f"writer-{at}", "agent"), f"2026-03-01T08:00:{at:02}Z", _tx(at), "model")
+        writer = EventWriter(Actor(_writer(at, move, events), "agent"), f"2026-03-01T08:00:{at:02}Z", _tx(at), "model")
         attest = ("b" * 64,) if move.signed else ()
         events.append(
             next_event(writer, PACKET, NewLogEvent(move.type, _data(move, events), (), attest), after=parents)
         )
     log = read_log(PACKET, {f"{event.id}.json": event.encode() for event in events})
     known = frozenset(events[at].id for at in base)
-    around = Around({}, (), lambda _: True, lambda _: SubmittedWork(("It works.",), (), ()), tuple, str)
+    around = Around({}, (), lambda _: True, lambda _: SubmittedWork(("It works.",), (), ()), tuple)
     judged = judge_change(log, known, lambda _: DIGEST, lambda: around, governed=True, reports=())
     said = [f"{one.code} {one.message}" for one in judged]
     return said + [f"{one.code} {one.message}" for one in fold(log).findings if one.severity == "error"]
+
+
+def _writer(at: int, move: Move, events: list[LogEvent]) -> str:
+    """Who holds the packet, for what only they may write: the model says nothing of holders."""
+    if move.type not in {"submitted", "released"}:
+        return f"writer-{at}"
+    log = join_events(PACKET, events)
+    lease = fold(log.as_of(events[parent].id for parent in move.parents)).lease
+    return lease.holder if lease is not None else f"writer-{at}"
 
 
 def _tx(at: int) -> str:
@@ -136,7 +145,7 @@ def _tx(at: int) -> str:
 
 def _data(move: Move, events: list[LogEvent]) -> dict[str, Json]:
     lanes: dict[str, Json] = {"lane_from": move.origin or None, "lane_to": move.target}
-    lease: dict[str, Json] = {"holder": move.holder, "lease": f"l-{move.holder}", "expires_at": "2027-01-01T00:00:00Z"}
+    lease: dict[str, Json] = {"holder": move.holder, "lease": f"l-{move.holder}", "expires_at": "2026-03-02T00:00:00Z"}
     file: Json = {"path": ".GOV/x.md", "sha256": DIGEST}
     met: Json = [{"criterion": "It works.", "result": "met", "command": "true", "exit_code": 0}]
     merged: dict[str, Json] = {"commit": "c" * 40, "target": "main", "target_commit": "c" * 40, "proof": "commit"}

@@ -10,6 +10,7 @@ import base64
 import contextlib
 import json
 import os
+import pwd
 import re
 import shlex
 import shutil
@@ -23,6 +24,7 @@ from typing import Any, Final
 
 import pytest
 
+from git.scratch import copy_of
 from guided_tour.terminal import at_terminal
 from lifecycle.governed import Quiet, Result
 from lifecycle.signed import NAME, OTHER, Signed
@@ -80,6 +82,7 @@ class Outcome:
     landings: list[bool] = field(default_factory=list)
     codes: set[str] = field(default_factory=set)
     unkept: list[str] = field(default_factory=list)
+    messages: list[str] = field(default_factory=list)
     stopped: str = ""
 
     def fits(self, case: Case) -> bool:
@@ -120,7 +123,7 @@ class Table:
         stage = self._stages[case.gates].stage(case.stage)
         self._count += 1
         folder = self._folder / f"case-{self._count}"
-        shutil.copytree(stage.folder, folder, symlinks=True)
+        copy_of(stage.folder, folder)
         try:
             with pytest.MonkeyPatch.context() as patch:
                 patch.setenv("PATH", os.environ["PATH"])
@@ -157,7 +160,14 @@ class World:
             self.outcome.codes.add(caught.code)
             self.outcome.stopped = f"{line}: {caught}"
             return False
-        except (AssertionError, AttributeError, TypeError, OSError, subprocess.CalledProcessError) as caught:
+        except (
+            AssertionError,
+            AttributeError,
+            TypeError,
+            ValueError,
+            OSError,
+            subprocess.CalledProcessError,
+        ) as caught:
             said = caught.stderr if isinstance(caught, subprocess.CalledProcessError) else ""
             raise Broken(f"{line}: {type(caught).__name__} {str(caught)[:600]} {said}") from caught
         return True
@@ -186,6 +196,12 @@ class World:
             self._said[name] = self.signed.line_of(PEOPLE[what])
         elif kind == "head":
             self._said[name] = self.governed.state(what).heads[0]
+        elif kind == "contract":
+            self._said[name] = self._contract(what)
+        elif kind == "lease":
+            lease = self.governed.state(what).lease
+            assert lease is not None
+            self._said[name] = lease.lease
         elif kind == "attest":
             packet, _, event = what.partition(":")
             self._said[name] = [one.attest[0] for one in self.governed.state(packet).history if one.type == event][-1]
@@ -194,6 +210,11 @@ class World:
             self._said[name] = [one.id for one in self.governed.state(packet).history if one.type == event][-1]
         else:
             raise AssertionError(kind)
+
+    def _contract(self, packet: str) -> str:
+        """The digest of the contract that the packet says now."""
+        result = self.governed("contract", packet, "--canonical")
+        return digest(result.out.encode())
 
     # --- files ---
 
@@ -332,7 +353,10 @@ class World:
         self._event(name, "fork.resolved", packet, "agent", data, f"attest={attest}")
 
     def _subject(self, path: str) -> ChangedFile:
-        """The file as it was at the last commit, and as it is."""
+        """The file as it was at the last commit, and as it is; `PATH@OLD@NEW` says other digests."""
+        if "@" in path:
+            path, old_digest, new_digest = path.split("@")
+            return ChangedFile(path, old_digest, new_digest)
         old = subprocess.run(["git", "show", f"HEAD:{path}"], cwd=self.root, capture_output=True, check=False)
         return ChangedFile(
             path, digest(old.stdout) if old.returncode == 0 else None, digest((self.root / path).read_bytes())
@@ -360,6 +384,17 @@ class World:
         if text in result.out + result.err:
             self.outcome.unkept.append(f"{' '.join(words)} says {text!r}")
 
+    def _says(self, text: str, *words: str) -> None:
+        """That the output of a command holds a text."""
+        result = self.governed(*words)
+        if text not in result.out + result.err:
+            self.outcome.unkept.append(f"{' '.join(words)} does not say {text!r}")
+
+    def _told(self, text: str) -> None:
+        """That the check of a landing said a text."""
+        if text not in "\n".join(self.outcome.messages):
+            self.outcome.unkept.append(f"no landing was told {text!r}")
+
     def _shipped(self, path: str, text: str) -> None:
         """That a file of this project holds a text."""
         if text not in (Path(__file__).parents[2] / path).read_text("utf-8"):
@@ -382,6 +417,19 @@ class World:
         self._executable("bin/ssh-keygen")
         os.environ["PATH"] = f"{self.root / 'bin'}:{os.environ['PATH']}"
 
+    def _keygen_elsewhere(self, folder_mode: str, file_mode: str = "755") -> None:
+        """A program called ssh-keygen beside the repository, of a group with another account, first in the PATH."""
+        real = shutil.which("ssh-keygen")
+        folder = self.root.parent / "programs"
+        folder.mkdir()
+        tool = folder / "ssh-keygen"
+        tool.write_text(f'#!/bin/sh\nexec {real} "$@"\n', "utf-8")
+        group = next(account.pw_gid for account in pwd.getpwall() if account.pw_uid not in {0, os.getuid()})
+        for place, mode in ((tool, file_mode), (folder, folder_mode)):
+            os.chown(place, -1, group)
+            place.chmod(int(mode, 8))
+        os.environ["PATH"] = f"{folder}:{os.environ['PATH']}"
+
     def _wait(self, days: str) -> None:
         self.governed.clock.turn(days=float(days))
 
@@ -389,6 +437,7 @@ class World:
 
     def _land(self, branch: str, how: str, base: str = "main") -> None:
         """The branch arrives on the base as a host would do it, is judged, and stays there if it is accepted."""
+        how, _, clone = how.partition("-")
         before = self.governed.git("rev-parse", base)
         tip = self.governed.git("rev-parse", branch)
         self._git("checkout", "--quiet", "--detach", before)
@@ -404,10 +453,23 @@ class World:
             self._git("rebase", "--quiet", "--empty=keep", "--keep-empty", before)
         else:
             raise AssertionError(how)
+        if clone:
+            self._forget(base)
         self._judge(before)
         if self.outcome.landings[-1]:
             self._git("update-ref", f"refs/heads/{base}", "HEAD")
         self._git("checkout", "--quiet", "--force", base)
+
+    def _forget(self, base: str) -> None:
+        """As a clone of the base is, made after the branches of what landed were deleted."""
+        names = self.governed.git("for-each-ref", "--format=%(refname)").split()
+        for name in names:
+            if name != f"refs/heads/{base}":
+                self._git("update-ref", "-d", name)
+        for name in ("ORIG_HEAD", "FETCH_HEAD", "MERGE_HEAD", "REBASE_HEAD", "AUTO_MERGE", "CHERRY_PICK_HEAD"):
+            (self.root / ".git" / name).unlink(missing_ok=True)
+        self._git("reflog", "expire", "--expire=now", "--all")
+        self._git("gc", "--quiet", "--prune=now")
 
     def _judge(self, base: str) -> None:
         """As a job does that has just checked out the commit, on a machine that has seen no base before."""
@@ -418,7 +480,9 @@ class World:
             result = self.governed(*words, "--json")
             accepted &= result.status == 0
             with contextlib.suppress(json.JSONDecodeError):
-                self.outcome.codes |= codes_in(json.loads(result.out))
+                answer = json.loads(result.out)
+                self.outcome.codes |= codes_in(answer)
+                self.outcome.messages += [str(each.get("message")) for each in answer.get("findings", ())]
         self.outcome.landings.append(accepted)
 
     def _check_out_afresh(self) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Final
 
 import pytest
 
-from git.scratch import make_repository
+from git.scratch import copy_of, make_repository
 from lifecycle.governed import Clock, Quiet
 from lifecycle.signed import ALICE, MALLORY, NAME, OTHER, VICTOR, Signed
 from workpacket.shell import actor
@@ -64,7 +63,7 @@ class Stages:
             stage = Stage(folder, Clock().now, 0)
         else:
             earlier = self.stage(STAGES[index - 1])
-            shutil.copytree(earlier.folder, folder, symlinks=True)
+            copy_of(earlier.folder, folder)
             stage = Stage(folder, earlier.now, earlier.looks)
         with pytest.MonkeyPatch.context() as patch:
             signed = opened(stage, patch)

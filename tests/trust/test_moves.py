@@ -60,11 +60,6 @@ def test_product_and_model_agree_on_what_may_land(beginning: int) -> None:
     assert [difference for difference in asked if difference[0]] == []
 
 
-@pytest.fixture(scope="module")
-def table(tmp_path_factory: pytest.TempPathFactory) -> Table:
-    return Table(tmp_path_factory.mktemp("moves"))
-
-
 @pytest.mark.parametrize("name", REFUSED)
 def test_a_change_is_refused_with_its_code(name: str, table: Table) -> None:
     outcome = table.play(CASES[name], "merge")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from shell.approvals.story import ALICE, BOB, CAROL, REFINEMENT_PATH, STUB_PATH, WP, Story, codes
-from workpacket.approvals.decide import Verdict
+from workpacket.approvals.facts import Verdict
 from workpacket.shell.actor import moment
 from workpacket.shell.approvals import envelopes
 from workpacket.shell.approvals.facts import gate_verdict, open_approvals

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from git.scratch import git, make_repository
-from workpacket.git import history
+from workpacket.git import objects
 from workpacket.git.repository import find_repository
 from workpacket.git.run import Answer, run_git
 from workpacket.shell.approvals.uses import FirstAuthors
@@ -71,7 +71,7 @@ def test_git_is_not_asked_for_each_file(root: Path, monkeypatch: pytest.MonkeyPa
         asked.append(words)
         return run_git(folder, *words)
 
-    monkeypatch.setattr(history, "run_git", counting)
+    monkeypatch.setattr(objects, "run_git", counting)
     authors = FirstAuthors(find_repository(root))
     for number in range(50):
         authors.of(f"{FOLDER}/{number}.md")

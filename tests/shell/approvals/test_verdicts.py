@@ -21,7 +21,7 @@ from shell.approvals.story import (
     Story,
     codes,
 )
-from workpacket.approvals.decide import Verdict
+from workpacket.approvals.facts import Verdict
 from workpacket.documents.refinement import tokens_of
 from workpacket.errors import WorkpacketError
 from workpacket.model.canonical import Json

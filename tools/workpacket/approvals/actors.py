@@ -141,7 +141,7 @@ def read_actors(table: object, verdict: object = None) -> Actors:
 
 
 def _actor(name: str, fields: Fields) -> KnownActor:
-    from workpacket.approvals.statement import PRINCIPAL
+    from workpacket.approvals.encodings import PRINCIPAL
 
     kind: Kind = "agent" if fields.text("kind", _KIND, "person or agent") == "agent" else "person"
     keys = fields.texts("keys", _FINGERPRINT, "fingerprints, like SHA256:...")

@@ -15,41 +15,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from typing import Literal
 
-from workpacket.approvals.facts import GateFacts, LegacyUse
+from workpacket.approvals.facts import Assurance, GateFacts, LegacyUse, Verdict, Voice
 from workpacket.approvals.legacy import LegacyToken, judge_token, read_token
 from workpacket.approvals.policy import OPERATOR, GatePolicy, Trusted, read_policy_files
 from workpacket.approvals.verify import Judged, Opened, judge_envelope, own_work
 from workpacket.model.wording import counted
 from workpacket.problem import Problem
-from workpacket.value import Value
-
-Assurance = Literal["none", "legacy", "signed"]
-
-
-class Voice(Value):
-    """A yes that counts."""
-
-    principal: str
-    role: str
-    envelope: str
-    nonce: str
-    fingerprint: str
-
-
-class Verdict(Value):
-    """`unmet` is empty if and only if the gate is satisfied. `judged` lists every envelope, counted or not."""
-
-    gate: str
-    assurance: Assurance
-    voices: tuple[Voice, ...]
-    unmet: tuple[Problem, ...]
-    judged: tuple[Judged, ...] = ()
-
-    @property
-    def met(self) -> bool:
-        return not self.unmet
 
 
 def decide(facts: GateFacts) -> Verdict:

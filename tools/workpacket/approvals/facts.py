@@ -1,4 +1,4 @@
-"""What a verdict needs to know about the world, gathered by the shell.
+"""A verdict, and what it needs to know about the world, gathered by the shell.
 
 If the event that consumed an approval is on the base, the facts are those as of the first base commit with that event:
 the policy and specification in force before it, and its time. Only revocation is judged by today's facts. An old packet
@@ -10,9 +10,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 
-from workpacket.approvals.envelope import EnvelopeFile
-from workpacket.approvals.statement import Spec, Subject
 from workpacket.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Literal, TypeAlias
+
+    from workpacket.approvals.envelope import EnvelopeFile
+    from workpacket.approvals.statement import Spec, Subject
+    from workpacket.approvals.verify import Judged
+    from workpacket.problem import Problem
+
+Assurance: TypeAlias = "Literal['none', 'legacy', 'signed']"
 
 
 class PolicyFiles(Value):
@@ -97,3 +106,27 @@ class GateFacts(Value):
     def judged_at(self) -> datetime:
         """Expiry limits consumption: once consumed on the base, the time of consumption decides for good."""
         return (self.on_base_since if self.settled else None) or self.now
+
+
+class Voice(Value):
+    """A yes that counts."""
+
+    principal: str
+    role: str
+    envelope: str
+    nonce: str
+    fingerprint: str
+
+
+class Verdict(Value):
+    """`unmet` is empty if and only if the gate is satisfied. `judged` lists every envelope, counted or not."""
+
+    gate: str
+    assurance: Assurance
+    voices: tuple[Voice, ...]
+    unmet: tuple[Problem, ...]
+    judged: tuple[Judged, ...] = ()
+
+    @property
+    def met(self) -> bool:
+        return not self.unmet

@@ -30,15 +30,18 @@ from functools import lru_cache
 from typing import Literal, get_args
 
 from workpacket.approvals.actors import Actors, read_actors
-from workpacket.approvals.allowed_signers import Signers, read_allowed_signers, read_revoked_keys
+from workpacket.approvals.encodings import LONGEST_VALIDITY, NAME, PRINCIPAL, REPOSITORY
 from workpacket.approvals.facts import PolicyFiles
 from workpacket.approvals.fields import Fields
-from workpacket.approvals.statement import LONGEST_VALIDITY, NAME, PRINCIPAL, REPOSITORY
-from workpacket.approvals.webauthn import PagesAccepted, read_pages_accepted
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.layout import POLICY_PATH, REVOKED_PATH, SIGNERS_PATH
 from workpacket.problem import Location, Problem
 from workpacket.value import Value, replace
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from workpacket.approvals.allowed_signers import Signers
+    from workpacket.approvals.webauthn import PagesAccepted
 
 Hardware = Literal["none", "touch", "pin"]
 HARDWARE: tuple[Hardware, ...] = get_args(Hardware)
@@ -120,11 +123,17 @@ def read_policy(table: object, path: str = "policy.toml") -> Policy | tuple[Prob
     repository = fields.text("repository", REPOSITORY, "the name of a repository")
     roles = _roles(fields.inner("roles"))
     gates = _gates(fields.inner("gates"), roles)
-    pages = read_pages_accepted(fields.inner("webauthn")) if fields.has("webauthn") else None
+    pages = _pages(fields.inner("webauthn")) if fields.has("webauthn") else None
     fields.end()
     if faults:
         return tuple(Problem("policy_malformed", fault, Location(path)) for fault in faults)
     return Policy(repository, roles, gates, pages)
+
+
+def _pages(fields: Fields) -> PagesAccepted:
+    from workpacket.approvals.webauthn import read_pages_accepted  # few policies accept signatures made in a page
+
+    return read_pages_accepted(fields)
 
 
 def _roles(fields: Fields) -> dict[str, frozenset[str]]:
@@ -204,6 +213,9 @@ def read_policy_files(files: PolicyFiles, revoked_keys_now: bytes | None = None)
         said = policy_from_toml(files.policy, POLICY_PATH) if files.policy is not None else None
         faults = said if isinstance(said, tuple) else ()
         return (*faults, Problem("policy_unanchored", f"the base revision has no {missing}", Location(missing)))
+    # What keys look like concerns only a repository whose policy comes with some.
+    from workpacket.approvals.allowed_signers import Signers, read_allowed_signers, read_revoked_keys
+
     policy = policy_from_toml(files.policy, POLICY_PATH)
     signers = read_allowed_signers(files.allowed_signers, SIGNERS_PATH)
     then = read_revoked_keys(files.revoked_keys or b"", REVOKED_PATH)

@@ -42,6 +42,13 @@ def ecdsa_holds(point: CurvePoint, proof: bytes, signed: bytes) -> bool:
     return True
 
 
+def ecdsa_numbers(encoded: bytes) -> tuple[int, int]:
+    """The two numbers in a signature as browsers hand it over; `ValueError` for other bytes."""
+    from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
+
+    return decode_dss_signature(encoded)
+
+
 def rsa_holds(numbers: RsaNumbers, hash_name: str, proof: bytes, signed: bytes) -> bool:
     from cryptography.hazmat.primitives import hashes
     from cryptography.hazmat.primitives.asymmetric import padding, rsa

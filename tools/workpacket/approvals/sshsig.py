@@ -27,8 +27,8 @@ EVENT_NAMESPACE = "workpacket-event@v1"
 
 WEBAUTHN = "webauthn-sk-ecdsa-sha2-nistp256@openssh.com"
 
-_MAGIC = b"SSHSIG"
-_VERSION = 1
+MAGIC = b"SSHSIG"
+VERSION = 1
 _HASHES = {"sha256": hashlib.sha256, "sha512": hashlib.sha512}
 _RSA_HASHES = {"rsa-sha2-256": "sha256", "rsa-sha2-512": "sha512"}
 _TOUCHED = 0x01
@@ -107,7 +107,7 @@ def check_signature(signature: SshSignature, message: bytes) -> Problem | None:
     """None if the key made this signature over `message`, and a person touched the token if it is one."""
     if signature.fido is not None and not signature.fido.touched:
         return Problem("touch_missing", "the token signed without a touch, so a program may have used it")
-    wrapped = _wrapped(signature, message)
+    wrapped = to_be_signed(signature.namespace, signature.hash_name, message)
     if signature.page is not None and not signature.page.was_asked_for(wrapped):
         what = f"the page {signature.page.origin} was not asked for these bytes, or was part of another site's page"
         return Problem("client_data_wrong", what)
@@ -118,11 +118,11 @@ def check_signature(signature: SshSignature, message: bytes) -> Problem | None:
 
 def _read(blob: bytes, wanted: str) -> SshSignature:
     fields = Reader(blob)
-    if fields.raw(len(_MAGIC)) != _MAGIC:
+    if fields.raw(len(MAGIC)) != MAGIC:
         raise WireFault("it does not begin with SSHSIG")
     version = fields.u32()
-    if version != _VERSION:
-        raise WireFault(f"its version is {version}; only {_VERSION} is supported")
+    if version != VERSION:
+        raise WireFault(f"its version is {version}; only {VERSION} is supported")
     key_blob, namespace, reserved = fields.string(), fields.string(), fields.string()
     hash_name, signature = fields.text(), fields.string()
     fields.end()
@@ -182,15 +182,15 @@ def _proof(key: PublicKey, data: bytes) -> bytes:
     return data
 
 
-def _wrapped(signature: SshSignature, message: bytes) -> bytes:
+def to_be_signed(namespace: str, hash_name: str, message: bytes) -> bytes:
     """The message's hash in its SSHSIG wrapping."""
     return b"".join(
         (
-            _MAGIC,
-            string(signature.namespace.encode()),
+            MAGIC,
+            string(namespace.encode()),
             string(b""),
-            string(signature.hash_name.encode()),
-            string(_HASHES[signature.hash_name](message).digest()),
+            string(hash_name.encode()),
+            string(_HASHES[hash_name](message).digest()),
         )
     )
 

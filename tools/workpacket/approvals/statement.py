@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta
 
-from workpacket.approvals.encodings import read_instant, write_instant
+from workpacket.approvals.encodings import COMMIT, NAME, PRINCIPAL, REPOSITORY, SHA256, read_instant, write_instant
 from workpacket.approvals.fields import Fields, load_json
 from workpacket.errors import WorkpacketError
 from workpacket.lazy_pattern import lazy_pattern
@@ -27,17 +27,11 @@ PREDICATE_TYPES = {1: "urn:workpacket:approval:v1", STATEMENT_VERSION: "urn:work
 PREDICATE_TYPE = PREDICATE_TYPES[STATEMENT_VERSION]
 
 DEFAULT_VALIDITY = timedelta(days=14)
-LONGEST_VALIDITY = timedelta(days=30)
 NONCE_BYTES = 16
 
 DECISIONS = ("approve", "reject", "revoke")
 
-SHA256 = lazy_pattern(r"[0-9a-f]{64}")
-COMMIT = lazy_pattern(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 PACKET = lazy_pattern(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
-NAME = lazy_pattern(r"[a-z][a-z0-9_-]{0,39}")
-PRINCIPAL = lazy_pattern(r"[A-Za-z0-9][A-Za-z0-9._+@-]{0,127}")
-REPOSITORY = lazy_pattern(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,127}")
 _DECISION = lazy_pattern("|".join(DECISIONS))
 _NONCE = lazy_pattern(r"[0-9a-f]{32}")
 _TEXT = lazy_pattern(r"[^\x00-\x1f\x7f-\x9f]{1,240}")

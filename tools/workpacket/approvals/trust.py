@@ -6,8 +6,8 @@ removed. The history of the base alone cannot show that; a memory on the verifie
 
 from __future__ import annotations
 
+from workpacket.approvals.encodings import COMMIT, SHA256
 from workpacket.approvals.fields import Fields, load_json
-from workpacket.approvals.statement import COMMIT, SHA256
 from workpacket.errors import WorkpacketError
 from workpacket.model.canonical import Json, canonical_bytes
 from workpacket.problem import Location, Problem

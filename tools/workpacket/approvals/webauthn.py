@@ -28,9 +28,11 @@ from workpacket.lazy_pattern import lazy_pattern
 from workpacket.value import Value
 
 LOCAL = "localhost"
+# Of the page where the policy names no port yet: it has to be the same one later, and few programs use it.
+USUAL_PORT = 7363
 
 # Touched, person verified, may be backed up, is backed up: what a token states when it signs in a page.
-_KNOWN_FLAGS = 0x01 | 0x04 | 0x08 | 0x10
+_KNOWN_FLAGS = 0x1D
 _MAY_BE_BACKED_UP, _IS_BACKED_UP = 0x08, 0x10
 
 # Four times what browsers write, with all that Chromium adds at random.
@@ -87,7 +89,7 @@ def _has_one_reading(client_data: bytes) -> bool:
         written = json.dumps(members, separators=(",", ":"), ensure_ascii=False).encode()
     except (WorkpacketError, UnicodeEncodeError):
         return False
-    return isinstance(members, dict) and "topOrigin" not in members and written == client_data
+    return written == client_data and not Fields(members, "", []).has("topOrigin")
 
 
 class PagesAccepted(Value):
@@ -115,7 +117,9 @@ def read_pages_accepted(fields: Fields) -> PagesAccepted:
     """The table; its faults are collected in `fields`."""
     accepted = PagesAccepted(
         relying_parties=fields.texts("rp_ids", RELYING_PARTY, f"relying parties, such as {LOCAL!r}"),
-        origins=fields.texts("origins", _SAFE_ORIGIN, f"origins, such as '{local_origin(7363)}' or 'https://HOST'"),
+        origins=fields.texts(
+            "origins", _SAFE_ORIGIN, f"origins, such as '{local_origin(USUAL_PORT)}' or 'https://HOST'"
+        ),
         port=fields.whole("port", 1024, 65535) if fields.has("port") else 0,
         synced=fields.has("synced") and fields.truth("synced"),
         pin=fields.has("pin") and fields.truth("pin"),

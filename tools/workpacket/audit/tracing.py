@@ -28,8 +28,8 @@ from workpacket.audit.expired import evidence_rows, named_files
 from workpacket.documents.refinement import Refinement
 from workpacket.documents.register_table import visible_lines
 from workpacket.documents.spec_pointer import candidates
+from workpacket.documents.structured import mapped_evidence
 from workpacket.documents.summary import AnchorSummary, RefinementSummary
-from workpacket.documents.work import mapped_evidence
 from workpacket.lifecycle.facts import PacketFacts
 from workpacket.lifecycle.gates import outside
 from workpacket.lifecycle.policy import LifecyclePolicy

@@ -28,7 +28,7 @@ from workpacket.bridges.desk import CheckpointDesk
 from workpacket.documents.batch_scope import BatchPlan, BatchScope, first_batch
 from workpacket.documents.batch_writing import BatchView, NextBatch, with_statuses, written
 from workpacket.errors import WorkpacketError
-from workpacket.git.history import commit_with_staged, commit_with_trailer, status, tree_of
+from workpacket.git.objects import commit_with_staged, commit_with_trailer, status, tree_of
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import head_commit
 from workpacket.model.canonical import Json

@@ -24,7 +24,7 @@ from workpacket.documents.batch_writing import (
 )
 from workpacket.documents.document import Document
 from workpacket.errors import WorkpacketError
-from workpacket.git.history import changed_paths, tree_of
+from workpacket.git.objects import changed_paths, tree_of
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import commit_of, current_branch, default_branch, head_commit
 from workpacket.model.canonical import Json

@@ -21,7 +21,7 @@ from typing import Literal, NamedTuple, cast
 from workpacket.bridges.foreign import Foreign, refusal_of_file, stream_named
 from workpacket.documents.commit_sidecar import CommitSidecar
 from workpacket.documents.places import kind_of
-from workpacket.git.history import Commit, commits_before
+from workpacket.git.objects import Commit, commits_before
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import head_commit
 from workpacket.model.canonical import Json

@@ -9,13 +9,14 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from workpacket.approvals.decide import Verdict
 from workpacket.approvals.encodings import write_instant
+from workpacket.approvals.facts import Verdict
 from workpacket.approvals.statement import Statement
-from workpacket.cli.approve import BASE_OPTION, KEY_OPTION
+from workpacket.cli.approve import BASE_OPTION, BROWSER_OPTION, KEY_OPTION
 from workpacket.cli.check import WORKTREE_OPTION
 from workpacket.cli.checking import render, style_of
 from workpacket.cli.options import Arguments, Command, Option, chosen
+from workpacket.cli.read_only import all_facts
 from workpacket.git.repository import find_repository
 from workpacket.lifecycle.gates import ANCHORING
 from workpacket.model import exits
@@ -28,8 +29,10 @@ from workpacket.report.escape import escape
 from workpacket.report.json_report import render_envelope
 from workpacket.report.outcome import CheckOutcome, exit_status
 from workpacket.shell.actor import moment
+from workpacket.shell.approvals.attested import attested_packets
 from workpacket.shell.approvals.check import check_approvals, contracts_changed
-from workpacket.shell.approvals.facts import Approvals, open_approvals, remember_base, require_id
+from workpacket.shell.approvals.facts import Approvals, open_approvals, require_id
+from workpacket.shell.base import remember_base
 from workpacket.shell.cache import NO_CACHE
 from workpacket.shell.held import judged_in_part
 from workpacket.shell.judging.append_only import judge_append_only
@@ -51,7 +54,7 @@ def verify_approvals(arguments: Arguments) -> int:
         if wanted:
             findings = [each for each in findings if _is_about(approvals, each, wanted)]
         findings = judged_in_part(str(approvals.repository.root), findings)
-        remembered = remember_base(approvals)
+        remembered = remember_base(approvals.base)
         files = {file.name: "envelope" for file in approvals.own_envelopes} or {"": "envelope"}
         outcome = CheckOutcome(tuple(findings), files)
         status = exit_status(outcome, catalogue())
@@ -63,6 +66,10 @@ def verify_approvals(arguments: Arguments) -> int:
             "policy_anchored": approvals.base.policy.policy is not None,
             "policy_remembered": remembered,
         }
+        if arguments.flag("json"):
+            facts = all_facts(approvals.repository)
+            packets = attested_packets(approvals, facts, findings, wanted)
+            data["packets"] = [packet.to_json() for packet in packets]
     if arguments.flag("json"):
         sys.stdout.write(render_envelope("approvals", status, findings, data))
         return status
@@ -197,6 +204,7 @@ ENVELOPE is the digest of the envelope, or its beginning, as `workpacket approva
 from the approver, from someone with a role at the gate, or from an operator, and cannot itself be revoked.""",
     options=(
         KEY_OPTION,
+        BROWSER_OPTION,
         Option("statement-out", "write what is to be signed into FILE, and sign nothing", value="FILE"),
         BASE_OPTION,
     ),

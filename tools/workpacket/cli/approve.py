@@ -11,14 +11,15 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import TextIO
 
-from workpacket.approvals.encodings import read_instant
+from workpacket.approvals.encodings import LONGEST_VALIDITY, read_instant
 from workpacket.approvals.envelope import pae
 from workpacket.approvals.policy import POLICY_GATE
 from workpacket.approvals.sshsig import NAMESPACE, unarmor
-from workpacket.approvals.statement import DEFAULT_VALIDITY, LONGEST_VALIDITY, Statement, read_statement
+from workpacket.approvals.statement import DEFAULT_VALIDITY, Statement, read_statement
 from workpacket.cli.checking import style_of
 from workpacket.cli.options import Arguments, Command, Option, usage
 from workpacket.cli.packet_command import refuse
@@ -59,10 +60,11 @@ from workpacket.shell.approvals.decisions import (
     write_decision,
 )
 from workpacket.shell.approvals.envelopes import POLICY_MATTER
-from workpacket.shell.approvals.facts import Approvals, open_approvals, remember_base, require_id
+from workpacket.shell.approvals.facts import Approvals, open_approvals, require_id
 from workpacket.shell.approvals.shown import contract_before, last_approved, what_was_submitted
+from workpacket.shell.base import remember_base
 from workpacket.shell.governing.execution import gather
-from workpacket.shell.keys import OwnKey, find_key, find_ssh_keygen, sign
+from workpacket.shell.keys import OwnKey, find_ssh_keygen, sign
 
 
 def already_given(approvals: Approvals, wish: Wish, principal: str) -> Written | None:
@@ -97,7 +99,7 @@ def approve(arguments: Arguments) -> int:
         if len(arguments.words) != 1:
             what = "give one packet or `policy`, and nothing else: ssh-keygen makes the signature, you don't type it"
             raise usage(arguments.command, "missing_argument", what)
-        key = find_key(arguments.value("key"))
+        key = _key(arguments)
         wish = _wish(arguments, key)
         draft = draft_decision(approvals, wish, now)
         given = already_given(approvals, wish, draft.statement.approver)
@@ -114,9 +116,15 @@ def revoke(arguments: Arguments) -> int:
     if len(arguments.words) != 1:
         raise usage(arguments.command, "missing_argument", "give the digest of one envelope")
     with _opened(arguments, now) as approvals:
-        key = find_key(arguments.value("key"))
+        key = _key(arguments)
         digest = _digest(approvals, arguments.words[0])
         return _decide(arguments, approvals, draft_revocation(approvals, digest, key.public, now), key)
+
+
+def _key(arguments: Arguments) -> OwnKey:
+    from workpacket.cli.touch import chosen_key
+
+    return chosen_key(arguments)
 
 
 @contextmanager
@@ -184,6 +192,11 @@ def _decide(arguments: Arguments, approvals: Approvals, draft: StatementDraft, k
     if out:
         _show(approvals, draft, screen, style_of(arguments))
         return _write_statement(arguments, draft, Path(out))
+    if arguments.flag("browser"):
+        from workpacket.cli.touch import decide_in_page
+
+        finish = partial(_finish, arguments, approvals, draft)
+        return decide_in_page(approvals, draft, key, partial(_show, approvals, draft), finish)
     if not (sys.stdin.isatty() and screen.isatty()):
         raise WorkpacketError(
             "approval_needs_terminal",
@@ -284,7 +297,7 @@ def _read(path: Path) -> bytes:
 
 def _finish(arguments: Arguments, approvals: Approvals, draft: StatementDraft, blob: bytes) -> int:
     written = write_decision(approvals, draft, blob)
-    remember_base(approvals)
+    remember_base(approvals.base)
     said = draft.statement
     following = _next(said, written)
     data = _decided(said, written, following)
@@ -351,6 +364,7 @@ def run(arguments: Arguments) -> int:
 
 
 KEY_OPTION = Option("key", "the key to sign with: a private key, or a .pub file of an agent or token", value="PATH")
+BROWSER_OPTION = Option("browser", "ask in a page of this machine, signed by touching a security key or passkey")
 BASE_OPTION = Option("base", "the revision whose policy is in force", value="REV")
 
 COMMAND = Command(
@@ -362,13 +376,15 @@ The whole text is shown, with its digest in six words and what has changed since
 it types the words asked for, and ssh-keygen signs. At the gate `activation` the USER fields of the refinement are
 filled in first; refinement and envelope are written together. What that gate would refuse whoever signs is listed
 instead of asked for, with exit status 3; a text that you have approved already is not signed twice. A change of
-`.GOV/policy` is approved as `policy`, at the gate `policy`. Without a terminal nothing is signed; `--statement-out`
+`.GOV/policy` is approved as `policy`, at the gate `policy`. `--browser` shows the same in a page on this machine, where
+touching a security key signs it. Without page or terminal nothing is signed; `--statement-out`
 writes what is to be signed elsewhere, and `--attach` takes it back together with the FILE.sig that ssh-keygen has
 made.""",
     options=(
         Option("gate", "the gate (default: activation)", value="GATE"),
         Option("decision", "the decision (default: approve)", choices=("approve", "reject")),
         KEY_OPTION,
+        BROWSER_OPTION,
         Option("role", "the role to act in, where the gate accepts several", value="ROLE"),
         Option("verdict", "at the gate verdict: the verdict", choices=VERDICTS),
         Option("lane", "at the gate resolve: in which lane the fork is settled", value="LANE"),
@@ -386,6 +402,7 @@ made.""",
     examples=(
         "workpacket approve WP-1-Parser-v1",
         "workpacket approve WP-1-Parser-v1 --gate verdict --verdict PASS",
+        "workpacket approve WP-1-Parser-v1 --browser",
         "workpacket approve policy --gate policy",
         "workpacket approve WP-1-Parser-v1 --statement-out statement",
         "ssh-keygen -Y sign -n workpacket-approval@v1 -f KEY statement",

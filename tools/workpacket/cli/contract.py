@@ -22,8 +22,7 @@ from workpacket.model.canonical import Json
 from workpacket.report.approval_text import render_contract, render_difference
 from workpacket.report.terminal import Style
 from workpacket.shell.approvals.contracts import contract_version
-from workpacket.shell.approvals.gate_queries import Question
-from workpacket.shell.governing.execution import here
+from workpacket.shell.governing.execution import Question, here
 
 
 def _run_contract(arguments: Arguments) -> int:

@@ -17,7 +17,7 @@ from workpacket.cli.open_store import open_runtime, refusing
 from workpacket.cli.options import Arguments, Command, Option, subcommand, usage
 from workpacket.documents.lockfiles.comparison import DependencyChange, FileVerdict
 from workpacket.errors import WorkpacketError
-from workpacket.git.history import commit_with_trailer
+from workpacket.git.objects import commit_with_trailer
 from workpacket.git.repository import Repository, find_repository
 from workpacket.git.revisions import commit_of, default_branch, head_commit, merge_base
 from workpacket.model import exits

@@ -17,6 +17,7 @@ from workpacket.bridges.foreign import (
     export,
     plan_import,
 )
+from workpacket.cli.approve import BASE_OPTION
 from workpacket.cli.open_store import answer, open_runtime, refusing
 from workpacket.cli.options import Arguments, Command, Option, usage
 from workpacket.cli.workspace import write_new
@@ -145,6 +146,10 @@ files and templates that lie among the checkpoints of roles are passed over, and
 
 @refusing
 def write(arguments: Arguments) -> int:
+    if arguments.words[:1] == ["attestations"]:
+        from workpacket.cli.attestations import export_attestations
+
+        return export_attestations(arguments)
     bridge = _bridge_of(arguments)
     if len(arguments.words) > 1:
         raise usage(arguments.command, "unexpected_argument", "name one key")
@@ -164,12 +169,25 @@ def write(arguments: Arguments) -> int:
 EXPORT = Command(
     "export",
     write,
-    arguments="FORMAT [KEY]",
+    arguments="FORMAT [KEY]|attestations [WP_ID...]",
     description="""
-Without a key, or with the beginning of one up to a '/', writes everything that came from one file. What the format
-cannot represent is listed by --json and in docs/runtime/formats.md.""",
-    options=(Option("out", "write to this file, which must not exist yet", value="FILE"),),
-    examples=("workpacket export step --out mission.events.jsonl", "workpacket export session review-42"),
+`attestations` writes in-toto statements in DSSE envelopes, one a line: the proofs of what was submitted as test
+results, and work that landed as a verification summary of SLSA. The other formats are those of checkpoints: without a
+key, or with the beginning of one up to a '/', everything that came from one file is written. What a format cannot
+represent is listed by --json and in docs/runtime/formats.md.""",
+    options=(
+        Option("out", "write to this file, which must not exist yet", value="FILE"),
+        Option("key", "attestations: the machine's private key in PEM, of Ed25519 or ECDSA P-256", value="FILE"),
+        Option("resource", "attestations: the URI of the repository (default: that of origin)", value="URI"),
+        Option("verifier", "attestations: the URI of who verified (default: one made of the key)", value="URI"),
+        BASE_OPTION,
+    ),
+    examples=(
+        "workpacket export step --out mission.events.jsonl",
+        "workpacket export session review-42",
+        "workpacket export attestations --key machine.pem --out attestations.jsonl",
+        "workpacket export attestations WP-1-Parser-v1 --key machine.pem",
+    ),
 )
 
 

@@ -31,8 +31,9 @@ from workpacket.model.layout import LOG_FOLDER
 from workpacket.model.wording import counted
 from workpacket.report.escape import escape
 from workpacket.report.runs import PacketRun, linked_runs
-from workpacket.shell.approvals.gate_queries import ACTIVATION, verdict_question
+from workpacket.shell.governing.execution import ACTIVATION, unseen_moves, verdict_question
 from workpacket.shell.work_done import branch_here, work_done
+from workpacket.value import replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,7 +50,8 @@ _PATIENCE = 3.0  # seconds
 
 def status_of(repository: Repository, facts: Facts, packet: PacketFacts) -> PacketStatus:
     work = work_done(repository, packet, facts.target_branch) if packet.lane == "IN_PROGRESS" else Work("")
-    return why(facts, packet, work, branch_here(repository))
+    found = why(facts, packet, work, branch_here(repository))
+    return replace(found, unmet=(*unseen_moves(repository, packet), *found.unmet))
 
 
 def log_at(arguments: Arguments, repository: Repository, log: Log, at: str) -> Log:

@@ -8,10 +8,9 @@ import sys
 from pathlib import Path
 
 from workpacket.approvals.actors import ACTOR_NAME
-from workpacket.approvals.encodings import write_instant
+from workpacket.approvals.encodings import PRINCIPAL, write_instant
 from workpacket.approvals.policy import Trusted
-from workpacket.approvals.statement import PRINCIPAL
-from workpacket.cli.approve import BASE_OPTION
+from workpacket.cli.approve import BASE_OPTION, BROWSER_OPTION
 from workpacket.cli.options import Arguments, Command, Option, chosen, usage
 from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository, find_repository
@@ -27,7 +26,7 @@ from workpacket.shell.actor import moment
 from workpacket.shell.approvals.decisions import trusted_or_error
 from workpacket.shell.approvals.facts import open_approvals
 from workpacket.shell.event_keys import keys_folder, make_event_key
-from workpacket.shell.keys import default_path, examine, make_key, private_keys, signers_line
+from workpacket.shell.keys import default_path, examine, make_key, private_keys, signers_line, touch_key_path
 
 _BARE = lazy_pattern(r"[A-Za-z0-9_-]+")
 
@@ -38,14 +37,17 @@ def init(arguments: Arguments) -> int:
         raise usage(arguments.command, "unexpected_argument", "name at most one file")
     if arguments.flag("event") or arguments.value("agent"):
         return _init_event(arguments)
-    if not sys.stdin.isatty():
+    if not (sys.stdin.isatty() or arguments.flag("browser")):
         raise WorkpacketError("approval_needs_terminal", "ssh-keygen asks for a passphrase, but there is no terminal")
     principal = arguments.value("principal") or _of_git("user.email")
     if not PRINCIPAL.fullmatch(principal):
         raise usage(
             arguments.command, "invalid_value", f"{principal!r} is not a literal principal; use --principal NAME"
         )
-    path = Path(arguments.words[1]).absolute() if len(arguments.words) == 2 else default_path()
+    path = Path(arguments.words[1]).absolute() if len(arguments.words) == 2 else None
+    if arguments.flag("browser"):
+        return _init_in_page(arguments, principal, path or touch_key_path())
+    path = path or default_path()
     key = make_key(path, principal)
     line = signers_line(principal, key.public)
     place = f" --key {escape(str(path))}" if path != default_path() else ""
@@ -53,6 +55,21 @@ def init(arguments: Arguments) -> int:
     text = (
         f"made {escape(str(path))} ({key.public.fingerprint})\n{line}\n"
         f"next: workpacket policy trust{place}, which adds this line to .GOV/policy/allowed_signers\n"
+    )
+    return _tell(arguments, data, text)
+
+
+def _init_in_page(arguments: Arguments, principal: str, path: Path) -> int:
+    """A key that a security key or passkey holds, and the line that a policy change must add for it."""
+    from workpacket.cli.touch import register
+
+    path = path if path.suffix == ".pub" else path.with_name(f"{path.name}.pub")
+    key = register(principal, path, _trusted(arguments)).public
+    line = signers_line(principal, key)
+    data: dict[str, Json] = {"path": str(path), "fingerprint": key.fingerprint, "line": line}
+    text = (
+        f"registered {key.fingerprint}; its public half is {escape(str(path))}\n{line}\n"
+        f"next: workpacket policy trust --key {escape(str(path))}, which adds this line and the page to .GOV/policy\n"
     )
     return _tell(arguments, data, text)
 
@@ -151,6 +168,13 @@ def _row(trusted: Trusted, blob: bytes) -> dict[str, Json]:
 
 def _approving(arguments: Arguments) -> frozenset[bytes] | None:
     """The keys that may approve by the policy of the base; None without a readable policy or repository."""
+    trusted = _trusted(arguments)
+    if trusted is None:
+        return None
+    return frozenset(blob for blob, each in trusted.signers.by_key.items() if each.may_approve) - trusted.revoked
+
+
+def _trusted(arguments: Arguments) -> Trusted | None:
     try:
         with open_approvals(_repository(), arguments.value("base") or None, moment()) as approvals:
             trusted = approvals.trusted
@@ -158,9 +182,7 @@ def _approving(arguments: Arguments) -> frozenset[bytes] | None:
         if error.code != "no_repository":
             raise
         return None
-    if not isinstance(trusted, Trusted):
-        return None
-    return frozenset(blob for blob, each in trusted.signers.by_key.items() if each.may_approve) - trusted.revoked
+    return trusted if isinstance(trusted, Trusted) else None
 
 
 def _repository() -> Repository:
@@ -189,7 +211,8 @@ COMMAND = Command(
     run,
     arguments="init [PATH]|doctor|list",
     description="""
-`init` makes a key for approvals only, with a passphrase, that is never added to an agent. `init --event` and `init
+`init` makes a key for approvals only, with a passphrase, that is never added to an agent; `init --browser` registers a
+security key or passkey, which `approve --browser` asks for a touch. `init --event` and `init
 --agent NAME` make a key that signs events and opens no gate: it has no passphrase, and commands use it by themselves.
 `doctor` tries to sign as a
 rogue program would and says whether one could approve. `list` shows whom the policy of the base trusts.""",
@@ -197,11 +220,13 @@ rogue program would and says whether one could approve. `list` shows whom the po
         Option("event", "init: a key without a passphrase, with which you sign events"),
         Option("agent", "init: the same for an agent of this name", value="NAME"),
         Option("as", "init --event: whose key; else WORKPACKET_ACTOR, else git's user.name", value="NAME"),
+        BROWSER_OPTION,
         Option("principal", "init: the name in allowed_signers (default: git's user.email)", value="NAME"),
         BASE_OPTION,
     ),
     examples=(
         "workpacket key init",
+        "workpacket key init --browser",
         "workpacket key init --event",
         "workpacket key init --agent coder-1",
         "workpacket key init ~/.ssh/approvals --principal ann@example.org",

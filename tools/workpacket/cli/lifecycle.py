@@ -67,7 +67,7 @@ def _move(arguments: Arguments) -> int:
 
 def _activate(arguments: Arguments) -> int:
     from workpacket.lifecycle.activation import activate
-    from workpacket.shell.approvals.gate_queries import ACTIVATION
+    from workpacket.shell.governing.execution import ACTIVATION
 
     return packet_command(arguments, activate, questions=(ACTIVATION,))
 
@@ -102,7 +102,7 @@ def _waive(arguments: Arguments) -> int:
     from workpacket.lifecycle.gates import CONSUMING
     from workpacket.lifecycle.side_moves import waive
     from workpacket.report.catalogue import catalogue
-    from workpacket.shell.approvals.gate_queries import Question
+    from workpacket.shell.governing.execution import Question
 
     rule = words_of(arguments, 2, "WP_ID and the code of the condition")[1]
     if rule not in catalogue():
@@ -158,7 +158,7 @@ def _resolve(arguments: Arguments) -> int:
     from workpacket.lifecycle.gates import RESOLVE_GATE
     from workpacket.lifecycle.side_moves import resolve
     from workpacket.model.event_types import FORKED
-    from workpacket.shell.approvals.gate_queries import Question
+    from workpacket.shell.governing.execution import Question
 
     lane, reason = required(arguments, "lane"), required(arguments, "reason")
     return packet_command(

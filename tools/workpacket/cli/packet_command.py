@@ -18,9 +18,8 @@ from workpacket.model.events import Actor
 from workpacket.problem import Problem
 from workpacket.report.escape import escape
 from workpacket.shell.actor import KINDS, acting
-from workpacket.shell.approvals.gate_queries import Question
 from workpacket.shell.governed_files import packet_called
-from workpacket.shell.governing.execution import Carried, carry_out, here
+from workpacket.shell.governing.execution import Carried, Question, carry_out, here
 
 Decide: TypeAlias = Callable[[Facts, PacketFacts], Answer]
 

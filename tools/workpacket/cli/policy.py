@@ -7,10 +7,11 @@ from functools import partial
 from pathlib import Path
 
 from workpacket.approvals.actors import Actors
+from workpacket.approvals.encodings import PRINCIPAL
 from workpacket.approvals.facts import PolicyFiles
 from workpacket.approvals.policy import Trusted, read_policy_files
 from workpacket.approvals.reanchor import NewRoot, is_reason
-from workpacket.approvals.statement import PRINCIPAL
+from workpacket.approvals.webauthn import LOCAL, USUAL_PORT
 from workpacket.cli.options import Arguments, Command, Option, chosen, usage
 from workpacket.cli.packet_command import actor_of, conclude
 from workpacket.cli.read_only import open_for_reading, show_json
@@ -61,6 +62,7 @@ def trust(arguments: Arguments) -> int:
             person=person,
             actors=actors,
             first=not isinstance(approvals.trusted, Trusted),
+            port=USUAL_PORT if key.public.application == LOCAL else 0,
         )
         before = Source.from_bytes(SIGNERS_PATH, signers) if signers is not None else None
         planned = plan_trust(now, Source.from_bytes(POLICY_PATH, policy), before, whom)

@@ -22,10 +22,9 @@ from workpacket.model.events import Actor
 from workpacket.model.layout import GOVERNANCE_FOLDER
 from workpacket.report.escape import escape
 from workpacket.report.json_report import render_envelope
-from workpacket.shell.approvals.gate_queries import Question
 from workpacket.shell.cache import MANY, RestsOn
 from workpacket.shell.governed_files import packet_called
-from workpacket.shell.governing.execution import gather, here
+from workpacket.shell.governing.execution import Question, gather, here
 from workpacket.shell.held import note
 from workpacket.shell.log_files import LOG_STATE
 from workpacket.shell.transactions import JOURNAL_FOLDER

@@ -41,7 +41,7 @@ from workpacket.cli.progress_command import caller_of as role_caller
 from workpacket.cli.progress_command import desk_of, roles_here
 from workpacket.cli.runs import choice_about
 from workpacket.errors import WorkpacketError
-from workpacket.git.history import files_ending
+from workpacket.git.objects import files_ending
 from workpacket.git.repository import Repository, find_repository
 from workpacket.model.canonical import Json
 from workpacket.problem import Problem

@@ -18,9 +18,8 @@ from workpacket.lifecycle.proofs import PROOF_CODES, asked_of, demands_of, folde
 from workpacket.lifecycle.review import Proofs, record_evidence, submit, submit_refusal, verdict
 from workpacket.lifecycle.transitions import choices
 from workpacket.model.canonical import Json
-from workpacket.shell.approvals.gate_queries import verdict_question
 from workpacket.shell.governed_files import packet_called
-from workpacket.shell.governing.execution import carry_out, facts_before, here
+from workpacket.shell.governing.execution import carry_out, facts_before, here, verdict_question
 from workpacket.shell.work_done import proof_base, relative_place, work_done
 from workpacket.value import replace
 
@@ -52,11 +51,12 @@ def _run_submit(arguments: Arguments) -> int:
 
 def _evidence(arguments: Arguments, repository: Repository, facts: Facts, name: str) -> tuple[Proofs, Sequence[str]]:
     """Proofs that were run now, and uncommitted files that prevented them."""
+    from workpacket.lifecycle.contract import provable
     from workpacket.runtime.records.redaction import Redactor
     from workpacket.shell.governing.evidence import Prover, numbered, require_no_secret
 
     packet = facts.packets[name]
-    criteria = [criterion.value for criterion in packet.packet.done_means] if packet.packet is not None else []
+    criteria = provable(packet.packet, packet.refinement).criteria
     if packet.lane != "IN_PROGRESS":
         return Proofs(), ()
     to_prove = _beside_contract(numbered(arguments.all_of("prove"), criteria, "prove"), demands_of(packet), arguments)
@@ -98,11 +98,13 @@ def _with_contract_proofs(
 ) -> Proofs:
     """The proofs that the contract demands, run here and at the base, unless something else has to be done first."""
     packet = facts.packets[name]
-    document, demands = packet.packet, demands_of(packet)
+    from workpacket.lifecycle.contract import provable
+
+    demands = demands_of(packet)
     asked = [
-        (criterion.value, asked_of(demand))
-        for criterion in (document.done_means if document is not None else ())
-        if is_complete(demand := demands.get(folded(criterion.value))) and demand is not None
+        (criterion, asked_of(demand))
+        for criterion in provable(packet.packet, packet.refinement).criteria
+        if is_complete(demand := demands.get(folded(criterion))) and demand is not None
     ]
     if not asked or packet.lane != "IN_PROGRESS":
         return evidence
@@ -144,7 +146,7 @@ of the policy allows. Recorded are its exit code, and the length and digest of w
 secrets, stays in this clone: `workpacket trace` shows it.""",
     options=(
         Option("prove", "a command or a place in the code that proves line N", value="N=COMMAND", many=True),
-        Option("not-applicable", "why line N does not apply", value="N=REASON", many=True),
+        Option("not-applicable", "why line N, which the contract exempts, does not apply", value="N=REASON", many=True),
         Option("commit", "the commit to judge (default: HEAD)", value="REV"),
         Option("record-only", "record the proofs, and submit later"),
         *ACTING,

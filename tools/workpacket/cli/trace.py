@@ -18,7 +18,7 @@ from workpacket.cli.options import Arguments, Command, Option, usage
 from workpacket.cli.read_only import open_for_reading, show_json
 from workpacket.cli.workspace import open_workspace, progress_bar
 from workpacket.errors import WorkpacketError
-from workpacket.git.history import is_in_index
+from workpacket.git.objects import is_in_index
 from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.model.reason_tables.integrity import AUDIT_BY_CODE

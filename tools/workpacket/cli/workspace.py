@@ -41,7 +41,7 @@ class Workspace:
     @property
     def is_partial(self) -> bool:
         """Whether governed files are missing from the work tree, so that output may be incomplete."""
-        from workpacket.git.index_flags import may_hide
+        from workpacket.git.discovery import may_hide
 
         if not may_hide(self.git_dir, GOVERNANCE_FOLDER):
             return False

@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property, lru_cache
 from typing import ClassVar, Literal, TypeVar, cast, overload
 
-from workpacket.documents.summary import EMPTY_MENTION, Mention
 from workpacket.model.lanes import BUILT_IN, LaneTable
 from workpacket.problem import Problem
 from workpacket.text.edits import TextRun
@@ -25,6 +24,10 @@ from workpacket.text.fields import normal_key
 from workpacket.text.node import Node
 from workpacket.text.source import Source
 from workpacket.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from workpacket.documents.summary import Mention
 
 
 class Text:
@@ -75,7 +78,7 @@ class Document:
 
     def mention(self, text: Text | None) -> Mention:
         """A text with its place, as summaries give it."""
-        return (text.value, *self.place(text)) if text is not None else EMPTY_MENTION
+        return (text.value, *self.place(text)) if text is not None else ("", 0, 0)
 
     @property
     def path(self) -> str:

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from workpacket.documents.document import FieldSpec, Layout, SectionSpec, Text, TextAt, TextsAt, fields
-from workpacket.documents.structured import walk_items
-from workpacket.documents.work import EvidenceBlock, WorkDocument, evidence_blocks
+from workpacket.documents.structured import EvidenceBlock, WorkDocument, evidence_blocks, walk_items
 from workpacket.model.ids import WorkPacketId
 from workpacket.value import Value
 
@@ -105,7 +104,7 @@ class Packet(WorkDocument):
 
     @property
     def done_means(self) -> tuple[Text, ...]:
-        return self.criteria(self.texts_at("quality_gate", "done_means") or self.texts_at("done_means"))
+        return self.texts_at("quality_gate", "done_means") or self.texts_at("done_means")
 
     @property
     def evidence_blocks(self) -> Sequence[EvidenceBlock]:

@@ -14,7 +14,6 @@ from datetime import datetime, timedelta
 
 from workpacket.documents.document import FieldSpec, Layout, SectionSpec, Text, TextAt, fields, heading_key, value_of
 from workpacket.documents.structured import PlacedSection, StructuredDocument, fields_of_section
-from workpacket.documents.summary import AnchorSummary, RefinementSummary
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.ids import WorkPacketId, leading_id
 from workpacket.problem import Edit
@@ -23,6 +22,10 @@ from workpacket.text.fields import Section, normal_key
 from workpacket.text.node import Node
 from workpacket.text.source import Source
 from workpacket.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from workpacket.documents.summary import AnchorSummary, RefinementSummary
 
 _FENCE_LINE = lazy_pattern(r"(?:^|(?<=\r)) *(`{3,}|~{3,})[^\r\n]*", re.MULTILINE)
 _NOT_PASSED = lazy_pattern(r"\[ *\]|(?:\[[xX]\] *)?(?:FAIL|NO)\b", re.IGNORECASE)

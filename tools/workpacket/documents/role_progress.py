@@ -89,7 +89,9 @@ class RoleProgress(FrontMatterDocument):
     def finishes(self) -> str:
         """The feature that this summary declares complete; '' for other files and partial summaries."""
         match = _SUMMARY.search(self.stem)
-        partial = match is not None and (match["before"] or "").casefold() in _STAGES
+        # A feature may itself be called after a stage: `automated-testing`.
+        whole = self.stem.casefold() == f"{value_of(self.feature)}-summary".casefold()
+        partial = match is not None and (match["before"] or "").casefold() in _STAGES and not whole
         complete = _word(self.status) in {"complete", "completed", "done"}
         return value_of(self.feature) if self.note == "summary" and complete and not partial else ""
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 
 from workpacket.documents.document import FieldSpec, Layout, SectionSpec, Text, TextAt, TextsAt, fields
-from workpacket.documents.work import WorkDocument
+from workpacket.documents.structured import WorkDocument
 from workpacket.model.ids import WorkPacketId
 from workpacket.model.layout import SPEC_POINTER
 from workpacket.text.fields import Field

@@ -183,6 +183,3 @@ EMPTY_BATCH: BatchSummary = {
     "next": [],
     "parallel": False,
 }
-
-
-EMPTY_MENTION: Mention = ("", 0, 0)

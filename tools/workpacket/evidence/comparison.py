@@ -28,7 +28,7 @@ Execution = Literal["measured", "not measured"]
 _SHOWN: Final = 3
 
 
-class Asked(Value):
+class AskedProof(Value):
     """What the contract demands as proof of a criterion; `exempt` is why no needed test proves it, None if one must."""
 
     command: str
@@ -69,7 +69,7 @@ class ProofJudgement(Value):
         return tuple(sorted(name for name, each in self.tests.items() if each == "needed"))
 
 
-def judge(asked: Asked, here: Side, base: Side | None, added: Additions) -> ProofJudgement:
+def judge(asked: AskedProof, here: Side, base: Side | None, added: Additions) -> ProofJudgement:
     """`base` is None for an exempt criterion, which needs no comparison."""
     runner = here.report.runner
     if here.fault:
@@ -89,7 +89,7 @@ def judge(asked: Asked, here: Side, base: Side | None, added: Additions) -> Proo
     return ProofJudgement((), compared, runner, execution)
 
 
-def _is_asked(name: str, ran: Ran, asked: Asked) -> bool:
+def _is_asked(name: str, ran: Ran, asked: AskedProof) -> bool:
     if asked.tests:
         return any(is_named(name, test) for test in asked.tests)
     return not asked.paths or any(_lies_at(ran, path) for path in asked.paths)
@@ -111,7 +111,7 @@ def _lies_at(ran: Ran, path: str) -> bool:
     return not ran.path or ran.path == path or ran.path.startswith(f"{path}/")
 
 
-def _faults_here(asked: Asked, here: Side, chosen: Mapping[str, Ran]) -> Iterator[Fault]:
+def _faults_here(asked: AskedProof, here: Side, chosen: Mapping[str, Ran]) -> Iterator[Fault]:
     """What is wrong with the run with the work, whatever the base says."""
     report = here.report
     if asked.tests and report.runner == EXIT_CODE:
@@ -137,7 +137,7 @@ def _faults_here(asked: Asked, here: Side, chosen: Mapping[str, Ran]) -> Iterato
         yield Fault("test_failed", f"{asked.command} ended with {here.exit_code}")
 
 
-def _compared(name: str, ran: Ran, base: Side | None, asked: Asked, added: Additions) -> Comparison:
+def _compared(name: str, ran: Ran, base: Side | None, asked: AskedProof, added: Additions) -> Comparison:
     then = base.report.tests.get(name) if base is not None and not base.fault else None
     if ran.status == "skipped":
         return "skipped"
@@ -148,7 +148,7 @@ def _compared(name: str, ran: Ran, base: Side | None, asked: Asked, added: Addit
     return "needed" if _fails_there(name, ran, then, base, asked, added) else "could_not_run"
 
 
-def _fails_there(name: str, ran: Ran, then: Ran | None, base: Side, asked: Asked, added: Additions) -> bool:
+def _fails_there(name: str, ran: Ran, then: Ran | None, base: Side, asked: AskedProof, added: Additions) -> bool:
     """Whether a test that passes here did not pass at the base for want of the change."""
     if base.fault:
         return False

@@ -2,6 +2,8 @@
 
 Unusual cases (a variable such as GIT_DIR in the environment, `core.worktree`, an included configuration) are left to
 git itself. This module imports nothing large, because a check with a cached answer starts with it.
+
+A quick look at the index for the fast path to cached output: it imports nothing and never starts git.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+
 _STEERING_VARIABLES = (
     "GIT_DIR",
     "GIT_WORK_TREE",
@@ -22,6 +25,11 @@ _STEERING_VARIABLES = (
     "GIT_DISCOVERY_ACROSS_FILESYSTEM",
 )
 _TRUE = (b"", b"true", b"yes", b"on", b"1")
+
+PLAIN = b"DIRC\x00\x00\x00\x02"
+ASSUME_UNCHANGED = 0x80
+# At least as much lies between the beginnings of two paths: times, device, inode, mode, owner, size, object id, flags.
+BEFORE_PATH = 62
 
 
 class RepositoryPaths:
@@ -161,3 +169,47 @@ def _no_work_tree(place: str) -> WorkpacketError:
         hint="Work in a clone of it, or add a work tree: git worktree add <folder>",
         path=place,
     )
+
+
+def may_hide(git_dir: str | None, folder: str) -> bool:
+    """False if the index has the plain form and no path below the folder has flags."""
+    if git_dir is None:
+        return False
+    try:
+        if os.environ.get("GIT_INDEX_FILE") or any(name.startswith("sharedindex.") for name in os.listdir(git_dir)):
+            return True
+        with open(os.path.join(git_dir, "index"), "rb") as file:
+            data = file.read()
+    except OSError:
+        return _has_commits(git_dir)
+    if not data.startswith(PLAIN):
+        return True
+    start = f"{folder}/".encode()
+    position = data.find(start)
+    while position >= 0:
+        if data[position - 2] & ASSUME_UNCHANGED:
+            return True
+        position = data.find(start, position + BEFORE_PATH)
+    return _is_entry(data, folder.encode())
+
+
+def _is_entry(data: bytes, folder: bytes) -> bool:
+    """Whether the folder itself is in the index, as a submodule is."""
+    position = data.find(folder + b"\0")
+    while position >= 0:
+        # An entry says how long its path is. The names of trees, which git keeps behind the entries, do not: after each
+        # commit the folder is one of them.
+        if int.from_bytes(data[position - 2 : position], "big") & 0xFFF == len(folder):
+            return True
+        position = data.find(folder + b"\0", position + 1)
+    return False
+
+
+def _has_commits(git_dir: str) -> bool:
+    """Whether there may be a commit whose index is missing."""
+    if any(os.path.exists(os.path.join(git_dir, name)) for name in ("commondir", "packed-refs", "reftable")):
+        return True
+    try:
+        return bool(os.listdir(os.path.join(git_dir, "refs", "heads")))
+    except OSError:
+        return False

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from workpacket.errors import WorkpacketError
-from workpacket.git.index_flags import ASSUME_UNCHANGED, BEFORE_PATH, PLAIN
+from workpacket.git.discovery import ASSUME_UNCHANGED, BEFORE_PATH, PLAIN
 from workpacket.git.objects import TreeEntry
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import commit_at

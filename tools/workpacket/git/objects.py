@@ -1,14 +1,29 @@
-"""Reading what was committed: trees and files, many at a time."""
+"""Reading what was committed: trees and files, many at a time.
+
+What each commit in a history changed, with one call of git, which is many times faster than asking for each file.
+
+Git is asked for the raw form, in which a path always follows the row that describes it. In a plain list of names, a
+path with a newline and a control character could pass for the header of another commit. Also compares work tree, HEAD
+and commits; makes commits and finds them by message; and tells whether a history that no longer contains a commit still
+contains its changes, after a rebase, squash or cherry-pick.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from workpacket.errors import WorkpacketError
-from workpacket.git.repository import Repository
+from workpacket.git.repository import FULL_ID, Repository
+from workpacket.git.revisions import commit_of, merge_base
 from workpacket.git.run import FETCH_ALL, run_git
+from workpacket.lazy_pattern import lazy_pattern
 from workpacket.value import Value
+
+# Hooks of the user run inside `git commit`: linters, tests.
+_HOOKS_SECONDS = 1800.0
 
 
 class TreeEntry(Value):
@@ -26,7 +41,8 @@ class TreeEntry(Value):
 def list_tree(repository: Repository, commit: str, *folders: str) -> list[TreeEntry]:
     """All entries of the tree of `commit`, or those at or below `folders`, with folders descended into."""
     # No "--" before the folders: once options have ended, ls-tree takes it for a folder.
-    answer = run_git(repository.root, "ls-tree", "-r", "-z", "--full-tree", "--end-of-options", commit, *folders)
+    question = ("ls-tree", "-r", "-z", "--full-tree", "--end-of-options", commit, *folders)
+    answer = repository.ask_once(*question) if FULL_ID.match(commit) else run_git(repository.root, *question)
     entries = []
     for row in answer.text.split("\0")[:-1]:
         described, _, path = row.partition("\t")
@@ -110,3 +126,258 @@ def blob_id(data: bytes, like: str) -> str:
     if len(like) == 64:
         return hashlib.sha256(header + data).hexdigest()
     return hashlib.sha1(header + data, usedforsecurity=False).hexdigest()
+
+
+class Commit(NamedTuple):
+    """`trailers` are the values of the requested trailer, as git reads them."""
+
+    commit: str
+    tree: str
+    trailers: tuple[str, ...]
+    message: str
+
+
+def commit_paths(repository: Repository, message: str, paths: Sequence[str]) -> None:
+    """Commit these paths as they are in the work tree, without anything else that is staged. Hooks run as usual."""
+    listed = "".join(f"{path}\0" for path in paths).encode("utf-8", "surrogateescape")
+    named = ("--pathspec-from-file=-", "--pathspec-file-nul")
+    run_git(repository.root, "add", "--all", *named, stdin=listed)
+    run_git(
+        repository.root, "commit", "--quiet", "--only", f"--message={message}", *named,
+        stdin=listed, timeout=_HOOKS_SECONDS,
+    )  # fmt: skip
+
+
+def commit_with_staged(repository: Repository, message: str, paths: Sequence[str]) -> str:
+    """Commit these paths, deletions included, and what is staged; returns the new commit. Hooks run as usual."""
+    if paths:
+        run_git(repository.root, "add", "--all", "--", *paths)
+    run_git(
+        repository.root, "commit", "--quiet", "--cleanup=verbatim", "--file=-",
+        stdin=message.encode("utf-8", "surrogateescape"), timeout=_HOOKS_SECONDS,
+    )  # fmt: skip
+    return commit_of(repository, "HEAD")
+
+
+def commits_before(repository: Repository, head: str, *, trailer: str, saying: str = "") -> Iterator[Commit]:
+    """`head` and its ancestors, the newest first; with `saying`, those whose message contains this text."""
+    chosen = (f"--grep={saying}", "--fixed-strings") if saying else ()
+    answer = run_git(
+        repository.root, "log", "-z", "--no-decorate", "--no-show-signature",
+        f"--format=%H%n%T%n%(trailers:key={trailer},valueonly,separator=%x2C)%n%B", *chosen, head, "--",
+    )  # fmt: skip
+    for record in answer.text.split("\0"):
+        if record:
+            commit, tree, trailers, message = record.split("\n", 3)
+            yield Commit(commit, tree, tuple(filter(None, trailers.split(","))), message)
+
+
+def commit_with_trailer(repository: Repository, head: str, trailer: str, value: str) -> Commit | None:
+    """The newest commit of this history that carries the trailer; a message that only quotes it does not."""
+    found = commits_before(repository, head, trailer=trailer, saying=f"{trailer}: {value}")
+    return next((commit for commit in found if value in commit.trailers), None)
+
+
+class StatusEntry(Value):
+    """A path that differs: the two letters of `git status`, for the index and for the work tree; '??' is untracked."""
+
+    path: str
+    letters: str
+
+    @property
+    def untracked(self) -> bool:
+        return self.letters == "??"
+
+    @property
+    def unmerged(self) -> bool:
+        return "U" in self.letters or self.letters in ("AA", "DD")
+
+
+class ChangedPath(Value):
+    """A path that differs between two commits: A added, D deleted, M modified, T another type."""
+
+    path: str
+    letter: str
+
+
+def status(repository: Repository, *paths: str) -> list[StatusEntry]:
+    """Everything that differs from HEAD, with each untracked file listed; ignored files are left out."""
+    answer = run_git(
+        repository.root, "status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames", "--", *paths
+    )
+    return [StatusEntry(row[3:], row[:2]) for row in answer.text.split("\0")[:-1]]
+
+
+def hidden_paths(repository: Repository) -> list[str]:
+    """Tracked paths that `status` assumes to be unchanged: skip-worktree, as in a sparse checkout, and
+    assume-unchanged."""
+    answer = run_git(repository.root, "ls-files", "-z", "-v")
+    rows = (row for row in answer.text.split("\0")[:-1] if row[0] == "S" or row[0].islower())
+    return [row[2:] for row in rows]
+
+
+def changed_paths(repository: Repository, base: str, head: str, *paths: str) -> list[ChangedPath]:
+    """The differences between the trees of `base` and `head`. A rename is one deletion and one addition."""
+    answer = run_git(
+        repository.root, "diff-tree", "-r", "-z", "--name-status", "--no-renames", "--no-ext-diff", "--no-textconv",
+        "--end-of-options", base, head, "--", *paths,
+    )  # fmt: skip
+    fields = answer.text.split("\0")[:-1]
+    return [ChangedPath(path, letter) for letter, path in zip(fields[::2], fields[1::2], strict=True)]
+
+
+def added_lines(repository: Repository, base: str, head: str, *paths: str) -> dict[str, dict[int, str]]:
+    """The lines that `head` has and `base` has not, by path and by number. Binary files have none."""
+    compared = (
+        "-r", "--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=all", "--end-of-options",
+        base, head, "--", *paths,
+    )  # fmt: skip
+    names = run_git(repository.root, "diff-tree", "-z", "--name-only", *compared).text.split("\0")[:-1]
+    shown = run_git(repository.root, "diff-tree", "-p", "-U0", "--src-prefix=a/", "--dst-prefix=b/", *compared)
+    # Lines of files begin with a sign, so this is where the next file of the same list begins.
+    parts = re.split(r"^diff --git .*\n", shown.output.decode("utf-8", "replace"), flags=re.MULTILINE)[1:]
+    return {name: dict(_numbered_lines(part)) for name, part in zip(names, parts, strict=True)}
+
+
+def _numbered_lines(part: str) -> Iterator[tuple[int, str]]:
+    number = 0
+    for line in part.split("\n"):
+        hunk = re.match(r"@@ -\S+ \+(\d+)(?:,\d+)? @@", line)
+        if hunk is not None:
+            number = int(hunk[1])
+        elif number and line.startswith("+"):
+            yield number, line[1:]
+            number += 1
+
+
+def patch_id(repository: Repository, base: str, head: str, *paths: str) -> str | None:
+    """A digest of the change from `base` to `head` that survives rebasing and squashing; None if nothing changed."""
+    patch = run_git(
+        repository.root, "diff-tree", "-p", "--binary", "--full-index", "--no-renames", "--no-ext-diff",
+        "--no-textconv", "--end-of-options", base, head, "--", *paths,
+    )  # fmt: skip
+    answer = run_git(repository.root, "patch-id", "--stable", stdin=patch.output)
+    return answer.text.split(" ", 1)[0] or None
+
+
+def files_ending(repository: Repository, ending: str) -> list[str]:
+    """The files with this suffix in any folder, tracked or not; ignored ones are left out."""
+    answer = run_git(repository.root, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+    return sorted({path for path in answer.text.split("\0")[:-1] if path.endswith(ending)})
+
+
+def is_in_index(repository: Repository, path: str) -> bool:
+    """Whether git tracks the file, or a file below the folder, even if it is missing from the work tree."""
+    return bool(run_git(repository.root, "--literal-pathspecs", "ls-files", "-z", "--cached", "--", path).output)
+
+
+_REVERTED = lazy_pattern(r"^This reverts commit ([0-9a-f]{40,64})\.?$", re.MULTILINE)
+# A command line has room for so many names; the commits looked at are those that touch any of them.
+_PATHS = 200
+
+
+def tree_of(repository: Repository, commit: str) -> str:
+    """The id of the tree of a commit: equal trees are equal contents."""
+    return run_git(repository.root, "rev-parse", "--verify", "--end-of-options", f"{commit}^{{tree}}").text.strip()
+
+
+def trees_before(repository: Repository, head: str, beside: str = "") -> set[str]:
+    """The trees of `head` and its ancestors, except those of ancestors of the commit `beside`."""
+    excluded = [f"^{beside}"] if beside else []
+    return set(run_git(repository.root, "log", "--format=%T", head, *excluded, "--").text.split())
+
+
+def holds_changes_of(repository: Repository, commit: str, head: str) -> bool:
+    """Whether each change up to `commit` that is missing from `head` is there as another commit, or all are in one
+    commit.
+    """
+    base = merge_base(repository, commit, head)
+    if base is None or base == head:
+        return False
+    present = set(_patch_ids(repository, base, head))
+    wanted = _patch_ids(repository, base, commit)
+    return bool(wanted) and (set(wanted) <= present or patch_id(repository, base, commit) in present)
+
+
+def taken_back(repository: Repository, commit: str, head: str) -> bool:
+    """Whether the change of `commit`, an ancestor of `head`, was last undone: by a commit with the opposite change, or
+    one that says that it reverts this one."""
+    parent = _resolved(repository, f"{commit}^")
+    if parent is None:
+        return False
+    paths = [changed.path for changed in changed_paths(repository, parent, commit)][:_PATHS]
+    forwards, backwards = patch_id(repository, parent, commit), patch_id(repository, commit, parent)
+    log = run_git(
+        repository.root, "log", "-z", "--reverse", "--no-merges", "--format=%H%n%B", f"{commit}..{head}", "--", *paths
+    )
+    standing = {commit}  # commits whose change is in force: this one, and those that brought it again
+    for record in filter(None, log.text.split("\0")):
+        later, _, message = record.partition("\n")
+        change = patch_id(repository, f"{later}^", later)
+        reverted = next((one for one in _REVERTED.findall(message)), "")
+        if change == backwards or reverted in standing:
+            standing.clear()
+        elif change == forwards or (reverted and not standing):
+            standing.add(later)
+    return not standing
+
+
+def _resolved(repository: Repository, name: str) -> str | None:
+    answer = run_git(repository.root, "rev-parse", "--verify", "--quiet", "--end-of-options", name, check=False)
+    return answer.text.strip() if answer.status == 0 else None
+
+
+def _patch_ids(repository: Repository, base: str, head: str) -> list[str]:
+    """The patch ids of the commits after `base` up to `head`; merges have none."""
+    commits = run_git(repository.root, "rev-list", "--no-merges", "--end-of-options", f"{base}..{head}").output
+    patches = run_git(
+        repository.root, "diff-tree", "--stdin", "-p", "--binary", "--full-index", "--no-renames", "--no-ext-diff",
+        "--no-textconv", stdin=commits,
+    )  # fmt: skip
+    answer = run_git(repository.root, "patch-id", "--stable", stdin=patches.output)
+    return [row.split(" ", 1)[0] for row in answer.text.splitlines()]
+
+
+FIRST_PARENTS = ("--first-parent", "--diff-merges=first-parent")
+_MARK = "\x01"
+_CONTENTS = ("100644", "100755", "120000")
+
+
+class Change(NamedTuple):
+    """A path that a commit changed: A added, D deleted, M modified, T another type. `blob` is '' if it was deleted."""
+
+    letter: str
+    blob: str
+    path: str
+
+
+def changes_before(
+    repository: Repository, commit: str, *paths: str, options: tuple[str, ...] = (), form: str = "%H %ct"
+) -> Iterator[tuple[str, list[Change]]]:
+    """The commits that changed these paths, newest first: the output of `form` for each, and its changes."""
+    answer = run_git(
+        repository.root, "log", *options, "--no-renames", "--raw", "--no-abbrev", "-z", f"--format={_MARK}{form}",
+        "--end-of-options", commit, "--", *paths,
+    )  # fmt: skip
+    header, changes = "", list[Change]()
+    parts = iter(answer.text.split("\0"))
+    for part in parts:
+        if part.startswith(_MARK):
+            if header:
+                yield header, changes
+            header, changes = part.removeprefix(_MARK), []
+        elif part:
+            _, mode, _, blob, letter = part.lstrip("\n").split(" ")
+            changes.append(Change(letter, blob if mode in _CONTENTS else "", next(parts)))
+    if header:
+        yield header, changes
+
+
+def line_times(repository: Repository, commit: str) -> Iterator[tuple[str, int]]:
+    """The commits that lead to `commit` along first parents, the oldest first, each with its time."""
+    answer = run_git(
+        repository.root, "rev-list", "--first-parent", "--reverse", "--timestamp", "--end-of-options", commit
+    )
+    for row in answer.text.splitlines():
+        time, identity = row.split(" ")
+        yield identity, int(time)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Final
 
 from workpacket.git.discovery import locate
-from workpacket.git.run import run_git
+from workpacket.git.run import Answer, run_git
 from workpacket.value import Value
 
 # Git's mark in the git directory of the work tree, and what it means.
@@ -29,6 +30,9 @@ def operation_in_progress(repository: Repository) -> str:
     return next((name for mark, name in _MARKS if repository.git_path(mark).exists()), "")
 
 
+# The id of an object in full: what it names never changes.
+FULL_ID: Final = re.compile(r"(?:[0-9a-f]{40}|[0-9a-f]{64})\Z")
+
 _SETTINGS = r"^(init\.defaultbranch|user\.name)$"
 
 
@@ -45,6 +49,19 @@ class Repository(Value):
         answer = run_git(self.root, "config", "-z", "--get-regexp", _SETTINGS, check=False)
         rows = (row.partition("\n") for row in answer.text.split("\0"))
         return {name: value for name, _, value in rows}
+
+    @cached_property
+    def _answers(self) -> dict[tuple[str, ...], Answer]:
+        return {}
+
+    def ask_once(self, *arguments: str, check: bool = True) -> Answer:
+        """Git's answer to a question about objects by their ids in full. Several parts of one command ask the same."""
+        answer = self._answers.get(arguments)
+        if answer is None:
+            answer = run_git(self.root, *arguments, check=check)
+            if answer.status == 0:
+                self._answers[arguments] = answer
+        return answer
 
     def git_path(self, name: str) -> Path:
         """The path of a git file that belongs only to this work tree, as from `git rev-parse --git-path`."""

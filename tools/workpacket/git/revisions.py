@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import Final
 
 from workpacket.errors import WorkpacketError
-from workpacket.git.repository import Repository
+from workpacket.git.repository import FULL_ID, Repository
 from workpacket.git.run import git_failure, run_git
 from workpacket.value import Value
 
 _SYMBOLIC: Final = "ref: "
-_ID: Final = re.compile(r"(?:[0-9a-f]{40}|[0-9a-f]{64})\Z")
 # References with their own file system, in which nothing but plain words can be a step to another folder.
 _NAME: Final = re.compile(r"HEAD|refs(?:/(?!\.)[^\x00-\x20\x7f~^:?*\[\\/]+)+\Z")
 # As many as git follows.
@@ -38,7 +37,7 @@ def commit_at(repository: Repository, name: str) -> str | None:
             break
         text = _loose(repository, name) or _packed(repository, name)
         if not text.startswith(_SYMBOLIC):
-            return text if _ID.match(text) else _asked(repository, name) if text else None
+            return text if FULL_ID.match(text) else _asked(repository, name) if text else None
         name = text.removeprefix(_SYMBOLIC).strip()
     return _asked(repository, name)
 
@@ -158,5 +157,9 @@ def default_branch(repository: Repository, remote: str = "origin") -> Branch | N
 
 def resolved(repository: Repository, expression: str) -> str | None:
     """The id of the object that an expression names, None if there is none."""
-    answer = run_git(repository.root, "rev-parse", "--verify", "--quiet", "--end-of-options", expression, check=False)
+    question = ("rev-parse", "--verify", "--quiet", "--end-of-options", expression)
+    if FULL_ID.match(expression.removesuffix("^{commit}")):
+        answer = repository.ask_once(*question, check=False)
+    else:
+        answer = run_git(repository.root, *question, check=False)
     return answer.text.strip() if answer.status == 0 else None

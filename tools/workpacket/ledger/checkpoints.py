@@ -79,7 +79,7 @@ def checkpoint_findings(logs: Mapping[str, Log], checkpoints: Iterable[Checkpoin
     findings: list[Problem] = []
     for each in checkpoints:
         event, own = each.event, each.own
-        if own.fault and (own.broken or not each.by):
+        if own.broken or not each.by:
             path = event.path if own.fault == "log_checkpoint_unsigned" else signature_path(event.id)
             findings.append(fault(own.fault, path, own.message))
         if not each.by:

@@ -164,8 +164,8 @@ class _StateDraft:
         self.lease: PacketLease | None = None
         self.assignment = Assignment()
         self.holders: dict[str, None] = {}
-        self.runs: dict[tuple[str, str], LinkedRun] = {}
-        self.links: dict[tuple[str, str], list[LogEvent]] = {}
+        self.runs: dict[tuple[str | None, str], LinkedRun] = {}
+        self.links: dict[tuple[str | None, str], list[LogEvent]] = {}
         self.evidence: list[LogEvent] = []
         self.verdicts: list[LogEvent] = []
         self.approvals: list[LogEvent] = []
@@ -187,8 +187,8 @@ class _StateDraft:
         return frozenset(found)
 
     def place(self, event: LogEvent) -> None:
-        said = {key: event.text(key) or "" for key in ("assignee", "branch", "worktree", "base_commit", "base_packet")}
-        self.assignment = replace(self.assignment, **{key: value for key, value in said.items() if value})
+        said = ((key, event.text(key)) for key in ("assignee", "branch", "worktree", "base_commit", "base_packet"))
+        self.assignment = replace(self.assignment, **{key: value for key, value in said if value})
 
     def claim(self, event: LogEvent) -> None:
         self.hold(event)
@@ -210,7 +210,7 @@ class _StateDraft:
 
     def hand_over(self, event: LogEvent) -> None:
         self.lease = None
-        self.assignment = replace(self.assignment, assignee=event.text("to") or "")
+        self.assignment = replace(self.assignment, assignee=str(event.data["to"]))
 
     def judge(self, event: LogEvent) -> None:
         self.verdicts.append(event)
@@ -219,7 +219,7 @@ class _StateDraft:
 
     def supersede(self, event: LogEvent) -> None:
         self.lease = None
-        self.superseded_by = event.text("by") or ""
+        self.superseded_by = str(event.data["by"])
 
     def resolve(self, event: LogEvent) -> None:
         self.lease = None
@@ -261,8 +261,8 @@ class _StateDraft:
         self.presented = event
 
 
-def _key_of(event: LogEvent) -> tuple[str, str]:
-    return event.text("store") or "", event.text("run") or ""
+def _key_of(event: LogEvent) -> tuple[str | None, str]:
+    return event.text("store"), str(event.data["run"])
 
 
 _Change: TypeAlias = Callable[[_StateDraft, LogEvent], None]
@@ -338,7 +338,8 @@ class LaneReplay:
         if event.moves_lane:
             bit = self._bit[event.id] = 1 << len(self._bit)
             rests_on |= bit
-            self._naming |= bit if event.type in _NAMING else 0
+            if event.type in _NAMING:
+                self._naming |= bit
             if event.lane_to == "BLOCKED":
                 self._blocked_in[event.id] = self._block_origin(event)
             seen = self._after_move(event, seen)
@@ -355,18 +356,18 @@ class LaneReplay:
 
     def lane(self, latest: Latest) -> str:
         """The lane that these moves agree on; FORKED if they do not; '' if there are none."""
-        if len(latest) > 1 and self._contradict(latest):
+        if latest[1:] and self._contradict(latest):
             return FORKED
-        return next((self._by_id[identity].lane_to or "" for identity in latest), "")
+        return next((str(self._by_id[identity].lane_to) for identity in latest), "")
 
     def blocked_in(self, latest: Iterable[str]) -> str | None:
         """The lane from which a packet was blocked, if the latest moves that block it agree."""
         origins = {self._blocked_in[identity] for identity in latest if identity in self._blocked_in}
         return next(iter(origins)) if len(origins) == 1 else None
 
-    def has_seen(self, event: LogEvent, moves: Iterable[str]) -> bool:
-        """Whether the event depends on all these moves."""
-        return all(self._rests_on[event.id] & self._bit[move] for move in moves)
+    def has_seen(self, event: LogEvent, move: str) -> bool:
+        """Whether the event depends on this move."""
+        return bool(self._rests_on[event.id] & self._bit[move])
 
     def since_fork(self, latest: Latest) -> Iterator[tuple[LogEvent, Sequence[LogEvent]]]:
         """For each of these moves, the moves on its branch since the last common one."""
@@ -398,7 +399,8 @@ class LaneReplay:
 
     def _after_move(self, event: LogEvent, seen: Latest) -> Latest:
         before = self.lane(seen)
-        if before == FORKED and not (event.type == "fork.resolved" and set(seen) <= set(event.texts("moves"))):
+        # Only a settlement names moves.
+        if before == FORKED and not set(seen) <= set(event.texts("moves")):
             kept = (identity for identity in seen if identity not in self.upon_fork)
             self.upon_fork.add(event.id)
             return (*kept, event.id)

@@ -48,7 +48,7 @@ def event_misfit(value: Any) -> str:
     if (kind == "checkpoint") != (value["packet"] == CHECKPOINT_LOG):
         return f"/packet: events of type checkpoint, and only these, belong to {CHECKPOINT_LOG}"
     for pointer, ids in _ordered_sets(value):
-        if len(ids) > 1 and ids != sorted(set(ids)):
+        if ids[1:] and ids != sorted(set(ids)):
             return f"{pointer}: must be sorted and without duplicates"
     return ""
 
@@ -117,7 +117,7 @@ class Format(Value):
         """The event in the current version, or as close as it can be converted."""
         while True:
             version = value.get("v")
-            if type(version) is not int or version >= self.version or version not in self.upcasters:
+            if type(version) is not int or version not in self.upcasters:
                 return value
             value = {**self.upcasters[version](value), "v": version + 1}
 
@@ -245,6 +245,19 @@ def read_log(packet: str, files: Mapping[str, bytes]) -> Log:
         else:
             findings.append(decoded)
     return join_events(packet, events, findings)
+
+
+def read_logs(files: Mapping[str, bytes]) -> tuple[dict[str, Log], list[Problem]]:
+    """The logs by packet, and findings about other files in their folders."""
+    folders: dict[str, dict[str, bytes]] = {}
+    stray: list[Problem] = []
+    for path, data in files.items():
+        packet, slash, name = path.removeprefix(f"{LOG_FOLDER}/").partition("/")
+        if slash and "/" not in name:
+            folders.setdefault(packet, {})[name] = data
+        else:
+            stray.append(fault("log_foreign_file", path, "events must be in the folder of their packet"))
+    return {packet: read_log(packet, folder) for packet, folder in sorted(folders.items())}, stray
 
 
 def join_events(packet: str, events: Iterable[LogEvent], findings: Iterable[Problem] = ()) -> Log:

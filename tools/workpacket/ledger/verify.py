@@ -15,7 +15,7 @@ from typing import Final
 
 from workpacket.ledger.checkpoints import Checkpoint, checkpoint_findings
 from workpacket.ledger.fold import standing
-from workpacket.ledger.log import Log, fault, read_log
+from workpacket.ledger.log import Log, fault
 from workpacket.model.event_types import CHECKPOINT_LOG
 from workpacket.model.layout import ATTESTATIONS_FOLDER, CHECKPOINTS_FOLDER, LOG_FOLDER
 from workpacket.problem import Problem
@@ -32,19 +32,6 @@ def verify_logs(logs: Mapping[str, Log], stray: Iterable[Problem], checkpoints: 
             findings += standing(log).findings
     findings += checkpoint_findings(logs, checkpoints)
     return sorted(findings, key=lambda finding: finding.order)
-
-
-def read_logs(files: Mapping[str, bytes]) -> tuple[dict[str, Log], list[Problem]]:
-    """The logs by packet, and findings about other files in their folders."""
-    folders: dict[str, dict[str, bytes]] = {}
-    stray: list[Problem] = []
-    for path, data in files.items():
-        packet, slash, name = path.removeprefix(f"{LOG_FOLDER}/").partition("/")
-        if slash and "/" not in name:
-            folders.setdefault(packet, {})[name] = data
-        else:
-            stray.append(fault("log_foreign_file", path, "events must be in the folder of their packet"))
-    return {packet: read_log(packet, folder) for packet, folder in sorted(folders.items())}, stray
 
 
 def verify_append_only(base: Mapping[str, str], head: Mapping[str, str]) -> list[Problem]:

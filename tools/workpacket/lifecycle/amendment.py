@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from workpacket.approvals.decide import Verdict
+from workpacket.approvals.facts import Verdict
 from workpacket.ledger.fold import in_force
 from workpacket.lifecycle.activation import terms_in_event
 from workpacket.lifecycle.contract import Contract, stated
@@ -29,7 +29,7 @@ def amend(facts: Facts, packet: PacketFacts, show: Callable[[Contract], str], *,
     """`show` tells what is different from the contract in force, which only git may still hold."""
     name = packet.id.text
     row = Transition("amend", "amended", AMENDABLE, packet.lane)
-    unmet = move_unmet(packet.state, row, facts.policy.lanes)
+    unmet = move_unmet(packet.state, row, facts.policy.lanes) or _judged_before(packet)
     if unmet:
         return unmet
     contract = _amended(packet)
@@ -55,6 +55,16 @@ def amend(facts: Facts, packet: PacketFacts, show: Callable[[Contract], str], *,
     told: dict[str, Json] = {"id": name, "contract": contract.digest, "previous": held[0] if held else None}
     then = forward_command(name, packet.lane, facts.policy.lanes)
     return Planned(draft.plan(), said, then, told, shown=show(contract))
+
+
+def _judged_before(packet: PacketFacts) -> tuple[Problem, ...]:
+    """What was blocked in review or after it goes back to there: its verdict would be on another contract."""
+    origin = packet.state.came_from
+    if origin is None or origin in AMENDABLE:
+        return ()
+    message = f"{packet.id} was blocked in {origin}, where its contract is what is judged"
+    hint = f"workpacket unblock {packet.id}, then: have it sent back, or workpacket reopen {packet.id} --reason TEXT"
+    return (Problem("wrong_lane", message, hint=hint),)
 
 
 def _amended(packet: PacketFacts) -> Contract | Problem:

@@ -30,6 +30,7 @@ CONTRACT_VERSION: Final = 1
 
 # What the writers of stubs and packets put where nothing was said.
 _NOTHING_SAID = frozenset({"", "TODO", "None known."})
+_OPEN_BOX = lazy_pattern(r"\[ \]\s*\Z")
 _BOX = lazy_pattern(r"\A\[[ xX]\](?=\s|\Z)")
 _DEMAND = lazy_pattern(r"(PROVED_BY|TESTS|PATHS|EXEMPT):\s*(.*)\Z")
 
@@ -146,6 +147,41 @@ def stated(document: Stub | Packet, refinement: Refinement | None) -> Contract |
     except NotCanonical:
         return f"{document.path}: it holds bytes that are not UTF-8"
     return contract
+
+
+class Provable(Value):
+    """The criteria that have to be proved, as the packet words them; those of them that need no proof, and those whose
+    box is not ticked."""
+
+    criteria: tuple[str, ...] = ()
+    exempt: frozenset[str] = frozenset()
+    unticked: frozenset[str] = frozenset()
+
+
+def provable(packet: Packet | None, refinement: Refinement | None) -> Provable:
+    """What a submission of the packet has to prove. The demands below a criterion are not criteria themselves."""
+    if packet is None:
+        return Provable()
+    listed = tuple(criterion.value for criterion in packet.done_means)
+    contract = stated(packet, refinement)
+    if isinstance(contract, str):
+        return Provable(listed)
+    demanded = {demand.criterion for demand in contract.evidence if demand.exempt is not None}
+    criteria = {text: _without_box(text) for text in listed if _without_box(text) in contract.criteria}
+    unticked = {text.value for text in packet.done_means if _has_open_box(packet.source, text.start)}
+    exempt = frozenset(text for text, said in criteria.items() if said in demanded)
+    return Provable(tuple(criteria), exempt, frozenset(unticked & criteria.keys()))
+
+
+def _has_open_box(source: Source, start: int) -> bool:
+    """Whether a box that is not ticked is before this place, or at it."""
+    number, column = source.line_and_column(start)
+    line = source.line(number)
+    return _OPEN_BOX.search(line[: column - 1]) is not None or line[column - 1 :].startswith("[ ] ")
+
+
+def _without_box(text: str) -> str:
+    return normal_text(_BOX.sub("", text.strip(), count=1))
 
 
 def normal_text(source: str) -> str:

@@ -90,9 +90,11 @@ def _false_amendments(log: Log) -> Iterator[Problem]:
         if before and previous not in before:
             message = "it says that it replaces another contract than the one that was approved before it"
             yield Problem("contract_changed", message, Location(event.path))
-        lane = standing(log.as_of(event.parents)).lane
+        stand = standing(log.as_of(event.parents))
+        lane = stand.came_from or stand.lane
         if lane not in AMENDABLE:
-            message = f"it replaces the contract while {log.packet} is {lane or 'in no lane'}"
+            blocked = ", in which it was blocked" if stand.came_from else ""
+            message = f"it replaces the contract while {log.packet} is {lane or 'in no lane'}{blocked}"
             yield Problem("contract_changed", message, Location(event.path))
 
 

@@ -1,14 +1,15 @@
 """Coverage: whether a packet accounts for each path in a change. Work is covered by a held packet, and only within its
 scope. After the verdict it is covered as it was judged: what lands must be what git makes of the judged commit and the
 base, at every path. A standing packet covers its scope until its last day, without a claim or a verdict for each
-change. The governance folder needs no packet. All facts from git are gathered beforehand; this only decides.
+change. The documents of the governance folder need no packet. All facts from git are gathered beforehand; this only
+decides.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
-from typing import Literal
+from typing import Final, Literal
 
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.ledger.log import Log
@@ -44,7 +45,8 @@ class Landing(Value):
     `changed` are the paths that differ from the base; `otherwise` those that differ from what the judged commits make
     of the base, and among them `conflicts` those on which git could not bring the two together. `brought` holds for
     each packet the paths that its judged commit changes in the base, with what it holds there. `reports` are files that
-    a verdict names by their digest; `special` the paths that become a program, a link or a submodule.
+    a verdict names by their digest, and programs below the governance folder as `init` writes them; `special` the paths
+    that become a program, a link or a submodule.
     """
 
     changed: frozenset[str]
@@ -68,8 +70,19 @@ class Uncovered(Value):
     message: str
 
 
+# What is read and never run. Anything else below the folder is a program, and needs a packet like one elsewhere.
+_DOCUMENTS: Final = (
+    ".md", ".markdown", ".rst", ".txt", ".json", ".yaml", ".yml", ".toml", ".csv", ".tsv", ".xml", ".log", ".html",
+    ".svg", ".png", ".jpg", ".pdf", ".sshsig",
+)  # fmt: skip
+_NAMED: Final = frozenset({"allowed_signers", "revoked_keys", ".gitattributes", ".gitignore", ".gitkeep"})
+
+
 def is_governance(path: str) -> bool:
-    return path.startswith(f"{GOVERNANCE_FOLDER}/")
+    """Whether the path is one of the documents that govern, which need no packet: other judges look at them."""
+    name = path.rpartition("/")[2]
+    data = name in _NAMED or name.casefold().endswith(_DOCUMENTS)
+    return path.startswith(f"{GOVERNANCE_FOLDER}/") and data
 
 
 def uncovered(landing: Landing, covers: Sequence[Cover], exempt: Sequence[str]) -> Iterator[Uncovered]:

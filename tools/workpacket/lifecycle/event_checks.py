@@ -6,22 +6,30 @@ proof, a verdict is someone else's, an activation has its refinement. Approvals 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import timedelta
 from typing import Final, TypeAlias
 
 from workpacket.approvals.event_signatures import EventSignatures
 from workpacket.ledger.fold import LaneReplay, fold
 from workpacket.ledger.log import Log
-from workpacket.lifecycle.fork_checks import dropped_verdicts, settlement_faults, unseen_moves
+from workpacket.lifecycle.fork_checks import (
+    HOLDER_JUDGED,
+    dropped_verdicts,
+    holder_faults,
+    settlement_faults,
+    unseen_moves,
+)
 from workpacket.lifecycle.gates import CONSUMING, RESOLVE_GATE, covers, unfinished_runs
 from workpacket.lifecycle.review import Report, is_vouched_for, report_of
 from workpacket.lifecycle.separation import not_apart
-from workpacket.lifecycle.submission_checks import SubmittedWork, submission_faults
+from workpacket.lifecycle.submission_checks import SubmittedWork, subject_faults, submission_faults
 from workpacket.lifecycle.transitions import TRANSITIONS, Transition, is_legal, transitions
 from workpacket.model.events import LogEvent
 from workpacket.model.lanes import BUILT_IN, MAY_BE_STUB, LaneTable
+from workpacket.model.layout import packet_paths
 from workpacket.problem import Problem
-from workpacket.value import Value, replace
+from workpacket.value import NOTHING, Value, replace
 
 # The code of what no waiver lifts: no rule is called so.
 _NEVER_LIFTED: Final = ""
@@ -42,7 +50,8 @@ class Around(Value):
     """What the gates look at outside the judged log. `dependencies` are the packets that the claimed one waits for,
     with whether they were ever done; `waivers` are those that were approved; `contained` says whether a commit is part
     of head, and `submitted` what packet and git say of a submission; `open_points` are those of the refinement's
-    checklist that are not passed, and `unreplayed` is why a verdict would have had to wait for a replay.
+    checklist that are not passed, and `unreplayed` is why a verdict would have had to wait for a replay. `packets` are
+    those that have a log; `versions` gives the bytes of a file in every commit of this clone, by their digest.
     """
 
     dependencies: Mapping[str, bool]
@@ -50,7 +59,9 @@ class Around(Value):
     contained: Callable[[LogEvent], bool]
     submitted: Callable[[LogEvent], SubmittedWork]
     open_points: Callable[[], Sequence[str]]
-    unreplayed: Callable[[LogEvent], str]
+    packets: Collection[str] = ()
+    versions: Callable[[str], Mapping[str, bytes]] = lambda _: NOTHING
+    unreplayed: Callable[[LogEvent], str] = lambda _: ""
 
     def lifts(self, unmet: Problem) -> bool:
         return any(covers(waiver, unmet) for waiver in self.waivers)
@@ -65,41 +76,53 @@ def judge_change(
     governed: bool,
     reports: Sequence[Report],
     lanes: LaneTable = BUILT_IN,
+    lease_hours: int = 72,
 ) -> Iterator[EventObjection]:
     """Objections to the events of a log that are not on the base; `known` are the ids of those that are.
 
-    `governed`: whether the base has a log at all. `reports` are those of the verdicts in all logs. `lanes` are those of
-    its policy.
+    `governed`: whether the base has a log at all. `reports` are those of the verdicts in all logs. `lanes` and
+    `lease_hours` are those of its policy.
     """
     brought = [event for event in log.events if event.id not in known]
     if not any(_is_judged(event) for event in brought):
         return
     replay = LaneReplay(log)
+    longest = timedelta(hours=lease_hours)
     on_base = [event.id for event in log.events if event.id in known and event.moves_lane]
     holders: set[str] = set()
     for event in log.events:
         holders |= {event.text("holder") or ""}
         if event.id in known or not _is_judged(event):
             continue
+        for unmet in holder_faults(log, event, longest):
+            if not around().lifts(unmet):
+                yield EventObjection("move_without_gate", event, unmet.message)
+        if event.type == "lease.renewed":
+            continue  # what it says counts only while its lease goes on, whatever the base has done since
         for message in unseen_moves(log, replay, event, on_base):
             yield EventObjection("move_beside_base", event, f"{event.type}: {message}")
         if event.moves_lane:
             yield from _illegal(replay, event, lanes)
             yield from _placed_by_hand(log, replay, event, governed=governed)
             yield from _ungated(_Move(event, holders, digest_of, around, reports))
-            yield from _past_runs(log, event, around)
+            yield from _past_runs(log, event, known, around)
+            yield from _false_subjects(log, event, around)
 
 
 def _is_judged(event: LogEvent) -> bool:
-    """Moves, and anything that uses an approval: one given before the packet moved is about another state."""
-    return event.moves_lane or bool(event.attest) or event.type in CONSUMING
+    """Moves, who holds the packet, and anything that uses an approval: one given before the packet moved is about
+    another state."""
+    return event.moves_lane or bool(event.attest) or event.type in CONSUMING or event.type in HOLDER_JUDGED
 
 
-def _past_runs(log: Log, event: LogEvent, around: Callable[[], Around]) -> Iterator[EventObjection]:
-    """A verdict or a merge while a run was active that its writer could see."""
+def _past_runs(
+    log: Log, event: LogEvent, known: frozenset[str], around: Callable[[], Around]
+) -> Iterator[EventObjection]:
+    """A verdict or a merge while a run was active that its writer could see, or that the base has."""
     if event.type not in {"verdict.given", "merged"} or not any(each.type == "run.linked" for each in log.events):
         return
-    for unmet in unfinished_runs(fold(log.as_of(event.parents))):
+    seen = (*event.parents, *(each.id for each in log.events if each.id in known))
+    for unmet in unfinished_runs(fold(log.as_of(seen))):
         if not around().lifts(unmet):
             yield EventObjection("move_without_gate", event, f"{unmet.message} when {event.type} was written")
 
@@ -142,6 +165,15 @@ def _placed_by_hand(log: Log, replay: LaneReplay, event: LogEvent, *, governed: 
             yield EventObjection("move_without_gate", event, message)
 
 
+def _false_subjects(log: Log, event: LogEvent, around: Callable[[], Around]) -> Iterator[EventObjection]:
+    """What a submission or a verdict says that the packet was, and became, compared with what commits hold."""
+    if event.type in {"submitted", "verdict.given"}:
+        paths = packet_paths(log.packet)
+        for subject in (each for each in event.subjects if each.path in paths):
+            for message in subject_faults(log, event, subject, around().versions(subject.path)):
+                yield EventObjection("event_subject_false", event, message)
+
+
 class _Move(Value):
     """An event that moves a packet, and what the gates look at."""
 
@@ -172,7 +204,7 @@ def judges_of(rows: Iterable[Transition]) -> Mapping[str, Judge]:
 
 
 def _ungated(move: _Move) -> Iterator[EventObjection]:
-    judge = _JUDGE_OF_EVENT.get(move.event.type)
+    judge = _successor if move.event.type == "superseded" else _JUDGE_OF_EVENT.get(move.event.type)
     for unmet in judge(move) if judge is not None else ():
         if not move.around().lifts(unmet):
             yield EventObjection("move_without_gate", move.event, unmet.message)
@@ -195,6 +227,13 @@ def _claim(move: _Move) -> list[Problem]:
     unmet = [Problem("dependency_unmet", f"{name}, on which it depends, was not done") for name in missing]
     # The same condition has another code where a person claims and the packet has no log.
     return [each for each in unmet if not around.lifts(replace(each, code="dependency_unknown_lane"))]
+
+
+def _successor(move: _Move) -> list[Problem]:
+    """No gate lies on it, but what takes the place of a packet has to be there."""
+    by = move.event.text("by") or ""
+    fit = by in move.around().packets and by != move.event.packet
+    return [] if fit else [Problem(_NEVER_LIFTED, f"{by} cannot take the place of {move.event.packet}: it has no log")]
 
 
 def _merge(move: _Move) -> list[Problem]:

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
 from workpacket.documents.document import read_once
-from workpacket.documents.summary import WorkSummary
 from workpacket.ledger.fold import PacketState, fold
 from workpacket.ledger.log import Log
 from workpacket.lifecycle.policy import LifecyclePolicy
@@ -22,10 +21,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Literal
 
-    from workpacket.approvals.decide import Verdict
+    from workpacket.approvals.facts import Verdict
     from workpacket.documents.packet import Packet
     from workpacket.documents.refinement import Refinement
     from workpacket.documents.stub import Stub
+    from workpacket.documents.summary import WorkSummary
 
 
 class PacketFacts(Value):

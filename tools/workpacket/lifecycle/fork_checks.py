@@ -1,4 +1,6 @@
 """Judging moves in a history that has branches: docs/approvals/moves.md, rules 2 to 5, for events that a change brings.
+Also who held the packet, rule 7: the commands ask it of the person who types, and an event is a file that anyone can
+write.
 
 A settlement is the one move without a row in the table of transitions, so everything that it says is compared with the
 moves that it settles. What those say is believed; what the settlement says of them is not.
@@ -7,17 +9,21 @@ moves that it settles. What those say is believed; what the settlement says of t
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
+from datetime import datetime, timedelta
+from typing import Final
 
-from workpacket.ledger.fold import LaneReplay
+from workpacket.ledger.fold import LaneReplay, fold
 from workpacket.ledger.log import Log
+from workpacket.lifecycle.gates import lease_held
 from workpacket.model.event_types import FORKED
 from workpacket.model.events import LogEvent
+from workpacket.problem import Problem
 
 
 def unseen_moves(log: Log, replay: LaneReplay, event: LogEvent, on_base: Collection[str]) -> Iterator[str]:
     """The moves that the base has and the writer of this event had not seen."""
     for identity in on_base:
-        if not replay.has_seen(event, (identity,)):
+        if not replay.has_seen(event, identity):
             move = log.by_id[identity]
             yield f"it does not rest on {move.type} by {move.actor.id} ({identity[:12]}), which the base has"
 
@@ -32,10 +38,13 @@ def settlement_faults(log: Log, replay: LaneReplay, event: LogEvent) -> Iterator
         yield "it does not name exactly the latest moves"
     if event.lane_to not in {log.by_id[identity].lane_to for identity in latest}:
         yield f"none of the moves that it settles leads to {event.lane_to}"
+    named = {log.by_id[each].text("by") for each in latest if log.by_id[each].lane_to == event.lane_to}
+    if event.lane_to == "SUPERSEDED" and len(named) > 1:
+        yield "the moves that it settles name several packets that take its place"
     yield from _false_return(replay, event)
+    held = {None, *(log.by_id[identity].text("holder") for identity in log.ancestry(event.parents))}
     holder = event.text("holder")
-    seen = log.ancestry(event.parents)
-    if holder is not None and all(log.by_id[identity].text("holder") != holder for identity in seen):
+    if holder not in held:
         yield f"{holder} held the packet on none of its branches"
 
 
@@ -65,3 +74,26 @@ def dropped_verdicts(replay: LaneReplay, heads: Iterable[str], lane: str | None)
         if move.type == "verdict.given" and move.attest
     ]
     return list(dict.fromkeys(found))
+
+
+# What only the holder of a packet may write while the lease lasts.
+_BY_HOLDER: Final = frozenset({"released", "handed_over", "submitted", "lease.renewed"})
+# What says until when somebody holds a packet.
+_LEASING: Final = frozenset({"claimed", "lease.renewed", "fork.resolved"})
+
+HOLDER_JUDGED: Final = _BY_HOLDER | _LEASING
+
+
+def holder_faults(log: Log, event: LogEvent, longest: timedelta) -> Iterator[Problem]:
+    """`longest` is for how long a claim may last. A lease that had ended by the event's own time keeps no one out."""
+    if event.type in _BY_HOLDER:
+        holder = lease_held(fold(log.as_of(event.parents)), event.at)
+        if holder and event.actor.id != holder:
+            yield Problem("not_the_holder", f"{event.actor.id} wrote {event.type} while {holder} held the packet")
+        if event.type == "lease.renewed" and event.text("holder") != holder:
+            message = f"it renews the lease of {event.text('holder')}, and {holder or 'no one'} held the packet"
+            yield Problem("not_the_holder", message)
+    ends = event.text("expires_at") if event.type in _LEASING else None
+    if ends is not None and datetime.fromisoformat(ends) > datetime.fromisoformat(event.at) + longest:
+        hours = int(longest.total_seconds()) // 3600
+        yield Problem("lease_too_long", f"its lease ends at {ends}, more than {hours} hours after {event.at}")

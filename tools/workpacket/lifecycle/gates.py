@@ -82,7 +82,7 @@ def _compiled(pattern: str, strict: bool) -> re.Pattern[str]:
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from workpacket.approvals.decide import Verdict
+    from workpacket.approvals.facts import Verdict
     from workpacket.evidence.comparison import Fault
 
 
@@ -334,7 +334,8 @@ class Submission(Value):
 
     `whose` is the packet of the checked-out branch, '' if there is none. `came_to` is the result of a criterion's
     proof, as the end of a sentence; `elsewhere` is the commit at which a criterion was proved, if it is not that of the
-    work. `faults` are what is wrong with the proof of a criterion, `unticked` those whose box says that it is not done.
+    work. `exempt` are the criteria that the contract lets go without a proof, `faults` what is wrong with the proof of
+    a criterion, `unticked` those whose box says that it is not done.
     """
 
     actor: str
@@ -348,8 +349,9 @@ class Submission(Value):
     whose: str = ""
     came_to: Mapping[str, str] = NOTHING
     elsewhere: Mapping[str, str] = NOTHING
+    exempt: Set[str] = frozenset()
     faults: Mapping[str, Sequence[Fault]] = NOTHING
-    unticked: Sequence[str] = ()
+    unticked: Set[str] = frozenset()
 
 
 def submit_unmet(state: PacketState, submission: Submission, now: str) -> tuple[Problem, ...]:
@@ -397,7 +399,16 @@ def _criteria_unmet(packet: str, submission: Submission) -> Iterator[Problem]:
         for fault in faults:
             hint = f"workpacket explain {fault.code}, then: workpacket submit {packet}"
             yield Problem(fault.code, f"{which}: {fault.text}", hint=hint)
-        if faults or result in {"met", "not_applicable"}:
+        if faults:
+            continue
+        if result == "not_applicable" and criterion not in submission.exempt:
+            message = f"{which}: the contract does not say that it may be left unproved"
+            hint = (
+                f"workpacket submit {packet} --prove '{number}=COMMAND', or below the line: EXEMPT: REASON, and amend"
+            )
+            yield Problem("evidence_missing", message, hint=hint)
+            continue
+        if result in {"met", "not_applicable"}:
             continue
         said = submission.came_to.get(criterion, "failed") if result else "is missing"
         message = f"DONE_MEANS {number}, {criterion[:100]!r}: the evidence {said}"

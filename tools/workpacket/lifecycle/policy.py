@@ -162,6 +162,30 @@ def coverage_policy(root: Node | None) -> CoveragePolicy:
     return CoveragePolicy(_MODES.get((mode.text or "") if mode is not None else "", "required"), _strings(exempt))
 
 
+# The tables that say whom, and what, the required check believes.
+_GUARDING: Final = ("actors", "approvals", "verdict")
+
+
+def unguarded_changes(before: Node | None, after: Node | None) -> list[str]:
+    """The tables of a policy that a change weakens although the policy names no one who could approve that.
+
+    A policy that has approvers is approved as a whole, and one that asks for nothing has nothing to weaken.
+    """
+    coverage = coverage_policy(before)
+    guards = before is not None and (before.get("actors") is not None or coverage.mode == "required")
+    if before is None or before.get("approvals") is not None or not guards:
+        return []
+    found = [name for name in _GUARDING if _plain(before, name) != _plain(after, name)]
+    wanted = coverage_policy(after)
+    weaker = wanted.mode != "required" or not set(wanted.exempt) <= set(coverage.exempt)
+    return [*found, *(["coverage"] if coverage.mode == "required" and weaker else [])]
+
+
+def _plain(root: Node | None, name: str) -> Plain:
+    table = root.get(name) if root is not None else None
+    return table.plain() if table is not None else None
+
+
 DEFAULT: Final = "default"
 
 

@@ -1,8 +1,8 @@
 """Which proof the contract demands of each criterion, and whether evidence is that proof.
 
 A demand binds whatever the policy says, because it was signed. With `tests = "required"` every criterion needs one. It
-is asked for at the activation and at an amendment, so that no work begins towards a criterion that could never be proved;
-at a submission; and by `check --base` once more. A replay is asked for where the policy says `replay = "second-party"`.
+is asked for at the activation and at an amendment, so that no work begins towards a criterion that cannot be proved; at
+a submission; and by `check --base` once more. A replay is asked for where the policy says `replay = "second-party"`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from workpacket.evidence.commands import is_trivial
-from workpacket.evidence.comparison import Asked, Fault
+from workpacket.evidence.comparison import AskedProof, Fault
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.lifecycle.separation import coders, not_apart
 from workpacket.model.canonical import Json
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from workpacket.lifecycle.policy import EvidencePolicy
     from workpacket.text.source import Source
 
+_DEMAND: Final = lazy_pattern(r"(?:PROVED_BY|TESTS|PATHS|EXEMPT):")
 _DEMANDED: Final = lazy_pattern(r"\s+[-*+]\s+(?:PROVED_BY|TESTS|PATHS|EXEMPT):")
 # What may be wrong with a proof, and is known only when it was run.
 PROOF_CODES: Final = frozenset({
@@ -55,8 +56,8 @@ def demands_of(packet: PacketFacts) -> Mapping[str, Demand]:
     return {folded(demand.criterion): demand for demand in contract.evidence} if isinstance(contract, Contract) else {}
 
 
-def asked_of(demand: Demand) -> Asked:
-    return Asked(demand.command, demand.tests, demand.paths, demand.exempt)
+def asked_of(demand: Demand) -> AskedProof:
+    return AskedProof(demand.command, demand.tests, demand.paths, demand.exempt)
 
 
 def is_complete(demand: Demand | None) -> bool:
@@ -92,7 +93,8 @@ def unlike_demand(row: Mapping[str, Json], demand: Demand | None, *, required: b
             yield Fault("proof_undeclared", "the contract names no proof")
         return
     if row.get("result") == "not_applicable":
-        yield Fault("exemption_unsigned", "the contract demands a proof, and says of no reason why it does not apply")
+        if demand.exempt is None or demand.command:
+            yield Fault("exemption_unsigned", "the contract demands a proof, and no reason why it does not apply")
         return
     if demand.exempt is not None and row.get("exempt") != demand.exempt:
         yield Fault("exemption_unsigned", "its exemption is not the one in the contract")
@@ -150,8 +152,9 @@ def write_demand(facts: Facts, packet: PacketFacts, demand: NewDemand) -> Answer
     name = packet.id.text
     draft = Draft("evidence", facts)
     stub, document = packet.stub, packet.packet
-    listed = [(stub, stub.criteria(stub.acceptance_criteria))] if stub is not None else []
-    for each, criteria in [*listed, *([(document, document.done_means)] if document is not None else [])]:
+    listed = [(stub, stub.acceptance_criteria)] if stub is not None else []
+    for each, texts in [*listed, *([(document, document.done_means)] if document is not None else [])]:
+        criteria = [text for text in texts if not _DEMAND.match(text.value)]
         if not 1 <= demand.number <= len(criteria):
             message = f"{each.path} has {counted(len(criteria), 'criterion')}, so none is number {demand.number}"
             return (Problem("evidence_missing", message, Location(each.path), f"workpacket contract {name}"),)

@@ -21,6 +21,7 @@ from workpacket.lifecycle.gates import (
     merged_unmet,
     reminders,
     satisfying,
+    settles_by_landing,
     still_unmet,
     submit_unmet,
     uncommitted_unmet,
@@ -43,11 +44,12 @@ from workpacket.model.events import LogEvent
 from workpacket.model.wording import counted
 from workpacket.problem import Location, Problem
 from workpacket.text.fields import normal_key
-from workpacket.value import NOTHING, Value
+from workpacket.value import NOTHING, Value, replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from workpacket.evidence.comparison import Fault
+    from workpacket.lifecycle.contract import Provable
 
 
 class Report(Value):
@@ -120,9 +122,10 @@ def submit_refusal(facts: Facts, packet: PacketFacts, work: Work, evidence: Proo
     todo = [field.key for placed in document.placed for field in placed.fields if _TODO.match(field.value)]
     if in_force(packet.log):  # a risk that was not said was approved like that, and an amendment alone says it
         todo = [key for key in todo if normal_key(key) != "risk_tier"]
+    asked = _provable(packet)
     submission = Submission(
         facts.actor.id,
-        [criterion.value for criterion in document.done_means],
+        asked.criteria,
         proved,
         [entry.value for entry in document.in_scope_paths],
         work.changed,
@@ -132,8 +135,9 @@ def submit_refusal(facts: Facts, packet: PacketFacts, work: Work, evidence: Proo
         whose_branch(facts, work.branch or ""),
         {str(row["criterion"]): _came_to(row) for row in rows} | dict(evidence.came_to),
         _proved_elsewhere(rows, work),
+        asked.exempt,
         _proof_faults(facts, packet, rows, evidence),
-        [criterion.value for criterion in document.done_means if document.is_unticked(criterion)],
+        asked.unticked,
     )
     found = submit_unmet(packet.state, submission, facts.moment.now)
     left = still_unmet(found, packet.state, facts.moment.now, facts.approved)[0]
@@ -144,19 +148,23 @@ def _proof_faults(
     facts: Facts, packet: PacketFacts, rows: Sequence[Mapping[str, Json]], evidence: Proofs
 ) -> dict[str, Sequence[Fault]]:
     """By criterion: what was wrong with its proof now, or what keeps the last row from being what was demanded."""
-    document = packet.packet
-    assert document is not None
     demands, required = demands_of(packet), facts.policy.evidence.tests == "required"
     last = {folded(row["criterion"]): row for row in rows}
     found: dict[str, Sequence[Fault]] = {}
-    for criterion in document.done_means:
-        demand, row = demands.get(folded(criterion.value)), last.get(folded(criterion.value))
-        faults = evidence.faults.get(criterion.value, ())
+    for criterion in _provable(packet).criteria:
+        demand, row = demands.get(folded(criterion)), last.get(folded(criterion))
+        faults = evidence.faults.get(criterion, ())
         ran = row is not None and row["result"] != "not_run"
         if not faults and (ran or not is_complete(demand)):
             faults = tuple(unlike_demand(row or {}, demand, required=required))
-        found |= {criterion.value: faults} if faults else {}
+        found |= {criterion: faults} if faults else {}
     return found
+
+
+def _provable(packet: PacketFacts) -> Provable:
+    from workpacket.lifecycle.contract import provable  # taken apart only where something is handed in
+
+    return provable(packet.packet, packet.refinement)
 
 
 def _other_contract(packet: PacketFacts) -> tuple[Problem, ...]:
@@ -295,7 +303,7 @@ def verdict(
     facts: Facts, packet: PacketFacts, choice: str, *, report: Json = None, reference: str = "", reason: str = ""
 ) -> Answer:
     """`report` is the validator's file as `{path, sha256}`, None without one."""
-    name, state = packet.id.text, packet.state
+    name = packet.id.text
     row = transition("verdict", choice, facts.policy.lanes)
     unmet = verdict_refusal(facts, packet, choice, report=report is not None, reference=reference)
     if unmet:
@@ -311,8 +319,7 @@ def verdict(
     after = {
         "PASS": forward_command(name, row.target, facts.policy.lanes)
         if facts.policy.lanes.is_added(row.target)
-        else f"merge {state.assignment.branch or 'the branch'} into {facts.target_branch or 'the target branch'}, "
-        f"then: workpacket merged {name}",
+        else _landing(facts, packet),
         "CHANGES": f"workpacket submit {name} --prove N=COMMAND",
         "FAIL": f"workpacket claim {name}",
         "OUTDATED_ONLY": f"workpacket new --next {packet.id.base}",
@@ -320,6 +327,15 @@ def verdict(
     done = {"id": name, "lane": row.target}
     said = f"{name}: {choice}, now {row.target}"
     return Planned(draft.plan(), said, after[choice], done, notes=_commissioned(facts, packet))
+
+
+def _landing(facts: Facts, packet: PacketFacts) -> str:
+    """What follows a PASS: the merge, and its own command only where landing alone does not settle it."""
+    branch, target = packet.state.assignment.branch or "the branch", facts.target_branch or "the target branch"
+    after = replace(packet.state, lane="MERGE_PENDING")
+    if settles_by_landing(after, facts.policy):
+        return f"merge {branch} into {target}; there it counts as VALIDATED if it lands as it was judged"
+    return f"merge {branch} into {target}, then: workpacket merged {packet.id}"
 
 
 class Containment(Value):

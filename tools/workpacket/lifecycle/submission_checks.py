@@ -1,19 +1,28 @@
 """Judging a submission that a change brings: does its evidence prove the criteria, and is its commit the work?
 
 What the event says of itself is not asked: it is compared with the criteria and the scope of the packet, and with what
-git says of the commit.
+git says of the commit. The same of the packet's file, whose bytes a submission or a verdict names: an approval of a
+verdict is bound to those before it. The command changes nothing of the file but its status, so both versions have to be
+one text with two statuses, and the later one has to be held by a commit or be where the next such event begins.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping, Sequence, Set
+from typing import Any, Final
 
+from workpacket.documents.packet import Packet
 from workpacket.evidence.comparison import Fault
+from workpacket.ledger.log import Log
 from workpacket.lifecycle.gates import outside
 from workpacket.lifecycle.proofs import folded, is_complete, unlike_demand
 from workpacket.model.canonical import Json
-from workpacket.model.events import LogEvent
+from workpacket.model.events import ChangedFile, LogEvent
+from workpacket.model.lanes import BUILT_IN
 from workpacket.problem import Location, Problem
+from workpacket.text.edits import apply_edits
+from workpacket.text.source import Source
 from workpacket.value import NOTHING, Value
 
 TYPE_CHECKING = False
@@ -27,8 +36,8 @@ class SubmittedWork(Value):
     `changed` are the paths that the commit changes, None if the commit is not here. `older` says that it was on the
     base before the work was claimed, `amended` that the packet was given another contract after the submission. `same`
     are the commits, of those at which something was proved, that hold the same work; `absent` the places named as
-    proof which the commit does not have. `demands` are the proofs that the contract demands, by criterion, and
-    `required` says that it has to demand one of each.
+    proof which the commit does not have; `exempt` the criteria that the contract lets go without a proof. `demands` are
+    the proofs that it demands, by criterion, and `required` says that it has to demand one of each.
     """
 
     criteria: Sequence[str]
@@ -38,6 +47,7 @@ class SubmittedWork(Value):
     amended: bool = False
     same: Set[str] = frozenset()
     absent: Set[str] = frozenset()
+    exempt: Set[str] = frozenset()
     demands: Mapping[str, Demand] = NOTHING
     required: bool = False
 
@@ -58,8 +68,8 @@ def submission_faults(event: LogEvent, work: SubmittedWork) -> Iterator[Problem]
 
 
 def evidence_rows(event: LogEvent) -> list[Mapping[str, Json]]:
-    listed = event.data.get("evidence")
-    return [row for row in listed if isinstance(row, Mapping)] if isinstance(listed, list) else []
+    listed: Any = event.data["evidence"]
+    return list(listed)
 
 
 def _evidence_faults(rows: Sequence[Mapping[str, Json]], work: SubmittedWork) -> Iterator[Problem]:
@@ -93,6 +103,8 @@ def _faults_of(row: Mapping[str, Json], work: SubmittedWork) -> Iterator[str]:
     if row["result"] == "not_applicable":
         if not row.get("reason"):
             yield "does not apply, and no reason is given"
+        if folded(row["criterion"]) not in map(folded, work.exempt):
+            yield "is called not applicable, and the contract does not exempt it from proof"
         return
     if row["result"] != "met":
         yield "was not met"
@@ -108,3 +120,51 @@ def _faults_of(row: Mapping[str, Json], work: SubmittedWork) -> Iterator[str]:
     commit = row.get("commit")
     if commit is not None and commit not in work.same:
         yield f"was proved at {str(commit)[:12]}, which is other work"
+
+
+_NAMING_PACKET: Final = frozenset({"submitted", "verdict.given"})
+
+
+def subject_faults(log: Log, event: LogEvent, subject: ChangedFile, versions: Mapping[str, bytes]) -> Iterator[str]:
+    """`versions` are those that commits of this clone hold, by digest. In a clone that lacks the commits of the work
+    it has few of them, and there is nothing to compare with."""
+    if subject.sha256 is None or subject.prev is None:
+        yield f"it says that {subject.path} was added or removed, and only its status changes"
+        return
+    after, before = versions.get(subject.sha256), versions.get(subject.prev)
+    if after is None:
+        if versions and not _goes_on(log, event, subject):
+            yield f"no commit holds {subject.path} with the bytes {subject.sha256[:12]} that it says it became"
+    elif before is None:
+        if subject.prev not in set(_in_other_lanes(subject.path, after)):
+            yield f"{subject.path} was never the bytes {subject.prev[:12]} that it says it was before"
+    elif _without_status(subject.path, before) != _without_status(subject.path, after):
+        yield f"more of {subject.path} than its status differs between the versions that it names"
+
+
+def _goes_on(log: Log, event: LogEvent, subject: ChangedFile) -> bool:
+    """Whether the next event that is judged so names these bytes as those that it found."""
+    return any(
+        other.type in _NAMING_PACKET and (one.path, one.prev) == (subject.path, subject.sha256)
+        for other in log.events
+        if event.id in log.ancestry(other.parents)
+        for one in other.subjects
+    )
+
+
+def _with_status(path: str, data: bytes, status: str) -> bytes:
+    """The file as the command leaves it that moves the packet to the lane of this status."""
+    packet = Packet(Source.from_bytes(path, data))
+    run = packet.first_line(packet.status)
+    return apply_edits(packet.source, [run.replaced_by(status).edit]).encode() if run is not None else data
+
+
+def _without_status(path: str, data: bytes) -> bytes:
+    return _with_status(path, data, BUILT_IN.lanes[0].title)
+
+
+def _in_other_lanes(path: str, data: bytes) -> Iterator[str]:
+    """The digests of the same text in every lane: what was written and not committed before the command."""
+    for lane in BUILT_IN.lanes:
+        for status in (lane.title, lane.token):
+            yield hashlib.sha256(_with_status(path, data, status)).hexdigest()

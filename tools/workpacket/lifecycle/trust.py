@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from workpacket.approvals.reanchor import HEADER, VARIABLE, NewRoot, written
+from workpacket.approvals.webauthn import LOCAL, local_origin
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.lifecycle.gates import ANCHORING
 from workpacket.lifecycle.moves import Planned
@@ -68,6 +69,15 @@ tests = "required"
 _BARE: Final = lazy_pattern(r"[A-Za-z0-9_-]+")
 
 
+_PAGES: Final = """
+# Approvals by touch: in the page of `approve --browser` and in no other.
+[approvals.webauthn]
+rp_ids = ["{party}"]
+origins = ["{origin}"]
+port = {port}
+"""
+
+
 class OwnActor(Value):
     """An event key of this account: whose it is, and its fingerprint."""
 
@@ -78,7 +88,8 @@ class OwnActor(Value):
 
 class Trusting(Value):
     """Whom `policy trust` names: a principal with the line of allowed_signers for the key, and the event keys of this
-    account. `person` is the actor behind them. `first`: whether the base names no approver yet."""
+    account. `person` is the actor behind them. `first`: whether the base names no approver yet. `port`: of the page in
+    which the key signs, 0 for a key that signs in a terminal."""
 
     repository: str
     principal: str
@@ -86,6 +97,7 @@ class Trusting(Value):
     person: str
     actors: tuple[OwnActor, ...]
     first: bool
+    port: int = 0
 
 
 def plan_trust(moment: Moment, policy: Source, signers: Source | None, whom: Trusting) -> Planned:
@@ -142,6 +154,9 @@ def _with_rules(text: str, root: Node, whom: Trusting) -> str:
             added += _COVERAGE
         else:
             text = _required(text, root)
+    approvals = root.get("approvals")
+    if whom.port and (approvals is None or approvals.get("webauthn") is None):
+        added += _PAGES.format(party=LOCAL, origin=local_origin(whom.port), port=whom.port)
     if new:
         added += _ACTORS + "".join(_actor(actor, whom) for actor in _with_person(new, known, whom))
         added += _JUDGE if root.get("verdict") is None else ""

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections.abc import Iterator
+from typing import Final
 
 from workpacket.documents.document import Document, Text
-from workpacket.documents.structured import StructuredDocument, items_of_section, walk_items
-from workpacket.documents.work import WorkDocument
+from workpacket.documents.structured import StructuredDocument, WorkDocument, items_of_section, walk_items
 from workpacket.lazy_pattern import lazy_pattern
-from workpacket.model.ids import WorkPacketId, find_ids, leading_id, leading_word
+from workpacket.model.ids import WorkPacketId, find_ids, is_packet_id, leading_id, leading_word
 from workpacket.problem import Problem
 from workpacket.rules.rule import DocumentRule
-from workpacket.rules.structured import StructuredRule
+from workpacket.rules.structured import StructuredRule, content_of, says_something
+from workpacket.text.fields import Field, normal_key
 from workpacket.text.formats import date, date_time, legacy_signature
 
 # `<not applicable>` is an answer, and a comment is none. `PASS | FAIL` is a choice that the template leaves open.
@@ -37,6 +40,8 @@ _WORDS_OF_TEMPLATES = {
     "placeholder", "required", "revision", "sha", "stable", "template", "the", "this", "time", "to", "vn", "with",
     "without", "wp_id",
 }  # fmt: skip
+# Work packets for programs are younger than this, and plans do not reach further.
+_FIRST_YEAR, _LAST_YEAR = 1990, 2050
 _IN_TITLE = lazy_pattern(r"<[A-Z_]*WP_ID>")
 
 
@@ -50,6 +55,14 @@ def id_fields(document: StructuredDocument) -> Iterator[tuple[str, Text]]:
         text = document.text_at("metadata", key)
         if text is not None and text.value and not PLACEHOLDER.match(text.value):
             yield key.upper(), text
+
+
+def is_hollow(document: StructuredDocument, field: Field) -> bool:
+    """Whether a field has something that says nothing. Of empty fields and of placeholders other rules speak."""
+    said = content_of(document, field)
+    if not said.strip() or says_something(said) or PLACEHOLDER.match(field.value):
+        return False
+    return not any(PLACEHOLDER.fullmatch(item.text) for item in walk_items(field.children))
 
 
 class HintTextLeft(StructuredRule):
@@ -282,3 +295,69 @@ class PlaceholderLeft(StructuredRule):
             for item in walk_items(items_of_section(document.source, placed.section)):
                 if PLACEHOLDER.fullmatch(item.text):
                     yield self.fault(item.span, f"{placed.spec.heading} still contains the placeholder {item.text}")
+
+
+# Letters of other scripts that look like Latin ones, and what they look like.
+_ALIKE: Final = str.maketrans(
+    "\u0410\u0412\u0415\u041a\u041c\u041d\u041e\u0420\u0421\u0422\u0425\u0430\u0435\u043e\u0440\u0441\u0443\u0445\u0456"
+    "\u0391\u0392\u0395\u0396\u0397\u0399\u039a\u039c\u039d\u039f\u03a1\u03a4\u03a5\u03a7\u03bf"
+    "\u2010\u2011",
+    "ABEKMHOPCTXaeopcyxiABEZHIKMNOPTYXo--",
+)
+_TOKEN = lazy_pattern(r"[\w\u2010\u2011-]*[^\x00-\x7f][\w\u2010\u2011-]*")
+_KEY = lazy_pattern(r"^[ \t]*(?:[-*+][ \t]+)?[*_`]*([\w \t]{2,60}?)[*_`]*([:\uff1a])", re.MULTILINE)
+
+
+def _latin(text: str) -> str:
+    return unicodedata.normalize("NFKC", text).translate(_ALIKE)
+
+
+class LookAlikeCharacter(StructuredRule):
+    """Character that only looks like the one expected
+
+    Programs see another id or another key, and people cannot see why: the field or the dependency is not read.
+
+    Remedy: type the id or the key again.
+    """
+
+    def check(self, document: StructuredDocument) -> Iterator[Problem]:
+        text = document.source.text
+        if text.isascii():
+            return
+        known = {field.key for spec in document.layout.sections for field in spec.fields}
+        for match in _KEY.finditer(text):
+            odd = match[2] != ":" or not match[1].isascii()
+            if odd and normal_key(_latin(match[1])) in known:
+                yield self._odd((match.start(1), match.end(2)), match[1] + match[2])
+        for match in _TOKEN.finditer(text):
+            if (
+                is_packet_id(_latin(match[0]))
+                and not is_packet_id(match[0])
+                and not self._names_the_document(document, match.start())
+            ):
+                yield self._odd(match.span(), match[0])
+
+    def _odd(self, span: tuple[int, int], written: str) -> Problem:
+        code, place = next((ord(each), at) for at, each in enumerate(written, 1) if not each.isascii())
+        return self.fault(span, f"character {place} of {written!r} is U+{code:04X}, which only looks right")
+
+    def _names_the_document(self, document: StructuredDocument, start: int) -> bool:
+        """An id of the document itself, of which `IdMalformed` speaks."""
+        return any(text.start <= start < text.end for _, text in id_fields(document))
+
+
+class DateImplausible(DatedRule):
+    """Date outside of the life of any project here
+
+    It is a slip of the pen, and sorts before or after everything else.
+
+    Remedy: correct the year.
+    """
+
+    severity = "warning"
+
+    def check(self, document: Document) -> Iterator[Problem]:
+        for name, text in document.dates():
+            year = text.value[:4]
+            if year.isdigit() and text.value[4:5] == "-" and not _FIRST_YEAR <= int(year) <= _LAST_YEAR:
+                yield self.fault(text.span, f"{name} is in the year {int(year)}")

@@ -7,10 +7,14 @@ from collections.abc import Iterator, Mapping
 from typing import Final, cast
 
 from workpacket.documents.packet import Packet
+from workpacket.documents.structured import body_of
 from workpacket.documents.summary import EvidenceSummary, WorkSummary
 from workpacket.lazy_pattern import lazy_pattern
+from workpacket.model.ids import find_ids
 from workpacket.problem import Problem
+from workpacket.rules.identity import PLACEHOLDER, is_hollow
 from workpacket.rules.rule import DocumentRule, Files, ReferenceRule
+from workpacket.rules.structured import says_something
 from workpacket.text.blocks import walk
 from workpacket.text.fields import Field, read_fields
 from workpacket.text.limits import PATH_LENGTH
@@ -19,6 +23,14 @@ _EVIDENCE_PLACE = lazy_pattern(r"`?(?P<path>[^\s`:]+):(?P<line>0*[1-9]\d*)(?:-\d
 # How templates say what is to be written.
 _EVIDENCE_FORM = "path/to/file:line"
 _TODO = lazy_pattern(r"\bTODO\b")
+_ONE_VALUE = frozenset({"risk_tier", "user_signature"})
+_VERDICT = lazy_pattern(
+    r"(?:^|(?<=\r))[ \t]*(?:[-*+][ \t]+)?"
+    r"(?P<line>[*_`]*verdict[*_`]*[ \t]*:[*_`]*[ \t]*[*_`]*(?P<verdict>PASS|FAIL)\b)",
+    re.IGNORECASE | re.MULTILINE,
+)
+_BEFORE_VERDICT = frozenset({"READY_FOR_DEV", "IN_PROGRESS"})
+_NOT_PASSED = frozenset({"FAIL", "OUTDATED_ONLY", "ABANDONED"})
 
 
 PacketRule = DocumentRule[Packet]
@@ -97,6 +109,140 @@ class StatusElsewhere(PacketRule):
             if field.name == "status":
                 message = "this status is above METADATA, where only some tools look"
                 yield self.fault(field.key_span, message)
+
+
+# What a packet says before anyone works on it: its name, the section where it belongs, the fields that say it, and the
+# section of older packets that is nothing else.
+_CONTENT: Final = (
+    ("what to do", "scope", ("what",), ""),
+    ("scope", "scope", ("in_scope_paths", "in_scope"), ""),
+    ("criteria", "quality_gate", ("done_means",), "done_means"),
+    ("test plan", "quality_gate", ("test_plan",), "test_plan"),
+    ("anchor in the specification", "authority", ("spec_anchor", "spec_anchors"), ""),
+    ("risk tier", "metadata", ("risk_tier",), "risk_tier"),
+    ("date", "metadata", ("date", "created_at", "created"), ""),
+    ("refinement file", "technical_refinement", ("refinement_file",), ""),
+)
+_ALWAYS_THERE: Final = frozenset({"metadata", "scope", "quality_gate", "authority"})
+
+
+class PacketContentMissing(PacketRule):
+    """Packet without what work is based on
+
+    Without scope, criteria and the other parts of the contract, anything could pass for the work.
+
+    Remedy: add what is missing, from the stub and the refinement.
+    """
+
+    severity = "warning"
+
+    def check(self, document: Packet) -> Iterator[Problem]:
+        lanes = document.lanes.named(document.status.value) if document.status is not None else ()
+        if not lanes or any(lane.may_be_stub or lane.archived for lane in lanes):
+            return
+        fields = list(_all_fields(document))
+        for name, home, keys, older in _CONTENT:
+            given = [field for field in fields if field.name in keys]
+            said = any(not is_hollow(document, field) for field in given)
+            if said or _is_told(document, older) or (name == "what to do" and _describes(document)):
+                continue
+            placed = document.placed_section(home)
+            if given:
+                yield self.fault(given[0].key_span, f"{given[0].key} says nothing, and the packet is {lanes[0].token}")
+            elif placed is not None or home not in _ALWAYS_THERE:  # of a required section another rule speaks
+                place = placed or document.placed_section("metadata")
+                span = place.section.title_span if place is not None else (0, 0)
+                yield self.fault(span, f"{name}: missing, and the packet is {lanes[0].token}")
+
+
+def _all_fields(document: Packet) -> Iterator[Field]:
+    for placed in document.placed:
+        yield from placed.fields
+    for section in document.unknown:
+        yield from read_fields(document.source, section.blocks)
+
+
+def _is_told(document: Packet, section: str) -> bool:
+    placed = document.placed_section(section) if section else None
+    if placed is None:
+        return False
+    return any(map(says_something, (placed.section.title.partition(":")[2], body_of(document.source, placed.section))))
+
+
+def _describes(document: Packet) -> bool:
+    """Whether the scope begins with a text of its own, as in older packets."""
+    placed = document.placed_section("scope")
+    if placed is None:
+        return False
+    parts = [placed.section, *placed.section.subsections[:1]]
+    return any(block.kind == "paragraph" for part in parts for block in part.blocks)
+
+
+class FieldContradicts(PacketRule):
+    """Field that another part of the packet contradicts
+
+    Whoever reads only one of them acts on the wrong one.
+
+    Remedy: correct the one that is wrong.
+    """
+
+    severity = "warning"
+
+    def check(self, document: Packet) -> Iterator[Problem]:
+        said: dict[str, Field] = {}
+        sections = document.outline.walk()
+        for field in (field for section in sections for field in read_fields(document.source, section.blocks)):
+            value = field.bare.strip("`* ")
+            if field.name not in _ONE_VALUE or not value or PLACEHOLDER.match(value):
+                continue
+            earlier = said.setdefault(field.name, field)
+            if earlier.bare.strip("`* ").casefold().split()[:1] != value.casefold().split()[:1]:
+                line = document.source.line_and_column(earlier.key_span[0])[0]
+                yield self.fault(field.key_span, f"{field.key} is {value!r} here and {earlier.bare!r} on line {line}")
+
+
+class VerdictContradicts(PacketRule):
+    """Verdicts and status that contradict each other
+
+    The last verdict counts, and the status has to follow from it.
+
+    Remedy: `workpacket board sync` writes the lane recorded in the log; without a log, correct the status.
+    """
+
+    severity = "warning"
+
+    def check(self, document: Packet) -> Iterator[Problem]:
+        reports = [placed.section for placed in document.placed if placed.spec.key == "validation_reports"]
+        text = document.source.text
+        verdicts = [match for report in reports for match in _VERDICT.finditer(text, report.start, report.end)]
+        lanes = document.lanes.named(document.status.value) if document.status is not None else ()
+        if not verdicts or not lanes:
+            return
+        last = verdicts[-1]
+        passed = last["verdict"].upper() == "PASS"
+        before = all(lane.token in _BEFORE_VERDICT for lane in lanes)
+        done = all(lane.satisfies or lane.settled for lane in lanes) and not any(lane.archived for lane in lanes)
+        if (passed and before) or (not passed and done and not any(lane.token in _NOT_PASSED for lane in lanes)):
+            message = f"the last verdict is {last['verdict'].upper()}, but the status is {lanes[0].title}"
+            yield self.fault(last.span("line"), message)
+
+
+class RefinementOfAnother(PacketRule):
+    """Packet that names the refinement of another packet
+
+    What was approved there was not this work.
+
+    Remedy: name the refinement of this packet in REFINEMENT_FILE.
+    """
+
+    severity = "warning"
+
+    def check(self, document: Packet) -> Iterator[Problem]:
+        named = document.refinement_file
+        for name, start, end in find_ids(named.value) if named is not None else ():
+            if name.text != document.own_id:
+                span = (named.start + start, named.start + end) if named is not None else (0, 0)
+                yield self.fault(span, f"the refinement is that of {name}, and this is {document.own_id}")
 
 
 class EvidencePlaceMissing(PacketRule):

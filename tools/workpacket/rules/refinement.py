@@ -14,6 +14,8 @@ from workpacket.rules.rule import DocumentRule
 from workpacket.rules.specification import window_of
 
 _WORD = lazy_pattern(r"[A-Za-z]+")
+# The name of a file with a version: `Spec_v1.2.md`.
+_VERSIONED = lazy_pattern(r"`?(?:[^\s`]*/)?([\w-]*?_?)(v\d+(?:\.\d+)*)(?=\.md\b|[\s`]|\Z)")
 # A specification may itself speak of `<WP_ID>`; in an anchor, only an order to the author is a placeholder.
 _FILL_IN = lazy_pattern(r"<(?i:fill|paste|pending|copy|insert|line|token|tbd|todo)\b[^<>\n]*>|PENDING|TBD|TODO")
 
@@ -52,6 +54,64 @@ class ApprovalEvidenceMismatch(RefinementRule):
         wanted = f"{APPROVAL_WORDS} {document.own_id}"
         if evidence is not None and approved and evidence.value.strip("`") != wanted:
             yield self.fault(evidence.span, f"the evidence is {evidence.value!r} instead of {wanted!r}")
+
+
+class ApprovalEvidenceMissing(RefinementRule):
+    """Approved refinement without the words of the approval
+
+    Nothing shows that a person was asked for this packet.
+
+    Remedy: have it approved: `workpacket approve <WP_ID>`; until then write PENDING.
+    """
+
+    severity = "warning"
+
+    def check(self, document: Refinement) -> Iterator[Problem]:
+        status, evidence = document.review_status, document.approval_evidence
+        if status is not None and status.value == "APPROVED" and evidence is None:
+            yield self.fault(status.span, "USER_REVIEW_STATUS is APPROVED, but USER_APPROVAL_EVIDENCE is missing")
+
+
+class VerdictUnticked(RefinementRule):
+    """PASS verdict over points that were not passed
+
+    The verdict says that the specification covers the work; its own checklist does not.
+
+    Remedy: tick what holds, or set the verdict to FAIL.
+    """
+
+    severity = "info"
+    strict_severity = "warning"
+
+    def check(self, document: Refinement) -> Iterator[Problem]:
+        points = document.open_points if _word(document.verdict) == "PASS" else []
+        if points:
+            more = f", nor {'is' if len(points) == 2 else 'are'} {len(points) - 1} more" if len(points) > 1 else ""
+            message = f"CLEARLY_COVERS_VERDICT is PASS, but {points[0][0]!r} is not passed{more}"
+            yield self.fault(points[0][1].span, message)
+
+
+class AnchorOtherVersion(RefinementRule):
+    """Anchor in another version of the specification
+
+    The refinement pins one version, and the requirement was read in another.
+
+    Remedy: look up the passage in the version that is pinned.
+    """
+
+    severity = "warning"
+
+    def check(self, document: Refinement) -> Iterator[Problem]:
+        target = document.spec_target
+        pinned = _VERSIONED.findall(target.value) if target is not None else []
+        if not pinned:
+            return
+        stem, version = pinned[-1]
+        for anchor in document.anchors:
+            named = _VERSIONED.match(anchor.string_at("spec_anchor"))
+            if named and named[1].casefold() == stem.casefold() and named[2].casefold() != version.casefold():
+                place = anchor.get("spec_anchor") or anchor
+                yield self.fault(place.span, f"the anchor is in {stem}{named[2]}, and {stem}{version} is pinned")
 
 
 class VerdictContradiction(RefinementRule):

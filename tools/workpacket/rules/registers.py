@@ -8,6 +8,7 @@ Rules about the rows of the signature audit.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import date
 
 from workpacket.documents.document import Text
 from workpacket.documents.places import kind_of
@@ -18,6 +19,7 @@ from workpacket.model.lanes import LaneSection
 from workpacket.problem import Problem
 from workpacket.rules.rule import DocumentRule, out_of_order, repeated
 from workpacket.text.edits import BLANK, TextRun
+from workpacket.text.formats import date as text_date
 from workpacket.text.formats import legacy_signature
 
 RegisterRule = DocumentRule[RegisterDocument]
@@ -167,12 +169,36 @@ class AuditOrder(AuditRule):
             yield self.fault(token.span, f"{token.value} is newer than {oldest.value}, which is above it")
 
 
+class AuditDateContradicts(AuditRule):
+    """Date of a row that differs from the date in its token
+
+    One of them is wrong, and the row proves an approval on a day when there was none.
+
+    Remedy: correct the date of the row; the token is what was signed.
+    """
+
+    severity = "warning"
+
+    def check(self, document: SignatureAudit) -> Iterator[Problem]:
+        for row in document.rows:
+            token, when = row.signature, row.date_time
+            day = _DAY.search(when.value) if when is not None else None
+            if token is None or when is None or day is None or legacy_signature(token.value):
+                continue
+            signed = f"{_moment(token):012}"
+            made = f"{signed[:4]}-{signed[4:6]}-{signed[6:8]}"
+            # A day more or less is a matter of time zones, and tokens of one minute move on to the next.
+            if text_date(day[0]) or abs((date.fromisoformat(day[0]) - date.fromisoformat(made)).days) > 1:
+                yield self.fault(when.span, f"the row says {day[0]}, and the token was made on {made}")
+
+
 def _moment(token: Text) -> int:
     """Year, month, day and time of a token that ends in DDMMYYYYHHMM, as one number."""
     digits = token.value[-12:]
     return int(digits[4:8] + digits[2:4] + digits[:2] + digits[8:])
 
 
+_DAY = lazy_pattern(r"\b(\d{4})-(\d{2})-(\d{2})\b")
 _WORK_KINDS = frozenset({"packet", "stub"})
 _NO_WORDS = lazy_pattern(r"[\W_]+")
 

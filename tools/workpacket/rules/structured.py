@@ -12,6 +12,7 @@ from workpacket.documents.structured import StructuredDocument, body_of, is_empt
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.problem import Problem
 from workpacket.rules.rule import DocumentRule, out_of_order, repeated
+from workpacket.text.blocks import Block, walk
 from workpacket.text.edits import TextRun
 from workpacket.text.fields import Field, Section
 
@@ -19,6 +20,31 @@ from workpacket.text.fields import Field, Section
 StructuredRule = DocumentRule[StructuredDocument]
 
 _ASIDES = lazy_pattern(r"\([^()\n]*\)|\[[^\[\]\n]*\]")
+_HEADING = lazy_pattern(r"[ \t]*(#{1,6})[ \t]+([^\r\n]*?)[ \t#]*\Z")
+_GLUED = lazy_pattern(r"(?:\\r)?\\n(?:(?:\\r)?\\n)*#{1,6} [A-Za-z]")
+# The mark of a list, a box or a quotation before what is said.
+_DRESS = lazy_pattern(r"[\s>*+_`~-]*(?:\d+[.)]\s+)?(?:\[[ xX]?\](?=\s|\Z)\s*)?[*_`\"']*")
+_NOTHING_SAID = lazy_pattern(
+    r"(?i:todo|tbd|pending|n/?a|none|none known|nothing|nothing yet|unknown|\?+|x|-+|\.+)?"
+    r"|\((?i:nothing yet|none|todo)\)|<[^<>]*>|#.*|\[[^\[\]]*\](?:\s*->\s*\[[^\[\]]*\])?"
+)
+
+
+def says_something(text: str) -> bool:
+    """Whether a value, a list or a block has content: more than marks, words of a template and comments."""
+    lines = (line for line in text.splitlines() if not line.lstrip().startswith(("```", "~~~")))
+    return not all(_NOTHING_SAID.fullmatch(_DRESS.sub("", line, count=1).rstrip(" \t*_`\"'.;")) for line in lines)
+
+
+def content_of(document: StructuredDocument, field: Field) -> str:
+    """Everything that a field says: its value and what belongs to it; of a heading, all that is below it."""
+    if field.block.kind == "heading":
+        below = (section for section in document.outline.walk() if section.heading is field.block)
+        return "\n".join(body_of(document.source, section) for section in below)
+    ends = [document.source.line_span(block.end_line)[1] for block in field.owned]
+    return document.source.text[field.value_span[0] : max([field.value_span[1], *ends])]
+
+
 _BOX = lazy_pattern(r"\[[ xX]\]|~")
 
 
@@ -55,7 +81,8 @@ class PacketSectionMissing(StructuredRule):
 
 
 def _missing_sections(rule: DocumentRule[StructuredDocument], document: StructuredDocument) -> Iterator[Problem]:
-    present = {placed.spec.key for placed in document.placed}
+    # What is hidden is there, and `HeadingHidden` says where.
+    present = {placed.spec.key for placed in document.placed} | {spec.key for spec, *_ in hidden_headings(document)}
     for spec in document.layout.sections:
         if spec.required and spec.key not in present:
             place = _place_for(document, spec)
@@ -103,7 +130,64 @@ class FenceUnclosed(StructuredRule):
         for block in (block for section in document.outline.walk() for block in section.blocks):
             if block.kind == "fence" and not block.closed:
                 span = (block.start, block.start + len(block.marker))
-                yield self.fault(span, f"never closed: everything up to line {block.end_line} is read as code")
+                lost = [spec.heading for spec, _, inside in hidden_headings(document) if inside is block]
+                also = f", also {', '.join(lost)}" if lost else ""
+                yield self.fault(span, f"never closed: everything up to line {block.end_line} is read as code{also}")
+
+
+def hidden_headings(document: StructuredDocument) -> Iterator[tuple[SectionSpec, tuple[int, int], Block]]:
+    """Headings of sections that the document lacks, in code and comments: the section, the place, what hides it.
+
+    A heading whose section is also written openly is a quotation.
+    """
+    present = {placed.spec.key for placed in document.placed}
+    for section in document.outline.walk():
+        for block in walk(section.blocks):
+            if block.kind not in {"fence", "code", "html"}:
+                continue
+            for start, end in _lines_of(document, block):
+                match = _HEADING.match(document.source.text[start:end])
+                spec = document.layout.section(match[2]) if match and len(match[1]) in document.layout.levels else None
+                if match and spec is not None and spec.required and spec.key not in present:
+                    present.add(spec.key)
+                    yield spec, (start + match.start(1), start + match.end(2)), block
+
+
+def _lines_of(document: StructuredDocument, block: Block) -> Iterator[tuple[int, int]]:
+    if block.kind == "html":
+        yield from (document.source.line_span(line) for line in range(block.line, block.end_line + 1))
+    else:
+        yield from block.spans
+
+
+class HeadingHidden(StructuredRule):
+    """Heading inside a code fence or a comment
+
+    Readers skip the section below it, and it looks as if it were missing.
+
+    Remedy: close the fence or the comment before the heading.
+    """
+
+    def check(self, document: StructuredDocument) -> Iterator[Problem]:
+        for spec, span, block in hidden_headings(document):
+            if block.kind == "fence" and not block.closed:
+                continue  # `FenceUnclosed` names the cause once
+            what = "comment or HTML" if block.kind == "html" else "code block"
+            message = f"the section {spec.heading} is inside the {what} that begins on line {block.line}"
+            yield self.fault(span, message, hint=f"end it before this line; now it ends on line {block.end_line}")
+
+
+class HeadingGlued(StructuredRule):
+    """Heading glued to the line before it
+
+    A program wrote the two characters `\\n` instead of a line feed, so the heading is part of a line.
+
+    Remedy: replace each `\\n` by a line feed.
+    """
+
+    def check(self, document: StructuredDocument) -> Iterator[Problem]:
+        for match in _GLUED.finditer(document.source.text):
+            yield self.fault(match.span(), "a heading begins in the middle of this line, after a literal \\n")
 
 
 class SectionDuplicate(StructuredRule):

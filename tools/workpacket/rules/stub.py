@@ -7,9 +7,12 @@ from collections.abc import Iterator, Sequence
 from workpacket.documents.structured import items_of_section
 from workpacket.documents.stub import CANONICAL_STATUS, CHECKLIST_LENGTH, Stub
 from workpacket.lazy_pattern import lazy_pattern
+from workpacket.model.ids import WorkPacketId, find_ids, is_packet_id
 from workpacket.model.lanes import MAY_BE_STUB
 from workpacket.problem import Problem
+from workpacket.rules.identity import is_hollow
 from workpacket.rules.rule import DocumentRule
+from workpacket.rules.structured import content_of
 from workpacket.text.blocks import LISTS, Block
 from workpacket.text.edits import TextRun
 from workpacket.text.fields import Item
@@ -19,9 +22,16 @@ _LINES = r"[1-9][0-9]{0,8}(?:-[1-9][0-9]{0,8})?"
 _COVERAGE = lazy_pattern(rf"SPEC=v\d+(?:\.\d+)*; ?PHASE=\d+(?:\.\d+)*; ?LINES={_LINES}(?:,{_LINES})*\Z")
 _LINE_RANGE = lazy_pattern(r"\b([1-9][0-9]{0,8})-([1-9][0-9]{0,8})\b")
 _NO_COVERAGE = lazy_pattern(r"(?i:none|n/?a)\Z")
+_KNOWS_NONE = lazy_pattern(r"(?i)none known\b")  # an answer, while a stub is only an idea
 _DEEPEST = 3
 # What people type for a box that Markdown does not take for one.
 _DRAWN_BOX = lazy_pattern(r"(?:\[\]|[\u2610\u25a1\u2b1c])[ \t]*")
+
+# Words by which each step of the checklist is known, in its order; people word the rest in their own way.
+_STEPS = (
+    ("main body", "requirement"), ("refinement",), ("signature", "sign"), ("refinement",), ("packet",),
+    ("scope", "copy"), ("board",),
+)  # fmt: skip
 
 CANONICAL_LANE = "STUB"
 
@@ -179,6 +189,93 @@ class ChecklistLength(StubRule):
         if placed is not None and not document.is_older and count != CHECKLIST_LENGTH:
             message = f"the checklist has {count} items instead of {CHECKLIST_LENGTH}"
             yield self.fault(placed.section.title_span, message)
+
+
+class ChecklistItemUnknown(StubRule):
+    """Unknown item in the activation checklist
+
+    It takes the place of a step that activation requires.
+
+    Remedy: restore the item from the template.
+    """
+
+    severity = "info"
+    strict_severity = "warning"
+
+    def check(self, document: Stub) -> Iterator[Problem]:
+        items = checklist(document)
+        if document.is_older or len(items) != CHECKLIST_LENGTH:
+            return  # `ChecklistLength` speaks of those
+        for item, words in zip(items, _STEPS, strict=True):
+            if not any(word in item.text.casefold() for word in words):
+                yield self.fault(item.span, f"this is not the step {' / '.join(words)} of the checklist")
+
+
+class ChecklistOtherPacket(StubRule):
+    """Activation checklist of another packet
+
+    It was copied from another stub, and leads to files of that packet.
+
+    Remedy: write the id of this packet.
+    """
+
+    strict_severity = "error"
+    severity = "warning"
+
+    def check(self, document: Stub) -> Iterator[Problem]:
+        own = document.own_id
+        if not is_packet_id(own) or own != document.stem:
+            return  # about the id itself other rules speak
+        of_this = {own, WorkPacketId(own).base}
+        for item in checklist(document):
+            for name, start, end in find_ids(item.text):
+                if name.text not in of_this:
+                    span = (item.span[0] + start, item.span[0] + end)
+                    yield self.fault(span, f"the checklist of {document.own_id} names {name}")
+
+
+class StubContentMissing(StubRule):
+    """Stub that does not say what or why
+
+    Nobody can decide about work that is not described.
+
+    Remedy: fill in What and Why.
+    """
+
+    severity = "warning"
+
+    def check(self, document: Stub) -> Iterator[Problem]:
+        placed = document.placed_section("intent")
+        if placed is None or document.is_older:
+            return
+        for name in ("what", "why"):
+            field = next((one for one in placed.fields if one.name == name), None)
+            if field is None:
+                yield self.fault(placed.section.title_span, f"the stub does not say {name}")
+            elif is_hollow(document, field):
+                yield self.fault(field.key_span, f"{field.key} says nothing")
+
+
+class StubAnchorMissing(StubRule):
+    """Stub without an anchor in the specification
+
+    It cannot be activated before someone knows which requirement it serves.
+
+    Remedy: name a passage of the main body in SPEC_ANCHOR_CANDIDATES.
+    """
+
+    severity = "info"
+    strict_severity = "info"
+
+    def check(self, document: Stub) -> Iterator[Problem]:
+        placed = document.placed_section("metadata")
+        if placed is None or document.is_older:
+            return
+        field = next((one for one in placed.fields if one.name == "spec_anchor_candidates"), None)
+        if field is None:
+            yield self.fault(placed.section.title_span, "SPEC_ANCHOR_CANDIDATES is missing")
+        elif is_hollow(document, field) and not _KNOWS_NONE.search(content_of(document, field)):
+            yield self.fault(field.key_span, f"{field.key} names no passage")
 
 
 class ChecklistTicked(StubRule):

@@ -284,3 +284,26 @@ def _meant(garbled: str) -> str:
         return data.decode("utf-8")
     except UnicodeError:
         return ""
+
+
+_END = r"[ \t]*(?:\r\n|\r|\n)"
+_BLOCK = rf"(?:(?!---|\.\.\.)[^\r\n]*{_END})*(?:---|\.\.\.)[ \t]*"
+_TWO_BLOCKS = lazy_pattern(
+    rf"\ufeff?---{_END}{_BLOCK}(?:{_END})+(?P<mark>---){_END}[A-Za-z_]\w*:[^\r\n]*{_END}{_BLOCK}(?={_END}|\Z)"
+)
+
+
+class FrontMatterTwice(TextRule):
+    """Second block of front matter
+
+    Only the first one is read: what the second says of status and dependencies is text.
+
+    Remedy: merge the two blocks.
+    """
+
+    kinds = ("work_package", "role_progress")
+
+    def check(self, document: Document) -> Iterator[Problem]:
+        match = _TWO_BLOCKS.match(document.source.text)
+        if match is not None:
+            yield self.fault(match.span("mark"), "a second front matter begins here, and nothing reads it")

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from workpacket.documents.document import without_quotes
 from workpacket.documents.work_package import OLDER_LANES, Stated, WorkPackage
+from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.ids import WorkPacketId
 from workpacket.problem import Problem
 from workpacket.rules.rule import DocumentRule
@@ -14,6 +15,8 @@ from workpacket.text.edits import TextRun
 # Lanes in which nobody works on a package any more.
 _FINISHED = frozenset({"approved", "done"})
 
+
+_PACKAGE = lazy_pattern(r"\bWP\d{2,}\b")
 
 WorkPackageRule = DocumentRule[WorkPackage]
 
@@ -29,6 +32,26 @@ class PackageFrontMatterMissing(WorkPackageRule):
     def check(self, document: WorkPackage) -> Iterator[Problem]:
         if not document.has_front_matter and not document.faults:
             yield self.fault((0, 0), "the file has no front matter", hint="start it with `---` and work_package_id")
+
+
+class PackageTitleMismatch(WorkPackageRule):
+    """Heading of another work package
+
+    The text may have been copied from that package, with its scope.
+
+    Remedy: correct the heading, or the text below it.
+    """
+
+    severity = "warning"
+
+    def check(self, document: WorkPackage) -> Iterator[Problem]:
+        stated = document.work_package_id
+        title = next((section for section in document.sections() if section.level == 1), None)
+        named = _PACKAGE.search(title.title) if title is not None else None
+        if stated is not None and title is not None and named and named[0] != stated.value and document.file_id:
+            start = title.title_span[0] + named.start()
+            message = f"the heading names {named[0]}, and this is {stated.value}"
+            yield self.fault((start, start + len(named[0])), message)
 
 
 class PackageFileMismatch(WorkPackageRule):

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from workpacket.errors import WorkpacketError
-from workpacket.git.history import Commit, commit_paths, commit_with_trailer, status, tree_of
+from workpacket.git.objects import Commit, commit_paths, commit_with_trailer, status, tree_of
 from workpacket.git.repository import Repository, operation_in_progress
 from workpacket.git.revisions import head_commit
 from workpacket.model.canonical import Json

@@ -18,8 +18,7 @@ from workpacket.approvals.verify import Judged
 from workpacket.audit.expired import evidence_rows, named_files
 from workpacket.audit.tracing import AuditFacts, KnownCommit, LastChange, SignedDecision, proved_path
 from workpacket.documents.spec_pointer import candidates
-from workpacket.git.history import status
-from workpacket.git.objects import read_objects
+from workpacket.git.objects import read_objects, status
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import default_branch, head_commit
 from workpacket.git.run import run_git

@@ -18,8 +18,15 @@ from pathlib import Path
 from workpacket.approvals.facts import PolicyFiles
 from workpacket.approvals.trust import Pin, judge_base, read_pin
 from workpacket.errors import WorkpacketError
-from workpacket.git.history import FIRST_PARENTS, changes_before, line_times
-from workpacket.git.objects import list_tree, missing_object, read_file_at, read_objects
+from workpacket.git.objects import (
+    FIRST_PARENTS,
+    changes_before,
+    line_times,
+    list_tree,
+    missing_object,
+    read_file_at,
+    read_objects,
+)
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import commit_at, commit_of, default_branch, head_commit, is_ancestor
 from workpacket.git.run import run_git
@@ -38,6 +45,10 @@ from workpacket.problem import Location, Problem
 from workpacket.shell.tree import read_bytes
 from workpacket.text.limits import DATA
 from workpacket.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from workpacket.approvals.policy import GatePolicy, Trusted
 
 _BEFORE = "^1"
 
@@ -280,15 +291,36 @@ def policy_at(repository: Repository, commit: str) -> PolicyFiles:
     return PolicyFiles(files.get(POLICY_PATH), files.get(SIGNERS_PATH), files.get(REVOKED_PATH))
 
 
+def no_verdict(base: Base) -> tuple[Problem, ...]:
+    """Why no approval can count on this base, whatever was signed; nothing where one could."""
+    pin = judge_pin(base)
+    if isinstance(pin, Problem):
+        return (pin,)
+    if base.policy.policy is None:
+        return (unanchored(base),)
+    trusted = _trusted(base.policy)
+    return base.unreadable or (trusted if isinstance(trusted, tuple) else ())
+
+
+def gate_policy(files: PolicyFiles, gate: str) -> GatePolicy | None:
+    """What the policy asks for at the gate; None without a readable policy."""
+    trusted = _trusted(files)
+    return None if isinstance(trusted, tuple) else trusted.policy.rules_of(gate)
+
+
+def _trusted(files: PolicyFiles) -> Trusted | tuple[Problem, ...]:
+    from workpacket.approvals.policy import read_policy_files  # most commands ask no approvals
+
+    return read_policy_files(files, files.revoked_keys)
+
+
 # What a policy lacks that names no approvers yet. It can still be read.
 NOBODY_YET = frozenset({"policy_unanchored", "approvers_unnamed"})
 
 
 def unreadable(files: PolicyFiles) -> tuple[Problem, ...]:
     """Why these files cannot be read as a policy. Naming no approvers yet is not a reason."""
-    from workpacket.approvals.policy import read_policy_files  # most commands ask no approvals
-
-    trusted = read_policy_files(files)
+    trusted = _trusted(files)
     if not isinstance(trusted, tuple) or {each.code for each in trusted} <= NOBODY_YET:
         return ()
     return trusted
@@ -378,6 +410,12 @@ def judge_pin(base: Base) -> Pin | Problem | None:
         return pinned or seen
     ancestors = known_to(base.repository, base.commit, (pinned.base,))
     return judge_base(pinned, seen, pinned_is_ancestor=pinned.base in ancestors)
+
+
+def remember_base(base: Base) -> bool:
+    """Whether the policy of this base is, or need not be, remembered."""
+    pin = judge_pin(base)
+    return base.chosen or not isinstance(pin, Pin) or remember(pin)
 
 
 def remember(pin: Pin) -> bool:

@@ -57,11 +57,52 @@ def _doubt(tool: Path) -> str:
         for folder in path.parents:
             if folder == work_tree:
                 return f"it is in the work tree {folder}"
+        for place in (path, *path.parents) if os.name != "nt" else ():
+            writer = _other_writer(place.stat())
             # Where the sticky bit is set, others can add files and not exchange them.
-            mode = folder.stat().st_mode
-            if os.name != "nt" and mode & stat.S_IWOTH and not (mode & stat.S_ISVTX and folder != path.parent):
-                return f"everybody can write to {folder}"
+            sticky = place.stat().st_mode & stat.S_ISVTX and place not in {path, path.parent}
+            if writer and not sticky:
+                return f"{writer} can write to {place}"
     return ""
+
+
+# Whose the files of root are in a container that does not map its account.
+_UNMAPPED = 65534
+
+
+def _other_writer(status: os.stat_result) -> str:
+    """Who besides this account and root may change a file or folder; '' if no one.
+
+    Many systems have folders of a group without other members, so being writable for a group is not enough.
+    """
+    if status.st_mode & stat.S_IWOTH:
+        return "everybody"
+    own = {0, os.getuid(), _UNMAPPED}
+    if status.st_uid not in own:
+        return f"the account {_account(status.st_uid)}"
+    if not status.st_mode & stat.S_IWGRP:
+        return ""
+    import grp
+    import pwd
+
+    try:
+        named = set(grp.getgrgid(status.st_gid).gr_mem)
+    except KeyError:
+        named = set()
+    accounts = pwd.getpwall()
+    ours = {account.pw_name for account in accounts if account.pw_uid in own}
+    members = named | {account.pw_name for account in accounts if account.pw_gid == status.st_gid}
+    other = min(members - ours, default="")
+    return f"the account {other}, by its group," if other else ""
+
+
+def _account(identity: int) -> str:
+    import pwd
+
+    try:
+        return pwd.getpwuid(identity).pw_name
+    except KeyError:
+        return str(identity)
 
 
 def sign(message: bytes, key: str, namespace: str = NAMESPACE) -> bytes:
@@ -138,6 +179,19 @@ class OwnKey(Value):
 
 def default_path() -> Path:
     return Path(os.environ.get(KEY_VARIABLE) or Path.home() / ".ssh" / "workpacket_approval")
+
+
+def touch_key_path() -> Path:
+    """Where `key init --browser` writes the public half of a key; the other half is in the token."""
+    return Path.home() / ".ssh" / "workpacket_touch.pub"
+
+
+def write_public_key(path: Path, line: str) -> None:
+    """The whole line or, if the process is killed, no file of this name."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    unfinished.write_text(f"{line}\n", "utf-8")
+    unfinished.replace(path)
 
 
 def find_key(named: str = "") -> OwnKey:

@@ -1,4 +1,4 @@
-"""The schemas that come with the package, read when first asked for."""
+"""The schemas that come with the package, read when first asked for; the digests of every text that `init` wrote."""
 
 from __future__ import annotations
 
@@ -7,6 +7,10 @@ from functools import cache
 
 from workpacket.shell.fingerprint import schema_folder
 from workpacket.text.schema import SchemaSet
+
+STARTER = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "starter")
+# One line a text that `init` ever wrote: its SHA-256 and its path. `just reference` adds lines and takes none away.
+SHIPPED = os.path.join(STARTER, "shipped.sha256")
 
 
 @cache
@@ -18,3 +22,12 @@ def schemas() -> SchemaSet:
             return stream.read()
 
     return SchemaSet(read)
+
+
+def read_shipped() -> dict[str, frozenset[str]]:
+    found: dict[str, set[str]] = {}
+    with open(SHIPPED, encoding="utf-8", newline="") as stream:
+        for line in stream.read().splitlines():
+            known, _, path = line.partition("  ")
+            found.setdefault(path, set()).add(known)
+    return {path: frozenset(digests) for path, digests in found.items()}

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from workpacket.errors import WorkpacketError
-from workpacket.git.history import changed_paths, patch_id, status
-from workpacket.git.objects import list_tree, read_file_at
+from workpacket.git.objects import changed_paths, list_tree, patch_id, read_file_at, status
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import commit_of, head_commit, is_ancestor, merge_base, resolved
 from workpacket.git.run import run_git

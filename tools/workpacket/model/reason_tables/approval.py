@@ -490,6 +490,18 @@ SIGNING = _environment("""
         What is in the work tree is read by everybody who works there, and is committed sooner or later.
         Remedy: Keep the key elsewhere; `workpacket key init --event` puts it among your settings.
 
+    machine_key_unfit: Key that cannot sign the statements of a machine
+        Statements for other tools are signed with a key that those tools read, without a person at hand.
+        Remedy: Make one with `openssl genpkey -algorithm ed25519 -out machine.pem`, and keep it out of the repository.
+
+    page_port_taken: The port of the page is in use
+        Signatures count only from the one address that the policy names, so the page is served there or not at all.
+        Remedy: End the program that uses the port, or approve in a terminal, without `--browser`.
+
+    page_answer_unfit: Answer of a page that is not a signature or key
+        The browser or the key handed over something else than was asked for; nothing was written.
+        Remedy: Run the command again, with another browser or key if the message stays the same.
+
     signing_failed: The program ssh-keygen did not sign
         The passphrase was wrong, the token was not touched, or the agent does not hold the key.
         Remedy: Read what `ssh-keygen` said, then run the command again.

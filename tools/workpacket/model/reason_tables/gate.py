@@ -272,8 +272,10 @@ WORK = _gate("""
         Remedy: Fill in DONE_MEANS.
 
     evidence_missing: Criterion without proof
-        Each line of DONE_MEANS needs a command that succeeded, a place in the code, or a reason why it does not apply.
-        Remedy: `workpacket submit WP --prove N=COMMAND`, `--prove N=PATH:LINE` or `--not-applicable N=REASON`.
+        Each line of DONE_MEANS needs a command that succeeded or a place in the code. Only where the contract says
+        `EXEMPT: REASON` below the line may it be left unproved.
+        Remedy: `workpacket submit WP --prove N=COMMAND` or `--prove N=PATH:LINE`; `--not-applicable N=REASON` for a
+        line that the contract exempts.
 
     scope_undecided: The packet does not list the paths that may change
         It could not be determined whether the work stayed within its scope.

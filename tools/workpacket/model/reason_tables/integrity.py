@@ -162,6 +162,12 @@ CHANGE = (
         A submodule or a link shows what another place holds, and a temporary name is read by no command.
         Remedy: Remove it from the commit: `git rm --cached -- PATH`.
 
+    event_subject_false: An event that says something false of the packet's file
+        A submission or a verdict names the bytes of the packet before and after it. An approval is bound to those
+        before. The two have to be one text with two statuses, and a commit has to hold the later one.
+        Remedy: Commit the packet right after the command, before it is edited further. If the bytes are lost, take the
+        event back and run its command again.
+
     event_ahead: An event of the change is from a clock that is ahead
         It says that it was written more than 300 seconds from now. No later event could follow it before that time.
         Remedy: Set the clock, take the event back and run its command again.
@@ -175,6 +181,13 @@ CHANGE = (
     base_lanes_unfit: Base whose policy adds invalid lanes
         It is unknown which moves the base allows, so no move in a change is accepted.
         Remedy: Fix the policy on the base first; `workpacket policy test` says what is wrong with it.
+
+    policy_unguarded: A policy without approvers is weakened
+        The policy of the base names actors or requires coverage, and no one who could approve a change of that. The
+        author of the change would choose who is believed.
+        Remedy: Take the change back. Somebody who may write to the base past the required check commits it there, or
+        names it in the CI configuration: `workpacket policy re-anchor`. With approvers (`workpacket policy trust`, on
+        the base) later changes can be approved.
 
     event_unsigned: An event without a signature where the policy names actors
         The policy of the base says which keys act as whom, so a name alone is not believed.

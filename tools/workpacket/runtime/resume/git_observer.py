@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Final
 
 from workpacket.errors import WorkpacketError
-from workpacket.git.history import commit_with_trailer, holds_changes_of, status, taken_back, tree_of, trees_before
+from workpacket.git.objects import commit_with_trailer, holds_changes_of, status, taken_back, tree_of, trees_before
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import commit_of, head_commit, is_ancestor
 from workpacket.model.canonical import Json

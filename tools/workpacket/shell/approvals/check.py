@@ -25,8 +25,7 @@ from workpacket.approvals.policy import POLICY_GATE, Trusted
 from workpacket.approvals.statement import PACKET
 from workpacket.documents.document import stem_of
 from workpacket.documents.refinement import Refinement
-from workpacket.git.history import line_times
-from workpacket.git.objects import blob_id
+from workpacket.git.objects import blob_id, line_times
 from workpacket.git.repository import Repository
 from workpacket.lifecycle.gates import ACTIVATION_GATE, CONSUMING
 from workpacket.model.canonical import Json

@@ -14,8 +14,9 @@ from datetime import timedelta
 from functools import partial
 
 from workpacket.approvals.allowed_signers import Signer
-from workpacket.approvals.decide import Verdict, decide
+from workpacket.approvals.decide import decide
 from workpacket.approvals.envelope import EnvelopeFile, pae, write_envelope
+from workpacket.approvals.facts import Verdict
 from workpacket.approvals.keys import PublicKey
 from workpacket.approvals.policy import OPERATOR, POLICY_GATE, Trusted
 from workpacket.approvals.sshsig import read_signature

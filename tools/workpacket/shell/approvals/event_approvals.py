@@ -17,7 +17,7 @@ from workpacket.lifecycle.gates import CONSUMING, OPTIONAL_GATES, STANDARD
 from workpacket.model.events import LogEvent
 from workpacket.model.layout import PACKETS, REFINEMENTS, envelope_name, packet_paths, refinement_paths, stub_path
 from workpacket.problem import Problem
-from workpacket.shell.approvals.facts import Approvals, gate_policy
+from workpacket.shell.approvals.facts import Approvals
 from workpacket.shell.approvals.reapproval import REAPPROVED, is_taken_over, misplaced, unnamed
 from workpacket.shell.approvals.subject import spec_places
 from workpacket.shell.base import (
@@ -26,6 +26,7 @@ from workpacket.shell.base import (
     BaseLine,
     base_line,
     committed,
+    gate_policy,
     policy_at,
     read_ahead,
     readable_commit,

@@ -14,10 +14,10 @@ from datetime import datetime
 from functools import cached_property, partial
 
 from workpacket.approvals.actors import Actors
-from workpacket.approvals.decide import Verdict, decide
+from workpacket.approvals.decide import decide
 from workpacket.approvals.encodings import read_instant
 from workpacket.approvals.envelope import EnvelopeFile, Selection
-from workpacket.approvals.facts import GateFacts, LegacyUse, PolicyFiles
+from workpacket.approvals.facts import GateFacts, LegacyUse, PolicyFiles, Verdict
 from workpacket.approvals.policy import POLICY_GATE, GatePolicy, Trusted, read_policy_files
 from workpacket.approvals.statement import PACKET, Statement, Subject
 from workpacket.approvals.trust import Pin
@@ -57,10 +57,11 @@ from workpacket.shell.base import (
     committed,
     committed_file,
     find_base,
+    gate_policy,
     held_since,
     judge_pin,
     known_to,
-    remember,
+    remember_base,
     tree_at,
     unanchored,
 )
@@ -286,12 +287,14 @@ class Approvals:
 
 
 @contextmanager
-def open_approvals(repository: Repository, base: str | None, moment: Moment, packet: str = "") -> Iterator[Approvals]:
+def open_approvals(
+    repository: Repository, base: Base | str | None, moment: Moment, packet: str = ""
+) -> Iterator[Approvals]:
     """With `packet`, for questions about that packet alone."""
     now = read_instant(moment.now)
     if now is None:
         raise ValueError(f"{moment.now!r} is not a valid time")
-    found = find_base(repository, base)
+    found = base if isinstance(base, Base) else find_base(repository, base)
     with work_tree(repository) as tree:
         yield Approvals(repository, found, tree, now, packet)
 
@@ -312,15 +315,8 @@ def gate_verdict(
     """
     with open_approvals(repository, base, moment, require_id(packet)) as approvals:
         verdict = approvals.verdict(packet, gate, terms=terms)
-        remember_base(approvals)
+        remember_base(approvals.base)
         return verdict
-
-
-def remember_base(approvals: Approvals) -> bool:
-    """Whether the policy of this base is, or need not be, remembered."""
-    if approvals.base.chosen or not isinstance(approvals.pin, Pin):
-        return True
-    return remember(approvals.pin)
 
 
 def require_id(packet: str) -> str:
@@ -337,12 +333,6 @@ def _contract_asked(
     from workpacket.shell.approvals.contracts import contract_asked
 
     return contract_asked(read, log, packet, gate, consumer)
-
-
-def gate_policy(files: PolicyFiles, gate: str) -> GatePolicy | None:
-    """What the policy asks for at the gate; None without a readable policy."""
-    trusted = read_policy_files(files)
-    return trusted.policy.rules_of(gate) if isinstance(trusted, Trusted) else None
 
 
 def actors_at(files: PolicyFiles) -> Actors:

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from workpacket.approvals.decide import Verdict
+from workpacket.approvals.facts import Verdict
 from workpacket.approvals.policy import GatePolicy
 from workpacket.lifecycle.amendment import Withdrawn
 from workpacket.lifecycle.gates import terms_of
 from workpacket.model.events import LogEvent
 from workpacket.problem import Problem
-from workpacket.shell.approvals.facts import Approvals, gate_policy
+from workpacket.shell.approvals.facts import Approvals
+from workpacket.shell.base import gate_policy
 
 REAPPROVED = "reapproved"
 _TAKEN_BACK = frozenset({"approval_revoked", "key_revoked"})

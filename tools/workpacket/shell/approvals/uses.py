@@ -18,8 +18,7 @@ from workpacket.approvals.policy import POLICY_GATE, GatePolicy
 from workpacket.approvals.statement import Subject
 from workpacket.documents.document import stem_of
 from workpacket.errors import WorkpacketError
-from workpacket.git.history import changes_before
-from workpacket.git.objects import read_blobs
+from workpacket.git.objects import changes_before, read_blobs
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import head_commit
 from workpacket.git.run import run_git

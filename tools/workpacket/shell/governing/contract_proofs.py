@@ -18,7 +18,7 @@ from typing import Final
 
 from workpacket.evidence.additions import Additions, FileAdditions, additions
 from workpacket.evidence.commands import instrumented, is_trivial, junit_files, started
-from workpacket.evidence.comparison import Asked, Fault, ProofJudgement, Side, judge
+from workpacket.evidence.comparison import AskedProof, Fault, ProofJudgement, Side, judge
 from workpacket.evidence.reports import (
     Obstacle,
     TestReport,
@@ -29,8 +29,7 @@ from workpacket.evidence.reports import (
     read_junit,
     read_probe,
 )
-from workpacket.git.history import ChangedPath, added_lines, changed_paths
-from workpacket.git.objects import object_names, read_objects
+from workpacket.git.objects import ChangedPath, added_lines, changed_paths, object_names, read_objects
 from workpacket.git.repository import Repository
 from workpacket.lifecycle.gates import outside
 from workpacket.lifecycle.policy import EvidencePolicy
@@ -96,7 +95,7 @@ class ContractProver:
         self._commit = commit
         self._changed = [change for change in changed_paths(repository, base, commit) if not is_own(change.path)]
 
-    def prove(self, asked: Sequence[tuple[str, Asked]]) -> list[ContractProof]:
+    def prove(self, asked: Sequence[tuple[str, AskedProof]]) -> list[ContractProof]:
         """Each command is run once in a tree, however many criteria it proves."""
         faults = {demand.command: self._fault_of(demand.command) for _, demand in asked if demand.command}
         commands = [command for command, fault in faults.items() if fault is None]
@@ -245,7 +244,7 @@ class ContractProver:
     def _proof(
         self,
         criterion: str,
-        demand: Asked,
+        demand: AskedProof,
         fault: Fault | None,
         here: Mapping[str, _Run],
         base: Mapping[str, _Run],
@@ -293,7 +292,7 @@ class ContractProver:
         return row | ({"execution": judged.execution} if judged.execution else {})
 
 
-def _own_paths(demand: Asked) -> list[str]:
+def _own_paths(demand: AskedProof) -> list[str]:
     """Where the tests lie that the contract names."""
     files = [test.partition("::")[0] for test in demand.tests]
     return [*demand.paths, *(path for path in files if "/" in path or path.endswith((".py", ".js", ".ts")))]

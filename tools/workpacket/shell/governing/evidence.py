@@ -13,8 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, Protocol
 
 from workpacket.errors import WorkpacketError
-from workpacket.git.history import hidden_paths, status
-from workpacket.git.objects import list_tree
+from workpacket.git.objects import hidden_paths, list_tree, status
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import commit_of, current_branch, head_commit
 from workpacket.lazy_pattern import lazy_pattern

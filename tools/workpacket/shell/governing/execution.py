@@ -1,37 +1,70 @@
 """How a command of the lifecycle runs: take the lock, gather the facts, plan, apply. The plan decides, not this.
 
 The facts are the packets that it is about, what they depend on, the registers, the policy of the base and the clock.
+
+What a command has to ask the approvals: whether the gates that it passes are approved, and which waivers count.
+
+A `Question` is asked only about a packet that stands where the gate lies, so that a command which looks (`why`) can ask
+about every gate that might be the next one. What verifies signatures is loaded when there is something to ask.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
 
 from workpacket import __version__
+from workpacket.approvals.facts import Verdict
 from workpacket.documents.spec_pointer import specification_places
 from workpacket.errors import WorkpacketError
+from workpacket.git.objects import read_blobs
 from workpacket.git.repository import Repository, find_repository
-from workpacket.git.revisions import current_branch, head_commit
+from workpacket.git.revisions import current_branch, default_branch, head_commit
+from workpacket.ledger.log import read_logs
 from workpacket.lifecycle.facts import Facts, PacketFacts
-from workpacket.lifecycle.gates import settles_by_landing
+from workpacket.lifecycle.gates import ACTIVATION_GATE, VERDICT_GATE, ended, moves_under, settles_by_landing
 from workpacket.lifecycle.moves import Answer, Planned
+from workpacket.lifecycle.policy import LifecyclePolicy
+from workpacket.lifecycle.transitions import transition
 from workpacket.model.events import Actor
 from workpacket.model.ids import WorkPacketId
-from workpacket.model.layout import BOARD_PATH, LARGEST_SPECIFICATION, POLICY_PATH, REGISTRY_PATH, SPEC_POINTER
+from workpacket.model.layout import (
+    BOARD_PATH,
+    LARGEST_SPECIFICATION,
+    LOG_FOLDER,
+    POLICY_PATH,
+    REGISTRY_PATH,
+    SPEC_POINTER,
+)
+from workpacket.model.plan import Moment
 from workpacket.problem import Problem
 from workpacket.shell.actor import moment
-from workpacket.shell.approvals.gate_queries import Question, Said, added_questions, ask
-from workpacket.shell.base import BasePolicy, read_base_policy
+from workpacket.shell.base import (
+    Base,
+    BasePolicy,
+    find_base,
+    gate_policy,
+    no_verdict,
+    read_base_policy,
+    remember_base,
+    tree_at,
+)
 from workpacket.shell.governed_files import GovernedFiles, find_governed
 from workpacket.shell.held import look
-from workpacket.shell.transactions.recovery import Recovered
 from workpacket.shell.transactions.transaction import refuse_during_merge, writing
 from workpacket.shell.tree import read_bytes
 from workpacket.text.source import Source
-from workpacket.value import Value, replace
+from workpacket.value import NOTHING, Value, replace
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from workpacket.model.events import LogEvent
+    from workpacket.shell.approvals.facts import Approvals
+    from workpacket.shell.transactions.recovery import Recovered
 
 
 def gather(
@@ -187,6 +220,8 @@ def carry_out(
         _require_clock(facts, names)
         _require_lanes(facts)
         answer = decide(facts)
+        if isinstance(answer, Planned):
+            answer = _refused_beside_base(repository, facts, answer)
         if not isinstance(answer, Planned) or dry_run:
             return Carried(answer, (), transaction.finished)
         from workpacket.shell.event_keys import signed  # a command that is refused signs nothing
@@ -196,6 +231,46 @@ def carry_out(
         if deleted:
             answer = replace(answer, notes=(*answer.notes, deleted))
         return Carried(answer, changed, transaction.finished)
+
+
+def unseen_moves(repository: Repository, packet: PacketFacts) -> tuple[Problem, ...]:
+    """The moves of a packet that the base has and the log here lacks: what is moved here could not land beside them."""
+    branch = default_branch(repository)
+    if branch is None or branch.commit == head_commit(repository):
+        return ()
+    name = packet.id.text
+    folder = f"{LOG_FOLDER}/{name}"
+    there = tree_at(repository, branch.commit, folder)
+    missing = {path: blob for path, blob in there.items() if path.removesuffix(".json")[-64:] not in packet.log.by_id}
+    if not missing:
+        return ()
+    contents = read_blobs(repository, missing.values())
+    logs, _ = read_logs({path: contents[blob] for path, blob in there.items() if path in missing} | _own(packet))
+    moves = (event for event in logs[name].events if event.path in missing and event.moves_lane)
+    base = branch.ref.removeprefix("refs/heads/").removeprefix("refs/remotes/")
+    return tuple(
+        Problem(
+            "move_beside_base",
+            f"{base} has {move.type} by {move.actor.id} ({move.id[:12]}) of {name}, and this branch does not",
+            hint=f"git merge {base}, then run the command again",
+        )
+        for move in moves
+    )
+
+
+def _own(packet: PacketFacts) -> dict[str, bytes]:
+    return {event.path: event.encode() for event in packet.log.events}
+
+
+def _refused_beside_base(repository: Repository, facts: Facts, answer: Planned) -> Answer:
+    """The plan, unless it moves a packet, or uses an approval, where the base has moves that are not here."""
+    moved = dict.fromkeys(event.packet for event in answer.plan.events if event.moves_lane or event.attest)
+    for name in moved:
+        packet = facts.packets.get(name)
+        unseen = unseen_moves(repository, packet) if packet is not None else ()
+        if unseen:
+            return unseen
+    return answer
 
 
 def facts_before(repository: Repository, names: Sequence[str], actor: Actor) -> Facts:
@@ -237,3 +312,73 @@ def _require_lanes(facts: Facts) -> None:
 def here() -> Repository:
     """The repository around the current folder."""
     return find_repository(Path.cwd())
+
+
+class Question(Value):
+    """`lanes` are those in which the gate is asked, () for any. A gate that is `optional` needs a rule in the policy
+    to be there at all; one that is not, and has none, stays shut."""
+
+    gate: str
+    terms: Mapping[str, str] = NOTHING
+    lanes: tuple[str, ...] = ()
+    optional: bool = False
+
+
+ACTIVATION = Question(ACTIVATION_GATE, lanes=transition("activate").origins)
+
+
+def verdict_question(choice: str) -> Question:
+    return Question(VERDICT_GATE, {"verdict": choice}, transition("verdict", choice).origins, optional=True)
+
+
+def added_questions(policy: LifecyclePolicy) -> tuple[Question, ...]:
+    """About every gate that the policy adds to a move that may be the next one."""
+    return tuple(
+        Question(added.gate, lanes=tuple(lane for row in moves_under(added.on, policy.lanes) for lane in row.origins))
+        for added in policy.gates
+    )
+
+
+class Said(Value):
+    """The verdict for each gate that was asked about, and the ids of the waivers that count."""
+
+    verdicts: Mapping[str, Verdict] = NOTHING
+    approved: frozenset[str] = frozenset()
+
+
+def ask(repository: Repository, packet: PacketFacts, questions: Sequence[Question], now: Moment) -> Said:
+    wanted = [question for question in questions if not question.lanes or packet.state.lane in question.lanes]
+    waivers = [event for event in packet.state.waivers if event.attest and not ended(event, now.now)]
+    if not (wanted or waivers) or not packet.state.history:
+        return Said()
+    base = find_base(repository)
+    asked = [each for each in wanted if not each.optional or gate_policy(base.policy, each.gate)]
+    # Where no one can approve yet, no envelope or history is read to say so. A waiver was judged by the policy of
+    # its day, and a damaged log is the first thing to hear of.
+    sound = not any(each.severity == "error" for each in packet.log.findings)
+    faults = no_verdict(base) if sound and not waivers else ()
+    if faults:
+        said = Said({each.gate: Verdict(each.gate, "none", (), faults) for each in asked})
+    else:
+        said = _judged(base, packet, asked, waivers, now)
+    if said.verdicts:
+        remember_base(base)
+    return said
+
+
+def _judged(
+    base: Base, packet: PacketFacts, asked: Sequence[Question], waivers: Sequence[LogEvent], now: Moment
+) -> Said:
+    from workpacket.shell.approvals.facts import open_approvals
+
+    name = packet.id.text
+    with open_approvals(base.repository, base, now, name) as approvals:
+        approvals.know(packet.log)
+        verdicts = {each.gate: approvals.verdict(name, each.gate, terms=each.terms) for each in asked}
+        return Said(verdicts, frozenset(_accepted(approvals, waivers)) if waivers else frozenset())
+
+
+def _accepted(approvals: Approvals, waivers: Sequence[LogEvent]) -> Iterator[str]:
+    from workpacket.shell.approvals.event_approvals import lifts
+
+    return (event.id for event in waivers if lifts(approvals, event))

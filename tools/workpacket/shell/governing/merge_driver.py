@@ -14,9 +14,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from workpacket.errors import WorkpacketError
-from workpacket.git.history import status
 from workpacket.git.merging import Sides, find_sides, merge_texts, merged_files
-from workpacket.git.objects import read_objects
+from workpacket.git.objects import read_objects, status
 from workpacket.git.repository import Repository, operation_in_progress
 from workpacket.ledger.log import read_log
 from workpacket.lifecycle.board_sync import KEEPING_BOTH, Versions, drawn, drawn_alike, is_drawn, named_twice

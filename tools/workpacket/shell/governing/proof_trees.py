@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from workpacket.errors import WorkpacketError
-from workpacket.git.history import ChangedPath
-from workpacket.git.objects import tree_names
+from workpacket.git.objects import ChangedPath, tree_names
 from workpacket.git.repository import Repository
 from workpacket.git.run import run_git
 from workpacket.lifecycle.policy import EvidencePolicy

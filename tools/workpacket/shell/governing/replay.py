@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from workpacket.audit.expired import evidence_rows
 from workpacket.errors import WorkpacketError
-from workpacket.evidence.comparison import Asked
+from workpacket.evidence.comparison import AskedProof
 from workpacket.git.objects import read_file_at
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import resolved
@@ -62,7 +62,7 @@ def replay(
     prover = ContractProver(
         repository, policy, cleaner, environment, base=recorded.base or recorded.commit, commit=recorded.commit
     )
-    asked: list[tuple[str, Asked]] = []
+    asked: list[tuple[str, AskedProof]] = []
     alone: list[str] = []
     for name, row in recorded.rows.items():
         demand = demands.get(name)

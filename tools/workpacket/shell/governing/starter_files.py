@@ -16,12 +16,9 @@ from workpacket.lifecycle.installed import NAME
 from workpacket.lifecycle.starter_documents import MISSIONS, StarterTexts, schema_paths
 from workpacket.model.canonical import Json
 from workpacket.shell.fingerprint import schema_folder
+from workpacket.shell.shipped_schemas import STARTER, read_shipped
 from workpacket.shell.tree import link_on_the_way, read_bytes
 from workpacket.text.limits import DATA, MARKDOWN
-
-_FOLDER = os.path.join(os.path.dirname(os.path.abspath(workpacket.__file__)), "starter")
-# One line a text that `init` ever wrote: its SHA-256 and its path. `just reference` adds lines and takes none away.
-SHIPPED = os.path.join(_FOLDER, "shipped.sha256")
 
 
 def read_package(instructions: str, skills: Mapping[str, str]) -> StarterTexts:
@@ -59,14 +56,6 @@ def gov_just() -> str:
     return _read("gov.just")
 
 
-def read_shipped() -> dict[str, frozenset[str]]:
-    found: dict[str, set[str]] = {}
-    for line in _read("shipped.sha256").splitlines():
-        known, _, path = line.partition("  ")
-        found.setdefault(path, set()).add(known)
-    return {path: frozenset(digests) for path, digests in found.items()}
-
-
 def look_around(root: str, paths: Iterable[str]) -> ExistingFiles:
     """What stands at these paths. What lies behind a link is not ours to judge: it is there, and no regular file."""
     files: dict[str, bytes | None] = {}
@@ -92,7 +81,7 @@ def _schema(kind: str) -> str:
 
 
 def _read(name: str) -> str:
-    with open(os.path.join(_FOLDER, name), encoding="utf-8", newline="") as stream:
+    with open(os.path.join(STARTER, name), encoding="utf-8", newline="") as stream:
         return stream.read()
 
 

@@ -7,15 +7,15 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from workpacket.approvals.event_signatures import EventSignatures
+from workpacket.documents.policy import PolicyDocument
 from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import commit_of, head_commit
-from workpacket.ledger.log import Log
-from workpacket.ledger.verify import read_logs
+from workpacket.ledger.log import Log, read_logs
 from workpacket.lifecycle.event_checks import Around, judge_actors, judge_change
 from workpacket.lifecycle.facts import PacketFacts
 from workpacket.lifecycle.gates import ended
-from workpacket.lifecycle.policy import LifecyclePolicy
+from workpacket.lifecycle.policy import LifecyclePolicy, unguarded_changes
 from workpacket.lifecycle.proofs import replay_unmet
 from workpacket.lifecycle.review import reports_of
 from workpacket.model.event_types import CHECKPOINT_LOG
@@ -26,16 +26,19 @@ from workpacket.model.reason_tables.integrity import CHANGE_BY_CODE
 from workpacket.problem import Location, Problem
 from workpacket.shell import actor
 from workpacket.shell.approvals.event_approvals import approving_keys
-from workpacket.shell.base import read_base_policy, readable_commit
+from workpacket.shell.approvals.new_root import root_of_trust
+from workpacket.shell.base import policy_at, read_base_policy, readable_commit
 from workpacket.shell.governed_files import GovernedFiles, find_governed
 from workpacket.shell.judging.append_only import judge_append_only
 from workpacket.shell.judging.coverage import coverage_problems
 from workpacket.shell.judging.landed_work import landed
 from workpacket.shell.judging.log_verification import digest_here
 from workpacket.shell.judging.merged_tree import HeadDigests, judge_merged
-from workpacket.shell.judging.submissions import submitted_work
+from workpacket.shell.judging.submissions import submitted_versions, submitted_work
 from workpacket.shell.log_files import append_only_files, committed_ids
+from workpacket.shell.tree import read_bytes
 from workpacket.shell.work_done import containment
+from workpacket.text.limits import DATA
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -59,6 +62,8 @@ def around(
             repository, base, governed, packet, event, required=policy.evidence.tests == "required"
         ),
         lambda: [point for point, _ in packet.refinement.open_points] if packet.refinement is not None else [],
+        logs.keys(),
+        partial(submitted_versions, repository, packet),
         lambda event: replay_unmet(packet.log.as_of(event.parents).events, policy.evidence, policy.actors),
     )
 
@@ -124,6 +129,30 @@ def ahead(logs: Iterable[Log], known: frozenset[str], now: str) -> Iterator[Prob
                 yield Problem(reason.code, what, Location(event.path), reason.remedy, severity=reason.severity)
 
 
+def _unguarded(repository: Repository, base: str) -> Iterator[Problem]:
+    """Tables that the change weakens, of a policy without approvers; not where the base names a new root of trust."""
+    before = policy_at(repository, readable_commit(repository, base)).policy
+    try:
+        after = read_bytes(str(repository.root), POLICY_PATH, DATA.size)
+    except OSError:
+        after = b""
+    if before is None or before == after:
+        return
+    roots = (PolicyDocument.from_bytes(data).root for data in (before, after))
+    changed = unguarded_changes(*roots)
+    if not changed:
+        return
+    from workpacket.shell.approvals.facts import open_approvals
+
+    with open_approvals(repository, base, actor.moment()) as approvals:
+        if root_of_trust(approvals).replaced:
+            return
+    reason = CHANGE_BY_CODE["policy_unguarded"]
+    for name in changed:
+        what = f"[{name}] is changed, and the policy of the base names no approvers who could agree to that"
+        yield Problem(reason.code, what, Location(POLICY_PATH), reason.remedy, severity=reason.severity)
+
+
 def judge(repository: Repository, base: str, *, worktree: bool = False) -> list[Problem]:
     """Everything that stands against the change since `base`; with `worktree`, as it lies here."""
     commit = commit_of(repository, base)
@@ -132,6 +161,7 @@ def judge(repository: Repository, base: str, *, worktree: bool = False) -> list[
     there = committed_ids(repository, commit)
     findings = judge_merged(repository, commit, worktree=worktree)
     findings += judge_append_only(repository, commit, files, worktree=worktree)
+    findings += _unguarded(repository, commit)
     known = frozenset(path.rpartition("/")[2].removesuffix(".json") for path in there)
     logs, _ = read_logs({path: data for path, data in files.items() if path.startswith(f"{LOG_FOLDER}/")})
     governed = find_governed(root)
@@ -148,7 +178,14 @@ def judge(repository: Repository, base: str, *, worktree: bool = False) -> list[
         if name != CHECKPOINT_LOG:
             beside = partial(around, repository, commit, governed, packets, name, policy)
             moves = judge_change(
-                log, known, digest_of, beside, governed=bool(known), reports=reports, lanes=policy.lanes
+                log,
+                known,
+                digest_of,
+                beside,
+                governed=bool(known),
+                reports=reports,
+                lanes=policy.lanes,
+                lease_hours=policy.lease_hours,
             )
             for judged in (*moves, *judge_actors(log, known, signatures)):
                 reason = CHANGE_BY_CODE[judged.code]

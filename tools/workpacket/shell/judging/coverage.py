@@ -9,9 +9,8 @@ from datetime import date
 
 from workpacket.documents.document import read_once
 from workpacket.documents.packet import Packet
-from workpacket.git.history import FIRST_PARENTS, changes_before
 from workpacket.git.merging import Difference, TrialMerges, trial_merges
-from workpacket.git.objects import read_objects
+from workpacket.git.objects import FIRST_PARENTS, changes_before, read_objects
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import is_ancestor, merge_base, resolved
 from workpacket.lazy_pattern import lazy_pattern
@@ -30,7 +29,7 @@ from workpacket.lifecycle.coverage import (
     uncovered,
 )
 from workpacket.lifecycle.policy import LifecyclePolicy
-from workpacket.model.layout import LOG_FOLDER, packet_paths
+from workpacket.model.layout import GOVERNANCE_FOLDER, LOG_FOLDER, packet_paths
 from workpacket.model.reason_tables.integrity import CHANGE_BY_CODE
 from workpacket.problem import Location, Problem, Severity
 from workpacket.shell.base import held_since, tree_at
@@ -40,7 +39,7 @@ from workpacket.value import Value
 
 _FILE = "100644 "
 # A report is what a person reads, and nothing that a program or an agent follows.
-_REPORT_ENDINGS = (".md", ".markdown", ".rst", ".txt")
+_REPORT_ENDINGS = (".md", ".markdown", ".rst")
 _READ_BY_AGENTS = frozenset({"agents.md", "claude.md", "gemini.md", "skill.md"})
 
 
@@ -173,7 +172,7 @@ class _Coverage:
             frozenset(otherwise),
             frozenset(conflicts & otherwise),
             brought,
-            frozenset(self._reports({**differing, **changed})),
+            frozenset((*self._reports({**differing, **changed}), *self._shipped({**differing, **changed}))),
             frozenset(
                 path for path, one in {**differing, **changed}.items() if one.new and not one.new.startswith(_FILE)
             ),
@@ -187,7 +186,7 @@ class _Coverage:
         return {path: one.new for path, one in work.items() if path in now}
 
     def _held_once(self, paths: Iterable[str], judged: Iterable[_Judged]) -> set[str]:
-        """The paths at which the base once held what was judged: that work landed before its verdict."""
+        """The paths at which the base held what was judged since the work left it: that landed before its verdict."""
         held: set[str] = set()
         wanted = set(paths)
         for one in judged if wanted else ():
@@ -196,7 +195,8 @@ class _Coverage:
                 continue
             work = _outside(self.trials.differences(begun, one.commit))
             own = tuple(sorted(wanted & work.keys()))
-            line = changes_before(self.repository, self.base, *own, options=FIRST_PARENTS, form="%H") if own else ()
+            since = (*FIRST_PARENTS, f"^{begun}")
+            line = changes_before(self.repository, self.base, *own, options=since, form="%H") if own else ()
             for _, changes in line:
                 held |= {one.path for one in changes if one.path in own and one.blob == _id(work[one.path].new)}
         return held
@@ -219,6 +219,20 @@ class _Coverage:
             identity = _id(there.new)
             data = read_objects(self.repository, (identity,)).get(identity)
             if data is not None and hashlib.sha256(data).hexdigest() in named[path]:
+                yield path
+
+    def _shipped(self, differing: Mapping[str, Difference]) -> Iterator[str]:
+        """Files of the governance folder that are, byte for byte, what `init` writes, or wrote once."""
+        own = {path: _id(one.new) for path, one in differing.items() if path.startswith(f"{GOVERNANCE_FOLDER}/")}
+        if not own:
+            return
+        from workpacket.shell.shipped_schemas import read_shipped
+
+        shipped = read_shipped()
+        contents = read_objects(self.repository, filter(None, own.values()))
+        for path, identity in own.items():
+            data = contents.get(identity)
+            if data is not None and hashlib.sha256(data).hexdigest() in shipped.get(path, ()):
                 yield path
 
     # --- scopes ---

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from workpacket import __version__
-from workpacket.git.history import FIRST_PARENTS, changes_before
 from workpacket.git.merging import TrialMerges, trial_merges
+from workpacket.git.objects import FIRST_PARENTS, changes_before
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import resolved
 from workpacket.ledger.fold import fold

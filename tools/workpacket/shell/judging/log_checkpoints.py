@@ -13,7 +13,7 @@ from workpacket.approvals.encodings import read_instant
 from workpacket.approvals.policy import Trusted, read_policy_files
 from workpacket.approvals.sshsig import CHECKPOINT_NAMESPACE, armor
 from workpacket.errors import WorkpacketError
-from workpacket.git.history import status
+from workpacket.git.objects import status
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import head_commit
 from workpacket.ledger.checkpoints import Checkpoint, Vouching, checkpoints_due, judge_checkpoints, signature_path

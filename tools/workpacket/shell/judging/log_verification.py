@@ -12,8 +12,8 @@ from workpacket.git.repository import Repository
 from workpacket.git.revisions import commit_of
 from workpacket.ledger.checkpoints import Checkpoint, checkpoint_findings, signatures_without_event
 from workpacket.ledger.fold import in_force, standing
-from workpacket.ledger.log import Log
-from workpacket.ledger.verify import read_logs, verify_logs
+from workpacket.ledger.log import Log, read_logs
+from workpacket.ledger.verify import verify_logs
 from workpacket.lifecycle.gates import CONSUMING, HUMAN_GATES
 from workpacket.lifecycle.review import reports_of
 from workpacket.model.event_types import CHECKPOINT_LOG, FORKED

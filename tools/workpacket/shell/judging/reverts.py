@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from workpacket.git.history import FIRST_PARENTS, changed_paths, changes_before, tree_of
 from workpacket.git.merging import TrialMerges
+from workpacket.git.objects import FIRST_PARENTS, changed_paths, changes_before, tree_of
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import resolved
 from workpacket.model.layout import LOG_FOLDER
@@ -29,18 +29,17 @@ class Revert(Value):
 
 def reverted(repository: Repository, trials: TrialMerges, base: str, head: str) -> Revert | None:
     """What the change from `base` to `head` undoes of the base's own line; None where nothing is undone."""
-    landings = tuple(_undone(repository, base, head))
+    undone = {landing: resolved(repository, f"{landing}^1^{{commit}}") for landing in _undone(repository, base, head)}
+    # There is nothing before the first commit that it could be taken back to.
+    landings = {landing: before for landing, before in undone.items() if before is not None}
     if not landings:
         return None
     commit = base
-    for landing in landings:
-        before = resolved(repository, f"{landing}^1^{{commit}}")
-        if before is None:
-            continue
+    for landing, before in landings.items():
         # Merging a commit that follows the landing and holds the tree of before it is what `git revert` does.
         opposite = trials.commit(tree_of(repository, before), landing)
         commit = trials.commit(trials.merge(commit, opposite).tree, commit)
-    return Revert(landings, commit)
+    return Revert(tuple(landings), commit)
 
 
 def _undone(repository: Repository, base: str, head: str) -> Iterator[str]:

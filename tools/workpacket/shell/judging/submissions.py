@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import hashlib
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 
-from workpacket.git.history import changed_paths
-from workpacket.git.objects import read_file_at
+from workpacket.git.objects import changed_paths, changes_before, read_blobs, read_file_at
 from workpacket.git.repository import Repository
-from workpacket.git.revisions import is_ancestor, merge_base, resolved
+from workpacket.git.revisions import head_commit, is_ancestor, merge_base, resolved
+from workpacket.lifecycle.contract import provable
 from workpacket.lifecycle.facts import PacketFacts
 from workpacket.lifecycle.gates import outside
 from workpacket.lifecycle.proofs import demands_of
@@ -15,7 +17,9 @@ from workpacket.lifecycle.submission_checks import SubmittedWork, evidence_rows
 from workpacket.model.events import LogEvent
 from workpacket.model.ids import WorkPacketId
 from workpacket.shell.governed_files import GovernedFiles
+from workpacket.shell.tree import read_bytes
 from workpacket.shell.work_done import is_own, reports_at, same_work
+from workpacket.text.limits import MARKDOWN
 
 
 def submitted_work(
@@ -28,22 +32,22 @@ def submitted_work(
     required: bool = False,
 ) -> SubmittedWork:
     """`required`: whether the policy asks that the contract demands a proof of each criterion."""
-    document = packet.packet
-    criteria = [criterion.value for criterion in document.done_means] if document is not None else []
+    asked = provable(packet.packet, packet.refinement)
     scope = _scope_of(packet)
     commit = resolved(repository, f"{event.text('commit')}^{{commit}}")
     fork = merge_base(repository, commit, base) if commit else None
     if commit is None or fork is None:
-        return SubmittedWork(criteria, scope, None)
+        return SubmittedWork(asked.criteria, scope, None)
     later = (other for other in packet.log.events if other.type == "amended")
     return SubmittedWork(
-        criteria,
+        asked.criteria,
         scope,
         _changed(repository, governed, packet, (fork, commit)),
         older=is_ancestor(repository, commit, base) and not _knows_claim(repository, packet, event, commit),
         amended=any(event.id in packet.log.ancestry(other.parents) for other in later),
         same=frozenset(_same(repository, event, commit)),
         absent=frozenset(_absent(repository, event, commit)),
+        exempt=asked.exempt,
         demands=demands_of(packet),
         required=required,
     )
@@ -93,3 +97,22 @@ def _absent(repository: Repository, event: LogEvent, commit: str) -> Iterator[st
             data = read_file_at(repository, commit, path) if path else None
             if data is None or not line.isdecimal() or not 1 <= int(line) <= len(data.splitlines()):
                 yield str(place)
+
+
+def submitted_versions(repository: Repository, packet: PacketFacts, path: str) -> Mapping[str, bytes]:
+    """The bytes of the file in every commit of this clone, and here, by digest; nothing where a submitted commit is
+    not in this clone.
+
+    A squashed branch took the versions between its moves along, and then there is nothing to compare with.
+    """
+    submitted = [event.text("commit") for event in packet.log.events if event.type == "submitted"]
+    if any(resolved(repository, f"{commit}^{{commit}}") is None for commit in submitted):
+        return {}
+    head = head_commit(repository) or ""
+    options = ("--all", "--diff-merges=separate")
+    versions = changes_before(repository, head, path, options=options, form="%H")
+    blobs = {change.blob for _, changes in versions for change in changes if change.path == path and change.blob}
+    found = list(read_blobs(repository, blobs).values())
+    with suppress(OSError):
+        found.append(read_bytes(str(repository.root), path, MARKDOWN.size))
+    return {hashlib.sha256(data).hexdigest(): data for data in found}

@@ -4,7 +4,8 @@ No intent: nothing happened, and what was prepared is cleared away. Intent: roll
 file in a third state, changed since by an editor or by git, stops everything: nothing is touched, and a person decides
 with `recover --forward` or `--back`, which sets the strange version aside before it overwrites it.
 
-Carrying a journalled transaction out, or undoing it, from whatever mixture of old and new files there is.
+Carrying a journalled transaction out, or undoing it, from whatever mixture of old and new files there is. Commands that
+write nothing never load this.
 
 Both directions may be interrupted anywhere and begun again. Each file is replaced by renaming a temporary file that is
 complete and durable; a file that is already as wanted is left alone; the names become durable before the journal goes.
@@ -156,6 +157,45 @@ def _naming(path: str) -> Iterator[None]:
     except OSError as error:
         error.filename = path
         raise
+
+
+def carry_out(workspace: TransactionFolders, record: Record) -> None:
+    """Write what the record says. A WorkpacketError means that nothing changed, or says otherwise."""
+    journal, work_tree = workspace.journal, workspace.work_tree
+    try:
+        journal.prepare()
+        journal.write_draft(record)
+        stage(work_tree, record)
+        journal.turn(record.tx, "draft", "intent")
+        roll(work_tree, record, "new", staged=True)
+    except ThirdState as meanwhile:
+        _undo(workspace, record, meanwhile)
+        raise storage.changed_meanwhile(str(meanwhile)) from meanwhile
+    except (OSError, WorkpacketError) as error:
+        _undo(workspace, record, error)
+        raise (storage.nothing_changed(error) if isinstance(error, OSError) else error) from error
+    try:
+        journal.remove(record.tx, "intent")
+    except OSError as error:
+        raise storage.unfinished(record.command, record.tx, error) from error
+
+
+def _undo(workspace: TransactionFolders, record: Record, cause: Exception) -> None:
+    """Back to the state before, as far as the disk allows; if it does not, the journal stays and says how."""
+    journal, work_tree = workspace.journal, workspace.work_tree
+    try:
+        here = dict(journal.pending()).get(record.tx)
+        if here is None:
+            return
+        if here == "intent":
+            journal.turn(record.tx, "intent", "back")
+        if here == "draft" or isinstance(cause, ThirdState):
+            clear(work_tree, record)
+        else:
+            roll(work_tree, record, "old")
+        journal.remove(record.tx, "draft" if here == "draft" else "back")
+    except (OSError, WorkpacketError, ThirdState) as error:
+        raise storage.unfinished(record.command, record.tx, cause) from error
 
 
 class Unfinished(Value):

@@ -31,17 +31,18 @@ from workpacket.shell.actor import moment
 from workpacket.shell.held import Held, look, require_shown
 from workpacket.shell.transactions.journal import Entry, Record, TransactionFolders, open_workspace
 from workpacket.shell.transactions.locks import WAIT, writer_lock
-from workpacket.shell.transactions.recovery import Recovered, ThirdState, clear, finish_pending, roll, stage
 from workpacket.shell.transactions.safe_paths import Tree, split_path
 from workpacket.shell.transactions.storage import (
     changed_meanwhile,
     changing_nothing,
-    nothing_changed,
     platform_storage,
-    unfinished,
 )
 from workpacket.text.source import Source
 from workpacket.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from workpacket.shell.transactions.recovery import Recovered
 
 
 class Transaction(Value):
@@ -57,44 +58,10 @@ class Transaction(Value):
         with changing_nothing():
             record = _draft(self.workspace.work_tree, plan)
         if record.entries:
-            self._carry_out(record)
+            from workpacket.shell.transactions.recovery import carry_out  # a command that is refused writes nothing
+
+            carry_out(self.workspace, record)
         return tuple(entry.path for entry in record.entries)
-
-    def _carry_out(self, record: Record) -> None:
-        journal, work_tree = self.workspace.journal, self.workspace.work_tree
-        try:
-            journal.prepare()
-            journal.write_draft(record)
-            stage(work_tree, record)
-            journal.turn(record.tx, "draft", "intent")
-            roll(work_tree, record, "new", staged=True)
-        except ThirdState as meanwhile:
-            self._undo(record, meanwhile)
-            raise changed_meanwhile(str(meanwhile)) from meanwhile
-        except (OSError, WorkpacketError) as error:
-            self._undo(record, error)
-            raise (nothing_changed(error) if isinstance(error, OSError) else error) from error
-        try:
-            journal.remove(record.tx, "intent")
-        except OSError as error:
-            raise unfinished(record.command, record.tx, error) from error
-
-    def _undo(self, record: Record, cause: Exception) -> None:
-        """Back to the state before, as far as the disk allows; if it does not, the journal stays and says how."""
-        journal, work_tree = self.workspace.journal, self.workspace.work_tree
-        try:
-            here = dict(journal.pending()).get(record.tx)
-            if here is None:
-                return
-            if here == "intent":
-                journal.turn(record.tx, "intent", "back")
-            if here == "draft" or isinstance(cause, ThirdState):
-                clear(work_tree, record)
-            else:
-                roll(work_tree, record, "old")
-            journal.remove(record.tx, "draft" if here == "draft" else "back")
-        except (OSError, WorkpacketError, ThirdState) as error:
-            raise unfinished(record.command, record.tx, cause) from error
 
 
 @contextmanager
@@ -108,11 +75,21 @@ def writing(
     ):
         if not during_merge:
             refuse_during_merge(repository)
-        finished = finish_pending(workspace)
+        finished = _finish_pending(workspace)
         # A merge may have staged deletions that nobody here has decided.
         held = look(repository, head=not operation_in_progress(repository))
         held.require_visible()
         yield Transaction(workspace, held, finished)
+
+
+def _finish_pending(workspace: TransactionFolders) -> tuple[Recovered, ...]:
+    with changing_nothing():
+        pending = workspace.journal.pending()
+    if not pending:
+        return ()
+    from workpacket.shell.transactions.recovery import finish_pending
+
+    return finish_pending(workspace)
 
 
 def refuse_during_merge(repository: Repository) -> None:

@@ -1,0 +1,221 @@
+"""`export attestations`: what others read of proofs and landings."""
+
+from __future__ import annotations
+
+import base64
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from lifecycle.governed import Governed
+from lifecycle.signed import NAME, OTHER, VICTOR, Signed
+from workpacket.approvals.envelope import pae
+from workpacket.lifecycle.attestations import AttestedPacket, VerifiedSource, landing_of, proofs_of
+from workpacket.lifecycle.machine_keys import read_machine_key
+from workpacket.model.canonical import Json
+from workpacket.value import replace
+
+Private = Ed25519PrivateKey | ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
+
+
+def pem(key: Private, passphrase: bytes = b"") -> bytes:
+    locked = serialization.BestAvailableEncryption(passphrase) if passphrase else serialization.NoEncryption()
+    return key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, locked)
+
+
+@pytest.fixture
+def key(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("machine") / "machine.pem"
+    path.write_bytes(pem(Ed25519PrivateKey.generate()))
+    return path
+
+
+def statements(governed: Governed, key: Path, *words: str) -> list[dict[str, Any]]:
+    """What was signed, after a look at the signatures."""
+    machine = serialization.load_pem_private_key(key.read_bytes(), None)
+    assert isinstance(machine, Ed25519PrivateKey)
+    found = []
+    for line in governed.done("export", "attestations", *words, "--key", str(key)).out.splitlines():
+        envelope = json.loads(line)
+        payload = base64.b64decode(envelope["payload"])
+        (signature,) = envelope["signatures"]
+        machine.public_key().verify(base64.b64decode(signature["sig"]), pae(payload))
+        found.append(json.loads(payload))
+    return found
+
+
+def landed(signed: Signed) -> Governed:
+    """Signed, done, judged by a signed approval, and merged."""
+    signed.begin()
+    signed.submitted()
+    governed = signed.governed
+    signed.approve("verdict", VICTOR, verdict="PASS")
+    governed.done("verdict", NAME, "PASS", "--report", "report.md", "--as", "victor")
+    governed.commit("judged")
+    governed.git("switch", "--quiet", "main")
+    governed.git("merge", "--quiet", "--no-ff", "--message", "land", f"wp/{NAME}")
+    return governed
+
+
+def test_a_proof_is_a_test_result_about_the_submitted_commit(signed: Signed, key: Path) -> None:
+    signed.begin()
+    signed.submitted()
+    governed = signed.governed
+    state = governed.state(NAME)
+    submitted = next(event for event in state.history if event.type == "submitted")
+    (found,) = statements(governed, key)
+    assert found["_type"] == "https://in-toto.io/Statement/v1"
+    assert found["predicateType"] == "https://in-toto.io/attestation/test-result/v0.1"
+    assert found["subject"] == [{"name": "example/greeter", "digest": {"gitCommit": submitted.text("commit")}}]
+    result = found["predicate"]
+    assert (result["result"], result["warnedTests"], result["failedTests"]) == ("PASSED", [], [])
+    assert [name.partition(" (")[2] for name in result["passedTests"]] == ["true)"] * 2
+    contract = next(event.text("contract") for event in state.history if event.type == "activated")
+    assert result["configuration"] == [
+        {"name": f".GOV/log/{NAME}/{submitted.id}.json", "digest": {"sha256": submitted.id}},
+        {"name": f"contract of {NAME}", "digest": {"sha256": contract}},
+    ]
+
+
+ROWS: list[Json] = [
+    {"criterion": "It greets", "result": "met", "command": "pytest tests/test_greet.py", "exit_code": 0},
+    {"criterion": "It sings", "result": "not_met", "command": "pytest tests/test_sing.py", "commit": "c" * 40},
+    {"criterion": "It dances", "result": "not_applicable", "reason": "there is no music"},
+]
+
+
+def test_what_failed_or_does_not_apply_is_named(signed: Signed) -> None:
+    signed.begin()
+    signed.submitted()
+    state = signed.governed.state(NAME)
+    history = [
+        replace(event, data={**event.data, "evidence": ROWS}) if event.type == "submitted" else event
+        for event in state.history
+    ]
+    source = VerifiedSource("greeter", "urn:x", "main", "0" * 64, "urn:y", "1", "2026-03-01T08:00:00Z")
+    packet = AttestedPacket(replace(state, history=tuple(history)))
+    first, second = (each["predicate"] for each in proofs_of(packet, source))
+    assert isinstance(first, dict)
+    assert isinstance(second, dict)
+    assert (first["result"], second["result"]) == ("WARNED", "FAILED")
+    assert first["passedTests"] == ["It greets (pytest tests/test_greet.py)"]
+    assert first["warnedTests"] == ["It dances (there is no music)"]
+    assert second["failedTests"] == ["It sings (pytest tests/test_sing.py)"]
+    assert landing_of(packet, source, []) is None
+
+
+def test_what_landed_is_summed_up_with_what_it_rests_on(signed: Signed, key: Path) -> None:
+    governed = landed(signed)
+    proof, summary = statements(governed, key)
+    head = governed.git("rev-parse", "HEAD")
+    assert proof["predicateType"].endswith("/test-result/v0.1")
+    assert summary["predicateType"] == "https://slsa.dev/verification_summary/v1"
+    (subject,) = summary["subject"]
+    assert subject["digest"] == {"gitCommit": head}
+    assert subject["annotations"] == {"sourceRefs": ["refs/heads/main"], "packet": NAME}
+    predicate = summary["predicate"]
+    assert predicate["verificationResult"] == "PASSED"
+    assert predicate["verifiedLevels"] == [
+        "SLSA_SOURCE_LEVEL_UNEVALUATED",
+        "ORG_SOURCE_WORKPACKET_CONTRACT_APPROVED",
+        "ORG_SOURCE_WORKPACKET_EVIDENCE_RECORDED",
+        "ORG_SOURCE_WORKPACKET_JUDGED",
+    ]
+    assert predicate["resourceUri"].startswith("urn:workpacket:repository:")
+    assert predicate["verifier"]["id"].startswith("urn:workpacket:verifier:")
+    used = {each["uri"] for each in predicate["inputAttestations"]}
+    assert len([uri for uri in used if uri.startswith(".GOV/attestations/")]) == 2
+    assert "https://in-toto.io/attestation/test-result/v0.1" in used
+    assert all(len(each["digest"]["sha256"]) == 64 for each in predicate["inputAttestations"])
+
+
+def test_a_merge_that_the_log_names_is_the_subject(signed: Signed, key: Path) -> None:
+    governed = landed(signed)
+    head = governed.git("rev-parse", "HEAD")
+    governed.done("merged", NAME)
+    governed.commit("recorded")
+    assert statements(governed, key)[-1]["subject"][0]["digest"] == {"gitCommit": head}
+
+
+def test_work_with_something_wrong_is_summed_up_as_failed(signed: Signed, key: Path) -> None:
+    governed = landed(signed)
+    (first, *_) = [path for path in governed.files() if path.startswith(".GOV/attestations/")]
+    governed.write(first, governed.read(first).replace("sig", "gis"))
+    governed.commit("tampered")
+    summary = statements(governed, key)[-1]["predicate"]
+    assert summary["verificationResult"] == "FAILED"
+    assert summary["verifiedLevels"] == ["FAILED"]
+
+
+def test_verify_tells_the_same_of_each_packet(signed: Signed, key: Path) -> None:
+    governed = landed(signed)
+    (row,) = governed.json("approvals", "verify")["data"]["packets"]
+    assert row["packet"] == NAME
+    assert row["landed"] == governed.git("rev-parse", "HEAD")
+    assert row["refused"] == []
+    told = governed.json("export", "attestations", "--key", str(key))["data"]
+    assert told["packets"] == [row]
+    assert told["key_id"] == read_machine_key(key.read_bytes()).key_id
+    assert told["public_key"].startswith("-----BEGIN PUBLIC KEY-----\n")
+    assert len(told["text"].splitlines()) == 2
+    assert governed.json("approvals", "verify", OTHER)["data"]["packets"] == []
+
+
+def test_only_what_was_submitted_is_told(signed: Signed, key: Path) -> None:
+    signed.begin()
+    signed.submitted()
+    governed = signed.governed
+    governed.git("switch", "--quiet", "main")
+    assert statements(governed, key) == []
+    governed.git("switch", "--quiet", f"wp/{NAME}")
+    assert statements(governed, key, OTHER) == []
+    assert len(statements(governed, key, NAME)) == 1
+
+
+@pytest.mark.parametrize(
+    ("origin", "resource"),
+    [
+        ("https://forge.example/team/greeter.git", "git+https://forge.example/team/greeter.git"),
+        ("https://user:secret@forge.example/team/greeter.git", "git+https://forge.example/team/greeter.git"),
+        ("ssh://git@forge.example/team/greeter", "git+ssh://forge.example/team/greeter"),
+        ("git@forge.example:team/greeter.git", "urn:workpacket:repository:"),
+        ("/srv/git/greeter", "urn:workpacket:repository:"),
+    ],
+)
+def test_the_repository_is_named_by_where_it_comes_from(signed: Signed, key: Path, origin: str, resource: str) -> None:
+    governed = landed(signed)
+    governed.git("config", "remote.origin.url", origin)
+    assert statements(governed, key)[-1]["predicate"]["resourceUri"].startswith(resource)
+
+
+def test_names_can_be_given(signed: Signed, key: Path) -> None:
+    governed = landed(signed)
+    given = ("--resource", "git+https://a.example/b", "--verifier", "https://ci.example/verifier")
+    predicate = statements(governed, key, *given)[-1]["predicate"]
+    assert (predicate["resourceUri"], predicate["verifier"]["id"]) == given[1::2]
+    assert predicate["policy"]["uri"] == "git+https://a.example/b#.GOV/policy/policy.toml"
+    assert governed("export", "attestations", "--key", str(key), "--verifier", "me").codes == ["invalid_value"]
+
+
+def test_a_file_is_written_once(signed: Signed, key: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    governed = landed(signed)
+    out = tmp_path_factory.mktemp("out") / "attestations.jsonl"
+    words = ("export", "attestations", "--key", str(key), "--out", str(out))
+    assert "2 statements written to" in governed.done(*words).out
+    assert len(out.read_bytes().splitlines()) == 2
+    assert governed(*words).codes == ["file_unwritable"]
+
+
+def test_a_key_is_needed(signed: Signed, tmp_path_factory: pytest.TempPathFactory) -> None:
+    signed.begin()
+    governed = signed.governed
+    assert governed("export", "attestations").codes == ["missing_argument"]
+    assert governed("export", "attestations", "--key", "nowhere.pem").codes == ["file_unreadable"]
+    other = tmp_path_factory.mktemp("keys") / "rsa.pem"
+    other.write_bytes(pem(rsa.generate_private_key(65537, 2048)))
+    assert governed("export", "attestations", "--key", str(other)).codes == ["machine_key_unfit"]

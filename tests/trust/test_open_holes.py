@@ -1,0 +1,41 @@
+"""Holes that were known and open: cases of the lists, each with the code that refuses it, and controls that land."""
+
+from __future__ import annotations
+
+import pytest
+
+from trust.measure import HERE
+from trust.play import Table, read_cases
+
+CASES = {case.id: case for name in ("open_holes", "own_attacks") for case in read_cases(HERE / f"{name}.jsonl")}
+REFUSED = {
+    "O01-prev": "event_subject_false",
+    "O05": "move_without_gate",
+    "O09-anchor": "policy_unguarded",
+    "A41": "change_uncovered",
+    "A43": "move_without_gate",
+    "A46": "move_without_gate",
+    "A48": "change_uncovered",
+    "A51": "changed_after_verdict",
+    "T26": "move_without_gate",
+    "T27": "move_illegal",
+}
+KEPT = ("O01-together", "O06-claim", "O06-why", "O08", "O09-first")
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> Table:
+    return Table(tmp_path_factory.mktemp("open_holes"))
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_change_is_refused_with_its_code(name: str, table: Table) -> None:
+    outcome = table.play(CASES[name], "merge")
+    assert outcome.fits(CASES[name])
+    assert REFUSED[name] in outcome.codes
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_a_case_ends_as_expected(name: str, table: Table) -> None:
+    outcome = table.play(CASES[name], "merge")
+    assert outcome.fits(CASES[name]), outcome

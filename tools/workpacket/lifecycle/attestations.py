@@ -1,0 +1,158 @@
+"""What the log says of a packet, as in-toto statements that other tools read.
+
+- The proofs of a submission: `test-result/v0.1`, whose subject is the commit on which they ran.
+- Work that landed: a verification summary of SLSA about the commit of the target branch. Its properties say what was
+  verified of the source. No level of SLSA's source track is claimed: that rests on how the forge protects
+  the branch, which nothing in a repository can show.
+
+They repeat what the log and the approvals say, for readers who have neither. A signature of the machine that exports
+them adds who repeated it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from workpacket.ledger.fold import PacketState
+from workpacket.lifecycle.submission_checks import evidence_rows
+from workpacket.model.canonical import Json
+from workpacket.model.events import LogEvent
+from workpacket.model.layout import LOG_FOLDER, envelope_path
+from workpacket.value import Value
+
+STATEMENT_TYPE: Final = "https://in-toto.io/Statement/v1"
+TEST_RESULT: Final = "https://in-toto.io/attestation/test-result/v0.1"
+SUMMARY: Final = "https://slsa.dev/verification_summary/v1"
+SLSA_VERSION: Final = "1.2"
+
+UNEVALUATED: Final = "SLSA_SOURCE_LEVEL_UNEVALUATED"
+APPROVED: Final = "ORG_SOURCE_WORKPACKET_CONTRACT_APPROVED"
+PROVED: Final = "ORG_SOURCE_WORKPACKET_EVIDENCE_RECORDED"
+JUDGED: Final = "ORG_SOURCE_WORKPACKET_JUDGED"
+
+
+class VerifiedSource(Value):
+    """The repository and branch, the policy that judged, and who repeats it: URIs, as SLSA wants them."""
+
+    name: str
+    resource: str
+    branch: str
+    policy: str
+    verifier: str
+    version: str
+    at: str
+
+
+class AttestedPacket(Value):
+    """A packet whose work was submitted. `landed` is the commit of the target branch that brought it, '' if none did.
+    `refused` are the codes of what is wrong with it; with any, the summary says FAILED.
+    """
+
+    state: PacketState
+    landed: str = ""
+    refused: tuple[str, ...] = ()
+
+    @property
+    def submitted(self) -> LogEvent | None:
+        return next((event for event in reversed(self.state.history) if event.type == "submitted"), None)
+
+    @property
+    def contract(self) -> str:
+        """The digest of the contract that was in force when the work was submitted; '' from before contracts."""
+        said = ""
+        for event in self.state.history:
+            if event.type == "submitted" and event is self.submitted:
+                break
+            said = event.text("contract") or said
+        return said
+
+    @property
+    def envelopes(self) -> tuple[str, ...]:
+        """The digests of the approvals that its events name."""
+        return tuple(dict.fromkeys(digest for event in self.state.history for digest in event.attest))
+
+    @property
+    def properties(self) -> tuple[str, ...]:
+        """What was verified of the source."""
+        submitted = self.submitted
+        opened = any(event.type in {"activated", "amended"} and event.attest for event in self.state.history)
+        judged = any(event.text("verdict") == "PASS" and event.attest for event in self.state.verdicts)
+        proved = submitted is not None and any("command" in row for row in evidence_rows(submitted))
+        found = ((opened and bool(self.contract), APPROVED), (proved, PROVED), (judged, JUDGED))
+        return tuple(name for holds, name in found if holds)
+
+    def to_json(self) -> dict[str, Json]:
+        submitted = self.submitted
+        return {
+            "packet": self.state.packet,
+            "contract": self.contract,
+            "submitted": (submitted.text("commit") or "") if submitted is not None else "",
+            "landed": self.landed,
+            "approvals": [envelope_path(digest) for digest in self.envelopes],
+            "properties": list(self.properties),
+            "refused": list(self.refused),
+        }
+
+
+def proofs_of(packet: AttestedPacket, source: VerifiedSource) -> Iterator[dict[str, Json]]:
+    """A statement for each commit on which proofs of the last submission ran."""
+    submitted = packet.submitted
+    if submitted is None:
+        return
+    commit = submitted.text("commit") or ""
+    by_commit: dict[str, list[Mapping[str, Json]]] = {}
+    for row in evidence_rows(submitted):
+        by_commit.setdefault(str(row.get("commit", commit)), []).append(row)
+    for proved, rows in by_commit.items():
+        yield _statement(source.name, proved, TEST_RESULT, _result(packet, submitted, rows))
+
+
+def _result(packet: AttestedPacket, submitted: LogEvent, rows: Sequence[Mapping[str, Json]]) -> dict[str, Json]:
+    """What does not apply has not passed: it is named with the warnings, with its reason."""
+    by_result: dict[str, list[Json]] = {"met": [], "not_applicable": [], "not_met": []}
+    for row in rows:
+        told = str(row["criterion"]) + "".join(f" ({row[key]})" for key in ("command", "reason") if key in row)
+        by_result[str(row["result"])].append(told)
+    result = "FAILED" if by_result["not_met"] else "WARNED" if by_result["not_applicable"] else "PASSED"
+    event = f"{LOG_FOLDER}/{packet.state.packet}/{submitted.id}.json"
+    configuration: list[Json] = [{"name": event, "digest": {"sha256": submitted.id}}]
+    if packet.contract:
+        configuration.append({"name": f"contract of {packet.state.packet}", "digest": {"sha256": packet.contract}})
+    return {
+        "result": result,
+        "configuration": configuration,
+        "passedTests": by_result["met"],
+        "warnedTests": by_result["not_applicable"],
+        "failedTests": by_result["not_met"],
+    }
+
+
+def landing_of(packet: AttestedPacket, source: VerifiedSource, proofs: Sequence[str]) -> dict[str, Json] | None:
+    """The summary about the landed commit. `proofs` are the digests of the exported statements about it."""
+    if not packet.landed:
+        return None
+    inputs: list[Json] = [{"uri": envelope_path(each), "digest": {"sha256": each}} for each in packet.envelopes]
+    inputs += [{"uri": TEST_RESULT, "digest": {"sha256": each}} for each in proofs]
+    levels: list[Json] = ["FAILED"] if packet.refused else [UNEVALUATED, *packet.properties]
+    predicate: dict[str, Json] = {
+        "verifier": {"id": source.verifier, "version": {"workpacket": source.version}},
+        "timeVerified": source.at,
+        "resourceUri": source.resource,
+        "policy": {"uri": f"{source.resource}#.GOV/policy/policy.toml", "digest": {"sha256": source.policy}},
+        "inputAttestations": inputs,
+        "verificationResult": "FAILED" if packet.refused else "PASSED",
+        "verifiedLevels": levels,
+        "slsaVersion": SLSA_VERSION,
+    }
+    annotations: dict[str, Json] = {"sourceRefs": [f"refs/heads/{source.branch}"], "packet": packet.state.packet}
+    return _statement(source.name, packet.landed, SUMMARY, predicate, annotations)
+
+
+def _statement(
+    name: str, commit: str, kind: str, predicate: dict[str, Json], annotations: dict[str, Json] | None = None
+) -> dict[str, Json]:
+    subject: dict[str, Json] = {"name": name, "digest": {"gitCommit": commit}}
+    if annotations is not None:
+        subject["annotations"] = annotations
+    return {"_type": STATEMENT_TYPE, "subject": [subject], "predicateType": kind, "predicate": predicate}

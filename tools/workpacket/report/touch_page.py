@@ -1,0 +1,112 @@
+"""The page in which a person approves by touch: the text that the terminal would show, row by row, and two buttons.
+
+Everything from the repository is text, escaped as in the terminal and once more for HTML. A row that the window breaks
+goes on further right than any row begins, so here too no text can pass its words off as ours. The content security
+policy allows one style sheet and one script, by digest, and requests to the page's own origin alone.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterator
+from html import escape as html_escape
+from typing import Literal
+
+from workpacket.model.canonical import Json
+from workpacket.report.audit_page import PageFiles, inert
+from workpacket.report.escape import escape, escape_lines
+from workpacket.value import Value
+
+_TITLE = "--- "
+_CHANGES = "changes since "
+
+
+class Asked(Value):
+    """What the page's script is told. `challenge`, `credential` and `user` are base64url; `page` is the secret that its
+    answer repeats; `person` is whose key is registered.
+    """
+
+    kind: Literal["touched", "registered"]
+    page: str
+    origin: str
+    party: str
+    challenge: str
+    milliseconds: int
+    credential: str = ""
+    pin: bool = False
+    user: str = ""
+    person: str = ""
+
+    def to_json(self) -> dict[str, Json]:
+        return {
+            "kind": self.kind,
+            "page": self.page,
+            "origin": self.origin,
+            "party": self.party,
+            "challenge": self.challenge,
+            "milliseconds": self.milliseconds,
+            "credential": self.credential,
+            "pin": self.pin,
+            "user": self.user,
+            "person": self.person,
+        }
+
+
+class TouchPage(Value):
+    """`title` and `lead` are ours, with words of others in them; `text` is what the terminal would show."""
+
+    title: str
+    lead: str
+    text: str
+    yes: str
+    asked: Asked
+
+
+def render_touch_page(page: TouchPage, files: PageFiles) -> str:
+    return "".join(_page(page, files))
+
+
+def security_policy(files: PageFiles) -> str:
+    """The header with which the page is served."""
+    return (
+        f"default-src 'none'; img-src data:; style-src {_digest(files.style)}; script-src {_digest(files.script)}; "
+        "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    )
+
+
+def _digest(content: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}'"
+
+
+def _page(page: TouchPage, files: PageFiles) -> Iterator[str]:
+    title = html_escape(escape(page.title))
+    yield f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{title}</title>\n'
+    yield '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+    yield '<meta name="color-scheme" content="light dark">\n<link rel="icon" href="data:,">\n'
+    yield f"<style>{files.style}</style>\n</head>\n<body>\n<header>\n<h1>{title}</h1>\n"
+    yield f"<p>{html_escape(escape(page.lead))}</p>\n</header>\n"
+    if page.text:
+        yield '<main class="rows">\n'
+        yield from _rows(page.text)
+        yield "</main>\n"
+    # The buttons work once the script has looked at where it is.
+    yield "<form>\n"
+    yield f'<button type="button" id="yes" disabled>{html_escape(page.yes)}</button>\n'
+    yield '<button type="button" id="no" class="no" disabled>Decline</button>\n'
+    yield '<p id="said" role="status" aria-live="polite"></p>\n'
+    yield "<noscript><p>This page needs its script, which comes from no other place.</p></noscript>\n</form>\n"
+    yield f'<script type="application/json" id="asked">{inert(page.asked.to_json())}</script>\n'
+    yield f"<script>{files.script}</script>\n</body>\n</html>\n"
+
+
+def _rows(text: str) -> Iterator[str]:
+    """A row of others begins with a bar, so what begins with dashes is a title of ours."""
+    in_changes = False
+    for line in escape_lines(text.rstrip("\n")).split("\n"):
+        kind = ""
+        if line.startswith(_TITLE):
+            kind, in_changes = "title", _CHANGES in line
+        elif in_changes:
+            kind = {"| +": "added", "| -": "removed"}.get(line[:3], "")
+        yield f'<div class="{kind}">{html_escape(line)}</div>\n' if kind else f"<div>{html_escape(line)}</div>\n"
