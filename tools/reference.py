@@ -8,13 +8,16 @@ lines are added and from which none is removed; and what `init` has written in t
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
+from draft07 import twin
 from workpacket.bridges.foreign import formats_page
+from workpacket.cli.commands import COMMANDS
 from workpacket.cli.init import instructions, skills
-from workpacket.cli.pages import commands_page, schemas_page
+from workpacket.cli.main import load
+from workpacket.cli.options import COMMON_OPTIONS, Command, Option, written
 from workpacket.lifecycle.init import AGENTS, find_blocks, known_digest, marked, with_block
 from workpacket.lifecycle.starter_documents import (
     DIALECTS,
@@ -32,7 +35,6 @@ from workpacket.report.catalogue import catalogue
 from workpacket.report.explain import render_codes_page
 from workpacket.shell.governing.starter_files import read_package
 from workpacket.shell.shipped_schemas import SHIPPED
-from workpacket.text.draft07 import twin
 
 ROOT = Path(__file__).resolve().parent.parent
 SCHEMAS = ROOT / "schemas"
@@ -130,6 +132,56 @@ def main() -> None:
             path.write_bytes(content)
     for path in left_over():
         path.unlink()
+
+
+_NOTE = "<!-- Written by `just reference`; edit the code, not this page. -->"
+
+
+def commands_page() -> str:
+    """docs/reference/commands.md"""
+    parts = [
+        "# Commands\n",
+        f"{_NOTE}\n",
+        "Every command takes these options:\n",
+        *_options(COMMON_OPTIONS),
+        "\nExit statuses are explained in [codes](codes.md).",
+    ]
+    for name, _, _ in COMMANDS:
+        parts += ["", *_command(load(name))]
+    return "\n".join(parts) + "\n"
+
+
+def _command(command: Command) -> Iterator[str]:
+    arguments = f" {command.arguments}" if command.arguments else ""
+    yield f"## {command.name}\n"
+    yield f"{command.summary[0].upper()}{command.summary[1:]}.\n"
+    if command.description:
+        yield f"{command.description.strip()}\n"
+    yield f"```sh\nworkpacket {command.name}{arguments} [OPTIONS]\n```\n"
+    own = [option for option in command.options if option not in COMMON_OPTIONS]
+    if own:
+        yield from _options(own)
+        yield ""
+    yield "Examples:\n"
+    yield "\n".join(["```sh", *command.examples, "```"])
+
+
+def _options(options: Iterable[Option]) -> Iterator[str]:
+    yield "| option | meaning |"
+    yield "|---|---|"
+    for option in options:
+        name = written(option).replace("|", "\\|")
+        yield f"| `{name}` | {option.help} |"
+
+
+def schemas_page(names: Iterable[str], read: Callable[[str], bytes]) -> str:
+    """docs/reference/schemas.md"""
+    rows = ["# Schemas\n", f"{_NOTE}\n", "| name | what it describes |", "|---|---|"]
+    for name in names:
+        schema = json.loads(read(name))
+        rows.append(f"| [{name}](../../schemas/{name}.schema.json) | {schema['title']}: {schema['description']} |")
+    rows.append("\n`workpacket schema NAME` prints one; `--draft-07` prints its version for editors.")
+    return "\n".join(rows) + "\n"
 
 
 if __name__ == "__main__":

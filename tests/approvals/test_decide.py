@@ -102,6 +102,13 @@ def test_the_clock_of_the_signer_may_be_five_minutes_ahead(ahead: timedelta, tol
     assert codes(decide(facts(envelope(issued_at=NOW + ahead)))) == told
 
 
+def test_an_approval_does_not_outlive_the_files_of_the_policy_that_it_saw() -> None:
+    """The lists of keys have no digest in a statement, so the commits with other files are told."""
+    verdict = decide(facts(envelope(), other_policies=frozenset({"b" * 40})))
+    assert codes(verdict) == ["threshold_unmet", "policy_moved"]
+    assert decide(facts(envelope(), other_policies=frozenset({"c" * 40}))).met
+
+
 def test_a_key_for_something_else_is_told_with_all_that_it_is_for() -> None:
     signers = key_of(ALICE).line(ALICE, 'namespaces="git,file"') + "\n"
     verdict = decide(facts(envelope(), policy=PolicyFiles(POLICY.encode(), signers.encode())))

@@ -350,3 +350,8 @@ def test_text_that_has_no_bytes_is_refused() -> None:
 def test_json_faults_keep_their_code() -> None:
     message_of(b"{", "approval_not_json")
     message_of(b'{"a":1,"a":1}', "approval_duplicate_key")
+
+
+def test_what_a_statement_covers_depends_on_its_version() -> None:
+    assert statement().covers == "contract"
+    assert statement(version=1, contract=None).covers == "refinement only"

@@ -15,7 +15,7 @@ WRITERS = {
     "cli/failure.py": "the log of an internal error, in the temporary folder",
     "cli/main.py": "the null device, when nobody reads the output any more",
     "cli/registers.py": "the file that git made for it, for what the merge came to",
-    "cli/workspace.py": "checkpoints in a foreign form and the page of the board, into the file that was named",
+    "cli/workspace.py": "reports, checkpoints in a foreign form, the page of the board: into the file that was named",
     "cli/runs.py": "exports of runs, into the file that was named",
     "git/index.py": "an index that holds attributes alone, in a temporary folder",
     "git/run.py": "runs git, which makes branches and work trees",

@@ -1,13 +1,13 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from audit.audited import Audited, build
+from git.scratch import copy_of
 from shell.approvals.conftest import beginning, story  # noqa: F401 - fixtures of signed approvals, used by name
 
 
@@ -23,7 +23,7 @@ def audited(built: Audited, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
     for name in ("CI", "WORKPACKET_ACTOR", "WORKPACKET_ACTOR_KIND"):
         monkeypatch.delenv(name, raising=False)
-    shutil.copytree(built.root, tmp_path / "repository", symlinks=True)
+    copy_of(built.root, tmp_path / "repository")
     began = built.clock.now
     yield Audited(tmp_path / "repository", built.capture, built.clock)
     built.clock.now = began

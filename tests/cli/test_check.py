@@ -384,3 +384,41 @@ def test_fmt_gives_one_object(commands: Commands) -> None:
         "repaired": {"byte_order_mark": 1},
         "upgraded": [],
     }
+
+
+class TestInPipelines:
+    BAD = STUB.replace("- Why: Hand edits must survive.\n", "- Why:\n")
+
+    def test_quiet_prints_the_findings_alone(self, commands: Commands) -> None:
+        commands.write(STUB_PATH, STUB)
+        assert commands("check", "--quiet").out == ""
+        commands.write(STUB_PATH, self.BAD)
+        loud, quiet = commands("check"), commands("check", "--quiet")
+        assert quiet.status == loud.status == 1
+        assert loud.out.startswith(quiet.out.rstrip("\n"))
+        assert loud.out.splitlines()[-1] not in quiet.out
+
+    def test_exit_zero_forgives_findings_and_nothing_else(self, commands: Commands) -> None:
+        commands.write(STUB_PATH, self.BAD)
+        assert commands("check", "--exit-zero").status == 0
+        assert commands("check", "--exit-zero", "nowhere.md").status == 2
+        (commands.root / STUB_PATH).unlink()
+        assert commands("check", "--exit-zero").status == 6
+
+    def test_the_report_goes_into_a_file(self, commands: Commands) -> None:
+        commands.write(STUB_PATH, self.BAD)
+        printed = commands("check", "--format", "json")
+        answer = commands("check", "--format", "json", "--output-file", "report.json")
+        assert (answer.status, answer.out) == (1, "")
+        assert (commands.root / "report.json").read_text() == printed.out
+        assert commands("check", "--output-file", "none/such/report").status != 1
+        assert commands("check", "--output-file", STUB_PATH).status == 2
+        assert (commands.root / STUB_PATH).read_text() == self.BAD
+
+    def test_a_list_of_changed_files_may_name_others(self, commands: Commands) -> None:
+        commands.write(STUB_PATH, self.BAD)
+        commands.write("src/main.py", "")
+        answer = commands("check", "src/main.py", STUB_PATH)
+        assert answer.status == 1
+        assert "src/main.py was not checked" in answer.err
+        assert commands("check", "src/main.py").status == 6

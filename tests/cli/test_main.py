@@ -94,7 +94,7 @@ def test_the_table_and_the_declaration_say_the_same(name: str, module: str, summ
         (["check", "--format=text", "--format=json"], "conflicting_options", "--format was given twice"),
         (["check", "--fix=yes"], "unexpected_argument", "--fix takes no value"),
         (["check", "--select", "no_such*"], "unknown_code", "no code matches 'no_such*'"),
-        (["check", "README.md"], "invalid_value", "README.md is not a place for governance documents"),
+        (["check", "README.md"], "path_not_found", "README.md does not exist"),
         (["list", "--lane", "NOWHERE"], "invalid_value", "'NOWHERE' is not a lane"),
         (["explain"], "missing_argument", "name one code"),
         (["explain", "byte_order_marks"], "unknown_code", "did you mean byte_order_mark"),
@@ -188,7 +188,7 @@ def test_a_reader_that_goes_away_is_no_failure(commands: Commands) -> None:
 def test_words_behind_two_dashes_are_arguments(commands: Commands) -> None:
     commands.write(STUB_PATH, STUB)
     assert commands("check", "--", STUB_PATH).status == 0
-    assert "is not a place for governance documents" in commands("check", "--", "--fix").err
+    assert "--fix does not exist" in commands("check", "--", "--fix").err
 
 
 def run(commands: Commands, shell: str) -> subprocess.CompletedProcess[str]:

@@ -60,3 +60,18 @@ def test_each_row_and_rule_is_tied_to_a_test(page: str, heading: str) -> None:
     assert len(rows) > 3
     said = [flat(promise["says"]) for promise in PROMISES if promise["page"] == page]
     assert [row for row in rows if not any(each in flat(row) for each in said)] == []
+
+
+def test_each_sentence_about_a_validated_packet_names_tests_that_are_there() -> None:
+    page = (ROOT / "docs/approvals/proves.md").read_text("utf-8")
+    rows = [row.strip("|\n").split("|") for row in re.findall(r"^\| .*\n", page, re.MULTILINE)[1:]]
+    assert len(rows) > 8
+    for sentence, attack, shown in rows:
+        assert sentence.strip()
+        assert attack.strip()
+        places = re.findall(r"`(tests/[^`]+)`", shown)
+        assert places, sentence
+        for place in places:
+            path, _, name = place.partition("::")
+            assert (ROOT / path).exists(), place
+            assert not name or name in names_in(path), place

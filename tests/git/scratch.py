@@ -63,7 +63,7 @@ def make_repository(folder: Path) -> Repository:
 
 def copy_of(folder: Path, place: Path) -> Path:
     """A copy of a folder with a repository. It shares git's objects, which are never written twice."""
-    shutil.copytree(folder, place, symlinks=True, copy_function=_copied)
+    shutil.copytree(folder, place, symlinks=True, copy_function=_copied, dirs_exist_ok=True)
     return place
 
 

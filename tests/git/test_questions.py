@@ -28,16 +28,19 @@ from workpacket.git.objects import (
 from workpacket.git.repository import Repository, find_repository
 from workpacket.git.revisions import (
     Branch,
+    add_branch,
+    add_worktree,
     commit_of,
     current_branch,
     default_branch,
     head_commit,
     is_ancestor,
+    list_worktrees,
+    local_branches,
     merge_base,
     resolved,
 )
 from workpacket.git.run import Answer, run_git
-from workpacket.git.worktrees import add_branch, add_worktree, branch_names, list_worktrees
 
 NOBODY = "0" * 40
 IMPOSSIBLE_BRANCHES = (
@@ -209,7 +212,7 @@ def test_a_patch_keeps_its_id_over_a_rebase(repository: Repository) -> None:
 def test_branches_and_work_trees_are_added_and_never_overwritten(repository: Repository, tmp_path: Path) -> None:
     first = commit(repository.root, "one", a="1")
     add_branch(repository, "work/x", first)
-    assert branch_names(repository) == {"main": first, "work/x": first}
+    assert local_branches(repository) == {"main": first, "work/x": first}
     place = tmp_path / ".." / f"{tmp_path.name}-linked tree"
     add_worktree(repository, place, "work/x")
     trees = list_worktrees(repository)
@@ -248,7 +251,7 @@ def test_an_impossible_branch_name_is_refused(repository: Repository, name: str)
     with pytest.raises(WorkpacketError) as caught:
         add_branch(repository, name, first)
     assert code_of(caught) == "branch_name_invalid"
-    assert branch_names(repository) == {"main": first}
+    assert local_branches(repository) == {"main": first}
 
 
 def test_git_that_is_missing_slow_or_silent_is_said(

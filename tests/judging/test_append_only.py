@@ -89,7 +89,7 @@ def test_in_a_work_tree_nothing_is_taken_back_yet(past: Past) -> None:
     assert past.said(OLD, worktree=True) == [("log_file_deleted", GIVEN), ("log_file_deleted", LATER)]
 
 
-@pytest.mark.parametrize("kept", ["src/b.py", GIVEN])
+@pytest.mark.parametrize("kept", ["src/b.py", GIVEN], ids=["code", "an approval"])
 def test_a_landing_that_was_taken_back_in_part_is_not(past: Past, kept: str) -> None:
     assert ("log_file_deleted", LATER) in past.said({**OLD, kept: LANDED[kept]})
     assert ("landing_reverted", ".GOV") not in past.said({**OLD, kept: LANDED[kept]})

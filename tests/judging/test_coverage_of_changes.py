@@ -309,6 +309,13 @@ def test_work_lands_as_it_was_judged(kitchen: Kitchen, activated: str) -> None:
     assert kitchen.found(other, kitchen.commit({**WORK, "README.md": "y\n"}, other)) == {}, "squashed"
 
 
+def test_what_was_judged_covers_whatever_day_its_scope_names(kitchen: Kitchen) -> None:
+    kitchen.packet(A, "created", "activated", scope="`src/`, Standing until 2026-02-01")
+    base = kitchen.commit(OLD)
+    _, verdict = kitchen.judged(WORK, base)
+    assert kitchen.found(base, verdict) == {}
+
+
 def test_what_was_changed_after_the_verdict_is_named(kitchen: Kitchen, activated: str) -> None:
     _, verdict = kitchen.judged(WORK, activated)
     assert kitchen.found(activated, kitchen.commit({**WORK, "src/b.py": "evil\n"}, verdict)) == {
@@ -419,6 +426,98 @@ def test_a_judged_commit_that_is_not_here_is_asked_for_where_its_verdict_lands(
     assert kitchen.found(head, kitchen.commit({**WORK, "src/b.py": "2"}, head)) == {"src/b.py": "changed_after_verdict"}
 
 
+def test_each_path_is_told_why_no_packet_answers_for_it(kitchen: Kitchen, activated: str) -> None:
+    _, verdict = kitchen.judged(WORK, activated)
+    kitchen.packet(B, "created", scope="`lib/`")
+    head = kitchen.commit({**WORK, "src/b.py": "evil\n", "lib/a": "1"}, verdict)
+    assert {one.path: one.message for one in kitchen.uncovered(activated, head)} == {
+        "src/b.py": f"it is not what the judged commit of {A} makes of the base",
+        "lib/a": f"it is in the scope of {B}, but it is STUB",
+    }
+
+
+def test_a_packet_adopted_after_its_verdict_has_no_judged_commit(kitchen: Kitchen) -> None:
+    kitchen.packet(A, "adopted", lane_to="MERGE_PENDING")
+    base = kitchen.commit(OLD)
+    head = kitchen.commit({**OLD, "src/b": "1"}, base)
+    assert kitchen.why(base, head) == f"it is in the scope of {A}, but it is MERGE_PENDING"
+
+
+def test_what_a_verdict_lacks_may_be_the_work_of_a_packet_that_is_held(kitchen: Kitchen, activated: str) -> None:
+    kitchen.packet(B, *HELD, scope="`src/a.py`")
+    kitchen.judged(WORK, activated)
+    assert kitchen.found(activated, kitchen.commit({**OLD, "src/b.py": "b\n"}, activated)) == {}
+
+
+def test_a_verdict_that_landed_before_asks_for_no_more_than_what_is_changed(kitchen: Kitchen, activated: str) -> None:
+    kitchen.judged(WORK, activated)
+    base = kitchen.commit(OLD, activated)
+    assert kitchen.found(base, kitchen.commit({**OLD, "src/b.py": "b\n"}, base)) == {}
+
+
+def test_two_works_that_were_on_the_base_before_their_verdicts(kitchen: Kitchen) -> None:
+    kitchen.packet(A, "created", "activated", scope="`src/`")
+    kitchen.packet(B, "created", "activated", scope="`lib/`")
+    base = kitchen.commit(OLD)
+    one, two = {**OLD, "src/b.py": "b\n"}, {**OLD, "lib/b.py": "b\n"}
+    for name, files in ((A, one), (B, two)):
+        kitchen.add("claimed", name)
+        kitchen.add("submitted", name, commit=kitchen.commit(files, base))
+    both = kitchen.commit({**one, **two}, base)
+    later = kitchen.commit({**one, **two, "src/b.py": "2\n", "lib/b.py": "2\n"}, both)
+    kitchen.add("verdict.given", A)
+    kitchen.add("verdict.given", B)
+    assert kitchen.found(later, kitchen.commit({**one, **two, "src/b.py": "2\n", "lib/b.py": "2\n"}, later)) == {}
+
+
+def test_a_folder_of_before_is_not_the_file_that_was_judged(kitchen: Kitchen, activated: str) -> None:
+    kitchen.add("claimed")
+    kitchen.add("submitted", commit=kitchen.commit({**OLD, "src/lib": "file\n"}, activated))
+    folder = kitchen.commit({**OLD, "src/lib/x": "file\n"}, activated)
+    base = kitchen.commit(OLD, folder)
+    kitchen.add("verdict.given")
+    assert kitchen.found(base, kitchen.commit(OLD, base)) == {"src/lib": "changed_after_verdict"}
+
+
+def test_a_verdict_about_a_history_of_its_own_does_not_land_without_it(kitchen: Kitchen, activated: str) -> None:
+    kitchen.add("claimed")
+    kitchen.add("submitted", commit=kitchen.commit({"src/b.py": "b\n"}))
+    kitchen.add("verdict.given")
+    assert kitchen.found(activated, kitchen.commit(OLD, activated))["src/b.py"] == "changed_after_verdict"
+
+
+def test_work_that_the_base_has_together_with_more_is_not_missing(kitchen: Kitchen, activated: str) -> None:
+    kitchen.add("claimed")
+    work = kitchen.commit({**OLD, "src/a.py": "1\n2\n3\n4\nfive\n"}, activated)
+    both: Tree = {**OLD, "src/a.py": "one\n2\n3\n4\nfive\n"}
+    base = kitchen.commit(both, activated)
+    kitchen.add("submitted", commit=work)
+    kitchen.add("verdict.given")
+    assert kitchen.found(base, kitchen.commit(both, base)) == {}
+
+
+def test_work_answers_for_nothing_that_the_base_has_already(kitchen: Kitchen) -> None:
+    """B was begun upon the branch of A, and holds what A did; meanwhile A has landed, and C changes that."""
+    kitchen.packet(A, "created", "activated", scope="`src/b.py`")
+    kitchen.packet(B, "created", "activated", scope="`lib/`")
+    kitchen.packet("WP-1-Cup-v1", "created", "activated", scope="`src/b.py`")
+    base = kitchen.commit(OLD)
+    _, branch = kitchen.judged({**OLD, "src/b.py": "b\n"}, base)
+    landed = kitchen.commit({**OLD, "src/b.py": "b\n"}, base)
+    kitchen.judged({**OLD, "src/b.py": "b\n", "lib/x": "x"}, branch, B)
+    kitchen.judged({**OLD, "src/b.py": "c\n"}, landed, "WP-1-Cup-v1")
+    head = kitchen.commit({**OLD, "src/b.py": "c\n", "lib/x": "x"}, landed)
+    assert kitchen.found(landed, head) == {}
+
+
+def test_a_verdict_after_which_work_went_on_asks_for_no_commit(kitchen: Kitchen, activated: str) -> None:
+    kitchen.add("claimed")
+    kitchen.add("submitted", commit="9" * 40)
+    kitchen.add("verdict.given")
+    kitchen.add("reopened")
+    assert kitchen.found(activated, kitchen.commit(WORK, activated)) == {}
+
+
 def test_two_judged_works_land_together(kitchen: Kitchen) -> None:
     kitchen.packet(A, "created", "activated")
     kitchen.packet(B, "created", "activated", scope="`lib/`")
@@ -430,6 +529,18 @@ def test_two_judged_works_land_together(kitchen: Kitchen) -> None:
     assert kitchen.found(base, kitchen.commit({**both, "lib/b.py": "evil\n"}, base)) == {
         "lib/b.py": "changed_after_verdict"
     }
+
+
+def test_judged_work_that_is_not_about_a_path_does_not_answer_for_it(kitchen: Kitchen) -> None:
+    """What it once changed out of its scope is an affair of the base."""
+    kitchen.packet(A, "created", "activated", scope="`lib/a.py`")
+    kitchen.packet(B, "created", "activated", scope="`lib/b.py`")
+    base = kitchen.commit(OLD)
+    kitchen.judged({**OLD, "lib/a.py": "a\n", "lib/b.py": "1\n"}, base)
+    both = {**OLD, "lib/a.py": "a\n", "lib/b.py": "2\n"}
+    landed = kitchen.commit(both, base)
+    _, verdict = kitchen.judged({**both, "lib/b.py": "3\n"}, landed, B)
+    assert kitchen.found(landed, verdict) == {}
 
 
 def test_work_begun_upon_judged_work_answers_for_what_differs(kitchen: Kitchen) -> None:
@@ -477,6 +588,11 @@ def test_a_report_is_a_text(kitchen: Kitchen, activated: str, ending: str) -> No
 )  # fmt: skip
 def test_what_a_program_or_an_agent_reads_is_no_report(kitchen: Kitchen, activated: str, path: str) -> None:
     assert kitchen.found(activated, reported(kitchen, activated, path)) == {path: "change_uncovered"}
+
+
+def test_a_report_that_is_gone_again_is_not_asked_for(kitchen: Kitchen, activated: str) -> None:
+    head = reported(kitchen, activated)
+    assert kitchen.found(activated, kitchen.commit(WORK, head)) == {}
 
 
 def test_a_report_has_the_bytes_that_the_verdict_names(kitchen: Kitchen, activated: str) -> None:

@@ -105,6 +105,10 @@ def test_a_second_name_of_the_folder_is_a_twin(merge: Merge, name: str) -> None:
     assert merge({**BASE, f"{name}/x": "x"}, here=BASE) == [("path_twin", name, "elsewhere it is the same as .GOV")]
 
 
+def test_a_name_that_is_another_everywhere_is_no_twin(merge: Merge) -> None:
+    assert merge({**BASE, ".GOVx": "x", ".gov-old/x": "x", "gov": "x", ".GOV/policy/policy.tomlx": "x"}) == []
+
+
 @pytest.mark.parametrize("path", [".GitAttributes", ".GOV/log/.GITATTRIBUTES", ".GOV/spec/.gitattributes."])
 def test_a_second_name_of_an_attribute_file_is_its_twin(merge: Merge, path: str) -> None:
     """Where case does not count git reads it: the same checkout has other bytes there than here."""
@@ -161,6 +165,7 @@ def converting(path: str, attribute: str) -> list[Found]:
         ("*.md eol=crlf", BOARD, "eol=crlf"),
         ("*.toml text eol=crlf", POLICY, "eol=crlf"),
         ("* ident", EVENT, "ident"),
+        ("*.md filter=x eol=crlf", BOARD, "filter=x"),
     ],
 )
 def test_attributes_that_show_other_bytes_are_refused_where_bytes_count(
@@ -189,11 +194,19 @@ def test_attributes_that_leave_the_bytes_or_only_line_ends_are_none_of_these(mer
 
 def test_an_attribute_file_below_the_folder_counts_as_well(merge: Merge) -> None:
     assert merge({**BASE, ".GOV/log/.gitattributes": "* ident\n"}) == converting(".GOV/log/.gitattributes", "ident")
-    # One that is elsewhere says nothing of the folder.
 
 
 def test_an_attribute_file_elsewhere_or_one_that_is_no_file_does_not(merge: Merge) -> None:
     assert merge({**BASE, "src/.gitattributes": "* ident\n", "x.gitattributes": "* ident\n"}) == []
+
+
+def test_a_link_of_that_name_is_an_attribute_file(merge: Merge) -> None:
+    """Git takes what the link says, and not where it leads, for lines of attributes: also in a fresh clone."""
+    assert merge({**BASE, ".gitattributes": (LINK, "*.json ident\n")}) == converting(EVENT, "ident")
+
+
+def test_a_submodule_of_that_name_is_none(merge: Merge) -> None:
+    assert merge({**BASE, ".gitattributes": (SUBMODULE, COMMIT)}) == []
 
 
 def test_attributes_of_the_base_are_not_asked_about(merge: Merge) -> None:

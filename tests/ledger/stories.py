@@ -6,9 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
-from workpacket.ledger.checkpoints import Verifier, judge_checkpoints
 from workpacket.ledger.log import EventWriter, Log, NewLogEvent, join_events, next_event, read_log, read_logs
-from workpacket.ledger.verify import verify_logs
+from workpacket.ledger.verify import Verifier, judge_checkpoints, verify_logs
 from workpacket.model.canonical import Json
 from workpacket.model.events import Actor, LogEvent, encode_event, event_id
 from workpacket.problem import Problem

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from ledger.stories import COMMIT, PACKET, Story, rewritten, verify_tree
-from workpacket.ledger.checkpoints import (
+from workpacket.ledger.log import Log, NewLogEvent, read_logs
+from workpacket.ledger.verify import (
     Verifier,
     Vouching,
     checkpointed_heads,
@@ -15,9 +16,8 @@ from workpacket.ledger.checkpoints import (
     reach,
     signature_path,
     signatures_without_event,
+    verify_append_only,
 )
-from workpacket.ledger.log import Log, NewLogEvent, read_logs
-from workpacket.ledger.verify import verify_append_only
 from workpacket.model.canonical import Json
 from workpacket.model.events import LogEvent
 from workpacket.model.layout import LARGEST_EVENT

@@ -16,7 +16,7 @@ from ledger.stories import verify_tree
 from lifecycle.moves import MOVES, move
 from lifecycle.upsets import Upsets, as_often
 from lifecycle.world import ADDED, WITH_LANES, WITHOUT_LANES, adopted, errors
-from workpacket.ledger.checkpoints import Vouching
+from workpacket.ledger.verify import Vouching
 from workpacket.lifecycle.board_sync import hand_edits, move_to, sync
 from workpacket.lifecycle.facts import Facts
 from workpacket.lifecycle.moves import Answer, Planned

@@ -9,7 +9,7 @@ from ledger.stories import verify_tree
 from lifecycle.moves import any_move, move
 from lifecycle.real_merges import Merges
 from lifecycle.world import WITH_LANES, WITHOUT_LANES, World, adopted, errors, merged, of_the_log
-from workpacket.ledger.checkpoints import Vouching
+from workpacket.ledger.verify import Vouching
 from workpacket.lifecycle.board_sync import sync
 from workpacket.lifecycle.moves import Planned
 from workpacket.lifecycle.policy import LifecyclePolicy

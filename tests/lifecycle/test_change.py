@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lifecycle.governed import TOKENS_COUNT, Governed, forge
+from lifecycle.governed import TOKENS_COUNT, Governed, forge, remembered
 from lifecycle.world import packet_text
 from workpacket.model.canonical import Json
 from workpacket.model.plan import digest
@@ -12,6 +12,7 @@ BOARD = ".GOV/roles_shared/TASK_BOARD.md"
 PACKET = f".GOV/task_packets/{NAME}.md"
 
 
+@remembered
 def activated(governed: Governed) -> None:
     governed.begin()
     governed.activate(NAME)

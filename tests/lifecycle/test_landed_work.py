@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from lifecycle.governed import STAGING, TOKENS_COUNT, Governed
+from lifecycle.governed import STAGING, TOKENS_COUNT, Governed, remembered
 
 NAME, OTHER = "WP-1-Greeting-v1", "WP-1-Song-v1"
 BOARD = ".GOV/roles_shared/TASK_BOARD.md"
 GATE_ON_MERGED = '[lifecycle.gates.release]\non = "merged"\n'
 
 
+@remembered
 def judged(governed: Governed, policy: str = "") -> None:
     """The branch of the work, with its verdict, is checked out."""
     governed.begin(policy=policy + TOKENS_COUNT)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from git.scratch import copy_of
 from lifecycle.governed import Governed, Quiet, govern
 from shell.agents import make_key_file
 from softkeys import SoftKey, make_key
@@ -103,7 +104,7 @@ def vouched(
     capsys: pytest.CaptureFixture[str],
 ) -> Vouched:
     repository, now, key, soft = made
-    governed = govern(shutil.copytree(repository, tmp_path / "repository"), monkeypatch, capsys)
+    governed = govern(copy_of(repository, tmp_path / "repository"), monkeypatch, capsys)
     governed.clock.now = now
     return Vouched(governed, key, soft)
 

@@ -8,14 +8,13 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from git.scratch import git
+from git.scratch import copy_of, git
 from lifecycle.governed import TOKENS_COUNT, Governed, Quiet, govern
 from workpacket.lifecycle.starter_documents import MERGE_DRIVER
 
@@ -43,7 +42,7 @@ def parted(
     parting: Quiet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Governed:
     """A copy for one test."""
-    governed = govern(shutil.copytree(parting.root, tmp_path / "repository"), monkeypatch, capsys)
+    governed = govern(copy_of(parting.root, tmp_path / "repository"), monkeypatch, capsys)
     governed.clock.now, governed.clock.count = parting.clock.now, parting.clock.count
     return governed
 

@@ -15,7 +15,9 @@ from typing import Any
 
 import pytest
 
+from git.scratch import copy_of
 from lifecycle.governed import Governed, Quiet, forge, govern
+from workpacket.shell.governing.proof_process import run_limited
 
 NAME = "WP-1-Greeting-v1"
 PYTHON = sys.executable
@@ -38,7 +40,7 @@ def worked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Governed]:
 @pytest.fixture
 def at_work(worked: Governed, governed: Governed) -> Governed:
     """A copy of it for this test alone."""
-    shutil.copytree(worked.root, governed.root, dirs_exist_ok=True, symlinks=True)
+    copy_of(worked.root, governed.root)
     governed.clock.now, governed.clock.count = worked.clock.now, worked.clock.count + 1000
     return governed
 
@@ -273,15 +275,31 @@ def test_a_proof_that_takes_too_long_is_stopped_with_all_that_it_started(
     at_work: Governed, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     late = tmp_path_factory.mktemp("outside") / "late"
+    child = late.with_name("child")
     allow(at_work, "timeout_seconds = 1")
     began = time.monotonic()
-    row = row_of(at_work, f"sh -c '(sleep 4; touch {late}) & sleep 60'")
+    row = row_of(at_work, f"sh -c '(sleep 60; touch {late}) & echo $! > {child}; sleep 60'")
     assert time.monotonic() - began < 20
     assert (row["result"], row["limit"]) == ("not_met", "time")
     said = submit(at_work, "1=sleep 60", "2=true").err
     assert "was stopped after 1 s, its time limit" in said
-    time.sleep(4)
+    wait_until_gone(child)
     assert not late.exists()
+
+
+def wait_until_gone(named: Path) -> None:
+    """Until the process whose number this file holds does nothing any more, though it may not be waited for yet."""
+    number = int(named.read_text())
+    state = Path("/proc", str(number), "stat")
+    for _ in range(200):
+        try:
+            os.kill(number, 0)
+            if state.exists() and state.read_text().rpartition(")")[2].split()[0] == "Z":
+                return
+        except (FileNotFoundError, ProcessLookupError):
+            return
+        time.sleep(0.05)
+    raise AssertionError(f"{number} still runs: {state.read_text()}")
 
 
 def test_one_that_ends_well_only_because_it_was_stopped_proves_nothing(at_work: Governed) -> None:
@@ -424,7 +442,7 @@ def test_it_is_stopped_together_with_the_command_that_runs_it(
 ) -> None:
     late = tmp_path_factory.mktemp("outside") / "late"
     began = late.with_name("began")
-    proof = f"1=sh -c 'touch {began}; sleep 4; touch {late}'"
+    proof = f"1=sh -c 'echo $$ > {began}.new; mv {began}.new {began}; sleep 60; touch {late}'"
     command = [PYTHON, "-m", "workpacket", "submit", NAME, "--as", "coder", "--record-only", "--prove", proof]
     with subprocess.Popen(command, cwd=at_work.root, stderr=subprocess.DEVNULL, env=os.environ) as process:
         for _ in range(200):
@@ -433,8 +451,28 @@ def test_it_is_stopped_together_with_the_command_that_runs_it(
             time.sleep(0.05)
         process.send_signal(number)
         assert process.wait(20) != 0
-    time.sleep(4.5)
-    assert (began.exists(), late.exists()) == (True, False)
+    wait_until_gone(began)
+    assert not late.exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_while_a_proof_is_being_started_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
+) -> None:
+    started = []
+
+    class Interrupted(subprocess.Popen[bytes]):
+        def __init__(self, *words: Any, **options: Any) -> None:
+            super().__init__(*words, **options)
+            started.append(self)
+            os.kill(os.getpid(), number)
+
+    monkeypatch.setattr("workpacket.shell.governing.proof_process.subprocess.Popen", Interrupted)
+    before = signal.getsignal(number)
+    with pytest.raises(KeyboardInterrupt):
+        run_limited(["sleep", "60"], str(tmp_path), dict(os.environ), seconds=30, most_output=10)
+    assert started[0].returncode == -signal.SIGKILL
+    assert signal.getsignal(number) is before
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lifecycle.governed import Governed
+from lifecycle.governed import Governed, remembered
 
 FIRST, SECOND = "WP-1-Greeting-v1", "WP-1-Farewell-v1"
 REPORT = "src/report.md"
@@ -13,6 +13,7 @@ def begin(governed: Governed) -> None:
     governed.git("tag", "before")
 
 
+@remembered
 def in_review(governed: Governed, name: str) -> None:
     governed.activate(name)
     governed.commit("activated")

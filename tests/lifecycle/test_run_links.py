@@ -9,7 +9,7 @@ from contextlib import suppress
 
 import pytest
 
-from lifecycle.governed import Governed, forge
+from lifecycle.governed import Governed, forge, remembered
 from workpacket.bridges.run_links import governed_runtime
 from workpacket.ledger.fold import LinkedRun
 from workpacket.model.canonical import Json
@@ -49,12 +49,14 @@ def outcome(run: LinkedRun) -> str:
     return (run.closed.text("outcome") or "") if run.closed is not None else ""
 
 
+@remembered
 def in_progress(governed: Governed) -> None:
     governed.begin()
     governed.activate(NAME)
     governed.work(NAME)
 
 
+@remembered
 def in_review(governed: Governed) -> None:
     governed.done("submit", NAME, "--as", "coder", "--prove", "all=true")
     governed.write("report.md", "Good.\n")
@@ -280,7 +282,7 @@ def test_people_read_of_a_run_where_they_look_at_its_packet(governed: Governed) 
     assert (
         f"run: {RUN} is live: a process is running\n     -> workpacket runs tail {RUN}\n" in governed("why", NAME).out
     )
-    assert f"run         {RUN} is live: a process is running" in governed("show", NAME).out
+    assert f"run          {RUN} is live: a process is running" in governed("show", NAME).out
     assert f"run: {RUN} is live" in governed("status").out
     assert f"- **[{NAME}]** - [IN_PROGRESS] - runs: 1 live" in governed("board", "show").out
     assert "runs: 1 open" in governed("board", "export").out

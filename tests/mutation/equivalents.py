@@ -22,6 +22,9 @@ _LINE = (
     r"""_LINE = lazy_pattern('(\\S+)[ \\t]+((?:[^\\s"]|"[^"]*")+)[ \\t]+([a-z0-9@.-]+)[ \\t]+([A-Za-z0-9+/=]+)"""
     r"""(?:[ \\t][^\\x00-\\x08\\x0b-\\x1f\\x7f]*)?')"""
 )
+_SCOPE_FIELD = (
+    r"_SCOPE_FIELD = lazy_pattern('IN_SCOPE_PATHS([^\\n]*(?:\\n[ \\t]*(?=\\n)|\\n[ \\t]+[^\\n]*)*)', re.IGNORECASE)"
+)
 EQUIVALENT = (
     Equivalent(
         "approvals/browser_answers.py",
@@ -64,6 +67,90 @@ EQUIVALENT = (
         "_CONSONANTS = 'bdfghjklmnprstvz'",
         "_CONSONANTS = 'bdfghjklmnprstvzx'",
         "four bits reach no seventeenth letter",
+    ),
+    Equivalent(
+        "ledger/fold.py",
+        "_StateDraft.trunk",
+        "found.add(event.id)",
+        "pass",
+        "without the shortcut the ancestors of each closing are asked, and the answer is the same",
+    ),
+    Equivalent(
+        "ledger/fold.py",
+        "_StateDraft.trunk",
+        "heads.difference_update(event.parents)",
+        "pass",
+        "without the shortcut the ancestors of each closing are asked, and the answer is the same",
+    ),
+    Equivalent(
+        "ledger/fold.py",
+        "LaneReplay.__init__",
+        "self._naming = 0",
+        "self._naming = 1",
+        "the first move of a log is part of every history, so its bit is never on one branch alone",
+    ),
+    Equivalent(
+        "ledger/fold.py",
+        "LaneReplay._take",
+        "bit = self._bit[event.id] = 1 << len(self._bit)",
+        "bit = self._bit[event.id] = 2 << len(self._bit)",
+        "each move has a bit of its own either way",
+    ),
+    Equivalent(
+        "shell/judging/coverage.py",
+        "",
+        _SCOPE_FIELD,
+        _SCOPE_FIELD.removesuffix("', re.IGNORECASE)") + "?', re.IGNORECASE)",
+        "what follows the name of the field may be nothing already",
+    ),
+    Equivalent(
+        "shell/judging/coverage.py",
+        "_Coverage._kind",
+        "finished = stand.lane == 'VALIDATED' and all((move.id in self.known for move in stand.latest))",
+        "finished = stand.lane == 'VALIDATED' and any((move.id in self.known for move in stand.latest))",
+        "a packet is VALIDATED by one move: two of them name two pieces of work, and are a fork",
+    ),
+    Equivalent(
+        "shell/judging/coverage.py",
+        "_Coverage._covers",
+        "names = [name for name, kind in kinds.items() if kind in wanted]",
+        "names = [name for name, kind in kinds.items()]",
+        "a packet that answers for nothing changes no answer; reading all of their pages would take time",
+    ),
+    Equivalent(
+        "shell/judging/coverage.py",
+        "_Coverage._covers",
+        "tops = {path.partition('/')[0] for path in paths}",
+        "tops = {path.partition('/')[1] for path in paths}",
+        "a page that cannot matter changes no answer; reading all of them would take time",
+    ),
+    Equivalent(
+        "shell/judging/merged_tree.py",
+        "",
+        r"_IGNORED = re.compile('[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]')",
+        r"_IGNORED = re.compile('[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]?')",
+        "in the place of nothing nothing is put",
+    ),
+    Equivalent(
+        "shell/judging/merged_tree.py",
+        "_folded_path",
+        "return '/'.join(map(folded, path.split('/')))",
+        "return '/x'.join(map(folded, path.split('/')))",
+        "folded paths are compared with one another only, and shown to no one",
+    ),
+    Equivalent(
+        "shell/judging/merged_tree.py",
+        "_folded_path",
+        "return '/'.join(map(folded, path.split('/')))",
+        "return '/'.join(map(folded, path.split('/x')))",
+        "every folder on the way is folded as a path of its own, so the first name that differs is found",
+    ),
+    Equivalent(
+        "shell/judging/merged_tree.py",
+        "_attribute_files",
+        "return tuple((entry for entry in entries if entry.path.rpartition('/')[2] == ATTRIBUTES))",
+        "return tuple((entry for entry in entries))",
+        "git reads only files of this name; the others would take time",
     ),
     Equivalent("approvals/encodings.py", "", "_VOWELS = 'aiou'", "_VOWELS = 'aioux'", "two bits reach no fifth letter"),
 )

@@ -61,6 +61,8 @@ GROUPS = (
     Group(("shell/judging/merged_tree.py",), ("judging/test_merged_tree.py",)),
     Group(("shell/judging/coverage.py",), ("judging/test_coverage_of_changes.py",)),
     Group(("shell/judging/append_only.py", "shell/judging/reverts.py"), ("judging/test_append_only.py",)),
+    Group(("shell/judging/submissions.py",), ("judging/test_submitted_work.py",)),
+    Group(("shell/judging/landed_work.py",), ("judging/test_landed_work.py",)),
     Group(("report/approval_text.py",), ("report/test_approval_text.py",)),
     Group(
         ("runtime/resume/decide.py", "runtime/attempts/effects.py"),

@@ -353,7 +353,7 @@ def test_what_was_not_committed_is_not_remembered(path: Path, monkeypatch: pytes
     store.append(writer.request("a"))
     request = writer.request("b")
     with monkeypatch.context() as patch:
-        patch.setattr(store.access, "db", Failing(store.access.db, "COMMIT", sqlite3.SQLITE_FULL))
+        patch.setattr(store.access, "cursor", Failing(store.access.cursor, "COMMIT", sqlite3.SQLITE_FULL))
         assert code_of(lambda: store.append(request)) == "disk_full"
     again = store.append(request)
     assert (again.events[0].version, again.duplicate) == (5, False)
@@ -432,10 +432,10 @@ def test_a_full_disk_is_named_and_nothing_was_written(path: Path) -> None:
 
 
 class Failing:
-    """A connection whose next statement of a kind fails as the storage would make it fail."""
+    """A cursor whose next statement of a kind fails as the storage would make it fail."""
 
-    def __init__(self, db: sqlite3.Connection, statement: str, code: int) -> None:
-        self._db = db
+    def __init__(self, cursor: sqlite3.Cursor, statement: str, code: int) -> None:
+        self._cursor = cursor
         self._statement = statement
         self._code = code
 
@@ -444,17 +444,17 @@ class Failing:
             error = sqlite3.OperationalError("made to fail")
             error.sqlite_errorcode = self._code
             raise error
-        run: Callable[..., object] = self._db.execute
+        run: Callable[..., object] = self._cursor.execute
         return run(statement, *arguments)
 
     def __getattr__(self, name: str) -> object:
-        return getattr(self._db, name)
+        return getattr(self._cursor, name)
 
 
 def test_after_a_failed_sync_the_handle_is_never_used_again(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = filled(path)
-    failing = Failing(store.access.db, "COMMIT", sqlite3.SQLITE_IOERR | (4 << 8))
-    monkeypatch.setattr(store.access, "db", failing)
+    failing = Failing(store.access.cursor, "COMMIT", sqlite3.SQLITE_IOERR | (4 << 8))
+    monkeypatch.setattr(store.access, "cursor", failing)
     with pytest.raises(StorageFailed):
         store.append(Writer("v").request("a"))
     monkeypatch.undo()
@@ -477,7 +477,7 @@ def test_after_a_failed_sync_the_handle_is_never_used_again(path: Path, monkeypa
 )
 def test_failures_of_sqlite_have_names(path: Path, monkeypatch: pytest.MonkeyPatch, code: int, named: str) -> None:
     store = filled(path)
-    monkeypatch.setattr(store.access, "db", Failing(store.access.db, "BEGIN", code))
+    monkeypatch.setattr(store.access, "cursor", Failing(store.access.cursor, "BEGIN", code))
     assert code_of(lambda: store.append(Writer("v").request("a"))) == named
     monkeypatch.undo()
     assert store.append(Writer("v").request("a")).events[0].version == 4

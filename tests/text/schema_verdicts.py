@@ -8,10 +8,10 @@ from typing import Any
 from jsonschema import Draft7Validator, Draft202012Validator
 from referencing import Registry
 
+from draft07 import twin
 from text.schema_files import loaded, reading
 from text.schema_strategies import for_python
 from workpacket.model.reason_tables.document import FIELDS
-from workpacket.text.draft07 import twin
 from workpacket.text.node import Plain
 from workpacket.text.schema import compile_acceptor
 from workpacket.text.schema_loading import UnusableSchema

@@ -7,8 +7,7 @@ import pytest
 from text.reading import source_of
 from workpacket.text.node import Node
 from workpacket.text.yaml_edit import REMOVED, Change, changed_only
-from workpacket.text.yaml_scalars import NodePath
-from workpacket.text.yaml_strict import load_yaml
+from workpacket.text.yaml_strict import NodePath, load_yaml
 
 BEFORE = "a: {b: 1, c: [x, y]}\nd: 2\n"
 

@@ -12,10 +12,10 @@ from jsonschema import Draft7Validator
 from jsonschema.validators import validator_for
 from referencing.jsonschema import DRAFT7
 
+from draft07 import twin
 from text.schema_files import reading
 from text.schema_strategies import schemas, values
 from text.schema_verdicts import assert_twin_agrees
-from workpacket.text.draft07 import twin
 from workpacket.text.node import Plain
 from workpacket.text.schema_loading import UnusableSchema
 

@@ -15,8 +15,8 @@ from jsonschema import Draft7Validator, Draft202012Validator, FormatChecker
 from referencing import Registry
 from referencing.jsonschema import DRAFT7
 
+from draft07 import twin
 from text.schema_strategies import mutations
-from workpacket.text.draft07 import twin
 from workpacket.text.formats import FORMATS
 from workpacket.text.node import Plain
 from workpacket.text.schema import SchemaSet, compile_acceptor

@@ -20,7 +20,7 @@ from workpacket.text.yaml_edit import (
     set_scalar,
     yaml_text,
 )
-from workpacket.text.yaml_scalars import NodePath
+from workpacket.text.yaml_strict import NodePath
 
 Step = Callable[[YamlText], Edits]
 

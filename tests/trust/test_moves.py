@@ -6,7 +6,8 @@ import random
 
 import pytest
 
-from trust.enumerate_moves import differences
+from trust.docs_model import History
+from trust.enumerate_moves import READY, differences, model_answer, new_event, product_answer, settlement
 from trust.measure import HERE
 from trust.play import Case, Table, read_cases
 
@@ -58,6 +59,24 @@ def test_product_and_model_agree_on_what_may_land(beginning: int) -> None:
     asked = list(differences(97, beginning))
     assert len(asked) > 700
     assert [difference for difference in asked if difference[0]] == []
+
+
+def test_a_settlement_gives_the_packet_to_nobody_who_had_given_it_back() -> None:
+    """What the model found that was written from the docs: the product took every holder of the past."""
+    log = (
+        *READY,
+        new_event(2, "claimed", "READY_FOR_DEV", "IN_PROGRESS", (1,), holder="bob"),
+        new_event(3, "released", "IN_PROGRESS", "READY_FOR_DEV", (2,)),
+        new_event(4, "claimed", "READY_FOR_DEV", "IN_PROGRESS", (1,), holder="ann"),
+    )
+    base = frozenset({"0", "1"})
+    for holder, wrong in (
+        ("ann", []),
+        ("bob", ["move_illegal fork.resolved: bob held the packet on none of its branches"]),
+    ):
+        settled = (*log, settlement(History(log), (3, 4), "IN_PROGRESS", holder=holder))
+        assert product_answer(settled, base) == (wrong, "IN_PROGRESS")
+        assert bool(model_answer(settled, base)[0]) == bool(wrong)
 
 
 @pytest.mark.parametrize("name", REFUSED)

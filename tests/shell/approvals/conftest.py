@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from git.scratch import copy_of
 from shell.approvals.story import Story, begin
 
 
@@ -26,5 +27,5 @@ def story(beginning: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> S
     monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
     monkeypatch.delenv("WORKPACKET_KEY", raising=False)
     shutil.copytree(beginning / "home", home)
-    shutil.copytree(beginning / "repository", tmp_path / "repository")
+    copy_of(beginning / "repository", tmp_path / "repository")
     return Story(tmp_path / "repository", home)

@@ -103,6 +103,8 @@ class Newcomer:
         elif step.startswith("merge wp/"):
             self._sh("git add --all && git commit --quiet -m judged")
             self._sh(f"git switch --quiet main && git merge --quiet {step.split()[1]}")
+            if "there it counts" in step:
+                return self._type(f"workpacket show {NAME}")
         else:
             raise AssertionError(f"who knows how to do this: {step}")
         return ""

@@ -12,7 +12,7 @@ from workpacket.approvals.allowed_signers import Signer
 from workpacket.approvals.encodings import CLOCK_SKEW
 from workpacket.approvals.policy import Trusted
 from workpacket.approvals.sshsig import CHECKPOINT_NAMESPACE, SshSignature, check_signature, read_signature, unarmor
-from workpacket.ledger.checkpoints import Vouching
+from workpacket.ledger.verify import Vouching
 from workpacket.problem import Problem
 
 ROLE: Final = "ci"

@@ -35,7 +35,7 @@ from workpacket.lifecycle.gates import outside
 from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.model.events import LogEvent
 from workpacket.problem import Problem
-from workpacket.rules.specification import anchor_problem, contains_excerpt, contains_token, folded, window_of
+from workpacket.rules.refinement import anchor_problem, contains_excerpt, contains_token, folded, window_of
 from workpacket.text.source import Source
 from workpacket.value import NOTHING, Value
 

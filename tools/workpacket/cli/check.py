@@ -12,10 +12,12 @@ from collections.abc import Callable
 
 from workpacket.cli.cached_output import Output, show, show_fresh
 from workpacket.cli.options import Arguments, Command, Option, usage
-from workpacket.cli.workspace import Workspace, open_workspace
+from workpacket.cli.workspace import Workspace, open_workspace, write_report
 from workpacket.documents.places import PLACES, kind_of
+from workpacket.errors import WorkpacketError
+from workpacket.model import exits
 from workpacket.shell.approvals import approvals_here
-from workpacket.shell.cache import Cache
+from workpacket.shell.cache import Cache, RestsOn
 from workpacket.shell.transactions import left_between_files
 from workpacket.shell.tree import Found, find_documents, named_document
 
@@ -33,7 +35,9 @@ def run(arguments: Arguments) -> int:
     try:
         if arguments.flag("watch"):
             return watch(lambda: check_once(arguments, workspace, cache), workspace.root)
-        return check_once(arguments, workspace, cache)
+        status = check_once(arguments, workspace, cache)
+        # A log that was changed, or a check that did not run, fails all the same.
+        return exits.OK if arguments.flag("exit-zero") and status == exits.FINDINGS else status
     finally:
         cache.close()
 
@@ -55,7 +59,12 @@ def check_once(arguments: Arguments, workspace: Workspace, cache: Cache) -> int:
     def compute() -> Output:
         from workpacket.cli.checking import check_and_render
 
-        return check_and_render(arguments, workspace, files, cache, lambda: chosen_files(arguments, workspace))
+        output = check_and_render(arguments, workspace, files, cache, lambda: chosen_files(arguments, workspace))
+        into = arguments.value("output-file")
+        if not into:
+            return output
+        write_report(workspace, into, output.text)
+        return Output("", output.status, RestsOn(unnamed=True))
 
     if arguments.value("base") or left_between_files(workspace.git_dir) or workspace.is_partial:
         # What a revision named for this once says, what a command left unfinished, and what git leaves out of the work
@@ -83,6 +92,7 @@ def chosen_files(arguments: Arguments, workspace: Workspace) -> list[Found]:
     if not arguments.words:
         return find_documents(workspace.root)
     chosen: dict[str, Found] = {}
+    others: list[str] = []
     for word in arguments.words:
         path = workspace.relative(word)
         if os.path.isdir(os.path.join(workspace.root, path)) and not kind:
@@ -92,11 +102,26 @@ def chosen_files(arguments: Arguments, workspace: Workspace) -> list[Found]:
                     chosen[found.path] = found
             continue
         own_kind = kind or kind_of(path)
-        if own_kind is None:
-            what = f"{word} is not a place for governance documents; give its --kind"
-            raise usage(arguments.command, "invalid_value", what)
-        chosen[path] = named_document(workspace.root, path, own_kind)
+        if own_kind is not None:
+            chosen[path] = named_document(workspace.root, path, own_kind)
+        elif os.path.lexists(os.path.join(workspace.root, path)):
+            others.append(word)
+        else:
+            raise WorkpacketError("path_not_found", f"{word} does not exist")
+    if others:
+        _say_what_is_not_checked(others, alone=not chosen)
     return [chosen[path] for path in sorted(chosen)]
+
+
+def _say_what_is_not_checked(words: list[str], *, alone: bool) -> None:
+    """A list of changed files names more than documents; but if it names no document, nothing is checked."""
+    from workpacket.report.escape import escape
+
+    for word in words:
+        sys.stderr.write(f"note: {escape(word)} was not checked: it is not in a place for governance documents\n")
+    if alone:
+        message = "none of the files is in a place for governance documents"
+        raise WorkpacketError("nothing_to_check", message, hint="name its --kind")
 
 
 WORKTREE_OPTION = Option("worktree", "with --base: judge files below .GOV as they lie here, which CI does not do")
@@ -121,6 +146,9 @@ ignores are read from it, and nothing that it holds of log and attestations may 
         Option("fix", "apply fixes that do not change the meaning"),
         Option("unsafe-fixes", "also apply fixes that a person should review"),
         Option("diff", "show what --fix would change, without changing anything"),
+        Option("quiet", "print the findings, and nothing else"),
+        Option("exit-zero", "exit with 0 although there are findings"),
+        Option("output-file", "write the report to this file instead of printing it", value="FILE"),
         Option("statistics", "count the findings of each code instead of listing them"),
         Option("watch", "check again whenever a file changes, until interrupted"),
         Option("base", "also check the changes since this revision, by its policy and settings", value="REV"),

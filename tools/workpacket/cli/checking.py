@@ -135,7 +135,7 @@ def render(
         from workpacket.report.text import render_statistics
 
         return render_statistics(outcome, reasons, style)
-    return render_text(outcome, style)
+    return render_text(outcome, style, quiet=arguments.flag("quiet"))
 
 
 def style_of(arguments: Arguments) -> Style:

@@ -21,8 +21,7 @@ from workpacket.cli.packet_command import ACTING, actor_of, conclude, packet_com
 from workpacket.errors import WorkpacketError
 from workpacket.git.objects import list_tree
 from workpacket.git.repository import Repository
-from workpacket.git.revisions import commit_of, head_commit
-from workpacket.git.worktrees import add_branch, add_worktree, branch_names
+from workpacket.git.revisions import add_branch, add_worktree, commit_of, head_commit, local_branches
 from workpacket.lifecycle.claims import claim, prepare, prepare_unmet, renew
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.moves import Answer, Planned
@@ -60,7 +59,7 @@ def _run_prepare(arguments: Arguments) -> int:
     start = facts.packets[base_packet].state.assignment.branch if base_packet else facts.target_branch
     base_commit = _start(repository, start)
     worktree = arguments.value("worktree")
-    known_branch = branch_names(repository).get(branch)
+    known_branch = local_branches(repository).get(branch)
     if worktree and not list_tree(repository, known_branch or base_commit, facts.packets[name].packet_path):
         where = f"{branch} is" if known_branch else f"{branch} would begin"
         return refuse(arguments, name, (_uncommitted(arguments, facts.packets[name], f"{where} at a commit", start),))
@@ -99,7 +98,7 @@ def _uncommitted(arguments: Arguments, packet: PacketFacts, where: str, start: s
 
 def _start(repository: Repository, branch: str) -> str:
     """The commit from which the branch starts."""
-    commit = commit_of(repository, branch) if branch in branch_names(repository) else head_commit(repository)
+    commit = commit_of(repository, branch) if branch in local_branches(repository) else head_commit(repository)
     if commit is None:
         raise WorkpacketError("unknown_revision", "there is no commit to start from yet", hint="git commit first")
     return commit

@@ -14,8 +14,8 @@ from workpacket.cli.checking import style_of
 from workpacket.cli.open_store import answer, open_runtime, refuse, refusing, require_server
 from workpacket.cli.options import Arguments, Command, Option, subcommand, usage
 from workpacket.git.repository import find_repository
+from workpacket.git.revisions import is_ignored
 from workpacket.git.run import run_git
-from workpacket.git.worktrees import is_ignored
 from workpacket.model.canonical import Json
 from workpacket.model.checkpoint_commit import SIDECARS
 from workpacket.model.layout import LOG_FOLDER

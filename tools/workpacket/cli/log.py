@@ -9,7 +9,7 @@ from workpacket import __version__
 from workpacket.cli.options import Arguments, Command, Option, chosen, usage
 from workpacket.cli.packet_command import ACTING, actor_of
 from workpacket.cli.read_only import open_for_reading
-from workpacket.ledger.checkpoints import Reach, checkpointed_heads, reach, signature_path
+from workpacket.ledger.verify import Reach, checkpointed_heads, reach, signature_path
 from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.model.wording import counted

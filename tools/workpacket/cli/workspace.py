@@ -113,6 +113,22 @@ def write_new(target: str, data: bytes) -> None:
                               hint="name another file, or remove the old one") from None  # fmt: skip
 
 
+def write_report(workspace: Workspace, word: str, text: str) -> None:
+    """A report may be written again and again, but never over a governance document."""
+    from workpacket.documents.places import kind_of
+
+    path = os.path.join(workspace.here, word)
+    if kind_of(os.path.relpath(path, workspace.root).replace(os.sep, "/")) is not None:
+        message = f"{word} is in a place for governance documents"
+        raise WorkpacketError("invalid_value", message, hint="name another file")
+    try:
+        with open(path, "w", encoding="utf-8", newline="") as file:
+            file.write(text)
+    except OSError as error:
+        message = f"the report cannot be written to {word}: {error.strerror}"
+        raise WorkpacketError("file_unwritable", message, hint="name a file in a folder that exists") from error
+
+
 def say_that_nothing_is_governed() -> None:
     """A note for who has not begun yet; none below a governed folder, or outside of any repository."""
     from workpacket.documents.places import ROOTS

@@ -16,8 +16,7 @@ from workpacket.documents.document import Document, Text, TextAt, as_text, value
 from workpacket.documents.summary import EMPTY_BATCH, BatchSummary, Mention
 from workpacket.text.node import Node
 from workpacket.text.source import Source
-from workpacket.text.yaml_scalars import NodePath, written_as_text
-from workpacket.text.yaml_strict import load_yaml
+from workpacket.text.yaml_strict import NodePath, load_yaml, written_as_text
 from workpacket.value import Value
 
 # Values that are text whatever they look like: `2` as the label of a batch, a commit id of digits, an id of a task.

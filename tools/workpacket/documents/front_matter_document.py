@@ -22,8 +22,7 @@ from workpacket.text.limits import DATA, Limits
 from workpacket.text.markdown import read_blocks
 from workpacket.text.node import Loaded, Node
 from workpacket.text.source import Source
-from workpacket.text.yaml_scalars import written_as_text
-from workpacket.text.yaml_strict import load_yaml
+from workpacket.text.yaml_strict import load_yaml, written_as_text
 from workpacket.value import Value
 
 _LINE_END = r"[ \t]*(?:\r\n|\r|\n|\Z)"

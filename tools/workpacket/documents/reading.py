@@ -31,15 +31,15 @@ _STRUCTURED = ("structured", "identity")
 
 KINDS: tuple[DocumentKind, ...] = (
     DocumentKind("stub", "work packet stub", "Stub", MARKDOWN, (*_STRUCTURED, "stub")),
-    DocumentKind(
-        "refinement", "technical refinement", "Refinement", MARKDOWN, (*_STRUCTURED, "refinement", "specification")
-    ),
+    DocumentKind("refinement", "technical refinement", "Refinement", MARKDOWN, (*_STRUCTURED, "refinement")),
     DocumentKind("packet", "task packet", "Packet", MARKDOWN, (*_STRUCTURED, "packet", "scope_paths")),
     DocumentKind("task_board", "task board", "TaskBoard", REGISTER, ("task_board",)),
     DocumentKind("registry", "traceability registry", "TraceabilityRegistry", REGISTER, ("registers",)),
     DocumentKind("signature_audit", "signature audit", "SignatureAudit", REGISTER, ("registers",), "registry"),
-    DocumentKind("orchestrator_gates", "orchestrator gate log", "OrchestratorGates", REGISTER, ("gates",), "gate_logs"),
-    DocumentKind("validator_gates", "validator gate sessions", "ValidatorGates", DATA, ("gates",), "gate_logs"),
+    DocumentKind(
+        "orchestrator_gates", "orchestrator gate log", "OrchestratorGates", REGISTER, ("registers",), "gate_logs"
+    ),
+    DocumentKind("validator_gates", "validator gate sessions", "ValidatorGates", DATA, ("registers",), "gate_logs"),
     DocumentKind("spec_pointer", "pointer to the specification in force", "SpecPointer", MARKDOWN, ()),
     DocumentKind("policy", "policy", "PolicyDocument", DATA, ("policy",)),
     DocumentKind("work_package", "spec-kitty work package", "WorkPackage", MARKDOWN, ("work_package",)),

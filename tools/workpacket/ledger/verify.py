@@ -6,21 +6,160 @@ outside the log:
 - a base revision: nothing under log, approvals and checkpoints may be changed or deleted since;
 - a signed checkpoint (`checkpoints`): the heads that CI saw on the protected branch must still exist. Neither reveals
   events that were never written, or ends that were cut off before any base or checkpoint saw them.
+
+Checkpoints of the log: which heads the protected branch had, and how much of the log a signature covers. Every
+checkpoint includes the digests of the earlier ones, so a signature covers its own checkpoint and all before it: what a
+revoked key signed becomes valid again when CI signs the next one. Higher layers judge who signed and whether that
+counts; here it is a value.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Final
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final, TypeAlias
 
-from workpacket.ledger.checkpoints import Checkpoint, checkpoint_findings
 from workpacket.ledger.fold import standing
-from workpacket.ledger.log import Log, fault
-from workpacket.model.event_types import CHECKPOINT_LOG
+from workpacket.ledger.log import Log, NewLogEvent, fault
+from workpacket.model.canonical import Json
+from workpacket.model.event_types import CHECKPOINT_LOG, PACKETS_PER_CHECKPOINT
+from workpacket.model.events import LogEvent, event_path
 from workpacket.model.layout import ATTESTATIONS_FOLDER, CHECKPOINTS_FOLDER, LOG_FOLDER
 from workpacket.problem import Problem
+from workpacket.value import Value
+
+SIGNATURE_ENDING: Final = ".sshsig"
 
 APPEND_ONLY_FOLDERS: Final = (LOG_FOLDER, ATTESTATIONS_FOLDER, CHECKPOINTS_FOLDER)
+
+
+class Vouching(Value):
+    """The verdict on the signature of a checkpoint. `by` is the valid signer or ''; `fault` is a code. A `broken` one
+    was tampered with; other faults may come from the passage of time.
+    """
+
+    by: str = ""
+    key: str = ""
+    fault: str = ""
+    message: str = ""
+    broken: bool = False
+
+
+class Checkpoint(Value):
+    """A judged checkpoint. `by` is who signed it or a later one."""
+
+    event: LogEvent
+    own: Vouching
+    by: str
+
+
+class Reach(Value):
+    """How much of a packet's log is covered: the number of events up to the heads named in `checkpoint`."""
+
+    packet: str
+    events: int
+    vouched: int
+    checkpoint: str
+    by: str
+
+
+Verifier: TypeAlias = Callable[[LogEvent], Vouching]
+
+
+def signature_path(event_id: str) -> str:
+    return f"{CHECKPOINTS_FOLDER}/{event_id}{SIGNATURE_ENDING}"
+
+
+def judge_checkpoints(logs: Mapping[str, Log], verifier: Verifier) -> tuple[Checkpoint, ...]:
+    """All checkpoints in the order of the log, each with its signer."""
+    log = logs.get(CHECKPOINT_LOG)
+    events = log.events if log is not None else ()
+    later: dict[str, str] = {}
+    judged = []
+    # Backwards: what a checkpoint rests on is met after it.
+    for event in reversed(events):
+        own = verifier(event)
+        by = own.by or later.get(event.id, "")
+        if by:
+            for parent in event.parents:
+                later.setdefault(parent, by)
+        judged.append(Checkpoint(event, own, by))
+    return tuple(reversed(judged))
+
+
+def checkpoint_findings(logs: Mapping[str, Log], checkpoints: Iterable[Checkpoint]) -> list[Problem]:
+    """Problems with signatures, and every head that a checkpoint names but that is missing from its log."""
+    findings: list[Problem] = []
+    for each in checkpoints:
+        event, own = each.event, each.own
+        if own.broken or not each.by:
+            path = event.path if own.fault == "log_checkpoint_unsigned" else signature_path(event.id)
+            findings.append(fault(own.fault, path, own.message))
+        if not each.by:
+            continue
+        named = f"the checkpoint {event.id[:12]} of {event.at} names it, signed by {each.by}"
+        for packet, heads in checkpointed_heads(event):
+            log = logs.get(packet)
+            missing = [head for head in heads if log is None or head not in log.by_id]
+            findings += [fault("log_truncated", event_path(packet, head), named) for head in missing]
+    return findings
+
+
+def signatures_without_event(logs: Mapping[str, Log], paths: Iterable[str]) -> list[Problem]:
+    """Signatures without a checkpoint in the log: the checkpoint was removed, or a file has the wrong name."""
+    log = logs.get(CHECKPOINT_LOG)
+    known = {signature_path(identity) for identity in log.by_id} if log is not None else set()
+    message = "the log has no checkpoint of this name"
+    return [fault("log_checkpoint_missing", path, message) for path in paths if path not in known]
+
+
+def reach(logs: Mapping[str, Log], checkpoints: Iterable[Checkpoint]) -> list[Reach]:
+    """How much of each packet's log is covered, by which checkpoint and by whom."""
+    named: dict[str, tuple[Checkpoint, tuple[str, ...]]] = {}
+    for each in checkpoints:
+        if each.by:
+            for packet, heads in checkpointed_heads(each.event):
+                known = named[packet][1] if packet in named else ()
+                named[packet] = (each, (*known, *heads))
+    rows = []
+    for packet, log in sorted(logs.items()):
+        if packet == CHECKPOINT_LOG:
+            continue
+        if packet not in named:
+            rows.append(Reach(packet, len(log.by_id), 0, "", ""))
+            continue
+        last, heads = named[packet]
+        rows.append(Reach(packet, len(log.by_id), len(log.ancestry(heads)), last.event.id, last.by))
+    return rows
+
+
+def checkpoints_due(logs: Mapping[str, Log], checkpoints: Iterable[Checkpoint], commit: str) -> list[NewLogEvent]:
+    """What to write to the checkpoint log for `commit`: the packets whose current heads are not covered. Several events
+    if there are many packets, because events are limited in size; none if nothing has changed.
+    """
+    named: dict[str, tuple[str, ...]] = {}
+    for each in checkpoints:
+        if each.by:
+            named.update(checkpointed_heads(each.event))
+    rows: list[Json] = [
+        {"packet": packet, "heads": list(log.heads), "events": len(log.by_id)}
+        for packet, log in sorted(logs.items())
+        if packet != CHECKPOINT_LOG and log.heads and log.heads != named.get(packet)
+    ]
+    return [
+        NewLogEvent("checkpoint", {"commit": commit, "logs": rows[start : start + PACKETS_PER_CHECKPOINT]})
+        for start in range(0, len(rows), PACKETS_PER_CHECKPOINT)
+    ]
+
+
+def checkpointed_heads(checkpoint: LogEvent) -> Iterable[tuple[str, tuple[str, ...]]]:
+    """The packets that a checkpoint event names, each with its heads."""
+    rows = checkpoint.data["logs"]
+    assert isinstance(rows, list)
+    for row in rows:
+        assert isinstance(row, dict)
+        heads = row["heads"]
+        assert isinstance(heads, list)
+        yield str(row["packet"]), tuple(str(head) for head in heads)
 
 
 def verify_logs(logs: Mapping[str, Log], stray: Iterable[Problem], checkpoints: Iterable[Checkpoint]) -> list[Problem]:

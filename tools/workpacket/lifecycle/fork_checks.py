@@ -42,10 +42,18 @@ def settlement_faults(log: Log, replay: LaneReplay, event: LogEvent) -> Iterator
     if event.lane_to == "SUPERSEDED" and len(named) > 1:
         yield "the moves that it settles name several packets that take its place"
     yield from _false_return(replay, event)
-    held = {None, *(log.by_id[identity].text("holder") for identity in log.ancestry(event.parents))}
     holder = event.text("holder")
-    if holder not in held:
+    if holder is not None and holder not in _holders(log, latest):
         yield f"{holder} held the packet on none of its branches"
+
+
+def _holders(log: Log, latest: Iterable[str]) -> Iterator[str]:
+    """Who holds the packet at the end of each branch, and who held it before the fork. Who gave it back does not."""
+    branches = [log.ancestry([identity]) for identity in latest]
+    for view in (*branches, frozenset.intersection(*branches)):
+        lease = fold(log.as_of(view)).lease
+        if lease is not None:
+            yield lease.holder
 
 
 def _false_return(replay: LaneReplay, event: LogEvent) -> Iterator[str]:

@@ -1,8 +1,9 @@
-"""Statements of a machine in stock DSSE: signed with an Ed25519 or ECDSA key as securesystemslib and cosign verify it.
+"""Statements of a machine in stock DSSE: signed with an Ed25519 or ECDSA key, as the tools of in-toto verify it.
 
 People sign with SSH keys, whose signatures those libraries do not read. What a machine repeats of their approvals is
-signed with a key in PEM (PKCS #8), and opens no gate. The key id is the default of securesystemslib: the SHA-256 of the
-key in its canonical JSON, in which a string has no escapes but for quotes and backslashes.
+signed with a key in PEM (PKCS #8), and opens no gate. The key id is the one that TUF and
+in-toto compute in Python: the SHA-256 of the key in canonical JSON of their own kind, where a string has no escapes but
+for quotes and backslashes.
 """
 
 from __future__ import annotations

@@ -41,6 +41,7 @@ TEMPORARY_PREFIX = ".workpacket-"
 LARGEST_EVENT = 256 * 1024
 # More of a write-once file is read than it may have, so that one that is too large is seen and not taken for another.
 LARGEST_WRITE_ONCE = 512 * 1024
+LARGEST_FILE = 64 * 1024 * 1024  # of any file whose bytes are compared
 LARGEST_SPECIFICATION = 32 * 1024 * 1024
 
 

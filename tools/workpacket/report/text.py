@@ -114,13 +114,15 @@ REPOSITORY = "(repository)"
 _WIDEST_HANGING_INDENT = 44
 
 
-def render_text(outcome: CheckOutcome, style: Style = PLAIN) -> str:
-    """The whole report; ends with a line feed."""
+def render_text(outcome: CheckOutcome, style: Style = PLAIN, *, quiet: bool = False) -> str:
+    """The whole report, which ends with a line feed; if `quiet`, the findings alone."""
     lines: list[str] = []
     for path, findings in by_file(outcome.findings).items():
         lines.append(style.paint(shown_path(path), "path"))
         lines += _file_lines(findings, outcome.source_line, style)
         lines.append("")
+    if quiet:
+        return "\n".join(lines)
     for note in outcome.notes:
         lines += _hanging("note: ", escape(note), style.columns)
     lines += _hanging("", summary(outcome), style.columns)

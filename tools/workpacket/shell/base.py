@@ -212,7 +212,7 @@ class Base(Value):
         line = base_line(self.repository, self.commit, folder)
         arrived, first = line.held_since.get(path), line.first_seen.get(path)
         returned = first is not None and first != arrived
-        landed = _landed_at(self.repository, self.commit, first[0]) if returned and first is not None else None
+        landed = landed_at(self.repository, self.commit, first[0]) if returned and first is not None else None
         if arrived is None:
             return Place(self.repository, self.commit, first_landed=landed)
         commit, time = arrived
@@ -336,7 +336,7 @@ def readable_commit(repository: Repository, commit: str) -> str:
     return next((each for each in before if not unreadable(policy_at(repository, each))), commit)
 
 
-def _landed_at(repository: Repository, commit: str, landing: str) -> datetime:
+def landed_at(repository: Repository, commit: str, landing: str) -> datetime:
     """When the line of the base reached the landing. No commit counts as older than those before it."""
     latest = 0
     for each, time in line_times(repository, commit):

@@ -10,9 +10,8 @@ from contextlib import suppress
 from workpacket.errors import WorkpacketError
 from workpacket.git.objects import changed_paths, list_tree, patch_id, read_file_at, status
 from workpacket.git.repository import Repository
-from workpacket.git.revisions import commit_of, head_commit, is_ancestor, merge_base, resolved
+from workpacket.git.revisions import commit_of, head_commit, is_ancestor, local_branches, merge_base, resolved
 from workpacket.git.run import run_git
-from workpacket.git.worktrees import branch_names
 from workpacket.ledger.verify import APPEND_ONLY_FOLDERS
 from workpacket.lifecycle.facts import PacketFacts
 from workpacket.lifecycle.review import Containment, Work, recorded, report_of, submitted_commit
@@ -122,7 +121,7 @@ def proof_base(repository: Repository, commit: str, target: str) -> str:
 
 
 def _target_commit(repository: Repository, target: str) -> str | None:
-    if target in branch_names(repository):
+    if target in local_branches(repository):
         return commit_of(repository, f"refs/heads/{target}")
     return resolved(repository, f"{target}^{{commit}}") if target else None
 

@@ -32,8 +32,7 @@ from workpacket.text.edits import apply_edits
 from workpacket.text.limits import DATA, Limits
 from workpacket.text.node import Node, Plain, Scalar
 from workpacket.text.source import Source
-from workpacket.text.yaml_scalars import NodePath, read_otherwise, written_as_text
-from workpacket.text.yaml_strict import load_yaml
+from workpacket.text.yaml_strict import NodePath, load_yaml, read_otherwise, written_as_text
 from workpacket.text.yaml_write import (
     double_quoted,
     has_plain_shape,

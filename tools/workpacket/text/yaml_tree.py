@@ -42,7 +42,7 @@ from workpacket.text.edits import TextRun, fix_of
 from workpacket.text.limits import Limits
 from workpacket.text.node import Loaded, Node, duplicate_key
 from workpacket.text.source import Source
-from workpacket.text.yaml_scalars import resolve
+from workpacket.text.yaml_strict import resolve
 
 _QUOTE = "put the whole value in double quotes"
 _NO_SIBLING = "this line does not match the lines above it"

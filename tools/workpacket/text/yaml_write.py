@@ -11,7 +11,7 @@ import re
 
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.text.node import Plain, Scalar
-from workpacket.text.yaml_scalars import read_otherwise, resolve
+from workpacket.text.yaml_strict import read_otherwise, resolve
 
 _STEP = "  "
 # What YAML forbids, or takes for a line end in one version; a block can still hold tabs and line feeds.

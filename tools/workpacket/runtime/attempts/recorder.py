@@ -65,8 +65,7 @@ class Recorder:
         append: Callable[[Append], Appended] | None = None,
     ) -> tuple[Event, ...]:
         """Append the records as one; they are durable when this returns. `append` replaces the store's own method."""
-        made = [cleaned(draft, self.kinds, self.redactor) for draft in drafts]
-        news = tuple([new for new, _ in made])
+        news, known = zip(*[cleaned(draft, self.kinds, self.redactor) for draft in drafts], strict=True)
         with self._lock:
             now = self.clock.now()
             fence = self.lease.token if self.lease else None
@@ -81,7 +80,7 @@ class Recorder:
             if appended.duplicate or events[0].version != self.state.version + 1:
                 self._follow(events)
             else:
-                for event, (_, data) in zip(events, made, strict=True):
+                for event, data in zip(events, known, strict=True):
                     self.state.apply(event, self.kinds, data)
             return events
 

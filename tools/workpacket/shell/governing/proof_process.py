@@ -15,10 +15,10 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from types import FrameType
-from typing import IO, Final
+from typing import IO, Any, Final, Self
 
 from workpacket.git.repository import Repository
 from workpacket.value import Value
@@ -75,8 +75,8 @@ def _forget_oldest(folder: str) -> None:
 
 GRACE: Final = 2.0  # seconds that a program gets to end by itself once it was asked to
 _CHUNK: Final = 64 * 1024
-# Signals that would end this process and leave the program behind. Ctrl-C raises KeyboardInterrupt anyway.
-_ENDINGS: Final = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
+# Signals that would end this process and leave the program behind.
+_ENDINGS: Final = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 
 
 class Ended(Value):
@@ -99,7 +99,7 @@ def run_limited(
     """Run a program to its end; OSError or ValueError if it cannot be started."""
     began = time.monotonic()
     with (
-        _interrupted_by(_ENDINGS),
+        _Interrupts() as interrupts,
         subprocess.Popen(  # noqa: S603 - the command that the person who submits names as proof; no shell reads it
             list(words),
             cwd=folder,
@@ -114,6 +114,7 @@ def run_limited(
         output = _Output(process.stdout, most_output)
         overdue = False
         try:
+            interrupts.allow()
             process.wait(seconds)
         except subprocess.TimeoutExpired:
             overdue = True
@@ -127,22 +128,36 @@ def run_limited(
         )
 
 
-@contextmanager
-def _interrupted_by(numbers: Sequence[signal.Signals]) -> Iterator[None]:
-    """Meanwhile these signals raise KeyboardInterrupt; only the main thread can arrange that."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = {number: signal.signal(number, _interrupt) for number in numbers}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
+class _Interrupts:
+    """Meanwhile these signals raise KeyboardInterrupt, though not before it is allowed: between the start of a program
+    and what stops it, one would leave the program behind. Only the main thread can arrange that.
+    """
+
+    def __init__(self) -> None:
+        self._allowed = self._came = False
+        self._before: dict[signal.Signals, Any] = {}
+
+    def __enter__(self) -> Self:
+        if threading.current_thread() is threading.main_thread():
+            heeded = (number for number in _ENDINGS if signal.getsignal(number) is not signal.SIG_IGN)
+            self._before = {number: signal.signal(number, self._interrupt) for number in heeded}
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
             signal.signal(number, handler)
+        if self._came and not self._allowed:  # nothing was started
+            raise KeyboardInterrupt
 
+    def allow(self) -> None:
+        self._allowed = True
+        if self._came:
+            raise KeyboardInterrupt
 
-def _interrupt(_: int, __: FrameType | None) -> None:
-    raise KeyboardInterrupt
+    def _interrupt(self, _: int, __: FrameType | None) -> None:
+        self._came = True
+        if self._allowed:
+            raise KeyboardInterrupt
 
 
 class _Output:

@@ -11,7 +11,7 @@ from workpacket.documents.register_table import visible_lines
 from workpacket.documents.summary import RefinementSummary
 from workpacket.problem import Location, Problem
 from workpacket.rules.engine import rules_for
-from workpacket.rules.specification import anchor_problem
+from workpacket.rules.refinement import anchor_problem
 from workpacket.text.source import Source
 
 _MARK = OPEN.rstrip(">")

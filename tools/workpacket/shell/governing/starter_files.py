@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 
 import workpacket
 from workpacket.git.repository import Repository
-from workpacket.git.worktrees import is_ignored
+from workpacket.git.revisions import is_ignored
 from workpacket.lifecycle.init import FOLDERS, GITIGNORE, ExistingFiles
 from workpacket.lifecycle.installed import NAME
 from workpacket.lifecycle.starter_documents import MISSIONS, StarterTexts, schema_paths

@@ -6,6 +6,7 @@ import hashlib
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import date
+from typing import Final
 
 from workpacket.documents.document import read_once
 from workpacket.documents.packet import Packet
@@ -43,6 +44,8 @@ _REPORT_ENDINGS = (".md", ".markdown", ".rst")
 _READ_BY_AGENTS = frozenset({"agents.md", "claude.md", "gemini.md", "skill.md"})
 
 
+# Kinds of packets that answer for a change; of the others it is told why they do not.
+_ANSWERING: Final[Collection[Kind]] = ("work", "verdict", "ready")
 # The field with all that is indented below it.
 _SCOPE_FIELD = lazy_pattern(r"IN_SCOPE_PATHS([^\n]*(?:\n[ \t]*(?=\n)|\n[ \t]+[^\n]*)*)", re.IGNORECASE)
 
@@ -110,6 +113,7 @@ class _Coverage:
         self.logs = logs
         self.policy = policy
         self.today = today
+        self.verdicts = {name: said for name, log in logs.items() if (said := judging(log)) is not None}
         self.known = frozenset(path.rpartition("/")[2].removesuffix(".json") for path in self._log_of_base())
         # A branch that lacks the newest commits of the base takes nothing back by lacking them.
         begun = base if is_ancestor(repository, base, head) else merge_base(repository, base, head) or base
@@ -121,34 +125,34 @@ class _Coverage:
 
     def uncovered(self) -> list[Uncovered]:
         changed = _outside(self.trials.differences(self.start, self.head))
-        kinds = {name: self._kind(log) for name, log in self.logs.items()}
-        covers = list(self._covers(kinds, {"work", "verdict", "ready"}, changed)) if changed else []
+        kinds = {name: self._kind(name, log) for name, log in self.logs.items()}
+        covers = list(self._covers(kinds, _ANSWERING, changed)) if changed else []
         judged = list(self._judged(kinds, covers, changed))
         missing = [one for one in judged if resolved(self.repository, f"{one.commit}^{{commit}}") is None]
         landing = self._landing(changed, [one for one in judged if one not in missing])
         # What the verdict requires may be missing from a change that touches other paths only, or none.
         if landing.paths - changed.keys():
-            covers = list(self._covers(kinds, {"work", "verdict", "ready"}, landing.paths))
+            covers = list(self._covers(kinds, _ANSWERING, landing.paths))
         exempt = self.policy.coverage.exempt
         found = list(uncovered(landing, covers, exempt))
         if any(not one.packet for one in found):
             found = list(uncovered(landing, [*covers, *self._covers(kinds, {""}, landing.paths)], exempt))
         return [*(self._unknown(one) for one in missing if one.required), *found]
 
-    def _kind(self, log: Log) -> Kind:
+    def _kind(self, name: str, log: Log) -> Kind:
         stand = standing(log)
         kind = kind_of(stand.lane, self.policy.lanes)
         finished = stand.lane == "VALIDATED" and all(move.id in self.known for move in stand.latest)
-        return "" if kind == "verdict" and (judging(log) is None or finished) else kind
+        return "" if kind == "verdict" and (name not in self.verdicts or finished) else kind
 
     def _judged(
         self, kinds: Mapping[str, Kind], covers: Sequence[Cover], changed: Mapping[str, Difference]
     ) -> Iterator[_Judged]:
         touched = {cover.packet for cover in covers if any(cover.has(path) for path in changed)}
-        for name in (name for name, kind in kinds.items() if kind == "verdict"):
-            said = judging(self.logs[name])
-            if said is not None and (said[0].id not in self.known or name in touched):
-                yield _Judged(name, said[1], said[0].id not in self.known)
+        for name, (verdict, commit) in self.verdicts.items():
+            required = verdict.id not in self.known
+            if kinds[name] == "verdict" and (required or name in touched):
+                yield _Judged(name, commit, required)
 
     def _unknown(self, judged: _Judged) -> Uncovered:
         message = f"the judged commit {judged.commit[:12]} of {judged.packet} is not in this clone; fetch its branch"
@@ -194,11 +198,11 @@ class _Coverage:
             if begun is None:
                 continue
             work = _outside(self.trials.differences(begun, one.commit))
-            own = tuple(sorted(wanted & work.keys()))
+            blobs = {path: _id(work[path].new) for path in sorted(wanted & work.keys())}
             since = (*FIRST_PARENTS, f"^{begun}")
-            line = changes_before(self.repository, self.base, *own, options=since, form="%H") if own else ()
+            line = changes_before(self.repository, self.base, *blobs, options=since) if blobs else ()
             for _, changes in line:
-                held |= {one.path for one in changes if one.path in own and one.blob == _id(work[one.path].new)}
+                held |= {one.path for one in changes if one.blob == blobs.get(one.path)}
         return held
 
     def _reports(self, differing: Mapping[str, Difference]) -> Iterator[str]:
@@ -216,10 +220,8 @@ class _Coverage:
             there = differing[path]
             if not _may_be_report(path) or not there.new.startswith(_FILE) or (there.old and path not in before):
                 continue
-            identity = _id(there.new)
-            data = read_objects(self.repository, (identity,)).get(identity)
-            if data is not None and hashlib.sha256(data).hexdigest() in named[path]:
-                yield path
+            contents = read_objects(self.repository, (_id(there.new),)).values()
+            yield from (path for data in contents if hashlib.sha256(data).hexdigest() in named[path])
 
     def _shipped(self, differing: Mapping[str, Difference]) -> Iterator[str]:
         """Files of the governance folder that are, byte for byte, what `init` writes, or wrote once."""
@@ -237,7 +239,7 @@ class _Coverage:
 
     # --- scopes ---
 
-    def _covers(self, kinds: Mapping[str, Kind], wanted: set[Kind], paths: Iterable[str]) -> Iterator[Cover]:
+    def _covers(self, kinds: Mapping[str, Kind], wanted: Collection[Kind], paths: Iterable[str]) -> Iterator[Cover]:
         """What the packets of these kinds cover, of those whose scope may have any of the paths."""
         names = [name for name, kind in kinds.items() if kind in wanted]
         tops = {path.partition("/")[0] for path in paths}

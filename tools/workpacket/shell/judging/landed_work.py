@@ -8,7 +8,6 @@ decided is remembered in the person's own folder, as what an envelope claims is.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
 
 from workpacket import __version__
 from workpacket.git.merging import TrialMerges, trial_merges
@@ -22,7 +21,7 @@ from workpacket.lifecycle.gates import settles_by_landing
 from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.model.events import LogEvent
 from workpacket.model.layout import LOG_FOLDER
-from workpacket.shell.base import root_commit, settings_folder, tree_at
+from workpacket.shell.base import landed_at, root_commit, settings_folder, tree_at
 from workpacket.shell.cache import Cache
 from workpacket.shell.judging.coverage import uncovered_paths
 
@@ -80,5 +79,6 @@ def _decide(
     for name in touched & logs.keys():
         there = tree_at(repository, commit, f"{LOG_FOLDER}/{name}")
         then[name] = join_events(name, [event for event in logs[name].events if event.path in there])
-    today = datetime.now(UTC).date()
-    return _NO if uncovered_paths(repository, trials, before, commit, then, policy, today) else _YES
+    # The day of the landing: a standing packet that ended since did answer then.
+    day = landed_at(repository, commit, commit).date()
+    return _NO if uncovered_paths(repository, trials, before, commit, then, policy, day) else _YES

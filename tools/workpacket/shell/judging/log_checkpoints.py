@@ -16,9 +16,15 @@ from workpacket.errors import WorkpacketError
 from workpacket.git.objects import status
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import head_commit
-from workpacket.ledger.checkpoints import Checkpoint, Vouching, checkpoints_due, judge_checkpoints, signature_path
 from workpacket.ledger.log import EventWriter, Log, next_event
-from workpacket.ledger.verify import APPEND_ONLY_FOLDERS
+from workpacket.ledger.verify import (
+    APPEND_ONLY_FOLDERS,
+    Checkpoint,
+    Vouching,
+    checkpoints_due,
+    judge_checkpoints,
+    signature_path,
+)
 from workpacket.model.event_types import CHECKPOINT_LOG
 from workpacket.model.events import Actor, LogEvent
 from workpacket.model.layout import CHECKPOINTS_FOLDER, LOG_FOLDER

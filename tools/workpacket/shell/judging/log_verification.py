@@ -10,15 +10,14 @@ from functools import partial
 from workpacket.audit.expired import may_expire, named_files, standing_faults
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import commit_of
-from workpacket.ledger.checkpoints import Checkpoint, checkpoint_findings, signatures_without_event
 from workpacket.ledger.fold import in_force, standing
 from workpacket.ledger.log import Log, read_logs
-from workpacket.ledger.verify import verify_logs
+from workpacket.ledger.verify import Checkpoint, checkpoint_findings, signatures_without_event, verify_logs
 from workpacket.lifecycle.gates import CONSUMING, HUMAN_GATES
 from workpacket.lifecycle.review import reports_of
 from workpacket.model.event_types import CHECKPOINT_LOG, FORKED
 from workpacket.model.events import LogEvent
-from workpacket.model.layout import CHECKPOINTS_FOLDER, LOG_FOLDER
+from workpacket.model.layout import CHECKPOINTS_FOLDER, LARGEST_FILE, LOG_FOLDER
 from workpacket.model.reason_tables.integrity import CHANGE_BY_CODE
 from workpacket.problem import Location, Problem
 from workpacket.shell.actor import moment
@@ -26,8 +25,6 @@ from workpacket.shell.judging.append_only import judge_append_only
 from workpacket.shell.log_files import append_only_files, log_files, paths_below, read_logged
 from workpacket.shell.tree import read_bytes
 from workpacket.value import NOTHING, Value
-
-_LARGEST_FILE = 64 * 1024 * 1024
 
 
 class LogsSeen(Value):
@@ -82,7 +79,7 @@ def look_at_logs(root: str, now: str = "") -> LogsSeen:
 def digest_here(root: str, path: str) -> str | None:
     """The digest of a file of the work tree; None where there is none that can be read."""
     try:
-        return hashlib.sha256(read_bytes(root, path, _LARGEST_FILE)).hexdigest()
+        return hashlib.sha256(read_bytes(root, path, LARGEST_FILE)).hexdigest()
     except OSError:
         return None
 

@@ -12,6 +12,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import accumulate
 
 from workpacket.git.index import ATTRIBUTES, attributes_of
 from workpacket.git.objects import TreeEntry, blob_id, list_tree, tree_names
@@ -19,7 +20,7 @@ from workpacket.git.repository import Repository
 from workpacket.git.revisions import commit_of, head_commit
 from workpacket.ledger.verify import APPEND_ONLY_FOLDERS
 from workpacket.model import layout
-from workpacket.model.layout import GOVERNANCE_FOLDER, POLICY_FOLDER, TEMPORARY_PREFIX
+from workpacket.model.layout import GOVERNANCE_FOLDER, LARGEST_FILE, POLICY_FOLDER, TEMPORARY_PREFIX
 from workpacket.model.reason_tables.integrity import CHANGE_BY_CODE
 from workpacket.problem import Location, Problem, Severity
 from workpacket.shell.base import committed_file
@@ -28,7 +29,6 @@ from workpacket.shell.log_files import is_temporary
 from workpacket.shell.tree import read_bytes
 from workpacket.value import Value, replace
 
-_LARGEST = 64 * 1024 * 1024
 _BELOW = f"{GOVERNANCE_FOLDER}/"
 # Here the bytes themselves are signed or named by their digest; elsewhere a checkout may have CRLF for LF.
 _EXACT = tuple(f"{folder}/" for folder in (*APPEND_ONLY_FOLDERS, POLICY_FOLDER))
@@ -59,7 +59,7 @@ def judge_merged(repository: Repository, base: str, *, worktree: bool) -> list[P
     before, after = (list_tree(repository, each, GOVERNANCE_FOLDER, ATTRIBUTES) for each in (commit, head))
     tree = MergedTree(
         repository,
-        {entry.path: entry for entry in before if entry.path.startswith(_BELOW)},
+        {entry.path: entry for entry in before},
         {entry.path: entry for entry in after if entry.path.startswith(_BELOW)},
         tree_names(repository, head),
         (_attribute_files(before), _attribute_files(after)),
@@ -92,7 +92,7 @@ def _foreign(tree: MergedTree) -> Iterator[Problem]:
 _IGNORED = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
 _SHORT = re.compile(r"gov~\d+\Z")
 _AT_THE_TOP = (GOVERNANCE_FOLDER, ATTRIBUTES)
-_FIXED = tuple(value for name, value in vars(layout).items() if name.isupper() and str(value).startswith(_BELOW))
+_FIXED = tuple(value for value in vars(layout).values() if str(value).startswith(_BELOW))
 
 
 @lru_cache(maxsize=4096)
@@ -124,8 +124,7 @@ def _folded_path(path: str) -> str:
 
 
 def _on_the_way(path: str) -> Iterator[str]:
-    parts = path.split("/")
-    return ("/".join(parts[:count]) for count in range(1, len(parts) + 1))
+    return accumulate(path.split("/"), "{}/{}".format)
 
 
 _CONVERTING = ("working-tree-encoding", "filter", "ident")
@@ -134,7 +133,8 @@ _OFF = frozenset({"unspecified", "unset"})
 
 
 def _attribute_files(entries: Iterable[TreeEntry]) -> tuple[TreeEntry, ...]:
-    return tuple(entry for entry in entries if entry.is_file and entry.path.rpartition("/")[2] == ATTRIBUTES)
+    """Links among them: where git reads a tree, it takes what a link says for the lines of the file."""
+    return tuple(entry for entry in entries if entry.path.rpartition("/")[2] == ATTRIBUTES)
 
 
 def _converting(tree: MergedTree) -> Iterator[Problem]:
@@ -183,7 +183,7 @@ def _uncommitted(tree: MergedTree) -> Iterator[Problem]:
 
 def _same(root: str, path: str, identity: str) -> bool:
     try:
-        data = read_bytes(root, path, _LARGEST)
+        data = read_bytes(root, path, LARGEST_FILE)
     except OSError:
         return False
     if blob_id(data, identity) == identity:
@@ -196,8 +196,8 @@ class HeadDigests:
 
     def __init__(self, repository: Repository) -> None:
         self._repository = repository
-        self._head = head_commit(repository) or ""
+        self._head = head_commit(repository)
 
     def __call__(self, path: str) -> str | None:
-        data = committed_file(self._repository, self._head, path)
+        data = committed_file(self._repository, self._head, path) if self._head is not None else None
         return hashlib.sha256(data).hexdigest() if data is not None else None

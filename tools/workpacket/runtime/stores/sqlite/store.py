@@ -157,7 +157,7 @@ class Remembered:
 
     def stamp(self) -> tuple[int, int]:
         """Read once per write transaction: until it ends, no one else commits."""
-        (version,) = self._access.db.execute("PRAGMA data_version").fetchone()
+        (version,) = self._access.cursor.execute("PRAGMA data_version").fetchone()
         return version, self._access.undone
 
     def about(self, stream: str, stamp: tuple[int, int]) -> Known | None:
@@ -262,18 +262,18 @@ class SQLiteStore(ReadableSQLite):
     def keep(self, row: StreamRow, events: Sequence[Event], payloads: Iterable[tuple[str, bytes]]) -> StreamRow:
         """Write events, payloads by address, index and head; return the new row of the stream."""
         for address, payload in payloads:
-            self._db.execute(
+            self.access.cursor.execute(
                 "INSERT INTO payloads(digest, bytes) VALUES(?, ?) "
                 "ON CONFLICT(digest) DO UPDATE SET bytes = excluded.bytes WHERE bytes IS NULL",
                 (bytes.fromhex(address), payload),
             )
         for event in events:
-            self._db.execute(_INSERT, (place_of(row.id, event.version), *event[2:]))
+            self.access.cursor.execute(_INSERT, (place_of(row.id, event.version), *event[2:]))
             self._index(row.id, event)
         last = events[-1]
         fence = max(row.fence, last.fence)
         row = StreamRow(row.name, row.id, last.version, last.hash, fence, 0, last.writer, last.writer_seq)
-        put_stream(self._db, row)
+        put_stream(self.access.cursor, row)
         return row
 
     def _index(self, stream_id: int, event: Event) -> None:

@@ -1,0 +1,203 @@
+"""What git and the page of a packet say of a submission, asked of trees without a command."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from judging.repositories import Tree, Written, laid_out
+from judging.test_coverage_of_changes import page, place
+from ledger.stories import Story
+from workpacket.lifecycle.facts import PacketFacts
+from workpacket.lifecycle.submission_checks import SubmittedWork
+from workpacket.model.events import LogEvent
+from workpacket.model.ids import WorkPacketId
+from workpacket.shell.governed_files import GovernedFiles
+from workpacket.shell.judging.submissions import submitted_work
+from workpacket.text.source import Source
+
+A, B = "WP-1-Kettle-v1", "WP-1-Stove-v1"
+GATE = "\n## QUALITY_GATE\n### DONE_MEANS\n- It boils.\n- It stops.\n"
+OLD: Tree = {"src/a.py": "1\n2\n", "README.md": "x\n"}
+MET: dict[str, Any] = {"criterion": "It boils.", "result": "met"}
+
+
+class Desk:
+    """A packet that was claimed, and what is submitted for it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.written = Written(folder)
+        self.story = Story(A)
+        self.story.tell("created", "activated")
+        self.base = self.commit(OLD)
+        self.claim = self.story.add("claimed")
+        self.page: str | None = page(A) + GATE
+        self.governed = GovernedFiles(str(folder))
+
+    def commit(self, files: Tree, *parents: str) -> str:
+        events = {event.path: event.encode() for event in self.story.events}
+        return self.written.commit({**events, **files}, *parents)
+
+    def submit(self, commit: str, **said: Any) -> LogEvent:
+        return self.story.add("submitted", commit=commit, **said)
+
+    def asked(self, event: LogEvent, base: str = "") -> SubmittedWork:
+        repository = self.written.stored()
+        source = Source(place(A), self.page) if self.page is not None else None
+        packet = PacketFacts(WorkPacketId(A), self.story.log(), None, source)
+        return submitted_work(repository, base or self.base, self.governed, packet, event)
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    desk = Desk(tmp_path / "repository")
+    yield desk
+    desk.written.close()
+
+
+WORK: Tree = {**OLD, "src/b.py": "b\n", "lib/c.py": "c\n", ".GOV/roles_shared/TASK_BOARD.md": "x"}
+
+
+def test_work_is_what_its_commit_changes_since_it_left_the_base(desk: Desk) -> None:
+    later = desk.written.commit({**OLD, "lib/new.py": "n\n"}, desk.base)
+    found = desk.asked(desk.submit(desk.commit(WORK, desk.base)), later)
+    assert (list(found.criteria), found.scope) == (["It boils.", "It stops."], ["`src/`"])
+    assert found.changed is not None
+    assert sorted(found.changed) == ["lib/c.py", "src/b.py"]
+    assert (found.older, found.amended, found.same, found.absent) == (False, False, frozenset(), frozenset())
+
+
+def test_without_a_page_nothing_is_asked_and_nothing_is_in_scope(desk: Desk) -> None:
+    desk.page = None
+    found = desk.asked(desk.submit(desk.commit(WORK, desk.base)))
+    assert (list(found.criteria), found.scope) == ([], [])
+
+
+def test_a_commit_that_is_not_here_or_has_another_beginning_is_unknown(desk: Desk) -> None:
+    assert desk.asked(desk.submit("9" * 40)).changed is None
+    alone = desk.asked(desk.submit(desk.commit(WORK)))
+    assert (alone.changed, list(alone.criteria), alone.scope) == (None, ["It boils.", "It stops."], ["`src/`"])
+
+
+def test_the_report_of_a_verdict_is_the_validators(desk: Desk) -> None:
+    text = "Good.\n"
+    for report, counts in ((text, False), ("Bad.\n", True)):
+        work = desk.commit({**OLD, "docs/report.md": report}, desk.base)
+        event = desk.submit(work)
+        desk.story.add(
+            "verdict.given", report={"path": "docs/report.md", "sha256": hashlib.sha256(text.encode()).hexdigest()}
+        )
+        assert ("docs/report.md" in (desk.asked(event).changed or ())) is counts
+
+
+# --- commits of before ---
+
+
+def test_a_commit_of_the_base_that_does_not_know_the_claim_is_older(desk: Desk) -> None:
+    assert desk.asked(desk.submit(desk.base)).older
+
+
+def test_work_that_is_on_the_base_already_and_knows_its_claim_is_not(desk: Desk) -> None:
+    work = desk.commit(WORK, desk.base)
+    assert not desk.asked(desk.submit(work), work).older
+
+
+def test_the_last_claim_that_the_submission_has_seen_is_asked_for(desk: Desk) -> None:
+    work = desk.commit(WORK, desk.base)
+    desk.story.add("released")
+    again = desk.story.add("claimed", holder="cem")
+    event = desk.submit(work)
+    assert desk.asked(event, work).older, "it was made under the claim of before"
+    desk.story.add("claimed", after=(again,), holder="dan", lane_from="IN_PROGRESS")
+    knows = desk.commit(WORK, work)
+    assert not desk.asked(desk.story.add("submitted", after=(again,), commit=knows), knows).older
+
+
+def test_a_packet_that_was_adopted_in_work_has_no_claim(desk: Desk) -> None:
+    desk.story = Story(A)
+    desk.story.add("adopted")
+    assert not desk.asked(desk.submit(desk.base)).older
+
+
+# --- amendments ---
+
+
+def test_a_submission_before_an_amendment_was_under_another_contract(desk: Desk) -> None:
+    event = desk.submit(desk.commit(WORK, desk.base))
+    desk.story.add("noted")
+    assert not desk.asked(event).amended
+    desk.story.add("amended", after=(desk.claim,))
+    assert not desk.asked(event).amended, "the amendment is beside it"
+    desk.story.add("amended", after=(event,))
+    assert desk.asked(event).amended
+
+
+# --- evidence ---
+
+
+def evidence(desk: Desk, *rows: dict[str, Any]) -> SubmittedWork:
+    work = desk.commit(WORK, desk.base)
+    return desk.asked(desk.submit(work, evidence=[{**MET, **row} for row in rows]))
+
+
+def test_what_was_proved_at_a_commit_counts_where_only_the_log_is_otherwise(desk: Desk) -> None:
+    same = desk.commit({**WORK, ".GOV/roles_shared/TASK_BOARD.md": "other"}, desk.base)
+    other = desk.commit({**WORK, "src/b.py": "other\n"}, desk.base)
+    found = evidence(desk, {"commit": same}, {"commit": other}, {"commit": "9" * 40}, {})
+    assert found.same == {same}
+
+
+@pytest.mark.parametrize(
+    ("proof", "there"),
+    [
+        ("src/a.py:1", True),
+        ("src/a.py:2", True),
+        ("src/a.py:3", False),
+        ("src/a.py:0", False),
+        ("src/a.py:x", False),
+        ("src/a.py:", False),
+        ("src/none.py:1", False),
+        ("src/b.py:1", True),
+        ("src:1", False),
+        (":1", False),
+    ],
+)
+def test_a_place_is_a_line_of_a_file_that_the_commit_holds(desk: Desk, proof: str, there: bool) -> None:
+    assert evidence(desk, {"proof": [proof, "src/a.py:1"]}).absent == (frozenset() if there else {proof})
+
+
+# --- work upon the work of another packet ---
+
+
+def upon_another(desk: Desk, scope: str, base_packet: str = B) -> tuple[LogEvent, str]:
+    """B changed lib/ and more, and A began where that ended."""
+    path = place(B)
+    laid_out(desk.folder, {path: page(B, scope)})
+    desk.governed.packets = {B: path}
+    before = desk.commit({**OLD, "lib/c.py": "c\n", "lib/d.py": "d\n", "app/x": "x\n"}, desk.base)
+    desk.story = Story(A)
+    desk.story.tell("created", "activated")
+    desk.story.add("prepared", base_commit=before, base_packet=base_packet)
+    desk.story.add("claimed")
+    work = desk.commit({**OLD, "lib/c.py": "c\n", "lib/d.py": "more\n", "app/x": "x\n", "src/b.py": "b\n"}, before)
+    return desk.submit(work), before
+
+
+def test_work_begins_where_that_of_the_other_packet_ended_as_far_as_its_scope_goes(desk: Desk) -> None:
+    event, _ = upon_another(desk, "`lib/`")
+    assert sorted(desk.asked(event).changed or ()) == ["app/x", "lib/d.py", "src/b.py"]
+
+
+def test_a_packet_that_is_not_known_or_has_no_page_answers_for_nothing(desk: Desk) -> None:
+    every = ["app/x", "lib/c.py", "lib/d.py", "src/b.py"]
+    event, _ = upon_another(desk, "`lib/`", "WP-1-None-v1")
+    assert sorted(desk.asked(event).changed or ()) == every
+    desk.governed.packets, desk.governed.stubs = {}, {B: ".GOV/none.md"}
+    event, _ = upon_another(desk, "`lib/`")
+    desk.governed.packets, desk.governed.stubs = {}, {B: ".GOV/none.md"}
+    assert sorted(desk.asked(event).changed or ()) == every
