@@ -32,7 +32,7 @@ CONTRACT_VERSION: Final = 1
 _NOTHING_SAID = frozenset({"", "TODO", "None known."})
 _OPEN_BOX = lazy_pattern(r"\[ \]\s*\Z")
 _BOX = lazy_pattern(r"\A\[[ xX]\](?=\s|\Z)")
-_DEMAND = lazy_pattern(r"(PROVED_BY|TESTS|PATHS|EXEMPT):\s*(.*)\Z")
+DEMAND = lazy_pattern(r"(PROVED_BY|TESTS|PATHS|EXEMPT):\s*(.*)\Z")
 
 
 class ContractUnreadable(ValueError):
@@ -304,7 +304,7 @@ def _criteria(entries: Sequence[_Entry]) -> tuple[tuple[str, ...], tuple[Demand,
     criteria: list[str] = []
     demands: dict[int, dict[str, str]] = {}
     for entry in entries:
-        match = _DEMAND.match(entry.text) if entry.nested else None
+        match = DEMAND.match(entry.text) if entry.nested else None
         if match is None or not criteria:
             criteria.append(entry.text)
             continue

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from workpacket.lifecycle.policy import EvidencePolicy
     from workpacket.text.source import Source
 
-_DEMAND: Final = lazy_pattern(r"(?:PROVED_BY|TESTS|PATHS|EXEMPT):")
 _DEMANDED: Final = lazy_pattern(r"\s+[-*+]\s+(?:PROVED_BY|TESTS|PATHS|EXEMPT):")
 # What may be wrong with a proof, and is known only when it was run.
 PROOF_CODES: Final = frozenset({
@@ -147,6 +146,7 @@ class NewDemand(Value):
 
 def write_demand(facts: Facts, packet: PacketFacts, demand: NewDemand) -> Answer:
     """Into the stub, and into the packet where there is one; then it takes an approval, or an amendment."""
+    from workpacket.lifecycle.contract import DEMAND
     from workpacket.lifecycle.moves import Draft, Planned
 
     name = packet.id.text
@@ -154,7 +154,7 @@ def write_demand(facts: Facts, packet: PacketFacts, demand: NewDemand) -> Answer
     stub, document = packet.stub, packet.packet
     listed = [(stub, stub.acceptance_criteria)] if stub is not None else []
     for each, texts in [*listed, *([(document, document.done_means)] if document is not None else [])]:
-        criteria = [text for text in texts if not _DEMAND.match(text.value)]
+        criteria = [text for text in texts if not DEMAND.match(text.value)]
         if not 1 <= demand.number <= len(criteria):
             message = f"{each.path} has {counted(len(criteria), 'criterion')}, so none is number {demand.number}"
             return (Problem("evidence_missing", message, Location(each.path), f"workpacket contract {name}"),)
