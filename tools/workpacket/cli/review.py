@@ -101,10 +101,13 @@ def _with_contract_proofs(
     from workpacket.lifecycle.contract import provable
 
     demands = demands_of(packet)
+    lifted = {row["criterion"] for row in evidence.rows if row["result"] == "not_applicable"}
     asked = [
         (criterion, asked_of(demand))
         for criterion in provable(packet.packet, packet.refinement).criteria
-        if is_complete(demand := demands.get(folded(criterion))) and demand is not None
+        if is_complete(demand := demands.get(folded(criterion)))
+        and demand is not None
+        and (demand.command or criterion not in lifted)
     ]
     if not asked or packet.lane != "IN_PROGRESS":
         return evidence
