@@ -1,8 +1,9 @@
-"""The draft-07 twin of a schema, for editors, which know nothing newer.
+"""The draft-07 twin of a schema, for editors, which support nothing newer.
 
-A twin says the same in older words: `$defs` are `definitions`, `prefixItems` are a list of `items`, what is beside
-a `$ref` (draft-07 overlooks it) is wrapped in `allOf`, `unevaluatedProperties` lists what has been looked at. What
-draft-07 has no words for is refused, never dropped: a twin that accepts more than the schema would lie to its reader.
+A twin says the same with older keywords: `$defs` become `definitions`, `prefixItems` a list of `items`, siblings of a
+`$ref` (which draft-07 ignores) are wrapped in `allOf`, and `unevaluatedProperties` lists the evaluated fields. Anything
+that draft-07 cannot express is refused, never dropped: a twin that accepts more than the schema would mislead its
+readers.
 
 The twins are files, `schemas/draft-07/<name>.schema.json`; tools/reference.py writes them, and a test compares.
 """
@@ -33,10 +34,10 @@ _DEPENDS_ON_VALUE = ("anyOf", "oneOf", "if", "dependentSchemas")
 
 
 def twin(name: str, read: Read) -> bytes:
-    """The file of the twin of schema `name`; `read` is as for `SchemaSet`."""
+    """Return the file of the twin of schema `name`; `read` is as for `SchemaSet`."""
     converter = _Converter(name, read)
     text = json.dumps(converter.converted(converter.file(name)), indent=2, ensure_ascii=False)
-    return (text + "\n").encode("utf-8", "backslashreplace")  # half a character, and nothing else, needs its escape
+    return (text + "\n").encode("utf-8", "backslashreplace")  # only a lone surrogate needs its escape
 
 
 class _Converter:
@@ -80,12 +81,12 @@ class _Converter:
         return argument
 
     def _close(self, result: dict[str, Any], schema: dict[str, Any]) -> None:
-        """`unevaluatedProperties` as `additionalProperties`, which sees only the fields named beside it."""
+        """Translate `unevaluatedProperties` to `additionalProperties`, which sees only the fields named next to it."""
         seen = list(self._seen(schema, self._name))
         if any("additionalProperties" in part for part in seen) or any(
             "unevaluatedProperties" in part for part in seen[1:]
         ):
-            return  # there is a rule for the rest already, so nothing is left to evaluate
+            return  # there is already a rule for all other fields, so nothing is left to evaluate
         for keyword in ("properties", "patternProperties"):
             names = {name: True for part in seen for name in part.get(keyword, ())}
             if names:
@@ -93,7 +94,7 @@ class _Converter:
         result["additionalProperties"] = self.converted(schema["unevaluatedProperties"])
 
     def _seen(self, schema: Schema, file: str) -> Iterator[dict[str, Any]]:
-        """The schema and all those that hold for the same value whatever it is."""
+        """Yield the schema and all those that apply to the same value in any case."""
         if isinstance(schema, bool):
             return
         if any(keyword in schema for keyword in _DEPENDS_ON_VALUE):
@@ -107,7 +108,7 @@ class _Converter:
             yield from self._seen(self.file(file)["$defs"][match["name"]], file)
 
     def _refusal(self, what: str) -> UnusableSchema:
-        return UnusableSchema(f"{self._name}.schema.json: draft-07 has no words for {what}")
+        return UnusableSchema(f"{self._name}.schema.json: draft-07 cannot express {what}")
 
 
 def _name(keyword: str, schema: dict[str, Any]) -> str:
@@ -117,7 +118,7 @@ def _name(keyword: str, schema: dict[str, Any]) -> str:
 
 
 def _dependencies(required: dict[str, list[str]], schemas: dict[str, Schema]) -> dict[str, Any]:
-    """Both kinds of dependencies under the one keyword of draft-07."""
+    """Return both kinds of dependencies under the single keyword of draft-07."""
     together: dict[str, Any] = {**schemas, **required}
     for name in schemas.keys() & required.keys():
         together[name] = {"allOf": [{"required": required[name]}, schemas[name]]}

@@ -134,7 +134,7 @@ def test_every_field_of_an_event_is_signed(key: str) -> None:
 @pytest.mark.parametrize(
     ("subject", "code", "message"),
     [
-        (lambda: signed(shared_key("ssh-ed25519", "eve")), "actor_key_unknown", "lists this key for no actor"),
+        (lambda: signed(shared_key("ssh-ed25519", "eve")), "actor_key_unknown", "does not list this key for any actor"),
         (lambda: signed(OTHER), "actor_not_allowed", "may act as coder, not as ann"),
         (
             lambda: signed(KEY, event(actor={"id": "ann", "kind": "agent"})),

@@ -72,7 +72,7 @@ def test_a_policy_that_was_in_force_does_not_come_back(again: str) -> None:
     entry = replace(ROOT, replaced=NEXT, policy=again)
     change = PolicyChange(RECORD, RECORD + written(entry).encode(), NEXT, again, frozenset({OLD, NEW}))
     (problem,) = unfit_record(change)
-    assert (problem.code, "counts once" in problem.message) == ("reanchor_unfit", True)
+    assert (problem.code, "counts only once" in problem.message) == ("reanchor_unfit", True)
 
 
 @pytest.mark.parametrize(

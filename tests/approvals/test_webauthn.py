@@ -274,7 +274,7 @@ def test_the_table_says_which_pages_count() -> None:
         ({"origins": [f"{LOCAL}!"]}, "webauthn.origins is not a list of origins"),
         ({"origins": [f"{LOCAL}/"]}, "webauthn.origins is not a list of origins"),
         ({"origins": ["http://localhost:0"]}, "webauthn.origins is not a list of origins"),
-        ({"origins": ["https://xlocalhost"]}, "webauthn.origins names https://xlocalhost, which belongs to"),
+        ({"origins": ["https://xlocalhost"]}, "webauthn.origins names https://xlocalhost, which does not belong to"),
         ({"port": 1023}, "webauthn.port is not a whole number from 1024 to 65535"),
         ({"port": 65536}, "webauthn.port is not a whole number from 1024 to 65535"),
         ({"port": 7364}, "webauthn.port is 7364, but http://localhost:7364 is not among origins"),

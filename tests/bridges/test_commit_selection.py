@@ -149,7 +149,7 @@ def test_a_sidecar_against_its_commit_or_against_the_log_is_a_conflict(repositor
     known = Milestones(reached={3: ReachedMilestone("c", 3, head, "", True, 5)})
     sidecar(repository, head, 3)
     sidecar(repository, plain, 99)
-    assert "does not have" in select(repository, known).conflicts[0]
+    assert "lacks" in select(repository, known).conflicts[0]
 
 
 def test_sidecars_of_other_runs_and_behind_a_link_are_left_alone(repository: Repository, tmp_path: Path) -> None:

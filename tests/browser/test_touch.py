@@ -13,11 +13,13 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -421,3 +423,72 @@ def contrast(page: Page, selector: str) -> float:
       document.querySelectorAll('button').forEach((each, index) => each.disabled = was[index]);
       return (Math.max(own, under) + .05) / (Math.min(own, under) + .05); })"""
     return float(page.ask(f"{script}({selector!r})"))
+
+
+PAGE = Path(__file__).parents[2] / "docs/approvals/touch-page.html"
+
+
+@contextmanager
+def static_page() -> Iterator[str]:
+    """The page of docs/approvals on an origin of its own."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html; charset=utf-8")
+            self.end_headers()
+            self.wfile.write(PAGE.read_bytes())
+
+        def log_message(self, *_: object) -> None: ...
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+        yield f"http://localhost:{server.server_address[1]}"
+        server.shutdown()
+
+
+def test_a_statement_is_signed_on_an_origin_of_ones_own(page: Page, town: Town, key: str, tmp_path: Path) -> None:
+    """Registered, shown and signed in the static page; the command attaches it by the rules of the policy."""
+    with static_page() as origin:
+        policy = town.governed.read(".GOV/policy/policy.toml")
+        both = policy.replace(f'"{town.origin}"', f'"{town.origin}", "{origin}"')
+        town.governed.write(".GOV/policy/policy.toml", both)
+        page.open(f"{origin}/")
+        page.complaints.clear()
+        line = pressed(page, "register", "key")
+        public = tmp_path / "own.pub"
+        public.write_text(line + "\n")
+        town.governed.write(
+            ".GOV/policy/allowed_signers", f'{ANN} namespaces="{NAMESPACE}" {" ".join(line.split()[:2])}\n'
+        )
+        town.commit("Ann may approve")
+        town.governed.stub(NAME)
+        town.governed.refine(NAME)
+        town.governed.done("refine", NAME, "--present")
+        town.commit("Refined")
+        statement = tmp_path / "statement"
+        town.run("approve", NAME, "--key", str(public), "--statement-out", str(statement))
+        root = page.call("DOM.getDocument")["root"]["nodeId"]
+        chooser = page.call("DOM.querySelector", nodeId=root, selector="#file")["nodeId"]
+        page.call("DOM.setFileInputFiles", nodeId=chooser, files=[str(statement)])
+        page.ask("new Promise(d => { const look = () => sign.disabled ? setTimeout(look, 20) : d(); look() })")
+        shown = json.loads(str(page.ask("document.getElementById('statement').textContent")))
+        assert shown["predicate"]["packet"] == NAME
+        Path(f"{statement}.sig").write_text(pressed(page, "sign", "signature"))
+        pictures = Path(os.environ.get("WORKPACKET_PICTURES", tmp_path))
+        for name, width, dark in LOOKS:
+            page.look(width=width, height=800, dark=dark)
+            assert page.ask("document.documentElement.scrollWidth") <= width
+            page.picture(pictures / f"static-{name}.png")
+        assert [each for each in page.complaints if "pubKeyCredParams" not in each] == []
+    done = town.run("approve", "--attach", str(statement))
+    assert f"{ANN} approved {NAME} at the gate activation" in done
+    (envelope,) = (town.root / ".GOV/attestations").iterdir()
+    assert confirmed(town, envelope, tmp_path).startswith(f'Good "{NAMESPACE}" signature for {ANN} with ECDSA-SK key')
+
+
+def pressed(page: Page, button: str, field: str) -> str:
+    """What a field of the static page holds once a button has filled it in."""
+    page.ask(f"document.getElementById({button!r}).click()")
+    look = "const look = () => area.value ? done(area.value) : setTimeout(look, 20)"
+    return str(page.ask(f"(area => new Promise(done => {{ {look}; look() }}))(document.getElementById({field!r}))"))

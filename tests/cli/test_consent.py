@@ -137,7 +137,7 @@ def test_what_a_program_asks_is_stored_without_its_secrets(place: Place) -> None
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--yes"], "--yes needs --confirm DIGEST"),
+        (["--yes"], "--yes requires --confirm DIGEST"),
         (["--confirm", "0" * 64], "--confirm requires an answer"),
         (["--yes", "--no"], "exclude each other"),
         (["--yes", "--retry"], "exclude each other"),

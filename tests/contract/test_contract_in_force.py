@@ -185,7 +185,7 @@ def test_stub_and_packet_are_amended_together(signed: Signed) -> None:
     signed.governed.replace(PACKET, "The name is printed.", "The full name is printed.")
     with pytest.raises(WorkpacketError) as caught:
         signed.approve("amendment")
-    assert "stub and packet say different contracts" in caught.value.message
+    assert "stub and packet state different contracts" in caught.value.message
     assert signed.governed.refused("amend", NAME, "--reason", "x") == ["contract_changed"]
 
 
@@ -227,7 +227,7 @@ def test_an_amendment_says_what_it_replaces(signed: Signed) -> None:
     rewritten(signed)
     data: dict[str, Json] = {"previous": "e" * 64, "contract": digest_of(governed), "reason": "x"}
     forge(governed, NAME, "amended", data, [signed.approve("amendment")])
-    assert "replaces another contract than the one that was approved before it" in governed("check").out
+    assert "claims to replace a contract other than the one approved before it" in governed("check").out
 
 
 def test_two_amendments_on_two_branches_are_settled_by_a_third(signed: Signed) -> None:
@@ -239,7 +239,7 @@ def test_two_amendments_on_two_branches_are_settled_by_a_third(signed: Signed) -
         governed.done("amend", NAME, "--reason", branch)
         governed.commit(branch)
     governed.git("merge", "--quiet", "--strategy-option=ours", "--message", "both", "one")
-    assert "two contracts hold" in governed("check").out
+    assert "two contracts are in force" in governed("check").out
     rewritten(signed, "The last name is printed.", "Both names are printed.")
     signed.approve("amendment")
     governed.done("amend", NAME, "--reason", "both")
@@ -258,7 +258,7 @@ def test_a_submission_beside_an_amendment_is_found(signed: Signed) -> None:
     governed.done("submit", NAME, "--as", "coder", "--prove", "all=true")
     governed.commit("submitted")
     governed.git("merge", "--quiet", "--message", "both", "amended")
-    assert "submitted rests on the contract before the amendment" in governed("check").out
+    assert "submitted uses the contract from before the amendment" in governed("check").out
 
 
 def test_what_was_activated_before_there_were_contracts_is_called_so(signed: Signed) -> None:

@@ -124,7 +124,7 @@ def test_each_file_that_says_another_is_named() -> None:
         ("contract_changed", "stub.md"),
         ("contract_changed", "packet.md"),
     ]
-    assert {one.message for one in found} == {f"it says the contract {SAID[:12]}, and {A[:12]} was approved"}
+    assert {one.message for one in found} == {f"it states the contract {SAID[:12]}, but {A[:12]} was approved"}
     assert all(one.hint.endswith(f"workpacket amend {WP}") for one in found)
 
 
@@ -157,7 +157,9 @@ def test_two_amendments_beside_each_other_hold_both() -> None:
     told.amended(A, C, [first])
     assert in_force(told.log) == {B, C}
     assert covered(told.log) == f"{B} and {C}"
-    assert messages(told, STUB) == [f"{WP} was amended on two branches, and two contracts hold: {B[:12]} and {C[:12]}"]
+    assert messages(told, STUB) == [
+        f"{WP} was amended on two branches, so two contracts are in force: {B[:12]} and {C[:12]}"
+    ]
     (found,) = contract_findings(told.log, STUB, None, None)
     assert found.path == setting_events(told.log)[-1].path
     told.amended(B, SAID, told.events[-2:])
@@ -192,9 +194,7 @@ def test_an_amendment_names_what_held() -> None:
     told = Told()
     told.activated(A)
     told.amended(B, SAID)
-    assert messages(told, STUB) == [
-        "it says that it replaces another contract than the one that was approved before it"
-    ]
+    assert messages(told, STUB) == ["it claims to replace a contract other than the one approved before it"]
 
 
 def test_the_first_amendment_of_an_older_packet_names_what_it_likes() -> None:
@@ -235,7 +235,7 @@ def test_a_submission_that_had_not_seen_the_amendment_is_named() -> None:
     submitted = told.submitted([claimed])
     amended = told.amended(A, SAID, [claimed])
     assert messages(told, STUB) == [
-        "submitted rests on the contract before the amendment, which its writer had not seen"
+        "submitted uses the contract from before the amendment, which its writer had not seen"
     ]
     told.move("reopened", "IN_REVIEW IN_PROGRESS", {"reason": "x"}, [submitted, amended])
     assert messages(told, STUB) == []

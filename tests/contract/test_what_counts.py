@@ -228,7 +228,7 @@ def test_the_risk_of_an_older_packet_is_a_level() -> None:
 
 def test_bytes_that_are_not_text_leave_no_contract() -> None:
     document = Packet(Source.from_bytes(PACKET_PATH, b"## SCOPE\n- What: Read \xff\n"))
-    assert fault(document) == "it holds bytes that are not UTF-8"
+    assert fault(document) == "it contains bytes that are not UTF-8"
 
 
 def test_a_document_that_cannot_be_read_leaves_no_contract() -> None:

@@ -130,20 +130,20 @@ def test_a_second_name_of_an_attribute_file_is_its_twin(merge: Merge, path: str)
 )
 def test_a_second_name_of_what_is_read_is_a_twin_of_it(merge: Merge, path: str, other: str) -> None:
     found = merge({**BASE, path: "x"})
-    assert found == [("path_twin", path, f"elsewhere it is, or lies in, {other}")]
+    assert found == [("path_twin", path, f"elsewhere it is, or is inside, {other}")]
 
 
 def test_of_two_new_names_each_is_the_twin_of_the_other(merge: Merge) -> None:
     assert merge({**BASE, ".GOV/spec/a.md": "x", ".GOV/spec/A.md": "x", ".GOV/spec/b.md": "x"}) == [
-        ("path_twin", ".GOV/spec/A.md", "elsewhere it is, or lies in, .GOV/spec/a.md"),
-        ("path_twin", ".GOV/spec/a.md", "elsewhere it is, or lies in, .GOV/spec/A.md"),
+        ("path_twin", ".GOV/spec/A.md", "elsewhere it is, or is inside, .GOV/spec/a.md"),
+        ("path_twin", ".GOV/spec/a.md", "elsewhere it is, or is inside, .GOV/spec/A.md"),
     ]
 
 
 def test_of_several_names_the_first_is_told(merge: Merge) -> None:
     base = {**BASE, ".GOV/spec/a.md": "x", ".GOV/spec/A.md": "x"}
     found = merge({**base, ".GOV/spec/a.MD": "x"}, base=base)
-    assert found == [("path_twin", ".GOV/spec/a.MD", "elsewhere it is, or lies in, .GOV/spec/A.md")]
+    assert found == [("path_twin", ".GOV/spec/a.MD", "elsewhere it is, or is inside, .GOV/spec/A.md")]
 
 
 # --- attributes ---
@@ -236,7 +236,7 @@ NOT_MERGED = "and what HEAD holds is what would be merged"
     ("here", "path", "what"),
     [
         ({**BASE, BOARD: "other\n"}, BOARD, "HEAD holds other bytes"),
-        ({path: said for path, said in BASE.items() if path != EVENT}, EVENT, "HEAD holds it, and it is not here"),
+        ({path: said for path, said in BASE.items() if path != EVENT}, EVENT, "HEAD holds it, but it is missing here"),
         ({**BASE, ".GOV/x.md": "x"}, ".GOV/x.md", "HEAD does not hold it"),
         ({**BASE, POLICY: "policy\r\n"}, POLICY, "HEAD holds other bytes"),
         ({**BASE, EVENT: "{}\r\n"}, EVENT, "HEAD holds other bytes"),

@@ -71,8 +71,8 @@ def test_the_whole_way_with_signed_events_passes(governed: Governed, fingerprint
 @pytest.mark.parametrize(
     ("who", "reason"),
     [
-        ("coder-2", "behind coder-2 is ann, as behind coder, who worked on it"),
-        ("ann", "behind ann is ann, as behind coder, who worked on it"),
+        ("coder-2", "coder-2 and coder, who worked on it, have the same person behind them, ann"),
+        ("ann", "ann and coder, who worked on it, have the same person behind them, ann"),
     ],
 )
 def test_a_second_name_of_the_same_person_does_not_judge(
@@ -205,7 +205,7 @@ def test_a_role_that_the_actor_lacks(
     governed.done("claim", NAME, "--as", "coder")
     governed.commit("claimed")
     found = errors(governed, "--base", "base")
-    assert "claimed asks for the role coder" in found["actor_not_allowed"]
+    assert "claimed requires the role coder" in found["actor_not_allowed"]
 
 
 def test_a_signature_over_other_bytes(governed: Governed, fingerprints: dict[str, str]) -> None:

@@ -10,7 +10,7 @@ from workpacket.lifecycle.fork_checks import dropped_verdicts, settlement_faults
 from workpacket.model.events import LogEvent
 
 SAID: tuple[dict[str, Any], ...] = ({}, {"came_from": "IN_PROGRESS"})
-NOT_HELD = "eve held the packet on none of its branches"
+NOT_HELD = "eve did not hold the packet on any of its branches"
 
 
 class Fork:
@@ -60,7 +60,7 @@ def test_the_holder_of_a_settlement_held_the_packet_on_a_branch_that_it_has_seen
     for holder in ("ann", "bob"):
         assert fork.faults(fork.settled(fork.ann, fork.bob, holder=holder)) == []
     assert fork.faults(fork.settled(fork.ann, fork.bob, holder="eve")) == [
-        "eve held the packet on none of its branches"
+        "eve did not hold the packet on any of its branches"
     ]
     eve = fork.story.add("claimed", after=(fork.ready,), holder="eve")
     unseen = fork.settled(fork.ann, fork.bob, holder="eve")
@@ -88,14 +88,14 @@ def test_a_packet_that_stays_blocked_comes_back_to_where_it_was_blocked() -> Non
     for said in SAID:
         assert fork.faults(fork.settled(one, other, lane_to="BLOCKED", **said)) == []
     event = fork.settled(one, other, lane_to="BLOCKED", came_from="IN_REVIEW")
-    assert fork.faults(event) == ["the packet was blocked in IN_PROGRESS, not in IN_REVIEW"]
+    assert fork.faults(event) == ["the packet was blocked in IN_PROGRESS, but the settlement says IN_REVIEW"]
 
 
 def test_blocks_in_two_lanes_leave_no_answer() -> None:
     fork, one, other = blocked("IN_PROGRESS", "IN_REVIEW")
     for said in SAID:
         event = fork.settled(one, other, lane_to="BLOCKED", **said)
-        assert fork.faults(event) == ["the moves that it settles were not blocked in one lane"]
+        assert fork.faults(event) == ["the moves that it settles were blocked in different lanes"]
 
 
 def test_a_packet_that_is_not_blocked_comes_back_from_nowhere() -> None:
@@ -113,7 +113,7 @@ def test_a_move_rests_on_all_that_the_base_has() -> None:
     replay = LaneReplay(log)
     assert list(unseen_moves(log, replay, fork.ann, [fork.ready.id, fork.ann.id])) == []
     assert list(unseen_moves(log, replay, fork.ann, [fork.ready.id, fork.bob.id])) == [
-        f"it does not rest on claimed by ann ({fork.bob.id[:12]}), which the base has"
+        f"it does not follow claimed by ann ({fork.bob.id[:12]}), which is on the base"
     ]
 
 

@@ -11,7 +11,7 @@ from cloudevents.core.formats.json import JSONFormat
 from cloudevents.core.v1.event import CloudEvent
 
 from workpacket.runtime import Runtime
-from workpacket.runtime.records.events import Event, sealed
+from workpacket.runtime.records.events import Event, sealed_event
 from workpacket.runtime.stores.memory import MemoryStore
 from workpacket.runtime.stores.transfer import cloudevent, cloudevent_lines
 
@@ -64,7 +64,7 @@ def test_every_event_of_a_run_is_a_valid_cloudevent() -> None:
 
 def an_event(**fields: Any) -> Event:
     plain = Event("a@1", 2, "step.completed", 1, 0, 0, "ann", "w", 1, None, 0, "{}", None, "0" * 64, "")
-    return sealed(plain._replace(**fields))
+    return sealed_event(plain._replace(**fields)[:-1])
 
 
 @pytest.mark.parametrize(

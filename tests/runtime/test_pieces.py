@@ -25,7 +25,7 @@ from workpacket.runtime.catalog import stream_prefix
 from workpacket.runtime.clock import SystemClock, boot_id
 from workpacket.runtime.errors import LogDamaged, NewerSchema, RuntimeFault, StoreUnavailable
 from workpacket.runtime.holders import is_certainly_dead, this_process
-from workpacket.runtime.records.events import Event, NewEvent, sealed
+from workpacket.runtime.records.events import Event, NewEvent, sealed_event
 from workpacket.runtime.records.kinds import KINDS, RecordKind, current
 from workpacket.runtime.records.state import fold
 from workpacket.runtime.resume.observe import FactsObserver
@@ -268,7 +268,7 @@ def test_what_is_no_export_is_refused(lines: list[str]) -> None:
 
 
 def event(kind: str, data: str, version: int) -> Event:
-    return sealed(Event("a@1", 1, kind, version, 0, 0, "a", "w", 1, None, 0, data, None, "0" * 64, ""))
+    return sealed_event(("a@1", 1, kind, version, 0, 0, "a", "w", 1, None, 0, data, None, "0" * 64))
 
 
 def test_a_record_without_a_version_is_read_as_legacy() -> None:

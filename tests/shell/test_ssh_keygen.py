@@ -147,9 +147,9 @@ def test_a_program_of_the_work_tree_or_of_a_folder_open_to_all_is_not_run(
     for tool, reason in (
         (inside, "it is in the work tree"),
         (link, "it is in the work tree"),
-        (open_to_all, "everybody can write to"),
-        (shared, "everybody can write to"),
-        (below, "everybody can write to"),
+        (open_to_all, "everyone can write to"),
+        (shared, "everyone can write to"),
+        (below, "everyone can write to"),
     ):
         monkeypatch.setenv("PATH", str(tool.parent))
         with pytest.raises(WorkpacketError, match=f"{tool} is not used: {reason}") as caught:
@@ -164,7 +164,7 @@ def test_a_program_of_the_work_tree_or_of_a_folder_open_to_all_is_not_run(
         (0o755, 0, 0, ""),
         (0o755, 1234, 1234, ""),
         (0o755, 65534, 65534, ""),
-        (0o777, 0, 0, "everybody"),
+        (0o777, 0, 0, "everyone"),
         (0o755, 4321, 0, "the account eve"),
         (0o755, 9999, 0, "the account 9999"),
         (0o775, 0, 1234, ""),

@@ -15,7 +15,7 @@
     separation = ["coder", "operator"]
 
 Names in events are claims. The keys listed here make them more than that, and behind each agent there is a person, its
-operator: who judges whom is decided over keys and people, since one person can invent any number of names.
+operator. Who may judge whom depends on keys and people, because one person can invent any number of names.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 Kind: TypeAlias = Literal["person", "agent"]
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
-# How the kinds are called in events.
+# The names of the kinds in events.
 KIND_IN_EVENTS: Final[Mapping[str, str]] = {"person": "human", "agent": "agent"}
 ROLES: Final = ("author", "coder", "validator")
 SEPARATION: Final = ("coder", "operator")
@@ -47,7 +47,7 @@ _PARTY = lazy_pattern("|".join(SEPARATION))
 
 
 class KnownActor(Value):
-    """`operator` is the person behind an agent, '' for a person; `principal` how allowed_signers calls a person."""
+    """`operator` is the person behind an agent, '' for a person; `principal` is a person's name in allowed_signers."""
 
     name: str
     kind: Kind
@@ -58,9 +58,9 @@ class KnownActor(Value):
 
 
 class Actors(Value):
-    """The actors that a policy names. `present`: whether it has the table at all, and so asks events for signatures.
+    """The actors that a policy names. `present`: whether it has the table at all, and therefore requires signed events.
 
-    With `faults` no actor is known, so that no event passes until the table is mended.
+    With `faults` no actor is known, so that no event passes until the table is corrected.
     """
 
     by_name: Mapping[str, KnownActor] = NOTHING
@@ -70,7 +70,7 @@ class Actors(Value):
 
     @cached_property
     def names_by_key(self) -> Mapping[str, tuple[str, ...]]:
-        """By fingerprint: the names that the key may use."""
+        """The names that each key may use, by fingerprint."""
         found: dict[str, list[str]] = {}
         for actor in self.by_name.values():
             for key in sorted(actor.keys):
@@ -78,27 +78,27 @@ class Actors(Value):
         return {key: tuple(names) for key, names in found.items()}
 
     def person(self, name: str) -> str:
-        """The person behind a name; a name that the policy does not know stands for itself."""
+        """Return the person behind a name; a name unknown to the policy represents itself."""
         actor = self.by_name.get(name)
         return (actor.operator or name) if actor is not None else name
 
     def acting(self, actor: Actor) -> Actor:
-        """The actor of an event to be written, with the kind that the policy gives to the name."""
+        """Return the actor of an event to be written, with the kind that the policy gives the name."""
         known = self.by_name.get(actor.id)
         if known is None:
             return actor
         return Actor(actor.id, "agent" if known.kind == "agent" else "human")
 
     def principals(self, names: Iterable[str]) -> frozenset[str]:
-        """These names, and how allowed_signers calls the persons among them."""
+        """Return these names, and the names in allowed_signers of the persons among them."""
         found = frozenset(names)
         known = (self.by_name.get(name) for name in found)
         return found | {actor.principal for actor in known if actor is not None and actor.principal}
 
     def why_not_apart(self, judge: str, coder: str) -> str:
-        """Why the one may not judge the work of the other, as the end of a sentence; '' if they are different people.
+        """Return why one may not judge the other's work, as the end of a sentence; '' if they are different people.
 
-        A person may judge the work of their own agent where the policy takes the operator out of the separation; two
+        If the policy leaves the operator out of the separation, a person may judge the work of their own agent; two
         agents of one person never judge each other.
         """
         if judge == coder:
@@ -110,7 +110,7 @@ class Actors(Value):
             return ""
         if self.person(judge) == judge and "operator" not in self.separation:
             return ""
-        return f"behind {judge} is {self.person(judge)}, as behind {coder}, who worked on it"
+        return f"{judge} and {coder}, who worked on it, have the same person behind them, {self.person(judge)}"
 
     def commissioned(self, judge: str, coders: Iterable[str]) -> bool:
         """Whether the person who judges operates an agent that did the work."""
@@ -118,7 +118,7 @@ class Actors(Value):
 
 
 def read_actors(table: object, verdict: object = None) -> Actors:
-    """What the tables `[actors]` and `[verdict]` say, None for one that is not there."""
+    """Return the contents of the tables `[actors]` and `[verdict]`, None for a missing one."""
     from workpacket.approvals.fields import Fields  # most policies have neither table
 
     faults: list[str] = []

@@ -142,7 +142,7 @@ def _date(values: dict[str, str], option: str) -> datetime | None:
 
 
 def _require_distinct(signer: Signer, by_key: dict[bytes, Signer], spellings: dict[str, Signer]) -> None:
-    """Adds the signer to both tables."""
+    """Add the signer to both tables."""
     same_key = by_key.setdefault(signer.key.blob, signer)
     if same_key is not signer:
         raise WorkpacketError(

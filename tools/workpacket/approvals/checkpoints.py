@@ -1,4 +1,4 @@
-"""Whether an authorised signer has signed a checkpoint of the log: SSHSIG over the bytes of the event's file. The
+"""Whether an authorized signer has signed a checkpoint of the log: SSHSIG over the bytes of the event's file. The
 namespace differs from that of approvals, so that neither signature can pass for the other, and the signer must have the
 role `ci` in the policy of the base.
 """
@@ -25,7 +25,7 @@ _OUT_OF_TIME = "log_checkpoint_out_of_time"
 def judge_signature(
     message: bytes, armored: bytes, trusted: Trusted | tuple[Problem, ...], told: datetime | None, judged: datetime
 ) -> Vouching:
-    """Judges the signature. `told` is the checkpoint's own date, `judged` the time when it reached the base, or now if
+    """Judge the signature. `told` is the checkpoint's own date, `judged` the time when it reached the base, or now if
     it has not.
     """
     signature = read_checkpoint_signature(message, armored)

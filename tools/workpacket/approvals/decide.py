@@ -87,7 +87,9 @@ def _without_shared_nonces(judged: list[Judged]) -> list[Judged]:
 
 
 def _standing_noes(noes: list[Opened], approvals: list[Opened], facts: GateFacts) -> list[Problem]:
-    """After consumption on the base, a rejection comes too late; only revoking is possible then."""
+    """Report rejections that still apply. Once an approval is consumed on the base, a rejection comes too late; only
+    revocation is possible then.
+    """
     yes = [(opened.statement.approver, opened.statement.issued_at) for opened in approvals]
     return [
         Problem("approval_rejected", f"{no.statement.approver} has rejected this text")

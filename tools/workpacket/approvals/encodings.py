@@ -120,10 +120,10 @@ def write_instant(instant: datetime) -> str:
     return instant.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="seconds") + "Z"
 
 
-# A digest as pronounceable words, for a person to compare what one screen shows with what another signs. Each holds 16
-# bits as consonant-vowel-consonant-vowel-consonant (the scheme known as proquint), so six hold the first 96 bits. To
-# find another text with the same words takes about 2**96 tries; to make two texts that share their words, 2**48, which
-# is why the words are for the eye and the signature covers all 256 bits.
+# A digest as pronounceable words, for a person to compare what one screen shows with what another signs. Each word
+# holds 16 bits as consonant-vowel-consonant-vowel-consonant (the scheme known as proquint), so six words hold the first
+# 96 bits. Finding another text with the same words takes about 2**96 tries; making two texts that share their words,
+# 2**48, which is why the words are for the eye and the signature covers all 256 bits.
 WORDS = 6
 
 _CONSONANTS = "bdfghjklmnprstvz"

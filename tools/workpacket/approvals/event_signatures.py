@@ -2,11 +2,11 @@
 
     jq -cS 'del(.sig)' EVENT | ssh-keygen -Y check-novalidate -n workpacket-event@v1 -s SIGNATURE
 
-The namespace is another one than that of approvals, and a key that may approve does not count here: an event key has
-no passphrase, so any program of the account can use it.
+The namespace differs from that of approvals, and a key that may approve does not count here: an event key has no
+passphrase, so any program of the account can use it.
 
-A log has thousands of events and few keys. Only the last 64 bytes of a signature differ between two events of one
-key, so what comes before them is read once.
+A log has thousands of events and few keys. Only the last 64 bytes of a signature differ between two events of one key,
+so everything before them is parsed once.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _HASHES: Final[Mapping[str, Callable[[bytes], bytes]]] = {
     "sha512": lambda data: hashlib.sha512(data).digest(),
 }
 
-# The role that an actor needs for an event of this type; for others any role is enough.
+# The role that an actor needs for an event of this type; for other types, any role suffices.
 ROLE_OF: Final[Mapping[str, str]] = {
     **dict.fromkeys(("created", "adopted", "refinement.recorded", "refinement.presented"), "author"),
     **dict.fromkeys(("activated", "amended"), "author"),
@@ -42,7 +42,7 @@ ROLE_OF: Final[Mapping[str, str]] = {
 
 
 class WhoSigned(Value):
-    """What the signature of an event comes to. `key` is the fingerprint, where there is a readable signature.
+    """The result of checking an event's signature. `key` is the fingerprint, if there is a readable signature.
 
     `proven`: a key that the policy lists for the actor signed these bytes. Otherwise `code` and `message` say why the
     actor is merely claimed.
@@ -59,7 +59,7 @@ class WhoSigned(Value):
 
 
 class _Signer:
-    """A key, and all of a signature but its last 64 bytes."""
+    """A key, and a signature without its last 64 bytes."""
 
     def __init__(self, signature: SshSignature, point: EdwardsPoint) -> None:
         from cryptography.exceptions import InvalidSignature
@@ -89,7 +89,9 @@ class EventSignatures:
         self._signers: dict[bytes, _Signer] = {}
 
     def judge(self, event: LogEvent, file: bytes | None = None) -> WhoSigned:
-        """Who signed the event; `file` is what its file holds, which is faster than to write the event once more."""
+        """Return who signed the event; `file` is the content of its file, which is faster than serializing the event
+        again.
+        """
         if not event.sig:
             message = f"{event.type} of {event.packet} by {event.actor.id} has no signature"
             return WhoSigned("unsigned", "", "event_unsigned", message)
@@ -119,11 +121,11 @@ class EventSignatures:
     def _judge_actor(self, event: LogEvent, signer: _Signer) -> WhoSigned:
         key, name = signer.fingerprint, event.actor.id
         if signer.blob in self._approving:
-            what = f"{key} may approve, so it signs no events"
+            what = f"{key} may approve, so it must not sign events"
             return _refused(key, "approval_key_in_event", what)
         allowed = self.actors.names_by_key.get(key, ())
         if not allowed:
-            what = f"{key} signed as {name}, and the policy lists this key for no actor"
+            what = f"{key} signed as {name}, but the policy does not list this key for any actor"
             return _refused(key, "actor_key_unknown", what)
         if name not in allowed:
             what = f"{key} may act as {' or '.join(allowed)}, not as {name}"
@@ -134,7 +136,7 @@ class EventSignatures:
             return _refused(key, "actor_not_allowed", what)
         needed = ROLE_OF.get(event.type, "")
         if needed and needed not in actor.roles:
-            what = f"{event.type} asks for the role {needed}, which {name} does not have"
+            what = f"{event.type} requires the role {needed}, which {name} does not have"
             return _refused(key, "actor_not_allowed", what)
         return WhoSigned("proven", key)
 
@@ -144,7 +146,8 @@ def _refused(key: str, code: str, message: str) -> WhoSigned:
 
 
 def without_signature(file: bytes, signature: str) -> bytes:
-    """The file of an event without `sig`. The key occurs once: no other object of an event has one of that name, and
-    quotes within texts are escaped."""
+    """Return the file of an event without `sig`. The key occurs once: no other object of an event has a key of that
+    name, and quotes within texts are escaped.
+    """
     before, _, after = file.partition(f'"sig":"{signature}",'.encode())
     return before + after

@@ -104,12 +104,14 @@ class GateFacts(Value):
 
     @property
     def judged_at(self) -> datetime:
-        """Expiry limits consumption: once consumed on the base, the time of consumption decides for good."""
+        """The time of judgement. Expiry limits consumption: once an approval is consumed on the base, the time of
+        consumption is final.
+        """
         return (self.on_base_since if self.settled else None) or self.now
 
 
 class Voice(Value):
-    """A yes that counts."""
+    """An approval that counts."""
 
     principal: str
     role: str

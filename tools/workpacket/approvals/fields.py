@@ -30,7 +30,7 @@ class Fields:
             return
         if value is not _MISSING:
             self.fault("", "is not a table of keys and values")
-        # Of a table that is not there, nothing more is said about what should be in it.
+        # For a missing table, its missing contents are not reported too.
         self._faults = []
 
     def fault(self, key: str, what: str) -> None:
@@ -47,7 +47,7 @@ class Fields:
         return True
 
     def names(self) -> tuple[str, ...]:
-        """The keys that were not read."""
+        """Return the keys that were not read."""
         return tuple(self._left)
 
     def text(self, key: str, form: re.Pattern[str], what: str) -> str:
@@ -72,7 +72,7 @@ class Fields:
         return False
 
     def texts(self, key: str, form: re.Pattern[str], what: str) -> tuple[str, ...]:
-        """A list of distinct strings, each of the form."""
+        """Return a list of distinct strings, each of the form."""
         value = self._take(key)
         if isinstance(value, list) and all(isinstance(item, str) and form.fullmatch(item) for item in value):
             if len(set(value)) < len(value):
@@ -85,7 +85,7 @@ class Fields:
         return Fields(self._take(key), self._place(key), self._faults)
 
     def tables(self, key: str) -> list[Fields]:
-        """The tables in a list that has at least one."""
+        """Return the tables in a list that has at least one."""
         value = self._take(key)
         if isinstance(value, list) and value:
             return [Fields(item, f"{self._place(key)}[{index}]", self._faults) for index, item in enumerate(value)]

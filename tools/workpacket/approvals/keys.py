@@ -27,14 +27,14 @@ FIDO_ED25519 = "sk-ssh-ed25519@openssh.com"
 FIDO_ECDSA = "sk-ecdsa-sha2-nistp256@openssh.com"
 FIDO_APPLICATION = "ssh:"
 _LABEL = r"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?"
-# The last label of a name is not a number, which that of an address is.
+# The last label of a host name is not a number, unlike that of an address.
 HOST = rf"(?:{_LABEL}\.)*(?![0-9]+(?:[:]|\Z)){_LABEL}"
 RELYING_PARTY = lazy_pattern(HOST, re.ASCII)
 LONGEST_RELYING_PARTY = 253
 
 _FIELD = 2**255 - 19
 _EIGHTH = 2707385501144840649318225287225658788936804267575313519463743609750303402022
-# The y coordinates of the eight points of small order. For a key that is one of them anybody can sign.
+# The y coordinates of the eight points of small order. For a key that is one of them, anyone can sign.
 _WEAK_POINTS = frozenset({0, 1, _FIELD - 1, _EIGHTH, _FIELD - _EIGHTH})
 
 
@@ -56,8 +56,8 @@ Material: TypeAlias = EdwardsPoint | CurvePoint | RsaNumbers
 
 
 class PublicKey(Value):
-    """`application` is what the key of a token belongs to: `ssh:...`, or the relying party of a web page. A key in
-    software has none.
+    """`application` is what the key of a token belongs to: `ssh:...`, or the relying party of a web page. A software
+    key has none.
     """
 
     kind: str
@@ -67,7 +67,7 @@ class PublicKey(Value):
 
     @property
     def fingerprint(self) -> str:
-        """As `ssh-keygen -l` prints it."""
+        """The fingerprint as printed by `ssh-keygen -l`."""
         return "SHA256:" + encode_base64(hashlib.sha256(self.blob).digest()).rstrip("=")
 
     @property
@@ -80,7 +80,7 @@ class PublicKey(Value):
 
 
 def read_key_blob(blob: bytes) -> PublicKey:
-    """The key with these bytes; raises WorkpacketError."""
+    """Return the key with these bytes; raise WorkpacketError."""
     fields = Reader(blob)
     try:
         kind = fields.text()
@@ -92,7 +92,7 @@ def read_key_blob(blob: bytes) -> PublicKey:
 
 
 def read_key_fields(kind: str, encoded: str) -> PublicKey:
-    """The key of a line `<kind> <base64>`; raises WorkpacketError."""
+    """Return the key of a line `<kind> <base64>`; raise WorkpacketError."""
     try:
         blob = decode_base64(encoded)
     except ValueError as fault:
@@ -152,7 +152,9 @@ def _rsa_numbers(fields: Reader) -> RsaNumbers:
 
 
 def _application(fields: Reader, *, in_pages: bool = False) -> str:
-    """Of an ECDSA key also the relying party of a web page; which ones count, the policy says."""
+    """Return the application; for an ECDSA key it may also be the relying party of a web page, subject to the
+    policy.
+    """
     application = fields.text()
     page = in_pages and len(application) <= LONGEST_RELYING_PARTY and RELYING_PARTY.fullmatch(application)
     if not application.startswith(FIDO_APPLICATION) and not page:

@@ -19,7 +19,7 @@ REVIEW_PAUSE = timedelta(minutes=5)
 
 # A token holds local time without its zone; no zone is further from UTC.
 _WIDEST_ZONE = timedelta(hours=14)
-# People type the date of the day on which they review.
+# People enter the date of the day on which they review.
 _LONGEST_LEAD = timedelta(days=1)
 _FORM = lazy_pattern(r"([a-z]+)(\d\d)(\d\d)(\d{4})(\d\d)(\d\d)\Z", re.ASCII)
 
@@ -44,7 +44,7 @@ def read_token(token: str) -> LegacyToken | Problem:
 
 
 def judge_token(use: LegacyUse, history: tuple[LegacyUse, ...], now: datetime) -> tuple[Problem, ...]:
-    """Every reason why the token does not count, even where tokens are accepted."""
+    """Return every reason why the token does not count, even where tokens are accepted."""
     token = read_token(use.token)
     if isinstance(token, Problem):
         return (token,)

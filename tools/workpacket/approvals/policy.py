@@ -46,15 +46,15 @@ if TYPE_CHECKING:
 Hardware = Literal["none", "touch", "pin"]
 HARDWARE: tuple[Hardware, ...] = get_args(Hardware)
 
-# The parties to a packet from whom an approver can be required to differ.
+# The parties to a packet from whom an approver may have to differ.
 PARTIES = ("author", "coder", "operator")
 
-# A gate that accepts a name and a date as a signature must say so in these words.
+# A gate that accepts a name and a date as a signature must say so with this value.
 LEGACY_WORDS = "accepted although anyone can type them"
 
 POLICY_GATE = "policy"
 OPERATOR = "operator"
-# The gate whose rules hold where the policy has none for the gate itself.
+# The gate whose rules apply if the policy has none for the gate itself.
 FIRST_OF = {"amendment": "activation"}
 
 _MANY = 1000
@@ -84,7 +84,9 @@ class Policy(Value):
     actors: Actors = Actors()
 
     def rules_of(self, gate: str) -> GatePolicy | None:
-        """What is asked for at the gate. An amendment is approved like the first contract, unless it has its own."""
+        """Return the rules of the gate. An amendment is approved like the first contract, unless it has its own
+        rules.
+        """
         return self.gates.get(gate) or (self.gates.get(FIRST_OF[gate]) if gate in FIRST_OF else None)
 
     def holds(self, principal: str, role: str) -> bool:
@@ -92,7 +94,9 @@ class Policy(Value):
 
 
 def policy_from_toml(data: bytes, path: str = "policy.toml") -> Policy | tuple[Problem, ...]:
-    """The tables `[approvals]`, `[actors]` and `[verdict]` of a policy file; its other tables belong to others."""
+    """Return the tables `[approvals]`, `[actors]` and `[verdict]` of a policy file; its other tables are read
+    elsewhere.
+    """
     from workpacket.text.toml_strict import plain_toml
 
     try:

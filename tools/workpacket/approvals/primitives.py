@@ -21,7 +21,7 @@ def ed25519_holds(point: EdwardsPoint, proof: bytes, signed: bytes) -> bool:
 
 
 def ecdsa_holds(point: CurvePoint, proof: bytes, signed: bytes) -> bool:
-    """Also false for a point that is not on its curve."""
+    """Whether the signature is valid; false also for a point that is not on its curve."""
     from cryptography.hazmat.primitives import hashes
     from cryptography.hazmat.primitives.asymmetric import ec
     from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature

@@ -6,7 +6,7 @@
     replaced = "<digest of the policy of the base>"
     policy = "<digest of the policy of the change>"
 
-No key can approve such a change, so another authority has to vouch for it: the CI configuration on the base names the
+No key can approve such a change, so another authority must vouch for it: the CI configuration on the base names the
 digest of the new policy. Only people who may write to the base without the required check can put it there, because a
 change that names a digest is refused by that check (`reanchor_named`). A digest counts once: `unfit_record` refuses one
 that the record holds already, otherwise the old line in the CI configuration would bring back a policy replaced since.
@@ -53,12 +53,12 @@ class NewRoot(Value):
 
 
 def is_reason(text: str) -> bool:
-    """One line that needs no escapes, so that what the record says is what people read."""
+    """Whether the text is one line that needs no escapes, so that the record says what people read."""
     return bool(_REASON.fullmatch(text))
 
 
 def written(root: NewRoot) -> str:
-    """The entry, as it is added to the end of the record."""
+    """Return the entry as appended to the record."""
     return (
         f'\n[[reanchor]]\nat = "{root.at}"\nreason = "{root.reason}"\n'
         f'replaced = "{root.replaced}"\npolicy = "{root.policy}"\n'
@@ -66,7 +66,7 @@ def written(root: NewRoot) -> str:
 
 
 def read_record(data: bytes) -> tuple[NewRoot, ...] | Problem:
-    """The entries of the record, oldest first."""
+    """Return the entries of the record, oldest first."""
     faults: list[str] = []
     try:
         fields = Fields(plain_toml(data.decode("utf-8")), "", faults)
@@ -91,12 +91,12 @@ def _entry(fields: Fields, faults: list[str]) -> NewRoot:
 
 
 def named_in(text: str) -> frozenset[str]:
-    """The digests that these lines of the CI configuration name."""
+    """Return the digests that these lines of the CI configuration name."""
     return frozenset(_NAMED.findall(text))
 
 
 class PolicyChange(Value):
-    """The record before and after (b"" where there is none), the digests of all policy files, and those named by CI."""
+    """The record before and after (b"" if missing), the digests of all policy files, and those named by CI."""
 
     before: bytes
     after: bytes
@@ -106,23 +106,23 @@ class PolicyChange(Value):
 
 
 def unfit_record(change: PolicyChange) -> Iterator[Problem]:
-    """What speaks against the new entry of the record; nothing, if the change may bring the new root."""
+    """Report what is wrong with the new entry of the record; nothing, if the change may bring the new root."""
     old, new = read_record(change.before), read_record(change.after)
     if isinstance(new, Problem):
         yield new
         return
     known = () if isinstance(old, Problem) else old
     if not change.after.startswith(change.before) or len(new) != len(known) + 1:
-        yield _unfit("a change keeps every byte of the record and adds one entry to its end")
+        yield _unfit("a change must keep every byte of the record and add one entry at its end")
         return
     root = new[-1]
     if (root.replaced, root.policy) != (change.replaced, change.policy):
         yield _unfit(
-            f"its last entry replaces the policy {root.replaced[:12]} by {root.policy[:12]}; "
-            f"the base has {change.replaced[:12]}, and the change {change.policy[:12]}"
+            f"its last entry replaces the policy {root.replaced[:12]} by {root.policy[:12]}, but the base has "
+            f"{change.replaced[:12]}, and the change {change.policy[:12]}"
         )
     if root.policy in {digest for each in known for digest in (each.replaced, each.policy)}:
-        yield _unfit(f"the policy {root.policy[:12]} was in force before, and a digest counts once")
+        yield _unfit(f"the policy {root.policy[:12]} was in force before, and a digest counts only once")
     if root.policy not in change.named:
         what = f"the CI configuration on the base does not name the new policy: {VARIABLE}={root.policy}"
         yield Problem("reanchor_unnamed", what, Location(REANCHORED_PATH))

@@ -83,7 +83,7 @@ def unarmor(text: str) -> bytes | Problem:
     try:
         return decode_base64(match.group(1).replace("\n", ""))
     except ValueError as fault:
-        return Problem("sshsig_malformed", f"the armored signature is {fault}")
+        return Problem("sshsig_malformed", f"the armored signature is malformed: it is {fault}")
 
 
 def armor(blob: bytes) -> str:
@@ -157,7 +157,9 @@ def _read_page(fields: Reader, flags: int) -> Page:
 
 
 def _algorithms(key: PublicKey, namespace: str) -> tuple[str, ...]:
-    """Which the key may sign with. Which pages count is a question to the policy, which only approvals are asked."""
+    """Return the algorithms allowed for the key. Which pages are accepted depends on the policy, which only approvals
+    use.
+    """
     if isinstance(key.material, RsaNumbers):
         return tuple(_RSA_HASHES)
     if key.signs_in_pages:

@@ -4,8 +4,8 @@ limited time.
 The payload is canonical JSON, so one statement has one sequence of bytes; any other encoding is refused. Parsing only
 shows that the statement is well formed; `verify` judges whether it is authentic, applicable and in time.
 
-Version 2 adds the contract of the packet. Version 1 covered the refinement only; it is read for ever, and counts for
-what used it on the base.
+Version 2 adds the contract of the packet. Version 1 covered only the refinement; it remains readable, and counts for
+events on the base that used it.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class Statement(Value):
 
     @property
     def covers(self) -> str:
-        """What the person has seen and approved, for outputs."""
+        """What the person has seen and approved, for display."""
         return "contract" if self.version > 1 else "refinement only"
 
     def payload(self) -> bytes:
@@ -156,7 +156,7 @@ def _predicate(fields: Fields, subjects: tuple[Subject, ...], version: int) -> S
 
 
 def _contract(fields: Fields) -> str | None:
-    """Null where the gate is not about a packet; the key itself is compulsory."""
+    """Return the contract; null if the gate is not about a packet, although the key itself is required."""
     return None if fields.is_null("contract") else fields.text("contract", SHA256, "a SHA-256 digest")
 
 
@@ -177,7 +177,7 @@ def _repository(fields: Fields) -> RepositoryName:
 
 
 def _spec(fields: Fields) -> Spec | None:
-    """Null if the gate is not about a specification; the key itself is required."""
+    """Return the specification; null if the gate is not about one, although the key itself is required."""
     if fields.is_null("spec"):
         return None
     inner = fields.inner("spec")

@@ -1,4 +1,4 @@
-"""Has the policy been rolled back? A file outside the repository remembers which one was last seen.
+"""Whether the policy has been rolled back: a file outside the repository records the one last seen.
 
 Whoever can push to the base, or hand a clone to a person, could bring back an old policy with a key that was since
 removed. The history of the base alone cannot show that; a memory on the verifier's own machine can.
@@ -51,7 +51,7 @@ def read_pin(data: bytes, path: str = "") -> Pin | Problem:
 
 
 def judge_base(pinned: Pin | None, seen: Pin, *, pinned_is_ancestor: bool) -> Pin | Problem:
-    """The pin to remember from now on, or why the base may not be believed.
+    """Return the pin to remember from now on, or why the base may not be trusted.
 
     `pinned_is_ancestor` says whether the pinned base commit is the seen one or an ancestor of it. The first policy seen
     is trusted; a base that does not contain the pinned one is trusted as long as it has the pinned policy.
@@ -63,7 +63,7 @@ def judge_base(pinned: Pin | None, seen: Pin, *, pinned_is_ancestor: bool) -> Pi
             "trust_file_foreign", f"the trust file belongs to the repository with the first commit {pinned.root_commit}"
         )
     if pinned.base == seen.base and pinned.policy != seen.policy:
-        what = f"the base is the commit {seen.base} as before, and has another policy: its objects were overwritten"
+        what = f"the base is still the commit {seen.base}, but has another policy: its objects were overwritten"
         return Problem("policy_rolled_back", what)
     if pinned_is_ancestor:
         return seen

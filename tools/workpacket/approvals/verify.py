@@ -1,10 +1,10 @@
-"""Is this envelope an authentic statement by a known person about this gate, and is it still valid?
+"""Whether an envelope is an authentic statement by a known person about this gate, and still valid.
 
 There are three separate questions, because approvals and rejections need different answers:
 
 - **authentic**: the file, the payload and the signature are valid, and the key belongs to a person named on the base;
 - **fitting**: it is about this packet, gate, repository and exactly these bytes, and the person has a role here;
-- **current**: nothing it rests on has moved (time, log, specification, policy, scope, contract), it was not used
+- **current**: nothing it depends on has changed (time, log, specification, policy, scope, contract), it was not used
   before, and the key and the person may say yes here.
 
 An approval needs all three. A rejection needs the first two: it counts even if the specification has changed since. A
@@ -46,12 +46,12 @@ class Judged(Value):
     refusals: tuple[Problem, ...]
 
     def also(self, refusal: Problem) -> Judged:
-        """The same with one more reason."""
+        """Return the same with one more reason."""
         return replace(self, refusals=(*self.refusals, refusal.at(self.name)))
 
 
 def judge_envelope(file: EnvelopeFile, facts: GateFacts, gate: GatePolicy, trusted: Trusted) -> Judged:
-    """Judges one envelope without looking at the others."""
+    """Judge one envelope without looking at the others."""
     parts = file.parts
     if isinstance(parts, Problem):
         return Judged(file.name, None, (parts,))
@@ -82,7 +82,7 @@ def _not_authentic(opened: Opened, broken: Problem | None, trusted: Trusted) -> 
     if key.blob in trusted.revoked:
         yield Problem("key_revoked", f"the key {key.fingerprint} is revoked")
     if key.fingerprint in trusted.policy.actors.names_by_key:
-        yield Problem("event_key_at_gate", f"the key {key.fingerprint} signs events, so it opens no gate")
+        yield Problem("event_key_at_gate", f"the key {key.fingerprint} signs events, so it cannot open a gate")
     yield from _page_not_accepted(opened.signature, trusted)
     if opened.signer is None:
         yield Problem("signer_unknown", f"allowed_signers on the base does not list the key {key.fingerprint}")
@@ -189,22 +189,22 @@ def _moved(statement: Statement, facts: GateFacts, trusted: Trusted) -> Iterator
             yield Problem("log_head_unknown", f"the event {head} that the approver saw is not in the packet's log")
     unseen = facts.log.lane_changes - facts.log.seen_from(statement.log_heads)
     if unseen:
-        yield Problem("log_moved", f"the packet has changed its lane since ({', '.join(sorted(unseen))})")
+        yield Problem("log_moved", f"the packet has changed its lane since then ({', '.join(sorted(unseen))})")
 
 
 def _other_contract(statement: Statement, facts: GateFacts) -> Iterator[Problem]:
-    """Version 1 knew no contract: what the base holds may rest on it, and nothing else.
+    """Report a different contract. Version 1 had none: what the base holds may depend on it, and nothing else.
 
-    Where a file is not the one that was approved, the contract is not either, and that is said once.
+    If a file differs from the approved one, so does the contract, and it is reported once.
     """
     if statement.version == 1:
         if not facts.settled:
-            what = "it covers the refinement only (version 1), which counts for what used it on the base"
+            what = "it covers only the refinement (version 1), and counts only for events on the base that used it"
             yield Problem("statement_outdated", what)
     elif facts.contract_fault:
         yield Problem("contract_unreadable", facts.contract_fault)
     elif statement.contract != facts.contract and not any(_other_subjects(statement, facts)):
-        yield Problem("contract_mismatch", "the contract that was approved is not the one that is judged here")
+        yield Problem("contract_mismatch", "the approved contract is not the one being judged")
 
 
 def _too_soft(signature: SshSignature, gate: GatePolicy) -> Iterator[Problem]:

@@ -2,7 +2,7 @@
 
 They are SSHSIG of the type `webauthn-sk-ecdsa-sha2-nistp256@openssh.com` (OpenSSH, PROTOCOL.u2f). The key signs the
 digest of the client data, a JSON text that the browser writes: in it are the signed bytes, as the challenge, and the
-origin of the page. `ssh-keygen -Y verify` looks at the first three members of that text. Here it is read to its end:
+origin of the page. `ssh-keygen -Y verify` checks the first three members of that text. Here all of it is read:
 
 - type, challenge, origin and crossOrigin come first, byte for byte as every browser serializes them (WebAuthn, section
   5.8.1.1); crossOrigin is false, so the page was in no frame of another site;
@@ -11,7 +11,7 @@ origin of the page. `ssh-keygen -Y verify` looks at the first three members of t
 - the origin and the relying party are ones that the policy lists, and belong together.
 
 The key of a page belongs to a relying party, such as `localhost`; that of `ssh-keygen` to an application that begins
-with `ssh:`. Neither signs in the way of the other.
+with `ssh:`. Neither can be used in place of the other.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ USUAL_PORT = 7363
 _KNOWN_FLAGS = 0x1D
 _MAY_BE_BACKED_UP, _IS_BACKED_UP = 0x08, 0x10
 
-# Four times what browsers write, with all that Chromium adds at random.
+# Four times what browsers write, including everything that Chromium adds at random.
 LONGEST_CLIENT_DATA = 2048
-# How deeply Python reads JSON depends on who calls it, and a verdict must not.
+# How deeply Python reads JSON depends on the caller, and a verdict must not.
 MOST_BRACKETS = 16
 _PORT = r"[1-9][0-9]{0,4}"
 _ORIGIN = lazy_pattern(rf"https?://[a-z0-9.-]+(?::{_PORT})?", re.ASCII)
@@ -56,7 +56,7 @@ class Page(Value):
 
 
 def read_page(fields: Reader, flags: int) -> Page:
-    """What follows flags and counter in such a signature; raises `WireFault`."""
+    """Read what follows flags and counter in such a signature; raise `WireFault`."""
     if flags & ~_KNOWN_FLAGS or (flags & _IS_BACKED_UP and not flags & _MAY_BE_BACKED_UP):
         raise WireFault(f"its flags are {flags:#04x}, which no token sets when it signs in a page")
     origin, client_data, extensions = fields.text(), fields.string(), fields.string()
@@ -68,13 +68,13 @@ def read_page(fields: Reader, flags: int) -> Page:
 
 
 def client_data_of(challenge: bytes, origin: str, kind: str = "webauthn.get") -> bytes:
-    """The client data up to where browsers differ."""
+    """Return the client data as far as browsers agree."""
     encoded = base64.urlsafe_b64encode(challenge).rstrip(b"=").decode()
     return f'{{"type":"{kind}","challenge":"{encoded}","origin":"{origin}","crossOrigin":false'.encode()
 
 
 def was_asked(client_data: bytes, expected: bytes) -> bool:
-    """Whether a browser wrote the client data in answer to what `client_data_of` expects."""
+    """Whether a browser wrote the client data in response to what `client_data_of` expects."""
     if client_data == expected + b"}":
         return True
     return client_data.startswith(expected + b",") and _has_one_reading(client_data)
@@ -93,10 +93,10 @@ def _has_one_reading(client_data: bytes) -> bool:
 
 
 class PagesAccepted(Value):
-    """The table `[approvals.webauthn]`: from which pages a policy accepts signatures, and by whose keys.
+    """The table `[approvals.webauthn]`: the pages from which a policy accepts signatures, and the owners of their keys.
 
     `port` is that of the page of `approve --browser`, or 0. `synced` admits passkeys that are copied to other devices;
-    `pin` asks for PIN or fingerprint at every gate.
+    `pin` requires PIN or fingerprint at every gate.
     """
 
     relying_parties: tuple[str, ...]
@@ -114,7 +114,7 @@ def local_origin(port: int) -> str:
 
 
 def read_pages_accepted(fields: Fields) -> PagesAccepted:
-    """The table; its faults are collected in `fields`."""
+    """Return the table; its faults are collected in `fields`."""
     accepted = PagesAccepted(
         relying_parties=fields.texts("rp_ids", RELYING_PARTY, f"relying parties, such as {LOCAL!r}"),
         origins=fields.texts(
@@ -127,13 +127,13 @@ def read_pages_accepted(fields: Fields) -> PagesAccepted:
     fields.end()
     for origin in accepted.origins:
         if not any(_belongs(origin, each) for each in accepted.relying_parties):
-            fields.fault("origins", f"names {origin}, which belongs to none of rp_ids")
+            fields.fault("origins", f"names {origin}, which does not belong to any of rp_ids")
     if accepted.port and not accepted.accept(LOCAL, local_origin(accepted.port)):
         fields.fault("port", f"is {accepted.port}, but {local_origin(accepted.port)} is not among origins")
     return accepted
 
 
 def _belongs(origin: str, relying_party: str) -> bool:
-    """A page may use the keys of its own host and of the domains above it."""
+    """Whether a page belongs to a relying party: it may use the keys of its own host and of the domains above it."""
     host = origin.partition("://")[2].partition(":")[0]
     return host == relying_party or host.endswith(f".{relying_party}")

@@ -1,3 +1,3 @@
-"""Answers an auditor's questions about a repository from facts: who signed, what depends on what, what is no longer
+"""Answer an auditor's questions about a repository from facts: who signed, what depends on what, what is no longer
 valid.
 """

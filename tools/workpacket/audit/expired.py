@@ -1,4 +1,4 @@
-"""What time, or a later change, has made doubtful in a log; for `check` and the audit.
+"""What the passage of time, or a later change, has made doubtful in a log; for `check` and the audit.
 
 - a file whose digest is in the log, such as a verdict's report or an approved refinement, has changed;
 - the evidence of a submission shows that nothing ran, or does not say how it ended;
@@ -20,7 +20,7 @@ from workpacket.model.reason_tables.integrity import AUDIT_BY_CODE
 from workpacket.problem import Location, Problem
 from workpacket.rules.packet import EvidenceExitCodeMissing, EvidenceRanNothing, ran_nothing
 
-# The digest of a file as it is now, None if it is not there.
+# The digest of a file as it is now, None if it is missing.
 DigestOf = Callable[[str], str | None]
 
 _TELLING: Final = frozenset(
@@ -29,8 +29,8 @@ _TELLING: Final = frozenset(
 
 
 def named_files(log: Log) -> Iterator[tuple[LogEvent, str, str]]:
-    """The files that the log depends on now, with their recorded digests: event, path, SHA-256. Only the latest verdict
-    and activation count. A signed refinement is judged by what was signed.
+    """Yield the files that the log depends on now, with their recorded digests: event, path, SHA-256. Only the latest
+    verdict and activation count. A signed refinement is judged by what was signed.
     """
     latest: dict[str, LogEvent] = {}
     for event in log.events:
@@ -44,7 +44,7 @@ def named_files(log: Log) -> Iterator[tuple[LogEvent, str, str]]:
 
 
 def standing_faults(log: Log, digest_of: DigestOf, now: str, reports: Sequence[Report]) -> Iterator[Problem]:
-    """All such findings in one log; `reports` are those of the verdicts in all logs."""
+    """Yield all such findings in one log; `reports` are those of the verdicts in all logs."""
     if not any(event.type in _TELLING for event in log.events):
         return
     yield from _changed_files(log, digest_of, reports)
@@ -66,7 +66,7 @@ def unfinished(lane: str) -> bool:
 
 
 def evidence_rows(event: LogEvent) -> list[Mapping[str, object]]:
-    """The evidence that an event brings."""
+    """Return the evidence that an event adds."""
     rows = event.data.get("evidence")
     return [row for row in rows if isinstance(row, Mapping)] if isinstance(rows, list) else []
 
@@ -121,6 +121,6 @@ def _expired(state: PacketState, now: str) -> Iterator[Problem]:
 
 
 def audit_finding(code: str, path: str, line: int, message: str) -> Problem:
-    """A finding from the audit's reason table, with the remedy of its code."""
+    """Return a finding from the audit's reason table, with the remedy of its code."""
     reason = AUDIT_BY_CODE[code]
     return Problem(code, message, Location(path, line, 1 if line else 0), reason.remedy, severity=reason.severity)

@@ -34,15 +34,15 @@ class Point(Value):
 
 
 def lane_order(packets: Iterable[PacketFacts], lanes: LaneTable) -> tuple[str, ...]:
-    """The lanes of the policy, then other lanes in the logs, then packets without a lane."""
+    """Return the lanes of the policy, then other lanes in the logs, then packets without a lane."""
     told = {event.lane_to or "" for packet in packets for event in packet.state.history if event.moves_lane}
     return (*lanes.tokens, *sorted(told - {"", FORKED, *lanes.tokens}), FORKED)
 
 
 def board_history(packets: Iterable[PacketFacts], order: Sequence[str]) -> list[Point]:
-    """About sixty times between the first move and the last, evenly spaced."""
+    """Sample about sixty evenly spaced times between the first move and the last."""
     told = [event for packet in packets for event in packet.state.history if event.moves_lane]
-    # Of moves at the same time, those of one packet stay in the order of its log.
+    # Moves of one packet at the same time stay in log order.
     moves = [(event.at, event.packet, event.lane_to or "") for event in sorted(told, key=lambda event: event.at)]
     if not moves:
         return []
@@ -93,7 +93,7 @@ def _row(
     facts: AuditFacts, governed: Facts, traces: Mapping[str, Trace], base: str, revisions: list[PacketFacts]
 ) -> BaseRow:
     revisions.sort(key=lambda packet: packet.id.revision or 1)
-    # Of one base at a time: `in_force` looks through all packets that it is given.
+    # One base at a time: `in_force` examines all packets that it is given.
     only = replace(governed, packets={packet.id.text: packet for packet in revisions})
     row = in_force(only, base, {}, {})
     active = row.id if row is not None else ""
@@ -116,7 +116,7 @@ def _row(
 
 
 def obstacles(facts: AuditFacts, packet: PacketFacts) -> list[str]:
-    """Everything that the log and the documents show. `why` also lists what a gate would require."""
+    """Return everything that the log and the documents show. `why` also lists what a gate would require."""
     return list(_obstacles(facts, packet))
 
 
@@ -160,7 +160,7 @@ def _yes(facts: AuditFacts, packet: PacketFacts) -> Iterator[bool]:
 
 
 def who_acts(finding: Problem, family: Family, packet: PacketFacts | None, lanes: LaneTable) -> str:
-    """Who can fix a finding: the maintainer for a forgery, the approver for an approval, otherwise by lane."""
+    """Return who can fix a finding: the maintainer for a forgery, the approver for an approval, otherwise by lane."""
     if family == "integrity":
         return "the maintainer"
     if family == "approval":
@@ -175,17 +175,17 @@ def who_acts(finding: Problem, family: Family, packet: PacketFacts | None, lanes
     return (packet.state.lease.holder or "the coder") if packet.state.lease is not None else "the orchestrator"
 
 
-# How far the clocks of two machines may be apart.
+# How far the clocks of two machines may differ.
 _SKEW: Final = timedelta(minutes=5)
 
 
 def submitted_lanes(lanes: LaneTable) -> tuple[str, ...]:
-    """Lanes in which every criterion must already have been proved."""
+    """Return the lanes in which every criterion must already have been proved."""
     return lanes.way[lanes.way.index("IN_PROGRESS") + 1 :]
 
 
 def packet_doubts(packet: PacketFacts, traced: Trace, lanes: LaneTable) -> list[Problem]:
-    """Everything that is doubtful about one packet."""
+    """Return everything that is doubtful about one packet."""
     if packet.lane in SETTLED:
         return []
     return [
@@ -197,7 +197,9 @@ def packet_doubts(packet: PacketFacts, traced: Trace, lanes: LaneTable) -> list[
 
 
 def _changed_requirements(packet: PacketFacts, traced: Trace) -> Iterator[Problem]:
-    """Validated work was correct for its version; whether that has changed since is a separate question."""
+    """Report changed requirements: validated work was correct for its version; whether that has changed is a separate
+    question.
+    """
     for anchor in traced.anchors if packet.lane != "VALIDATED" else ():
         if anchor.state == "changed":
             message = f"{anchor.name or 'the passage'} has changed since the refinement: {anchor.why}"
@@ -254,7 +256,7 @@ def _without_requirement(packet: PacketFacts, traced: Trace) -> Iterator[Problem
 
 
 def coverage(facts: AuditFacts, traces: Mapping[str, Trace]) -> tuple[Sequence[Requirement], Sequence[Requirement]]:
-    """All requirements of the specification in force, and those without a live packet."""
+    """Return all requirements of the specification in force, and those without a live packet."""
     if facts.specification is None:
         return (), ()
     path = facts.specification.path
@@ -267,7 +269,7 @@ def coverage(facts: AuditFacts, traces: Mapping[str, Trace]) -> tuple[Sequence[R
 
 
 def candidates_of(packet: PacketFacts) -> list[str]:
-    """The passages that a stub without anchors is planned for: the work is planned but not refined."""
+    """Return the passages for which a stub without anchors is planned: the work is planned but not refined."""
     stub = packet.stub
     if stub is None or packet.refinement is not None:
         return []
@@ -298,7 +300,7 @@ class AuditFinding(Value):
 
 
 class Gap(Value):
-    """How much of something is in order."""
+    """How many of the things in a category are in order."""
 
     name: str
     done: int
@@ -325,7 +327,7 @@ class Audit(Value):
 
 
 def audit(facts: AuditFacts, governed: Facts, reasons: Mapping[str, Reason]) -> Audit:
-    """`governed` are the same packets with the registers; `reasons` says the family of each code."""
+    """Build the audit. `governed` are the same packets with the registers; `reasons` gives the family of each code."""
     order = lane_order(facts.packets.values(), facts.policy.lanes)
     traces = {name: trace(facts, packet) for name, packet in sorted(facts.packets.items())}
     required, left = coverage(facts, traces)
@@ -348,13 +350,13 @@ def audit(facts: AuditFacts, governed: Facts, reasons: Mapping[str, Reason]) -> 
 
 
 def log_root(facts: AuditFacts) -> str:
-    """The digest of the heads of every log."""
+    """Return the digest of the heads of every log."""
     heads: dict[str, Json] = {name: list(packet.log.heads) for name, packet in facts.packets.items()}
     return hashlib.sha256(canonical_bytes(heads)).hexdigest()
 
 
 def _matters(facts: AuditFacts, found: Sequence[Problem], reasons: Mapping[str, Reason]) -> list[AuditFinding]:
-    """Each once, the most severe first."""
+    """Return each finding once, the most severe first."""
     owner = owner_of(facts)
     ordered = sorted(dict.fromkeys(found), key=lambda one: (SEVERITIES.index(one.severity), one.order))
     return [_matter(facts, finding, owner(finding.path), reasons) for finding in ordered]
@@ -372,7 +374,9 @@ def _matter(facts: AuditFacts, finding: Problem, name: str, reasons: Mapping[str
 
 
 def owner_of(facts: AuditFacts) -> Callable[[str], str]:
-    """Gives the packet that a path belongs to: by its log, its own files, its envelopes or the files it depends on."""
+    """Return a function that maps a path to its packet: by its log, its own files, its envelopes or the files it
+    depends on.
+    """
     known: dict[str, str] = {}
     for name, packet in facts.packets.items():
         for path in (packet.stub_path, packet.packet_path, packet.refinement_path):

@@ -119,7 +119,7 @@ class Anchor(Value):
 
 
 def anchors_of(refinement: Refinement, specifications: Mapping[str, Source]) -> list[Anchor]:
-    """All passages that a refinement names."""
+    """Return all passages that a refinement names."""
     summary = cast("RefinementSummary", refinement.summary())
     source = next((specifications[path] for path in candidates(summary["spec"]) if path in specifications), None)
     names = [node.text if (node := anchor.get("spec_anchor")) is not None else "" for anchor in refinement.anchors]
@@ -145,7 +145,7 @@ def _anchor(name: str, anchor: AnchorSummary, summary: RefinementSummary, source
 
 
 def _found_elsewhere(anchor: AnchorSummary, source: Source) -> tuple[int, int] | None:
-    """The lines that now contain the whole excerpt, or the token if there is no excerpt."""
+    """Return the lines that now contain the whole excerpt, or the token if there is no excerpt."""
     wanted = [text for line in anchor["excerpt"].split("\n") if (text := folded(line)) and text.strip(".[]")]
     first_words = wanted[0] if wanted else folded(anchor["token"])
     window = window_of(anchor["start"], anchor["end"])
@@ -163,7 +163,7 @@ def _found_elsewhere(anchor: AnchorSummary, source: Source) -> tuple[int, int] |
 
 
 _HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*\Z")
-# A window of more lines than this names no passage.
+# A window with more lines than this names no passage.
 _LONGEST_WINDOW = 10_000
 _OBLIGES = re.compile(r"\b(?:MUST|SHALL|REQUIRED)\b")
 
@@ -188,7 +188,7 @@ class _Section:
 
 
 def requirements(specification: Source, roadmap_headings: Sequence[str]) -> list[Requirement]:
-    """The sections of the main body, in the order of the text."""
+    """Return the sections of the main body, in text order."""
     sections = [section for section in _sections(specification, roadmap_headings) if not section.planned]
     demanding = [section for section in sections if section.obliges] or [one for one in sections if one.has_text]
     return [Requirement(section.title, section.first, section.last) for section in demanding]
@@ -215,7 +215,7 @@ def _sections(specification: Source, roadmap_headings: Sequence[str]) -> list[_S
 
 
 def uncovered(found: Sequence[Requirement], windows: Iterable[tuple[int, int]]) -> list[Requirement]:
-    """The requirements outside all windows, in one pass, because there may be thousands of both."""
+    """Return the requirements outside all windows, in one pass, because there may be thousands of both."""
     touched: set[int] = set()
     for first, last in windows:
         touched.update(range(first, min(last, first + _LONGEST_WINDOW) + 1))
@@ -310,7 +310,7 @@ def _of_a_passage(evidence: Evidence) -> bool:
 
 
 def same(text: str) -> str:
-    """Two wordings of a criterion are equal if they differ only in white space and markup."""
+    """Normalize a criterion: two wordings are equal if they differ only in white space and markup."""
     return " ".join(text.translate(_MARKS).split()).casefold()
 
 
@@ -321,7 +321,7 @@ def _recorded(facts: AuditFacts, packet: PacketFacts) -> Iterator[Evidence]:
 
 
 def latest_evidence(packet: PacketFacts) -> Iterator[tuple[LogEvent, Mapping[str, object], str]]:
-    """The evidence of the log, with its event and commit: that of the latest submission, and any added since."""
+    """Yield the evidence of the log, with its event and commit: that of the latest submission, and any added since."""
     events = packet.state.evidence
     latest = max((n for n, event in enumerate(events) if event.type == "submitted"), default=0)
     commit = ""
@@ -373,13 +373,13 @@ def _changed_proofs(facts: AuditFacts, proofs: Sequence[str], commit: str) -> It
 
 
 def proved_path(proof: str) -> str:
-    """The path of a `path:line`; '' for anything else."""
+    """Return the path of a `path:line`; '' for anything else."""
     match = _FILE_AND_LINE.match(proof)
     return match["path"] if match is not None else ""
 
 
 def _stated(packet: PacketFacts) -> Iterator[Evidence]:
-    """What the packet itself says in EVIDENCE_MAPPING, unless the log has evidence."""
+    """Yield what the packet itself says in EVIDENCE_MAPPING, unless the log has evidence."""
     document = packet.packet
     if document is None or packet.state.evidence:
         return
@@ -417,7 +417,9 @@ class Rests(Value):
 
 
 def impact(facts: AuditFacts, traces: Mapping[str, Trace], asked: str) -> list[Rests]:
-    """`asked` is a path, `path:line`, or the name of an anchor as refinements write it."""
+    """Return the affected packets. `asked` is a path, `path:line`, or the name of an anchor as written in
+    refinements.
+    """
     path, line = place_in(asked)
     return [
         Rests(name, packet.lane, how)
@@ -427,7 +429,7 @@ def impact(facts: AuditFacts, traces: Mapping[str, Trace], asked: str) -> list[R
 
 
 def place_in(asked: str) -> tuple[str, int]:
-    """The path in it, from the top of the repository, and the line; 0 for the whole file."""
+    """Return the path, from the top of the repository, and the line; 0 for the whole file."""
     match = _PLACE.match(asked)
     path, line = (match["path"], int(match["line"])) if match is not None else (asked, 0)
     return path.removeprefix("./"), line
@@ -460,5 +462,5 @@ def _is_proof(proof: str, path: str, line: int) -> bool:
 
 
 def _section_of(name: str) -> str:
-    """The number of a section in the name of an anchor: `Spec_v1.md 4.2 Parser` is 4.2."""
+    """Return the number of a section in the name of an anchor: `Spec_v1.md 4.2 Parser` is 4.2."""
     return next((word for word in name.split() if re.fullmatch(r"[0-9]+(?:\.[0-9]+)*", word)), "").casefold()

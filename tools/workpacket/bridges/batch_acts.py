@@ -157,10 +157,10 @@ def _carry_out(desk: BatchDesk, *, judged: bool) -> None:
     before = commit_with_trailer(desk.repository, head, TRAILER, begun.id) if head else None
     found = None if before is None else before.commit
     if found is None:
-        if not judged:  # what lies in the work tree may have changed since the intent was written down
+        if not judged:  # files in the work tree may have changed since the intent was recorded
             require_known_dependencies(desk)
         head = head_commit(desk.repository) or ""
-        if head != begun.head:  # somebody committed meanwhile: the file names the parent of its own commit
+        if head != begun.head:  # another commit was made in the meantime: the file names the parent of its own commit
             view = replace(desk.facts.state.view, last_commit=head).as_json()
             data: dict[str, Json] = {"id": begun.id, "batch": begun.label, "tasks": list(begun.tasks), "head": head}
             desk.record(records.COMPLETING, {**data, "view": view, "message": begun.message})
@@ -202,7 +202,9 @@ def _subject(desk: BatchDesk, batch: BatchUnderWay) -> str:
 
 
 def _paths_of(desk: BatchDesk, tasks: Sequence[str]) -> list[str]:
-    """What differs from HEAD and belongs to the batch: what its tasks name, and the two files of the scope."""
+    """Return the differences from HEAD that belong to the batch: paths named by its tasks, and the two files of the
+    scope.
+    """
     named = [path for task in desk.facts.scope.tasks if task.id in tasks for path in task.files]
     own = {f"{desk.folder}/checkpoint.yaml", f"{desk.folder}/tasks.yaml"}
     entries = status(desk.repository)
@@ -308,7 +310,7 @@ def end_stages(
     desk: BatchDesk, phase: Phase, units: Sequence[str], outcome: Outcome, *, tasks: Sequence[str] = (),
     note: str = "", accept: Sequence[str] = (),
 ) -> None:  # fmt: skip
-    """Ends `units` of the phase with this outcome; by default all that were started. A rejection may name `tasks`."""
+    """End `units` of the phase with this outcome; by default all that were started. A rejection may name `tasks`."""
     settle(desk, accept)
     batch = under_way(desk.facts)
     begun = tuple(unit for unit in batch.open_units if batch.stage(phase, unit).state == "begun")
@@ -353,7 +355,7 @@ def under_way(facts: BatchFacts) -> BatchUnderWay:
 
 
 def planned(scope: BatchScope) -> BatchPlan:
-    """The next batch according to the scope; WorkpacketError with the code of what makes that impossible."""
+    """Return the next batch according to the scope; WorkpacketError with the code of what makes that impossible."""
     if scope.undecided:
         pairs = "; ".join(f"{{from: {one}, to: {other}}}" for one, other in scope.undecided)
         raise WorkpacketError("batch_dependency_undecided", f"dependencies.yaml: {pairs}")
@@ -381,7 +383,7 @@ def proposed(facts: BatchFacts, plan: BatchPlan) -> NextBatch | None:
 
 
 def refuse_stale(facts: BatchFacts, accepted: Sequence[str]) -> None:
-    """RunBlocked that names everything that has changed and was not accepted by name."""
+    """Raise RunBlocked naming everything that has changed and was not accepted by name."""
     left = [stale for stale in facts.stale if stale.blocks and stale.aspect not in accepted]
     if not left:
         return

@@ -1,4 +1,4 @@
-"""What is known of a scope before an operation: files, log and git, and what has changed since its checkpoint."""
+"""What is known about a scope before an operation: files, log and git, and what has changed since its checkpoint."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ from workpacket.text.node import Plain
 from workpacket.text.source import Source
 from workpacket.value import Value
 
-# What may be accepted by name: what is not as it was, and that nobody is at work although a holder lives.
+# Differences that can be accepted by name, including a living holder whose work has stopped.
 ASPECTS = ("branch", "commit", "tasks", "base", "config", "holder")
 
 
 class BatchObservation(Value):
-    """What git and the files say now. `relation` is how the current history relates to the recorded commit."""
+    """The state of git and the files now. `relation` is how the current history relates to the recorded commit."""
 
     branch: str = ""
     head: str = ""
@@ -56,7 +56,7 @@ class BatchObservation(Value):
 
 
 class Stale(Value):
-    """One thing that has changed. If it does not block, it is only worth knowing."""
+    """One thing that has changed. If it does not block, it is only reported."""
 
     aspect: str
     code: str
@@ -65,7 +65,7 @@ class Stale(Value):
 
 
 def staleness(state: BatchState, scope: BatchScope, seen: BatchObservation) -> list[Stale]:
-    """In a fixed order; empty for a scope that has not started."""
+    """Return what has changed, in a fixed order; empty for a scope that has not started."""
     if not state.version and not state.view.last_batch and not state.view.groups:
         return []
     return [
@@ -97,7 +97,7 @@ def _commit(state: BatchState, seen: BatchObservation) -> Iterator[Stale]:
 
 def _tasks(state: BatchState, scope: BatchScope) -> Iterator[Stale]:
     under_way = state.batch.tasks if state.batch is not None else ()
-    # While a batch is being completed, its tasks are done in the log and perhaps not yet in the file.
+    # While a batch is being completed, its tasks are done in the log but may not be in the file yet.
     being_completed = state.completing.tasks if state.completing is not None else ()
     done = [task for task in state.view.groups.get("completed", ()) if task not in being_completed]
     for task in dict.fromkeys((*done, *under_way)):
@@ -120,7 +120,7 @@ def _changed(message: str) -> Stale:
 
 
 def _base(state: BatchState, scope: BatchScope, seen: BatchObservation) -> Iterator[Stale]:
-    """It is normal for a base to advance, but not to change the files of pending work."""
+    """Report changes of the base to files of pending work; that the base advances is normal."""
     if not state.recorded.base_commit or state.recorded.base_commit == seen.base_commit:
         return
     moved = f"{seen.base or 'the base'} moved from {state.recorded.base_commit[:12]} to {seen.base_commit[:12]}"
@@ -146,7 +146,7 @@ def _config(state: BatchState, seen: BatchObservation) -> Iterator[Stale]:
 
 FOLDERS = ("specs/active", "scopes/active")
 
-# The bytes of a file below the repository; None if there is none.
+# The bytes of a file below the repository; None if it is missing.
 Read = Callable[[str], bytes | None]
 D = TypeVar("D", bound=Document)
 
@@ -194,7 +194,7 @@ class BatchFacts(Value):
         return self.checkpoint.reviewers if self.checkpoint is not None else ()
 
     def preconditions(self, commit: str = "", tree: str = "") -> Preconditions:
-        """What a later resume must find unchanged."""
+        """Return what a later resume must find unchanged."""
         seen = self.seen
         return Preconditions(
             seen.branch, commit or seen.head, tree or seen.tree, seen.base_commit, self.scope.definitions, seen.config
@@ -202,7 +202,7 @@ class BatchFacts(Value):
 
 
 def reader_of(root: str) -> Read:
-    """The files of a work tree, read without a lock."""
+    """Return a reader of the work tree's files, without a lock."""
 
     def read(path: str) -> bytes | None:
         try:
@@ -216,7 +216,7 @@ def reader_of(root: str) -> Read:
 
 
 def folder_named(word: str, read: Read) -> str:
-    """The folder of the given scope: a path, or a name below specs/active or scopes/active."""
+    """Return the folder of the given scope: a path, or a name below specs/active or scopes/active."""
     path = word.strip().removeprefix("./").rstrip("/").removesuffix("/checkpoint.yaml").removesuffix("/tasks.yaml")
     candidates = [path] if "/" in path else [f"{folder}/{path}" for folder in FOLDERS]
     found = [folder for folder in candidates if path and read(f"{folder}/tasks.yaml") is not None]
@@ -228,7 +228,7 @@ def folder_named(word: str, read: Read) -> str:
 
 
 def gather(repository: Repository, runtime: Runtime, read: Read, folder: str) -> BatchFacts:
-    """All facts about a scope. A file that cannot be read whole is refused."""
+    """Gather all facts about a scope. A file that cannot be read completely is refused."""
     tasks = _required(_document(BatchTasks, read, f"{folder}/tasks.yaml"), folder)
     checkpoint = _document(BatchCheckpoint, read, f"{folder}/checkpoint.yaml")
     scope = scope_of(tasks, _document(BatchDependencies, read, f"{folder}/dependencies.yaml"))
@@ -259,7 +259,7 @@ def _document(kind: Callable[[Source], D], read: Read, path: str) -> D | None:
 
 
 def require_whole(document: Document) -> None:
-    """WorkpacketError with line and column for an invalid document: documents are never read in part."""
+    """Raise WorkpacketError with line and column for an invalid document: documents are never read in part."""
     root = document.root
     for problem in document.faults[:1] if root is None else misfits(root, document.schema):
         raise refusal_of_file(document.source, problem)
@@ -301,11 +301,11 @@ def _changes(repository: Repository, before: str, after: str) -> tuple[str, ...]
     try:
         return tuple(change.path for change in changed_paths(repository, before, after))
     except WorkpacketError:
-        return ()  # the old base is no longer here; that it moved is said all the same
+        return ()  # the old base is no longer here; the move is reported anyway
 
 
 def _configuration(checkpoint: BatchCheckpoint | None) -> str:
-    """A digest of who reviews and who implements."""
+    """Return a digest of the reviewers and implementers."""
     nodes = {
         key: node.plain()
         for key in ("review_config", "implementation_config")
@@ -355,7 +355,7 @@ class BatchBridge:
         return (Foreign(self.name, stream, cast("dict[str, Json]", stated)),)
 
     def same(self, held: Foreign, found: Foreign) -> bool:
-        """Whether they agree about the work; notes, titles and reviewers belong to their writers."""
+        """Whether both agree about the work; notes, titles and reviewers belong to their writers."""
         return not differences(_view(held), _view(found))
 
 

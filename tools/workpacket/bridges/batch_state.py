@@ -1,4 +1,4 @@
-"""The state of a batch scope: the batch under way, its stages, and what each record of the log changes. Pure.
+"""The state of a batch scope: the batch in progress, its stages, and what each record of the log changes. Pure.
 
 A batch goes through three phases, and each phase has units: one per task for testers and implementers, one per reviewer
 for reviewers. The start of a unit is logged before anyone works on it, so that after a crash it is known what was in
@@ -34,7 +34,7 @@ _COUNTED = re.compile(r"(?P<number>[0-9]{1,15})(?P<letter>[a-y]?)\Z")
 
 
 def label_after(last: str, used: Collection[str] = ()) -> str:
-    """`4` after `3`, `5b` after `5a`; other labels get a number appended. Never one of `used`."""
+    """Return `4` after `3`, `5b` after `5a`; other labels get a number appended. Never one of `used`."""
     label = _following(last) if last else "1"
     while label in used:
         label = _following(label)
@@ -57,11 +57,11 @@ State = Literal["waiting", "begun", "ok", "failed", "rejected", "timed_out"]
 
 PHASES: tuple[Phase, ...] = ("testers", "implementers", "reviewers")
 OUTCOMES: tuple[Outcome, ...] = ("ok", "failed", "rejected", "timed_out")
-ANYBODY = "review"  # the one unit of the reviewers where no reviewer is named
+ANYBODY = "review"  # the only unit of the reviewers if none is named
 
 
 class Stage(Value):
-    """The progress of one unit in one phase. `holder` is who started it last."""
+    """The progress of one unit in one phase. `holder` started it last."""
 
     state: State = "waiting"
     tries: int = 0
@@ -72,7 +72,7 @@ _WAITING = Stage()
 
 
 class BatchUnderWay(Value):
-    """The batch that was started and is not complete."""
+    """The batch that was started but is not complete."""
 
     label: str
     tasks: tuple[str, ...]
@@ -104,7 +104,7 @@ class BatchUnderWay(Value):
         return self._with({(phase, unit): Stage("begun", self.stage(phase, unit).tries + 1, holder) for unit in units})
 
     def ended(self, phase: Phase, units: Iterable[str], outcome: Outcome, tasks: Iterable[str] = ()) -> BatchUnderWay:
-        """`tasks` are those that were rejected; all of them by default."""
+        """Return the batch with these units ended. `tasks` are the rejected ones; by default all of them."""
         changed = {(phase, unit): replace(self.stage(phase, unit), state=outcome, holder="") for unit in units}
         if outcome != "rejected":
             return self._with(changed)
@@ -120,8 +120,8 @@ class BatchUnderWay(Value):
         return replace(self, stages={**self.stages, **changed})
 
     def as_far_as(self, phase: Phase, incomplete: Iterable[Json]) -> BatchUnderWay:
-        """The batch according to a checkpoint without a log: everything before the cursor is done. All units of a phase
-        are started together, so if some are listed as incomplete, the others are done.
+        """Return the batch according to a checkpoint without a log: everything before the cursor is done. All units of
+        a phase are started together, so if some are listed as incomplete, the others are done.
         """
         batch = self
         for before in PHASES[: PHASES.index(phase)]:
@@ -134,7 +134,7 @@ class BatchUnderWay(Value):
         return batch.begun(phase, left)
 
     def incomplete(self) -> tuple[Json, ...]:
-        """The stages that were started and did not succeed, as the checkpoint lists them."""
+        """Return the stages that were started and did not succeed, as the checkpoint lists them."""
         cursor = self.cursor
         if cursor is None:
             return ()
@@ -166,7 +166,7 @@ ALL_PHASES_DONE = "complete"
 
 
 def stream_of(folder: str) -> str:
-    """The stream of the scope in this folder of the repository. An '@' would make it look like a run."""
+    """Return the stream of the scope in this folder of the repository. An '@' would make it look like a run."""
     return f"{STREAMS}{folder.replace('%', '%25').replace('@', '%40')}"
 
 
@@ -196,7 +196,7 @@ KINDS: Mapping[str, RecordKind] = foreign.KINDS | {
 
 
 class Preconditions(Value):
-    """What was true when the log was last written, and must be true for the work to continue."""
+    """What was true when the log was last written, and must still be true for the work to continue."""
 
     branch: str = ""
     commit: str = ""
@@ -231,12 +231,12 @@ class Completing(Value):
 
 @dataclass(slots=True)
 class BatchState(CheckpointState[BatchView]):
-    """The view of a scope and the batch under way.
+    """The view of a scope and the batch in progress.
 
     `checkpoint_commit` is the commit that dependencies are compared with: that of the last batch, otherwise the one at
     which the log began ('' before the first commit, None if unknown). `allow_deps` may change in the current batch.
 
-    `stated` are the values of the file that was last imported into the log, `stated_view` its view.
+    `stated` are the values of the file last imported into the log, `stated_view` its view.
     """
 
     kinds = KINDS
@@ -278,12 +278,12 @@ class BatchState(CheckpointState[BatchView]):
         if record.type in _GENESES:
             self.stated_view = self.view
         reduce = _REDUCERS.get(record.type)
-        if reduce is not None:  # the whole meaning of other records is their view
+        if reduce is not None:  # other records consist entirely of their view
             reduce(self, data)
 
 
 def imported(view: BatchView, reviewers: Iterable[str]) -> BatchState:
-    """The state of a checkpoint that has no log yet."""
+    """Return the state of a checkpoint that has no log yet."""
     state = BatchState(view=view)
     _imported(state, {"reviewers": list(reviewers)})
     return state

@@ -45,14 +45,14 @@ def _numbers(version: re.Match[str]) -> tuple[int, ...]:
     return tuple(int(part) for part in version.groups())
 
 
-# Our runs have no phases: their steps are the program's own. A run at work is in the phase in which work is done.
+# Our runs have no phases: their steps are the program's own. An active run is in the phase in which work is done.
 _PHASES: Final[dict[Status, str]] = {
     "running": "IMPLEMENT", "stopped": "STOPPED", "cancelled": "STOPPED", "completed": "FINALIZE", "none": "INIT",
 }  # fmt: skip
 
 
 def snapshot(store: Store, state: RunState) -> dict[str, Json]:
-    """Everything that version "1.0.0" of the format can represent."""
+    """Return everything that version "1.0.0" of the format can represent."""
     reached = sorted(state.milestones.reached.values(), key=lambda one: one.milestone_index)
     last = state.milestones.last
     values: dict[str, Json] = {
@@ -120,7 +120,7 @@ class RunStateBridge:
         return (Foreign(self.name, stream_named(self.name, str(snapshot["run_id"])), snapshot),)
 
     def write(self, checkpoints: Sequence[Foreign]) -> bytes:
-        """One snapshot, or the events of timelines."""
+        """Return one snapshot, or the events of timelines."""
         first, *more = [checkpoint.values for checkpoint in checkpoints]
         if "seq" in first:
             return "".join(f"{_line(values)}\n" for values in (first, *more)).encode()
@@ -129,7 +129,7 @@ class RunStateBridge:
         return f"{json.dumps(first, sort_keys=True, indent=2, ensure_ascii=False)}\n".encode()
 
     def from_runs(self, store: Store, key: str) -> tuple[Foreign, ...]:
-        """The run of this name as it is in the store."""
+        """Return the run of this name as stored."""
         from urllib.parse import unquote
 
         run = unquote(key)
@@ -167,7 +167,7 @@ def _is_timeline(text: str) -> bool:
 
 
 def _judged_lines(source: Source, judge: Callable[[Node], Iterable[Problem]]) -> tuple[Problem, ...]:
-    """Problems in lines of JSON, with their places in the file. `judge` gets the root of each line."""
+    """Return problems in lines of JSON, with their places in the file. `judge` receives the root of each line."""
     faults: list[Problem] = []
     start = 0
     for line in source.text.split("\n"):
@@ -190,7 +190,7 @@ def _newer(root: Node) -> Problem:
 
 
 def _out_of_order(root: Node, before: Sequence[Mapping[str, Json]]) -> Iterator[Problem]:
-    """An event log with a missing or repeated event is not trusted."""
+    """Report a missing or repeated event: such an event log is not trusted."""
     node = root.get("seq")
     if before and node is not None and node.value != cast(int, before[-1]["seq"]) + 1:
         yield Problem(_CODE, f"seq: {before[-1]['seq']} comes before it", Location.span(*node.span))
@@ -237,7 +237,7 @@ class SessionBridge:
         return f"{text}\n".encode()
 
     def from_runs(self, store: Store, key: str) -> tuple[Foreign, ...]:
-        """The session of this name as it is in the store."""
+        """Return the session of this name as stored."""
         for head in store.heads():
             packet, at, name = head.stream.rpartition("session@")
             if not at or _session_key(packet.removesuffix("/"), name) != f"session/{key}":
@@ -254,7 +254,7 @@ class SessionBridge:
 
 
 def artifact_of(values: Mapping[str, Json]) -> Artifact:
-    """The artifact that a file holds."""
+    """Return the artifact in a file."""
     return Artifact(str(values[_ID]), {name: value for name, value in values.items() if name != _ID})
 
 
@@ -292,7 +292,7 @@ class StepBridge:
     name = "step"
     lossy: tuple[str, ...] = (
         "blank lines, spacing and the order of the keys within a line",
-        "whether a character was written as it is or as an escape",
+        "whether a character was written literally or as an escape",
     )
 
     def read(self, path: str, data: bytes) -> tuple[Foreign, ...] | tuple[Problem, ...]:
@@ -314,7 +314,7 @@ class StepBridge:
 
 
 def _event_faults(root: Node) -> Iterator[Problem]:
-    """Problems with checkpoints among the events; other events are not judged."""
+    """Report problems with checkpoints among the events; other events are not judged."""
     if not isinstance(root.value, dict):
         yield Problem(_CODE, "an event must be a JSON object", Location.span(*root.span))
         return

@@ -37,16 +37,16 @@ from workpacket.value import Value
 
 
 class CommitBridge:
-    """Sidecars of checkpoint commits, `.runr/checkpoints/<sha>.json`, as a foreign form."""
+    """Sidecars of checkpoint commits, `.runr/checkpoints/<sha>.json`, as a foreign format."""
 
     name = "commit"
     lossy: tuple[str, ...] = ("cursor", "tree of a milestone without changes", "preconditions of the checkpoint")
 
     def read(self, path: str, data: bytes) -> tuple[Foreign, ...] | tuple[Problem, ...]:
-        """The checkpoint in a sidecar, with the place of every key, or why it cannot be trusted."""
+        """Return the checkpoint in a sidecar, with the place of every key, or why it cannot be trusted."""
         from workpacket.rules.engine import (
             examine,
-            rules_for,  # takes long to import, and few who select read a sidecar
+            rules_for,  # slow to import, and few callers read a sidecar
         )
 
         rules = rules_for(CommitSidecar.kind)
@@ -67,7 +67,7 @@ class CommitBridge:
 
 
 def _counts(fault: Problem, path: str) -> bool:
-    """Layout does not matter; a file name identifies the commit only in its own folder."""
+    """Whether a fault matters. Layout does not; a file name identifies the commit only in its own folder."""
     if fault.code == "sidecar_sha_mismatch" and kind_of(path) != "commit_sidecar":
         return False
     return fault.fix is None or not fault.fix.safe
@@ -87,7 +87,9 @@ class Candidate(NamedTuple):
 
 
 class Selected(Value):
-    """`relation` is how this history relates to the commit. `skipped` says what was skipped, and why."""
+    """The selected checkpoint. `relation` is how this history relates to the commit; `skipped` lists what was skipped,
+    and why.
+    """
 
     source: SelectedFrom
     sha: str = ""
@@ -145,7 +147,7 @@ class CommitSelection:
                 yield candidate
 
     def _read_sidecar(self, path: str, mtime: int) -> tuple[int, datetime, int, str, Candidate] | None:
-        """Sort key and content; None if it belongs to another run or is invalid, which is reported."""
+        """Return sort key and content; None if it belongs to another run or is invalid, which is reported."""
         try:
             data = read_bytes(str(self.repository.root), path, DATA.size)
         except OSError as error:
@@ -169,12 +171,12 @@ class CommitSelection:
         return next((one for one in self.known.reached.values() if one.commit == sha), None)
 
     def _contradiction(self, index: int, sha: str, history: dict[str, Commit]) -> str:
-        """How the sidecar differs from the log, or from the message of the commit itself."""
+        """Return how the sidecar differs from the log, or from the message of the commit itself."""
         reached = self._reached(sha)
         if reached is not None and reached.milestone_index != index:
             return f"says milestone {index}, but the log says {reached.milestone_index}"
         if self.known.reached and index not in self.known.reached:
-            return f"says milestone {index}, which the log of {self.run} does not have"
+            return f"says milestone {index}, which the log of {self.run} lacks"
         said = read_message(history[sha].message) if sha in history else None
         if said is not None and (said.milestone_index != index or said.run not in {"", self.run}):
             return (
@@ -204,24 +206,24 @@ class CommitSelection:
 
 
 def _highest_first(found: list[Candidate]) -> list[Candidate]:
-    """By milestone; for each milestone the newest commit, which git lists first."""
+    """Sort by milestone; for each milestone the newest commit comes first, as in git's list."""
     return sorted(found, key=lambda one: one.milestone_index, reverse=True)
 
 
 def _instant(text: str) -> datetime:
-    """Times are compared as moments, not as text, because their time zones may differ."""
+    """Parse a time. Times are compared as moments, not as text, because their time zones may differ."""
     moment = datetime.fromisoformat(text)
     return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
 
 
 def _also_said(sidecar: CommitSidecar) -> tuple[str, str]:
-    """Tree and trailer, if we wrote the sidecar."""
+    """Return tree and trailer, if we wrote the sidecar."""
     tree, trailer = sidecar.text_at("tree"), sidecar.text_at("checkpoint_id")
     return (tree.value if tree else "", trailer.value if trailer else "")
 
 
 def sidecar_files(repository: Repository) -> list[tuple[str, int]]:
-    """The paths and ages of the sidecars; none if the folder is a symbolic link."""
+    """Return the paths and ages of the sidecars; none if the folder is a symbolic link."""
     folder = os.path.join(repository.root, SIDECARS)
     if os.path.islink(folder) or os.path.islink(os.path.dirname(folder)):
         return []

@@ -6,11 +6,9 @@ files that were never committed are not part of the repository.
 A run may change what it was allowed to change when it started, and what the policy allowed at its first commit: neither
 can be widened from within the run.
 
-The leave that the policy gives for dependencies, as a commit has it: that of the work tree gives none.
+The dependency changes that the policy of a commit allows; the policy of the work tree allows none.
 
-[deps]
-allow = ["zod", "@org/*"]
-threshold = 50
+[deps] allow = ["zod", "@org/*"] threshold = 50
 """
 
 from __future__ import annotations
@@ -49,7 +47,7 @@ NOTHING_YET = "the empty repository"
 
 
 class DependencyChanges(Value):
-    """`base` is the commit to compare with, '' for an empty state."""
+    """`base` is the commit that was compared with, '' for an empty state."""
 
     base: str
     leave: Leave
@@ -62,7 +60,7 @@ class DependencyChanges(Value):
 
     @property
     def warnings(self) -> tuple[tuple[str, str], ...]:
-        """Path and sentence."""
+        """Return path and sentence for each warning."""
         return tuple((verdict.file.path, verdict.warning) for verdict in self.verdicts if verdict.warning)
 
     def as_event(self) -> dict[str, Json]:
@@ -77,8 +75,8 @@ class DependencyChanges(Value):
 def dependency_changes(
     repository: Repository, base: str, allow: tuple[str, ...] = (), policy_at: str = ""
 ) -> DependencyChanges:
-    """`base` and `policy_at` are commits, '' for the time before the first one. Packages named by `allow` or by the
-    policy at `policy_at` may change.
+    """Compare with `base`. It and `policy_at` are commits, '' for the time before the first one. Packages named by
+    `allow` or by the policy at `policy_at` may change.
     """
     policy = leave_at(repository, policy_at)
     leave = Leave((*policy.patterns, *allow), policy.threshold)
@@ -88,7 +86,7 @@ def dependency_changes(
 
 
 def state_at(repository: Repository, commit: str) -> State:
-    """The dependency files as they were committed."""
+    """Return the dependency files as committed."""
     if not commit:
         return State(NOTHING_YET, {})
     entries = [entry for entry in list_tree(repository, commit) if format_of(entry.path) is not None]
@@ -101,7 +99,7 @@ def state_at(repository: Repository, commit: str) -> State:
 
 
 def state_here(repository: Repository, before: State) -> State:
-    """The dependency files in the work tree, including those of `before` that git no longer tracks."""
+    """Return the dependency files in the work tree, including those of `before` that git no longer tracks."""
     listed = run_git(
         repository.root, "ls-files", "-z", "-t", "--cached", "--others", "--exclude-standard", "--deduplicate"
     ).text
@@ -115,7 +113,7 @@ def state_here(repository: Repository, before: State) -> State:
         try:
             files[path] = f"is behind the symbolic link {link}" if link else read_bytes(root, path, LOCKFILE.size)
         except (FileNotFoundError, NotADirectoryError):
-            # In a sparse work tree a file that is left out is what the index says.
+            # In a sparse work tree, an omitted file has the content that the index records.
             if tags.get(path) == "S":
                 files[path] = read_objects(repository, [f":{path}"]).get(f":{path}", "is not in this clone")
         except OSError as error:
@@ -144,7 +142,7 @@ class DependencyGuard:
 
 
 def changes_of_run(repository: Repository, state: RunState, allow: tuple[str, ...] = ()) -> DependencyChanges:
-    """Since the last milestone of the run, or since its start."""
+    """Return the changes since the last milestone of the run, or since its start."""
     last = state.milestones.last
     base = last.commit if last is not None else state.base_commit
     if base is None:
@@ -157,7 +155,7 @@ def changes_of_run(repository: Repository, state: RunState, allow: tuple[str, ..
 
 
 def base_commit(repository: Repository, named: str, of: str = "") -> str:
-    """The commit to compare with, '' for the time before the first one; `RunBlocked` if it is not here."""
+    """Return the commit to compare with, '' for the time before the first one; `RunBlocked` if it is missing here."""
     try:
         return commit_of(repository, named) if named else ""
     except WorkpacketError as error:
@@ -166,7 +164,7 @@ def base_commit(repository: Repository, named: str, of: str = "") -> str:
 
 
 def refusal_of(changes: DependencyChanges) -> RunBlocked | None:
-    """Why these changes are not acceptable. Unreadable files are not acceptable either."""
+    """Return why these changes are not acceptable. Unreadable files are not acceptable either."""
     if changes.violations:
         first, *more = changes.violations
         rest = f", and {len(more)} more" if more else ""
@@ -186,13 +184,15 @@ def refusal_of(changes: DependencyChanges) -> RunBlocked | None:
 
 
 def leave_at(repository: Repository, commit: str) -> Leave:
-    """'' is the time before the first commit. A policy that cannot be read gives no leave."""
+    """Return what the policy of the commit allows. '' is the time before the first commit. An unreadable policy allows
+    nothing.
+    """
     data = read_file_at(repository, commit, POLICY_PATH) if commit else None
     return Leave() if data is None else dependency_leave(PolicyDocument.from_bytes(data).root)
 
 
 def dependency_leave(root: Node | None) -> Leave:
-    """The leave that a loaded `policy.toml` gives; what its schema does not allow gives none."""
+    """Return what a loaded `policy.toml` allows; values that violate its schema allow nothing."""
     leave = Leave()
     table = root.get("deps") if root is not None else None
     if table is None:

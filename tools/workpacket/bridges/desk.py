@@ -41,7 +41,7 @@ V = TypeVar("V")
 
 @dataclass(slots=True)
 class CheckpointState(ABC, Generic[V]):
-    """The state of a stream. `earlier` are the views that the file may still show because its writer was killed."""
+    """The state of a stream. `earlier` are the views that the file may still show if its writer was killed."""
 
     kinds: ClassVar[Mapping[str, RecordKind]]
 
@@ -52,7 +52,7 @@ class CheckpointState(ABC, Generic[V]):
     @property
     @abstractmethod
     def logged(self) -> V:
-        """The expected content of the file."""
+        """Return the expected content of the file."""
 
     @property
     def has_file(self) -> bool:
@@ -71,7 +71,7 @@ class CheckpointState(ABC, Generic[V]):
         self.version = record.version
 
     def compared(self, stated: V | None, differences: Callable[[V, V], list[str]]) -> tuple[tuple[str, ...], bool]:
-        """How the file (None if missing) differs from the log, and whether it is only late."""
+        """Return how the file (None if missing) differs from the log, and whether it is only late."""
         if not self.version:
             return (), False
         if stated is None:
@@ -85,7 +85,7 @@ S = TypeVar("S", bound="CheckpointState[Any]")
 
 
 def state_of(kind: Callable[[], S], store: Store, stream: str) -> S:
-    """Replays every record of the stream; `LogDamaged` or `NewerSchema` if one is damaged or too new."""
+    """Replay every record of the stream; `LogDamaged` or `NewerSchema` if one is damaged or too new."""
     state = kind()
     for event in store.read(stream):
         state.apply(record_of(store, event, state.kinds))
@@ -111,7 +111,7 @@ class StreamLog:
 
     def append(self, *drafts: RecordDraft, expected_version: int, lease: Lease | None = None) -> list[StreamRecord]:
         """Append all or none, if the stream has not changed since it was read; otherwise `VersionConflict`. Payloads
-        are stored as they are: the caller must make sure that they contain no secret.
+        are stored unchanged: the caller must make sure that they contain no secret.
         """
         chosen = self._chosen
         now = chosen.clock.now()
@@ -151,7 +151,7 @@ F = TypeVar("F", bound=CheckpointFacts)
 
 @dataclass(slots=True)
 class CheckpointDesk(ABC, Generic[F]):
-    """One running command on one checkpoint. `caller` is who it works for, `said` are notes for the person."""
+    """One running command on one checkpoint. `caller` is the one it works for, `said` are notes for the person."""
 
     command: ClassVar[str]
 
@@ -167,7 +167,7 @@ class CheckpointDesk(ABC, Generic[F]):
 
     @abstractmethod
     def gather(self) -> F:
-        """The current facts."""
+        """Return the current facts."""
 
     def look(self) -> None:
         self.facts = self.gather()
@@ -189,7 +189,7 @@ class CheckpointDesk(ABC, Generic[F]):
             state.apply(record)
 
     def replace_files(self, *changes: FileChange) -> None:
-        """All of them or none."""
+        """Replace all of the files or none."""
         self.transaction.apply(Plan(self.command, moment().tx, changes))
         self.look()
 
@@ -208,7 +208,7 @@ class CheckpointDesk(ABC, Generic[F]):
 
 
 def view_conflict(command: str, facts: CheckpointFacts) -> RunBlocked:
-    """The refusal to continue from a file that contradicts the log."""
+    """Return the refusal to continue from a file that contradicts the log."""
     hint = f"workpacket {command} restore {facts.operand}, or {command} adopt {facts.operand} if the file is right"
     details: dict[str, Json] = {"contradictions": list(facts.contradictions)}
     return RunBlocked(

@@ -44,42 +44,44 @@ class Foreign(NamedTuple):
 
 
 class Bridge(Protocol):
-    """One foreign format. `lossy` describes what the format cannot represent and is lost on export."""
+    """One foreign format. `lossy` lists what the format cannot represent, which is lost on export."""
 
     name: str
     lossy: tuple[str, ...]
 
     def read(self, path: str, data: bytes) -> tuple[Foreign, ...] | tuple[Problem, ...]:
-        """Everything in the file, or everything that is wrong with it: never a part of it."""
+        """Return everything in the file, or everything that is wrong with it: never a part of it."""
         ...
 
     def write(self, checkpoints: Sequence[Foreign]) -> bytes:
-        """The canonical file. For a file that was canonical, `write(read(file)) == file`."""
+        """Return the canonical file. For a file that was canonical, `write(read(file)) == file`."""
         ...
 
 
 def stream_named(form: str, *key: str) -> str:
-    """The stream of a checkpoint. The parts of the key are quoted, so that '/' and '@' have no special meaning."""
-    from urllib.parse import quote  # costs start-up, and most uses only read
+    """Return the stream of a checkpoint. The parts of the key are quoted, so that '/' and '@' have no special
+    meaning.
+    """
+    from urllib.parse import quote  # slows start-up, and most uses only read
 
     return "/".join((form, *(quote(part, safe=" :#+=,()") for part in key)))
 
 
 def misfits(root: Node, schema: str, code: str = "") -> Iterator[Problem]:
-    """Schema violations with their places; with `code`, all under that code."""
+    """Yield schema violations with their places; with `code`, all under that code."""
     for wrong in schemas().violations(schema, root.plain()):
         place = Location.span(*root.nearest(wrong.location.keys).span)
         yield Problem(code or wrong.code, wrong.message, place, wrong.hint)
 
 
 def refusal_of_file(source: Source, problem: Problem, path: str = "") -> WorkpacketError:
-    """The refusal to continue with an invalid file. Its message says where."""
+    """Return the refusal to continue with an invalid file. Its message says where the fault is."""
     found = source.placed(problem)
     message = f"{found.path}:{found.line}:{found.column}: {found.message}"
     return WorkpacketError(found.code, message, hint=found.hint, path=path)
 
 
-# Form, and the module and class of its bridge, which is imported when its form is asked for.
+# Each format, and the module and class of its bridge, which is imported on first use.
 BRIDGES: dict[str, str] = {
     "batch": "batch_facts.BatchBridge",
     "commit": "commit_checkpoints.CommitBridge",
@@ -91,7 +93,7 @@ BRIDGES: dict[str, str] = {
 
 
 def bridge_named(name: str) -> Bridge:
-    """The bridge for a format in `BRIDGES`."""
+    """Return the bridge for a format in `BRIDGES`."""
     module, _, cls = BRIDGES[name].partition(".")
     bridge: Bridge = getattr(import_module(f"workpacket.bridges.{module}"), cls)()
     return bridge
@@ -110,7 +112,7 @@ class OfRuns(Protocol):
     """A bridge whose checkpoints this store also manages: the file is a view of the stream's state."""
 
     def from_runs(self, store: Store, key: str) -> tuple[Foreign, ...]:
-        """The current checkpoint for this key; None if the store does not have it."""
+        """Return the current checkpoint for this key; None if the store does not have it."""
         ...
 
     def same(self, held: Foreign, found: Foreign) -> bool:
@@ -123,7 +125,7 @@ class AmongOthers(Protocol):
     """A bridge whose checkpoints share a folder with files of other kinds."""
 
     def other_kind(self, path: str, data: bytes) -> str:
-        """A description of the file if its name or fields show that it should not be imported; '' otherwise."""
+        """Describe the file if its name or fields show that it should not be imported; '' otherwise."""
         ...
 
 
@@ -148,7 +150,7 @@ class ImportPlan(NamedTuple):
 
 
 def plan_import(store: Store, bridge: Bridge, placed: Iterable[Placed]) -> tuple[ImportPlan, ...]:
-    """What an import would append; `RunBlocked` with `view_conflict` if a view differs from its stream."""
+    """Return what an import would append; `RunBlocked` with `view_conflict` if a view differs from its stream."""
     streams: dict[str, list[Placed]] = {}
     for one in placed:
         streams.setdefault(one.checkpoint.stream, []).append(one)
@@ -156,7 +158,7 @@ def plan_import(store: Store, bridge: Bridge, placed: Iterable[Placed]) -> tuple
 
 
 def append_planned(runtime: Runtime, planned: Sequence[ImportPlan]) -> None:
-    """Append what was planned. `VersionConflict` if another writer appended to a stream meanwhile."""
+    """Append what was planned. `VersionConflict` if another writer appended to a stream in the meantime."""
     for plan in planned:
         for one in plan.new:
             require_no_secret(one.checkpoint, one.file, runtime.settings.redactor)
@@ -166,7 +168,7 @@ def append_planned(runtime: Runtime, planned: Sequence[ImportPlan]) -> None:
 
 
 def imported(store: Store, stream: str) -> tuple[Placed, ...]:
-    """The imported checkpoints in the stream, in order."""
+    """Return the imported checkpoints in the stream, in order."""
     if store.head(stream) is None:
         return ()
     return tuple(_placed(store, event) for event in store.read(stream) if event.type == IMPORTED.type)
@@ -219,7 +221,7 @@ def _append(runtime: Runtime, plan: ImportPlan) -> None:
 
 
 def genesis_of(one: Placed) -> dict[str, Json]:
-    """The data of the record that imports a checkpoint into the log; its payload are the values."""
+    """Return the data of the record that imports a checkpoint into the log; its payload is the values."""
     values = one.checkpoint.values
     return {"format": one.checkpoint.format, "position": one.position, "digest": jcs_hash(values), "file": one.file}
 
@@ -238,7 +240,7 @@ class Exported(NamedTuple):
 
 
 def export(store: Store, bridge: Bridge, key: str) -> Exported:
-    """The file for one key, or for all keys that came from one file: `key` may be empty or end before a '/'."""
+    """Return the file for one key, or for all keys from one file: `key` may be empty or end before a '/'."""
     own = bridge.from_runs(store, key) if isinstance(bridge, OfRuns) and key else ()
     found = own or _imported(store, bridge, key)
     keys = tuple(dict.fromkeys(one.stream.partition("/")[2] for one in found))
@@ -263,7 +265,9 @@ def _imported(store: Store, bridge: Bridge, key: str) -> tuple[Foreign, ...]:
 
 
 def _held(store: Store, bridge: Bridge, stream: str) -> list[Placed]:
-    """The content of the stream: its current state if this store manages such streams, otherwise what was imported."""
+    """Return the content of the stream: its current state if this store manages such streams, otherwise what was
+    imported.
+    """
     found = list(imported(store, stream))
     own = bridge.from_runs(store, stream.partition("/")[2]) if isinstance(bridge, OfRuns) else ()
     return [Placed(one, found[-1].file if found else stream, 0) for one in own] or found
@@ -284,7 +288,7 @@ What a form cannot carry is lost on export:
 
 
 def formats_page() -> str:
-    """docs/runtime/formats.md, generated from the bridges."""
+    """Return docs/runtime/formats.md, generated from the bridges."""
     from inspect import cleandoc
 
     parts = [_HEAD]

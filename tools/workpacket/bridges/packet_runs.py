@@ -16,11 +16,11 @@ _OUTCOMES: Final = {"run.completed": "completed", "run.stopped": "stopped", "run
 
 
 def ending_of(store: Store, stream: str) -> Ending | None:
-    """How the last attempt ended; None if it has not."""
+    """Return how the last attempt ended; None if it has not."""
     last, head = store.latest("runs", stream), store.head(stream)
     if head is None:
         gone = next((one for one in store.heads(stream, removed=True) if one.stream == stream), None)
-        # Only what was completed is ever removed.
+        # Only completed runs are ever removed.
         return None if gone is None else Ending("completed", digest=gone.hash, events=gone.version)
     if last is None or last.type not in _OUTCOMES:
         return None
@@ -31,7 +31,7 @@ def ending_of(store: Store, stream: str) -> Ending | None:
 def with_store(
     state: PacketState, store: Store, identity: str, leases: Mapping[str, str], *, unfinished: bool
 ) -> tuple[PacketRun, ...]:
-    """`leases` are the holders of the held streams."""
+    """Combine the log's runs with the store. `leases` are the holders of the held streams."""
     open_here = {run.run for run in state.open_runs if run.store == identity}
     found = linked_runs(state, unfinished=unfinished)
     return tuple(_as_seen(run, store, leases) if run.run in open_here else run for run in found)

@@ -34,8 +34,8 @@ class UnfinishedRole(NamedTuple):
 def unfinished_roles(
     scanned: Iterable[RoleFacts], team: str = "", caller: Callable[[str], Caller] = lambda _: Caller()
 ) -> tuple[UnfinishedRole, ...]:
-    """The roles with unfinished work, of one team or of all, most recently active first. `caller` is the requester, if
-    it has a role: its own work does not count as busy.
+    """Return the roles with unfinished work, of one team or of all, most recently active first. `caller` is the
+    requester, if it has a role: its own work does not count as busy.
     """
     found = [_open_role(facts, caller(facts.names[2])) for facts in scanned if facts.is_open]
     chosen = [one for one in found if not team or one.fields.team.casefold() == team.casefold()]
@@ -43,7 +43,7 @@ def unfinished_roles(
 
 
 def _moment(updated: str) -> datetime:
-    """When a file says it was last written: a date alone means midnight, invalid times come last."""
+    """Return when a file says it was last written: a date alone means midnight, and invalid times come last."""
     try:
         moment = datetime.fromisoformat(updated)
     except ValueError:
@@ -75,8 +75,8 @@ _OF_PHASE = {
 
 class Resumable(Value):
     """`where` is the point to resume from, `why` the source for that; `command` resumes it. `stops` are the reasons why
-    it does not continue by itself, `doubts` what a person may want to look at first; their hints are commands. `task`
-    is what an agent does then; it is empty for a program. `decision` is that about a run.
+    it does not continue by itself, `doubts` what a person may want to check first; their hints are commands. `task` is
+    what an agent does then, empty for a program. `decision` is that about a run.
     """
 
     kind: Kind
@@ -111,7 +111,7 @@ class Resumable(Value):
 
 
 def kept_back(work: Resumable, by_packet: Problem | None) -> Resumable:
-    """The same, together with objections from the lane of its packet, and the choices."""
+    """Add objections from the lane of its packet, and the choices."""
     if by_packet is None:
         return work
     choice = f"{by_packet.hint}; or end the run: workpacket cancel {work.id}"
@@ -146,7 +146,7 @@ def of_session(line: RunLine, report: SessionReport) -> Resumable:
 
 
 def of_batch(facts: BatchFacts, caller: Caller) -> Resumable | None:
-    """None if nothing is left to do. The caller's own work does not block it."""
+    """Return None if nothing is left to do. The caller's own work does not block it."""
     found = _unfinished(facts)
     if found is None:
         return None
@@ -177,7 +177,9 @@ def of_batch(facts: BatchFacts, caller: Caller) -> Resumable | None:
 
 
 def _unfinished(facts: BatchFacts) -> tuple[str, str, tuple[str, ...]] | None:
-    """Label, phase and tasks of what to resume: an interrupted completion, the current batch, or the next one."""
+    """Return label, phase and tasks of what to resume: an interrupted completion, the current batch, or the next
+    one.
+    """
     state = facts.state
     if state.completing is not None:
         return state.completing.label, "completing", state.completing.tasks
@@ -225,11 +227,11 @@ def of_step(path: str, checkpoint: StepCheckpoint, stops: Iterable[Problem]) -> 
 
 
 def of_commits(run: str, selected: Selected) -> Resumable:
-    """A run of another program, known by its checkpoint commits alone."""
+    """Return the state of another program's run, known only by its checkpoint commits."""
     found = selected.source != "none"
     stops = [Problem("view_conflict", one, hint="git log") for one in selected.conflicts]
     if not found and not stops:
-        message = "; ".join(selected.skipped) or "no checkpoint of it is in this history"
+        message = "; ".join(selected.skipped) or "it has no checkpoint in this history"
         stops = [Problem("git_diverged", message, hint="git log")]
     where = f"after milestone {selected.milestone_index}, commit {selected.sha[:12]}" if found else "nowhere"
     why = f"{selected.source}: its checkpoint is {selected.relation}" if found else "its sidecars name other commits"

@@ -83,7 +83,7 @@ class RoleDesk(CheckpointDesk[RoleFacts]):
         return facts_of(self.key, self.runtime, notes, self.lanes)
 
     def acquire(self) -> None:
-        """The right to write the file: acquired, renewed by its holder, or taken over from a dead process."""
+        """Acquire the right to write the file: newly, renewed by its holder, or taken over from a dead process."""
         present = self.facts.lease
         free = present is not None and not at_work(present.holder, self.caller)
         over = present.token if present is not None and free else None
@@ -122,7 +122,7 @@ class RoleDesk(CheckpointDesk[RoleFacts]):
 
 
 def notes_in(tree: Tree, feature: str) -> dict[str, RoleProgress]:
-    """The notes about a feature, read without following a link."""
+    """Return the notes about a feature, read without following a link."""
 
     def read(path: str) -> bytes | None:
         found = tree.read(path)
@@ -147,7 +147,7 @@ def reach(desk: RoleDesk, milestone: str, *, text: str = "", phase: str = "", ar
     feature, team, agent = facts.names
     note = _naming(desk, words, artifacts)
     if not words or len(note) > LONGEST or not note.isprintable():
-        message = f"{milestone}: say what happened, in one line of up to {LONGEST} characters"
+        message = f"{milestone}: describe what happened in one line of at most {LONGEST} characters"
         raise WorkpacketError("invalid_value", message)
     if facts.closed_by and milestone not in ENDS:
         raise WorkpacketError("role_feature_closed", f"{feature} is complete: {facts.closed_by}", path=facts.path)
@@ -176,7 +176,7 @@ def reach(desk: RoleDesk, milestone: str, *, text: str = "", phase: str = "", ar
 
 
 def _naming(desk: RoleDesk, words: str, artifacts: Sequence[str]) -> str:
-    """The note: the text, and the files that it does not name."""
+    """Return the note: the text, and the files that it does not name."""
     missing = [path for path in artifacts if digest_of(desk.root, path) is None]
     if missing:
         raise WorkpacketError("invalid_value", f"{missing[0]!r} is not a file in this repository", path=missing[0])
@@ -185,8 +185,8 @@ def _naming(desk: RoleDesk, words: str, artifacts: Sequence[str]) -> str:
 
 
 def _artifacts(desk: RoleDesk, note: str, artifacts: Sequence[str]) -> dict[str, str]:
-    """The files that the role has named so far, with their current digests; a path that contains a secret could not be
-    stored in full.
+    """Return the files that the role has named so far, with their current digests; a path that contains a secret could
+    not be stored in full.
     """
     facts, clean = desk.facts, desk.runtime.settings.redactor.clean_text
     notes = [item.text for item in facts.document.notes()] if facts.document is not None else []
@@ -224,7 +224,7 @@ def restore(desk: RoleDesk) -> None:
 
 
 def open_roles(notes: Mapping[str, RoleProgress], feature: str) -> dict[str, tuple[str, str, str]]:
-    """The open roles of a feature according to their files: feature, agent and team."""
+    """Return the open roles of a feature according to their files: feature, agent and team."""
     found = {}
     for path, note in notes.items():
         fields = fields_of(front_of(note))

@@ -1,4 +1,4 @@
-"""The checkpoint of a role: its file, the files beside it, its log, and the files that its notes name.
+"""The checkpoint of a role: its file, the files next to it, its log, and the files that its notes name.
 
 The log starts with the file as it was found, or with the first milestone, and contains each milestone since. Replaying
 it yields front matter and notes, so a file that was lost, or is late because its writer was killed, can be rewritten.
@@ -59,7 +59,7 @@ KINDS: Mapping[str, RecordKind] = {
 
 
 def stream_of(feature: str, team: str, agent: str) -> str:
-    """The stream of one role in one feature. Its lease ensures a single writer of the file."""
+    """Return the stream of one role in one feature. Its lease ensures a single writer of the file."""
     return stream_named(FORM, feature, team, agent)
 
 
@@ -107,38 +107,38 @@ class RoleState(CheckpointState[RoleFields]):
 
 
 def fields_of(front: Mapping[str, object]) -> RoleFields:
-    """The seven fields that log and file have in common."""
+    """Return the seven fields that log and file have in common."""
     return RoleFields(*(str(front[key]) if front.get(key) is not None else "" for key in KEYS))
 
 
 def artifact_rows(artifacts: Mapping[str, str]) -> list[Json]:
-    """Artifacts as stored in a record: as rows, because the key of a mapping may look like the name of a secret."""
+    """Return artifacts as stored: as rows, because the key of a mapping may look like the name of a secret."""
     return [{"path": path, "sha256": digest} for path, digest in artifacts.items()]
 
 
 def _artifacts(rows: Json) -> dict[str, str]:
-    """None in records from before artifacts existed."""
+    """Return the artifacts; none in records from before artifacts existed."""
     found = [row for row in rows if isinstance(row, Mapping)] if isinstance(rows, list) else []
     return {str(row["path"]): str(row["sha256"]) for row in found}
 
 
 def with_note(body: str, note: str) -> str:
-    """The text below the front matter with one more note."""
+    """Return the text below the front matter with one more note."""
     start = "---\n---\n"
     return noted(Source("", start + body), note).text.removeprefix(start)
 
 
 FOLDER = "docs/progress"
-# A name is a part of a file name on every system, and of one line.
+# A name is part of a single-line file name that is valid on every system.
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._#-]{0,98}[A-Za-z0-9#])?\Z")
 
-# The names in the folder, and the bytes of a file of it.
+# The names in the folder, and the bytes of one of its files.
 Names = Callable[[str], Iterable[str]]
 Read = Callable[[str], bytes | None]
 
 
 class RoleKey(Value):
-    """The role that is meant: `team` may be '' if the file names it."""
+    """A reference to a role: `team` may be '' if the file names it."""
 
     feature: str
     agent: str
@@ -206,7 +206,9 @@ class RoleFacts(Value):
 
 
 def read_folder(names: Names, read: Read, *, about: str = "") -> dict[str, RoleProgress]:
-    """Every note in the folder by path, or only those that contain the word `about`, because reading takes time."""
+    """Return every note in the folder by path, or only those that contain the word `about`, because reading takes
+    time.
+    """
     word = about.casefold().encode()
     found: dict[str, RoleProgress] = {}
     for name in sorted(names(FOLDER)):
@@ -218,7 +220,7 @@ def read_folder(names: Names, read: Read, *, about: str = "") -> dict[str, RoleP
 
 
 def notes_here(root: str, *, about: str = "") -> dict[str, RoleProgress]:
-    """`read_folder` for a work tree, without a lock, for read-only commands. Unreadable files are left out."""
+    """Return the notes of a work tree, without a lock, for read-only commands. Unreadable files are left out."""
 
     def read(path: str) -> bytes | None:
         try:
@@ -232,12 +234,12 @@ def notes_here(root: str, *, about: str = "") -> dict[str, RoleProgress]:
 
 
 def unreadable_bytes(note: RoleProgress) -> Problem | None:
-    """Why a file may not be trusted or edited: it is not UTF-8, or is too large to be read completely."""
+    """Return why a file may not be trusted or edited: it is not UTF-8, or is too large to be read completely."""
     return next(iter(unreadable(note.source.text, 0, MARKDOWN)), None)
 
 
 def facts_of(key: RoleKey, runtime: Runtime, notes: Mapping[str, RoleProgress], lanes: Mapping[str, str]) -> RoleFacts:
-    """The facts about one role. A role that cannot be distinguished from another is refused."""
+    """Return the facts about one role. A role that cannot be distinguished from another is refused."""
     document = notes.get(key.path)
     names = (key.feature, key.team, key.agent)
     twins = tuple(path for path, note in notes.items() if path != key.path and _is_of(note, names))
@@ -254,7 +256,7 @@ def facts_of(key: RoleKey, runtime: Runtime, notes: Mapping[str, RoleProgress], 
 
 
 def _team_in_log(key: RoleKey, runtime: Runtime) -> str:
-    """The team of a role whose file is missing, if the log has only one."""
+    """Return the team of a role whose file is missing, if the log has only one."""
     teams = {
         fields.team
         for head in runtime.store.heads(f"{stream_named(FORM, key.feature)}/")
@@ -266,8 +268,8 @@ def _team_in_log(key: RoleKey, runtime: Runtime) -> str:
 def scan_roles(
     runtime: Runtime, notes: Mapping[str, RoleProgress], lanes: Mapping[str, str]
 ) -> tuple[list[RoleFacts], list[tuple[str, str]]]:
-    """The facts about every role with a file or a log, and the files that cannot be judged, with the reason. A role
-    whose file is missing is found by its log.
+    """Return the facts about every role with a file or a log, and the files that cannot be judged, with the reason. A
+    role whose file is missing is found by its log.
     """
     scanned: list[RoleFacts] = []
     unread: list[tuple[str, str]] = []
@@ -295,7 +297,7 @@ def _facts(
     path: str, names: tuple[str, str, str], document: RoleProgress | None, runtime: Runtime,
     notes: Mapping[str, RoleProgress], lanes: Mapping[str, str], twins: tuple[str, ...],
 ) -> RoleFacts:  # fmt: skip
-    """File and log compared."""
+    """Compare file and log."""
     stream = stream_of(*names)
     state = state_of(RoleState, runtime.store, stream)
     contradictions, late = state.compared(fields_of(front_of(document)) if document is not None else None, _differences)
@@ -318,7 +320,7 @@ def _is_of(note: RoleProgress, names: tuple[str, str, str]) -> bool:
 
 
 def _require_identity(key: RoleKey, document: RoleProgress) -> None:
-    """The file belongs to this role: `a-b` of `c` and `a` of `b-c` have one name."""
+    """Require that the file belongs to this role: `a-b` of `c` and `a` of `b-c` have the same file name."""
     illegible = unreadable_bytes(document)
     if illegible is not None:
         raise refusal_of_file(document.source, illegible, key.path)
@@ -333,7 +335,7 @@ def _require_identity(key: RoleKey, document: RoleProgress) -> None:
         raise WorkpacketError("role_identity_mismatch", message, path=key.path)
 
 
-MOST: Final = 100  # those that were named first are let go of
+MOST: Final = 100  # the files named first are dropped first
 _QUOTED = re.compile(r"`([^`\n]+)`")
 _WORD = re.compile(r"[^\s`\"'()\[\]{}<>|,;]+")
 _LINES = re.compile(r":[0-9]+(?:[-:][0-9]+)?\Z")
@@ -349,12 +351,12 @@ class ArtifactChange(NamedTuple):
 
     @property
     def choice(self) -> str:
-        """What a person can look at or do who does not accept the current state."""
+        """Return the options of a person who does not accept the current state."""
         return f"git {'log --stat' if self.what == 'is gone' else 'diff'} -- {shlex.quote(self.path)}"
 
 
 def named_in(texts: Iterable[str]) -> Iterator[str]:
-    """Possible paths: anything in backticks, and every word with a slash or a dot."""
+    """Yield possible paths: anything in backticks, and every word with a slash or a dot."""
     for text in texts:
         for found in _QUOTED.findall(text):
             yield _path(found)
@@ -368,7 +370,7 @@ def _path(word: str) -> str:
 
 
 def digest_of(root: str, path: str) -> str | None:
-    """The digest of a file in the repository; None for anything else, or behind a symbolic link."""
+    """Return the digest of a file in the repository; None for anything else, or behind a symbolic link."""
     try:
         *folders, _ = split_path(path)
     except WorkpacketError:
@@ -377,13 +379,15 @@ def digest_of(root: str, path: str) -> str | None:
 
 
 def digests(root: str, paths: Iterable[str], own: str) -> dict[str, str]:
-    """The paths that are files, with their digests, except the role's own file, which changes with every milestone."""
+    """Return the paths that are files, with their digests, except the role's own file, which changes with every
+    milestone.
+    """
     found = {path: digest for path in dict.fromkeys(paths) if path != own and (digest := digest_of(root, path))}
     return dict([*found.items()][-MOST:])
 
 
 def changes(root: str, artifacts: Mapping[str, str]) -> tuple[ArtifactChange, ...]:
-    """What has changed since the last milestone."""
+    """Return what has changed since the last milestone."""
     now = {path: digest_of(root, path) for path in artifacts}
     return tuple(
         ArtifactChange(path, "is gone" if now[path] is None else "has changed")
@@ -392,7 +396,7 @@ def changes(root: str, artifacts: Mapping[str, str]) -> tuple[ArtifactChange, ..
     )
 
 
-# What lies beside checkpoints and is known for what it is.
+# Known files found next to checkpoints.
 _BESIDE: Mapping[str, str] = {"summary": "summary", "cost_summary": "cost summary", "template": "template"}
 
 
@@ -420,7 +424,7 @@ class RoleBridge:
         return faults or (foreign_of(document),)
 
     def other_kind(self, path: str, data: bytes) -> str:
-        """Not `other` or an older form: those may be broken checkpoints, and are refused."""
+        """Describe the file, but not `other` or an older form: those may be broken checkpoints, and are refused."""
         document = RoleProgress(Source.from_bytes(path, data))
         return "" if unreadable_bytes(document) is not None else _BESIDE.get(document.note, "")
 
@@ -443,7 +447,7 @@ class RoleBridge:
 
 
 def foreign_of(document: RoleProgress) -> Foreign:
-    """The checkpoint in a checkpoint file."""
+    """Return the checkpoint in a checkpoint file."""
     front = front_of(document)
     feature, team, agent = fields_of(front)[:3]
     return Foreign(FORM, stream_of(feature, team, agent), _values(front, body_of(document)))

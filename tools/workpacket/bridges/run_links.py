@@ -62,7 +62,7 @@ class Disagreement(Value):
 
 
 class RunLinks:
-    """The witness for one repository. `tell` receives what could not be written, which the command reports."""
+    """The witness for one repository. `tell` receives what could not be written, for the command to report."""
 
     def __init__(self, repository: Repository, tell: Callable[[WorkpacketError], None] | None = None) -> None:
         self.repository = repository
@@ -84,7 +84,7 @@ class RunLinks:
 
     def ended(self, store: Store, stream: str, packet: str) -> None:
         def ending() -> Ending | None:
-            """Does nothing while another process holds the run: it is about to start another attempt."""
+            """Do nothing while another process holds the run: it is about to start another attempt."""
             lease, last = store.lease(stream), store.latest("runs", stream)
             if lease is not None and not is_certainly_dead(lease.holder) and (not last or last.fence != lease.token):
                 return None
@@ -121,14 +121,16 @@ def _warn(left: WorkpacketError) -> None:
 
 
 def governed_runtime(where: str | Path | None = None, settings: Settings | None = None) -> Runtime:
-    """The runtime for programs that work on packets: like `Runtime.open`, but runs are linked in the packet's log."""
+    """Return the runtime for programs that work on packets: like `Runtime.open`, but runs are linked in the packet's
+    log.
+    """
     witness = RunLinks(find_repository(Path.cwd()))
     chosen = settings or Settings()
     return Runtime.open(where, dataclasses.replace(chosen, witness=witness))
 
 
 def disagreements(repository: Repository, runtime: Runtime) -> Iterator[Disagreement]:
-    """All differences between the local logs and the local store."""
+    """Yield all differences between the local logs and the local store."""
     store = runtime.store
     identity = store.identity
     lines = {line.id: line for line in runtime.runs() if line.packet}
@@ -159,13 +161,13 @@ def _unlinked(repository: Repository, identity: str, line: RunLine) -> Iterator[
 
 
 def packet_stop(repository: Repository, packet: str) -> Problem | None:
-    """Why a run of this packet may not continue, whatever its store says; None if it may."""
+    """Return why a run of this packet may not continue, whatever its store says; None if it may."""
     state = state_here(repository, packet)
     return next((unmet for unmet in link_unmet(state)), None) if state.history or state.findings else None
 
 
 def settle(repository: Repository, runtime: Runtime, links: RunLinks) -> tuple[list[Disagreement], list[Disagreement]]:
-    """Record in the logs what the store knows; returns what was settled and what is left for a person."""
+    """Record in the logs what the store knows; return what was settled and what is left for a person."""
     found = list(disagreements(repository, runtime))
     for one in found:
         if one.what == "late":
@@ -179,7 +181,7 @@ def settle(repository: Repository, runtime: Runtime, links: RunLinks) -> tuple[l
 
 
 def differing_ends(repository: Repository, store: Store) -> Iterator[str]:
-    """Every run in this store that did not end as the log says."""
+    """Yield every run in this store that did not end as the log says."""
     identity = store.identity
     for state in linked_packets(repository):
         for run in state.runs:
@@ -202,7 +204,7 @@ def _difference(store: Store, run: LinkedRun) -> str:
 
 
 def _hash_at(store: Store, stream: str, version: int) -> str:
-    """'' if it cannot be read: it was removed, or the check of the store reports it."""
+    """Return the hash; '' if it cannot be read: the event was removed, or the check of the store reports it."""
     try:
         return next((event.hash for event in store.read(stream, version - 1, version)), "")
     except LogDamaged:
@@ -214,15 +216,15 @@ def state_here(repository: Repository, packet: str) -> PacketState:
 
 
 def linked_packets(repository: Repository) -> Iterator[PacketState]:
-    """The packets to which a run was ever tied."""
+    """Yield the packets to which a run was ever linked."""
     for log in packets_that_say(str(repository.root), _LINKED):
         yield fold(log)
 
 
 def link(repository: Repository, actor: Actor, packet: str, run: str, store: str) -> None:
-    """Tie a run to its packet before it begins. WorkpacketError if the packet is not one to work on now.
+    """Link a run to its packet before it begins. WorkpacketError if the packet may not be worked on now.
 
-    A packet without a log has no lane and no gate yet, and nothing to write a link into.
+    A packet without a log has no lane or gate yet, and no place for a link.
     """
     with writing(repository, "run") as transaction:
         log = _log(repository, packet)
@@ -244,7 +246,7 @@ def close(
     is_it: Callable[[LinkedRun], bool],
     ending: Callable[[], Ending | None],
 ) -> tuple[LinkedRun, ...]:
-    """Close the open links that are meant, if under the lock the run has still ended; the runs that were closed."""
+    """Close the matching open links if the run, checked under the lock, has still ended; return the closed runs."""
     if not any(map(is_it, state_here(repository, packet).open_runs)):
         return ()
     with writing(repository, "run") as transaction:

@@ -42,7 +42,7 @@ _SHORT = 12
 
 
 def verify_approvals(arguments: Arguments) -> int:
-    """Exits with 5 if anything was forged or lost, with 1 if an approval is missing."""
+    """Verify the approvals; exit with 5 if anything was forged or lost, with 1 if an approval is missing."""
     with open_approvals(find_repository(Path.cwd()), arguments.value("base") or None, moment()) as approvals:
         wanted = [require_id(word) for word in arguments.words[1:]]
         findings = [*check_approvals(approvals, NO_CACHE), *contracts_changed(approvals)]
@@ -109,7 +109,7 @@ def list_approvals(arguments: Arguments) -> int:
 
 
 def _envelopes(approvals: Approvals, packet: str, verdict: Verdict) -> Iterator[tuple[str, Statement, list[str]]]:
-    """Every decision at this gate, with the codes of its objections."""
+    """Yield every decision at this gate, with the codes of its objections."""
     judged = {each.name: [refusal.code for refusal in each.refusals] for each in verdict.judged}
     used = {digest for event in approvals.log(packet).events for digest in event.attest}
     for name, said in sorted(approvals.claims.items(), key=lambda item: (item[1].issued_at, item[0])):
@@ -205,7 +205,7 @@ from the approver, from someone with a role at the gate, or from an operator, an
     options=(
         KEY_OPTION,
         BROWSER_OPTION,
-        Option("statement-out", "write what is to be signed into FILE, and sign nothing", value="FILE"),
+        Option("statement-out", "write the statement to FILE, and sign nothing", value="FILE"),
         BASE_OPTION,
     ),
     examples=("workpacket revoke 3f9a1c", "workpacket revoke 3f9a1c --statement-out statement"),

@@ -68,7 +68,7 @@ from workpacket.shell.keys import OwnKey, find_ssh_keygen, sign
 
 
 def already_given(approvals: Approvals, wish: Wish, principal: str) -> Written | None:
-    """The valid approval of exactly these bytes by this person; a later rejection cancels it."""
+    """Return the valid approval of exactly these bytes by this person; a later rejection cancels it."""
     if wish.decision != "approve":
         return None
     verdict = approvals.verdict(wish.packet, wish.gate, terms=wish.terms)
@@ -79,7 +79,7 @@ def already_given(approvals: Approvals, wish: Wish, principal: str) -> Written |
 
 
 def unmet_at_the_gate(approvals: Approvals, wish: Wish) -> tuple[Problem, ...]:
-    """The conditions of the activation gate that a signature cannot meet."""
+    """Return the conditions of the activation gate that a signature cannot meet."""
     if wish.gate != ACTIVATION_GATE or wish.decision != "approve":
         return ()
     facts = gather(approvals.repository, [wish.packet], NOBODY)
@@ -87,7 +87,7 @@ def unmet_at_the_gate(approvals: Approvals, wish: Wish) -> tuple[Problem, ...]:
     return unmet_besides_signature(facts, packet) if packet is not None else ()
 
 
-# A statement holds it on one line of its scope.
+# A statement stores it on one line of its scope.
 LONGEST_REASON = 200
 
 
@@ -156,7 +156,7 @@ def _wish(arguments: Arguments, key: OwnKey) -> Wish:
 
 
 def _terms(arguments: Arguments, gate: str) -> dict[str, str]:
-    """All terms of the gate, and no others."""
+    """Return all terms of the gate, and no others."""
     wanted = TERMS.get(gate, {})
     for name in ("verdict", "lane", "rule", "until", "reason", "target"):
         if name in OPTIONAL and name in wanted:
@@ -176,7 +176,7 @@ def _terms(arguments: Arguments, gate: str) -> dict[str, str]:
 
 
 def _digest(approvals: Approvals, word: str) -> str:
-    """The only digest that begins with `word`."""
+    """Return the only digest that begins with `word`."""
     stem = os.path.basename(word).partition(".")[0].lower()
     found = [digest for name in approvals.claims if (digest := name.partition(".")[0]).startswith(stem)]
     if len(found) != 1 or len(stem) < 4:
@@ -209,12 +209,12 @@ def _decide(arguments: Arguments, approvals: Approvals, draft: StatementDraft, k
     return _finish(arguments, approvals, draft, sign(draft.message, key.path))
 
 
-# As wide as rows are where the terminal does not say how wide it is.
+# The width of the rows if the terminal does not report its own.
 USUAL_WIDTH = 80
 
 
 def _show(approvals: Approvals, draft: StatementDraft, screen: TextIO, style: Style) -> None:
-    """Always in rows: a line that the terminal broke would go on without the bar."""
+    """Show the text in rows: a line wrapped by the terminal would continue without the bar."""
     said = draft.statement
     told = os.environ.get("COLUMNS", "")
     style = style._replace(width=style.width or (int(told[:4]) if told.isascii() and told.isdigit() else USUAL_WIDTH))
@@ -239,15 +239,15 @@ def _show(approvals: Approvals, draft: StatementDraft, screen: TextIO, style: St
 
 
 def _show_contract(approvals: Approvals, said: Statement, contract: Contract, screen: TextIO, style: Style) -> None:
-    """The whole of it, and what is different from the one that was approved."""
+    """Show all of the contract, and its differences from the approved one."""
     screen.write(render_contract(parts(contract), contract.digest, style))
     before = contract_before(approvals, said.packet, said.gate)
     if before is None:
-        screen.write("--- a contract of this packet was never approved at this gate before\n")
+        screen.write("--- no contract of this packet was approved at this gate before\n")
     elif before.contract is None:
-        screen.write("--- the contract that was approved is in no commit; read all of it\n")
+        screen.write("--- the approved contract is not in any commit; read all of it\n")
     elif before.contract == contract:
-        screen.write(f"--- the contract: the same since {escape(before.since)}\n")
+        screen.write(f"--- the contract: unchanged since {escape(before.since)}\n")
     else:
         screen.write(render_difference(difference(before.contract, contract), escape(before.since), style))
 
@@ -262,7 +262,7 @@ def _ask(draft: StatementDraft, screen: TextIO) -> None:
 
 
 def _write_statement(arguments: Arguments, draft: StatementDraft, path: Path) -> int:
-    """Writes a file outside the governed folders, and never overwrites one."""
+    """Write a file outside the governed folders; never overwrite one."""
     try:
         with path.open("xb") as file:
             file.write(draft.message)
@@ -337,11 +337,11 @@ def _next(said: Statement, written: Written) -> str:
         return commit
     if written.verdict.met:
         return ", then: ".join(filter(None, (commit, _now_open(said))))
-    return f"{commit}; the gate {said.gate} still waits: workpacket approvals list {said.packet}"
+    return f"{commit}; the gate {said.gate} is still closed: workpacket approvals list {said.packet}"
 
 
 def _now_open(said: Statement) -> str:
-    """The command for which the gate is open now, where one command alone asks for it."""
+    """Return the command whose gate is open now, if a single command requires it."""
     if said.gate == ACTIVATION_GATE:
         return f"workpacket activate {said.packet}"
     if said.gate == VERDICT_GATE:

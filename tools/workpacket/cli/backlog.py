@@ -27,7 +27,7 @@ def _run_new(arguments: Arguments) -> int:
     governed = find_governed(str(repository.root))
     wp_id = _wanted_id(arguments, governed)
     intent = _intent(arguments, governed, wp_id)
-    # The new packet itself is among them: git may hold one of that name which is not here.
+    # The new packet is included, because git may hold a packet of that name that is missing here.
     known = [name for name in governed.known if WorkPacketId.parse(name).base == wp_id.base]
     revisions = [*known, *({wp_id.text} - {*known})]
     intent = replace(intent, risk_tier=arguments.value("risk") or intent.risk_tier)
@@ -75,7 +75,7 @@ def _intent(arguments: Arguments, governed: GovernedFiles, wp_id: WorkPacketId) 
 
 
 def _last_day(arguments: Arguments) -> str:
-    """The day named, at most a year away; else 90 days from now."""
+    """Return the given day, at most a year away; else 90 days from now."""
     today = date.fromisoformat(moment().now[:10])
     said = arguments.value("until")
     if not said:
@@ -85,7 +85,9 @@ def _last_day(arguments: Arguments) -> str:
     except ValueError as error:
         raise usage(arguments.command, "invalid_value", f"{said!r} is not a day like 2026-12-31") from error
     if not today <= day <= today + timedelta(days=366):
-        raise usage(arguments.command, "invalid_value", f"{said}: the last day lies between today and a year from now")
+        raise usage(
+            arguments.command, "invalid_value", f"{said}: the last day must be between today and a year from now"
+        )
     return str(day)
 
 
@@ -108,7 +110,7 @@ def _from_stub(wp_id: WorkPacketId, name: str, stub: Stub, what: str, why: str) 
 
 
 def _from_issue(wp_id: WorkPacketId, name: str, text: str, what: str, why: str) -> NewStub:
-    """An issue: its first line says what, its items are the criteria, its first paragraph says why."""
+    """Parse an issue: its first line says what, its items are the criteria, its first paragraph says why."""
     lines = [line.strip() for line in text.splitlines()]
     title = next((line.lstrip("# ") for line in lines if line), "")
     items = [line[2:].removeprefix("[ ] ").strip() for line in lines if line.startswith(("- ", "* "))]

@@ -55,7 +55,7 @@ def _write(arguments: Arguments, action: str, word: str) -> int:
     accept = arguments.values("accept")
     if stray := [aspect for aspect in accept if aspect not in ASPECTS]:
         raise usage(arguments.command, "invalid_value", f"--accept takes {', '.join(ASPECTS)}; not {stray[0]!r}")
-    # The lock of the clone is held until the log and the files are written: one command at a time moves a scope.
+    # The lock of the clone is held until log and files are written: one command at a time changes a scope.
     with writing(repository, "batch") as transaction, open_runtime(create=True) as runtime:
         desk = BatchDesk(runtime, transaction, caller_of(arguments), repository, word)
         if action == "adopt":
@@ -89,12 +89,12 @@ def _end(arguments: Arguments, desk: BatchDesk, accept: Sequence[str]) -> None:
 
 
 def caller_of(arguments: Arguments) -> Caller:
-    """The actor for whom the work is started."""
+    """Return the actor for whom the work is started."""
     return caller_with(owner_of(arguments))
 
 
 def _issue(arguments: Arguments, text: str) -> Json:
-    """`SEVERITY: DESCRIPTION @ LOCATION`, where the location is optional."""
+    """Parse `SEVERITY: DESCRIPTION @ LOCATION`, where the location is optional."""
     severity, colon, rest = text.partition(":")
     severity = severity.strip().casefold()
     if not colon or not rest.strip():
@@ -115,7 +115,7 @@ def _numbers(arguments: Arguments, count: int) -> list[int]:
 
 
 def _progress(facts: BatchFacts) -> str:
-    """The progress of the scope, its next batch and phase, and what was deferred."""
+    """Return the progress of the scope, its next batch and phase, and what was deferred."""
     state, view = facts.state, facts.state.view
     groups = view.groups or facts.scope.groups()
     done, total = len(groups.get("completed", ())), sum(map(len, groups.values()))
@@ -124,7 +124,7 @@ def _progress(facts: BatchFacts) -> str:
         lines.append(f"batch {state.completing.label}: its completion was interrupted; `batch complete` finishes it")
     elif state.batch is not None:
         batch = state.batch
-        lines.append(f"batch {batch.label} is under way: {', '.join(batch.tasks)}")
+        lines.append(f"batch {batch.label} is in progress: {', '.join(batch.tasks)}")
         phase = batch.cursor
         lines.append(f"phase: {phase or 'all three are done'}")
         lines += [f"  {unit}: {batch.stage(phase, unit).state}" for unit in batch.open_units if phase]
@@ -191,8 +191,8 @@ COMMAND = Command(
     run,
     arguments="next SPEC | begin SPEC | complete SPEC | status SPEC | adopt SPEC | restore SPEC",
     description="""
-`begin` writes down what comes next before anybody works on it: the next batch with its testers, then the implementers,
-then the reviewers; after a crash, what was left incomplete. `complete --phase` says how stages ended; `complete` alone
+`begin` records what comes next before anyone works on it: the next batch with its testers, then the implementers, then
+the reviewers; after a crash, the incomplete stages. `complete --phase` records how stages ended; `complete` alone
 updates tasks.yaml, writes checkpoint.yaml and commits both with what is staged and with the files the tasks name.
 `adopt` accepts a checkpoint.yaml that contradicts the log, `restore` rewrites it from the log.""",
     options=(

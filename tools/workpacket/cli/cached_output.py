@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     Files = Sequence[Found]
 
 
-# Files other than documents on which every output rests.
+# Files other than documents on which every output depends.
 SETTINGS_FILES = ("pyproject.toml", POLICY_PATH)
 
 
@@ -49,7 +49,7 @@ def show(
     compute: Callable[[], Output],
     deciding: Callable[[], tuple[str, ...] | None] = tuple,
 ) -> int:
-    """Writes the output of the command, computed only if something that it depends on has changed (`CachedOutput`)."""
+    """Write the output of the command, computed only if something that it depends on has changed (`CachedOutput`)."""
     request = (workspace.here, arguments.command.name, arguments.given, terminal())
     cached = CachedOutput(cache, workspace.root, files, request, deciding)
     known = cached.recall()
@@ -64,26 +64,26 @@ def show(
 
 
 def show_fresh(output: Output) -> int:
-    """Writes output whose dependencies cannot be listed, without caching it."""
+    """Write output whose dependencies cannot be listed, without caching it."""
     sys.stdout.write(output.text)
     return output.status
 
 
 def terminal() -> tuple[bool, int | None, str]:
-    """Whether output goes to a terminal, its width, and the colour settings of the environment."""
+    """Return whether output goes to a terminal, its width, and the colour settings of the environment."""
     wish = "never" if os.environ.get("NO_COLOR") else "always" if os.environ.get("FORCE_COLOR") else ""
     if not sys.stdout.isatty():
         return False, None, wish
     if not wish and os.environ.get("TERM") == "dumb":
         wish = "never"
     try:
-        # A terminal that nobody gave a size to (a pty of CI, of a container) says 0.
+        # A terminal without a set size (a pty of CI or of a container) reports 0.
         return True, os.get_terminal_size(sys.stdout.fileno()).columns or None, wish
     except OSError:
         return True, None, wish
 
 
-# What lies below .GOV is described as whole folders (`read_only.output`): half the time for ten thousand files.
+# Everything below .GOV is described as whole folders (`read_only.output`): half the time for ten thousand files.
 _ELSEWHERE = tuple(folder for folder in ROOTS if folder != GOVERNANCE_FOLDER)
 
 
@@ -115,7 +115,7 @@ def run_cached(arguments: Arguments, module: str) -> int:
 
     try:
         if workspace.is_partial:
-            return show_fresh(compute())  # which says so every time
+            return show_fresh(compute())  # and this is printed every time
         return show(arguments, workspace, find_documents(workspace.root, _ELSEWHERE), cache, compute)
     finally:
         cache.close()

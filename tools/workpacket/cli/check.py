@@ -29,7 +29,7 @@ _INTERVAL = 0.3
 def run(arguments: Arguments) -> int:
     _refuse_contradictions(arguments)
     workspace = open_workspace()
-    # With --base a change is judged, whose author may have written to the cache as well.
+    # With --base a change is judged, whose author may have written to the cache too.
     cached = not (arguments.flag("no-cache") or arguments.value("base"))
     cache = Cache(workspace.common_dir if cached else None, workspace.fingerprint)
     try:
@@ -43,7 +43,7 @@ def run(arguments: Arguments) -> int:
 
 
 def _refuse_contradictions(arguments: Arguments) -> None:
-    """Each of these options decides the output; of two, one would be silently ignored."""
+    """Refuse contradictory options: each decides the output, and one of two would be silently ignored."""
     given = [f"--{name}" for name in ("format", "json", "statistics", "diff") if arguments.flag(name)]
     same = (given == ["--format", "--json"] and arguments.value("format") == "json") or (
         given == ["--format", "--statistics"] and arguments.value("format") == "text"
@@ -53,7 +53,7 @@ def _refuse_contradictions(arguments: Arguments) -> None:
 
 
 def check_once(arguments: Arguments, workspace: Workspace, cache: Cache) -> int:
-    """Runs one check, or takes its output from the cache if nothing has changed."""
+    """Run one check, or take its output from the cache if nothing has changed."""
     files = chosen_files(arguments, workspace)
 
     def compute() -> Output:
@@ -67,8 +67,8 @@ def check_once(arguments: Arguments, workspace: Workspace, cache: Cache) -> int:
         return Output("", output.status, RestsOn(unnamed=True))
 
     if arguments.value("base") or left_between_files(workspace.git_dir) or workspace.is_partial:
-        # What a revision named for this once says, what a command left unfinished, and what git leaves out of the work
-        # tree, is asked every time.
+        # The commit that a revision means at this moment, the writes left by an interrupted command, and the files that
+        # git leaves out of the work tree are looked up every time.
         return show_fresh(compute())
     if arguments.words or not approvals_here(workspace.root):
         return show(arguments, workspace, files, cache, compute)
@@ -80,7 +80,7 @@ def check_once(arguments: Arguments, workspace: Workspace, cache: Cache) -> int:
 
 
 def chosen_files(arguments: Arguments, workspace: Workspace) -> list[Found]:
-    """The files to check: those named, or all."""
+    """Return the files to check: those named, or all."""
     kind = arguments.value("kind")
     if kind and kind not in {known for _, known in PLACES}:
         known = ", ".join(sorted({known for _, known in PLACES}))
@@ -124,7 +124,7 @@ def _say_what_is_not_checked(words: list[str], *, alone: bool) -> None:
         raise WorkpacketError("nothing_to_check", message, hint="name its --kind")
 
 
-WORKTREE_OPTION = Option("worktree", "with --base: judge files below .GOV as they lie here, which CI does not do")
+WORKTREE_OPTION = Option("worktree", "with --base: judge the files below .GOV in the work tree, unlike CI")
 
 COMMAND = Command(
     "check",
@@ -132,11 +132,11 @@ COMMAND = Command(
     arguments="[PATH...]",
     description="""
 Without a path, every governance document of the repository is checked, and all of them are compared with one another.
-With paths (files or folders), only these are, each for itself; with `--base`, packets also with the stubs that they
-came from.
+With paths (files or folders), only these are checked, each on its own; with `--base`, packets are also compared with
+their stubs.
 
-Approvals are verified where there are any. With `--base`, what was committed there decides: policy, severities and
-ignores are read from it, and nothing that it holds of log and attestations may be changed or deleted.""",
+Approvals are verified where there are any. With `--base`, that revision decides: policy, severities and ignores are
+read from it, and no part of its log and attestations may be changed or deleted.""",
     options=(
         Option("format", "the output format", choices=FORMATS),
         Option("select", "only these codes; a trailing '*' matches a family", value="CODE", many=True),
@@ -167,7 +167,7 @@ ignores are read from it, and nothing that it holds of log and attestations may 
 
 
 def watch(check: Callable[[], int], root: str) -> int:
-    """Runs `check` at once and after every change, until interrupted. Looking at all files is cheap."""
+    """Run `check` at once and after every change, until interrupted. Checking the state of all files is cheap."""
     seen: list[tuple[str, str]] | None = None
     status = 0
     try:

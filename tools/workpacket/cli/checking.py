@@ -58,7 +58,7 @@ def check_and_render(arguments: Arguments, workspace: Workspace, files: Files, c
     base = arguments.value("base")
     if base:
         checked.findings += _of_the_change(base, worktree=arguments.flag("worktree"))
-        if arguments.words:  # of the whole repository this was looked at with everything else
+        if arguments.words:  # for a whole repository this was checked with everything else
             checked.findings += grade(_left_behind(workspace, kinds, cache), reasons, settings)[0]
     told = approval_findings(arguments, workspace, cache, claimed=checked.by_people)
     checked.findings += told.findings
@@ -91,7 +91,7 @@ def check_and_render(arguments: Arguments, workspace: Workspace, files: Files, c
     )
     status = exit_status(outcome, reasons)
     rendered = render(arguments, outcome, status, reasons, style)
-    # A repair has effects, and a revision named for this once may name another commit tomorrow.
+    # A repair has effects, and a revision may name another commit tomorrow.
     once = RestsOn(unnamed=wanted or bool(base))
     return Output(rendered, status, checked.rests_on | told.rests_on | once)
 
@@ -99,7 +99,7 @@ def check_and_render(arguments: Arguments, workspace: Workspace, files: Files, c
 def _diff(
     workspace: Workspace, kinds: Mapping[str, str], findings: Sequence[Problem], *, unsafe: bool, style: Style
 ) -> Output:
-    """What `--fix` would change, preceded by the files that it would refuse, in lines that `patch` skips."""
+    """Return what `--fix` would change, preceded by the files that it would refuse, in lines that `patch` skips."""
     from workpacket.cli.fmt import show_fixes
 
     shown, refused = show_fixes(workspace.root, kinds, findings, unsafe=unsafe, style=style)
@@ -112,9 +112,9 @@ def _diff(
 def render(
     arguments: Arguments, outcome: CheckOutcome, status: int, reasons: Mapping[str, Reason], style: Style
 ) -> str:
-    """The result in the requested format."""
+    """Return the result in the requested format."""
     form = arguments.value("format", "json" if arguments.flag("json") else "text")
-    # Each form is imported when it is wanted: the usual one is text, and it is waited for.
+    # Each format is imported on demand: the usual one is text, and a person is waiting for it.
     if form == "json":
         from workpacket.report.json_report import render_check
 
@@ -139,7 +139,7 @@ def render(
 
 
 def style_of(arguments: Arguments) -> Style:
-    """Colour and width: as the options say, else as the terminal and its environment do."""
+    """Return colour and width: from the options, else from the terminal and its environment."""
     is_terminal, width, wish = terminal()
     choice = arguments.value("color", "auto")
     if choice == "auto":
@@ -148,7 +148,7 @@ def style_of(arguments: Arguments) -> Style:
 
 
 def source_lines(root: str) -> Callable[[str, int], str | None]:
-    """Gives a line of a file, for the excerpt below a finding; each file is read once."""
+    """Return a function that reads a line of a file, for the excerpt below a finding; each file is read once."""
     sources: dict[str, Source | None] = {}
 
     def line(path: str, number: int) -> str | None:
@@ -164,8 +164,8 @@ def source_lines(root: str) -> Callable[[str, int], str | None]:
 
 
 def approval_findings(arguments: Arguments, workspace: Workspace, cache: Cache, *, claimed: bool) -> Checked:
-    """What is wrong with the approvals of the whole repository, if there are any or a base is given. `claimed`: the log
-    has events that require approvals, so they are checked even if the policy does not mention them.
+    """Return what is wrong with the approvals of the whole repository, if there are any or a base is given. `claimed`:
+    the log has events that require approvals, so they are checked even if the policy does not mention them.
     """
     base = arguments.value("base")
     governed = approvals_here(workspace.root)
@@ -181,12 +181,12 @@ def approval_findings(arguments: Arguments, workspace: Workspace, cache: Cache, 
 
     with open_approvals(find_repository(Path(workspace.root)), base or None, moment()) as approvals:
         findings = check_approvals(approvals, cache)
-        # What decides is named by the key of the output, but only where approvals are to be seen.
+        # The key of the output names what decides, but only if there are visible approvals.
         return Checked(findings, RestsOn(READ_FROM, clock=approvals.by_clock, unnamed=not governed))
 
 
 def _left_between_files(workspace: Workspace) -> list[Problem]:
-    """Interrupted commands: other findings may only be due to what they left half done."""
+    """Report interrupted commands: other findings may only be due to what they left half done."""
     if not left_between_files(workspace.git_dir):
         return []
     from pathlib import Path
@@ -230,7 +230,7 @@ def _of_the_change(base: str, *, worktree: bool) -> list[Problem]:
 
 
 def _left_behind(workspace: Workspace, kinds: Mapping[str, str], cache: Cache) -> list[Problem]:
-    """What stubs require and their packets lack, for the given files."""
+    """Report what stubs require and their packets lack, for the given files."""
     from workpacket.shell.checking.whole import activated_among, not_carried_over
 
     return not_carried_over(workspace.root, activated_among(workspace.root, kinds), cache)

@@ -36,12 +36,12 @@ from workpacket.shell.work_done import branch_here
 from workpacket.value import replace
 
 if TYPE_CHECKING:
-    from workpacket.runtime.stores.contract import Store  # the runtime is imported where a policy asks for it
+    from workpacket.runtime.stores.contract import Store  # the runtime is imported only if a policy needs it
 
 
 Decide = Callable[[Facts, PacketFacts], Answer]
 
-PATIENCE = 3.0  # seconds for which a person waits for a server that does not answer
+PATIENCE = 3.0  # seconds to wait for a server that does not answer
 AWAY = "store_busy"
 
 
@@ -68,7 +68,7 @@ def _run_prepare(arguments: Arguments) -> int:
     if worktree:
         path = Path(os.path.abspath(worktree))
         add_worktree(repository, path, branch)
-        # The log is read in every clone, where a path of this machine says nothing.
+        # The log is read in every clone, where a path of this machine is meaningless.
         worktree = os.path.relpath(path, repository.root)
     assignee = arguments.value("for") or actor.id
     carried = carry_out(
@@ -97,7 +97,7 @@ def _uncommitted(arguments: Arguments, packet: PacketFacts, where: str, start: s
 
 
 def _start(repository: Repository, branch: str) -> str:
-    """The commit from which the branch starts."""
+    """Return the commit from which the branch starts."""
     commit = commit_of(repository, branch) if branch in local_branches(repository) else head_commit(repository)
     if commit is None:
         raise WorkpacketError("unknown_revision", "there is no commit to start from yet", hint="git commit first")
@@ -154,8 +154,8 @@ class _Team(NamedTuple):
 
 
 def claim_for_all(arguments: Arguments, decide: Decide) -> int:
-    """Execute a claim or a renewal while no other clone can make one."""
-    # Before anything is asked of a server.
+    """Make a claim or a renewal while no other clone can make one."""
+    # Before any request to a server.
     look(here(), head=False).require_visible()
     team = _team()
     if team is None:
@@ -169,7 +169,7 @@ def claim_for_all(arguments: Arguments, decide: Decide) -> int:
 
 
 def sync_team_claim(arguments: Arguments, status: int) -> int:
-    """After a command that moved a packet, keeps the shared claim only while someone works on the packet. `status` is
+    """After a command that moved a packet, keep the shared claim only while someone works on the packet. `status` is
     that of the command.
     """
     team = _team() if status == 0 else None
@@ -184,7 +184,7 @@ def sync_team_claim(arguments: Arguments, status: int) -> int:
 
 
 def _sync(arguments: Arguments, store: Store, hours: int) -> None:
-    """A clone may only release claims that it knows: the holder must be named in its log."""
+    """Synchronize the claims. A clone may only release claims that it knows: the holder must be named in its log."""
     from workpacket.runtime.errors import LeaseHeld
 
     stream = _name_of(arguments)
@@ -232,7 +232,7 @@ def _name_of(arguments: Arguments) -> str:
 
 
 def _team() -> _Team | None:
-    """None if the policy of the base does not name a store."""
+    """Return None if the policy of the base does not name a store."""
     policy = read_base_policy(here()).lifecycle
     if not policy.claim_store:
         return None

@@ -26,8 +26,8 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
             ("approve", "approve", "approve or reject a packet at a gate, with a signature"),
             ("activate", "lifecycle", "turn a stub into a task packet, if it passes the activation gate"),
             ("create-task-packet", "lifecycle", "turn a stub into a task packet, if it passes the activation gate"),
-            ("contract", "contract", "show what is approved of a packet: the contract, or its canonical form"),
-            ("amend", "contract", "let another contract take the place of the one that was approved"),
+            ("contract", "contract", "show the contract that is approved for a packet, or its canonical form"),
+            ("amend", "contract", "replace the approved contract of a packet with another one"),
         ),
     ),
     (
@@ -55,8 +55,8 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
             ("resolve", "lifecycle", "settle a packet that was moved independently on two branches"),
             ("waive", "lifecycle", "waive a condition of a gate, with a reason and an end date"),
             ("override", "lifecycle", "override a condition of a gate, with a reason and an end date"),
-            ("revoke", "approvals", "take back an approval or a rejection"),
-            ("reapprove", "lifecycle", "let new approvals take the place of ones that were taken back"),
+            ("revoke", "approvals", "revoke an approval or a rejection"),
+            ("reapprove", "lifecycle", "replace revoked approvals with new ones"),
             ("recover", "recover", "complete or undo an interrupted command"),
         ),
     ),
@@ -155,5 +155,5 @@ OTHER_NAMES = {
 
 
 def module_of(name: str) -> str | None:
-    """The module of the command called `name`."""
+    """Return the module of the command called `name`."""
     return next((module for command, module, _ in COMMANDS if command == name), None)

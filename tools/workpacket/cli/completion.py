@@ -21,7 +21,7 @@ GATES = ("activation", "verdict", "waiver", "override", "resolve")
 
 
 def words_for(placeholder: str) -> Iterable[str]:
-    """Sorted and without duplicates; `()` for an unknown placeholder."""
+    """Return the values, sorted and without duplicates; `()` for an unknown placeholder."""
     source = _SOURCES.get(placeholder)
     return sorted(set(source())) if source else ()
 
@@ -35,7 +35,7 @@ def _bases() -> Iterable[str]:
 
 
 def _ids() -> Iterable[WorkPacketId]:
-    """From file names only, so that a packet whose file cannot be read can still be named."""
+    """Read ids from file names only, so that a packet whose file cannot be read can still be named."""
     for found in find_documents(open_workspace().root):
         if found.kind not in {"stub", "packet"}:
             continue
@@ -64,7 +64,7 @@ def _kinds() -> Iterable[str]:
 
 
 def _branches() -> Iterable[str]:
-    """Only branches: no one completes a hash."""
+    """Return only branches: no one completes a hash."""
     from pathlib import Path
 
     from workpacket.git.repository import find_repository
@@ -85,10 +85,10 @@ _SOURCES: Mapping[str, Callable[[], Iterable[str]]] = {
 }
 
 
-FILES = ":files"  # asks the shell to complete names of files, which it does better
+FILES = ":files"  # asks the shell to complete file names, which it does better
 _PLACES = frozenset({"PATH", "FILE", "FOLDER", "PLACE"})
 
-Words = Callable[[str], Iterable[str]]  # the words that a placeholder such as WP_ID stands for
+Words = Callable[[str], Iterable[str]]  # the values of a placeholder such as WP_ID
 
 
 class Completion(NamedTuple):
@@ -97,9 +97,9 @@ class Completion(NamedTuple):
 
 
 def candidates(line: Sequence[str], words_for: Words) -> list[Completion]:
-    """Completions of the last word of `line`, which may be incomplete. `line` starts after `workpacket`."""
+    """Return completions of the last word of `line`, which may be incomplete. `line` starts after `workpacket`."""
     *before, begun = line or [""]
-    before = [word for word in before if word != "="]  # bash hands on `--format=js` as three words
+    before = [word for word in before if word != "="]  # bash passes `--format=js` as three words
     begun = "" if begun == "=" else begun
     if not before:
         found = [Completion(name, summary) for name, _, summary in COMMANDS]
@@ -132,7 +132,7 @@ def _values(option: Option, words_for: Words) -> list[Completion]:
 
 
 def _arguments_among(before: Sequence[str], options: dict[str, Option]) -> list[str]:
-    """The words that are neither options nor their values."""
+    """Return the words that are neither options nor their values."""
     found: list[str] = []
     takes_next = False
     for word in before:
@@ -146,7 +146,9 @@ def _arguments_among(before: Sequence[str], options: dict[str, Option]) -> list[
 
 
 def _arguments(declared: str, given: Sequence[str], words_for: Words) -> list[Completion]:
-    """`declared` as in the help: `WP_ID PASS|FAIL`, or `show | sync [WP_ID...]` if the words are subcommands."""
+    """Return completions of an argument. `declared` is as in the help: `WP_ID PASS|FAIL`, or `show | sync [WP_ID...]`
+    if the words are subcommands.
+    """
     forms = [form.split() for form in declared.split("|")]
     if declared[:1].islower():
         if not given:
@@ -163,7 +165,7 @@ def _arguments(declared: str, given: Sequence[str], words_for: Words) -> list[Co
 
 
 def _standing_for(names: Sequence[str], words_for: Words) -> list[Completion]:
-    """Placeholders are known by name; any other word, such as PASS in `PASS|FAIL`, is literal."""
+    """Return the values. Placeholders are known by name; any other word, such as PASS in `PASS|FAIL`, is literal."""
     found: list[Completion] = []
     for name in names:
         known = [Completion(word) for word in words_for(name)]
@@ -251,7 +253,7 @@ def _words(line: list[str]) -> list[str]:
 
 
 def _words_for(placeholder: str) -> Iterable[str]:
-    """The values of a placeholder in this repository; empty outside a repository."""
+    """Return the values of a placeholder in this repository; empty outside a repository."""
     from workpacket.errors import WorkpacketError
 
     try:

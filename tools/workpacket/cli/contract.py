@@ -1,4 +1,4 @@
-"""`workpacket contract` shows what a person approves of a packet; `workpacket amend` lets another take its place."""
+"""Shows the contract of a packet (`workpacket contract`), and replaces it (`workpacket amend`)."""
 
 from __future__ import annotations
 
@@ -41,20 +41,20 @@ def _run_contract(arguments: Arguments) -> int:
     style = style_of(arguments)
     sys.stdout.write(render_contract(parts(contract), contract.digest, style))
     if same:
-        print("it is the contract that was approved")
+        print("it is the approved contract")
     elif held:
         sys.stdout.write(_changes(repository, packet, contract, style))
-        print(f"next: restore what was approved, or: workpacket approve {packet.id} --gate {AMENDMENT_GATE}")
+        print(f"next: restore the approved contract, or: workpacket approve {packet.id} --gate {AMENDMENT_GATE}")
     else:
         print(covered(packet.log) or f"next: workpacket approve {packet.id}")
     return exits.OK
 
 
 def _said(packet: PacketFacts) -> Contract:
-    """What the packet says; before there is one, its stub."""
+    """Return the contract of the packet, or of its stub before there is a packet."""
     document = packet.packet or packet.stub
     if document is None:
-        raise WorkpacketError("contract_unreadable", f"there is neither packet nor stub of {packet.id}")
+        raise WorkpacketError("contract_unreadable", f"{packet.id} has neither a packet nor a stub")
     said = stated(document, packet.refinement)
     if isinstance(said, str):
         raise WorkpacketError("contract_unreadable", said, path=document.path)
@@ -62,12 +62,12 @@ def _said(packet: PacketFacts) -> Contract:
 
 
 def _changes(repository: Repository, packet: PacketFacts, contract: Contract, style: Style) -> str:
-    """What is different from the contract in force, where a commit still holds that one."""
+    """Return the differences from the contract in force, if a commit still has that one."""
     for digest in sorted(in_force(packet.log)):
         before = contract_version(repository, packet.id.text, digest)
         if before is not None:
             return render_difference(difference(before, contract), f"{digest[:12]}, which was approved", style)
-    return "--- the contract that was approved is in no commit\n"
+    return "--- the approved contract is not in any commit\n"
 
 
 def _run_amend(arguments: Arguments) -> int:
@@ -90,9 +90,9 @@ _ALL: Final = (
         _run_contract,
         arguments="WP_ID",
         description="""
-What and why, criteria, scope, risk, dependencies, the evidence demanded, refinement and specification: what a person
-approves, as packet or stub says it now, and what is different from the contract that was approved.""",
-        options=(Option("canonical", "print exactly the bytes that the digest is taken over"),),
+The contract that a person approves, according to packet or stub (what and why, criteria, scope, risk, dependencies,
+required evidence, refinement and specification), and its differences from the approved one.""",
+        options=(Option("canonical", "print exactly the bytes that the digest covers"),),
         examples=("workpacket contract WP-1-Parser-v1", "workpacket contract WP-1-Parser-v1 --canonical | sha256sum"),
     ),
     Command(
@@ -100,8 +100,8 @@ approves, as packet or stub says it now, and what is different from the contract
         _run_amend,
         arguments="WP_ID",
         description="""
-The new contract is written into stub and packet first, then approved at the gate `amendment`; where the policy has no
-rules for it, those of the gate `activation` hold. Work that is in review or judged has to be reopened before.""",
+First write the new contract into stub and packet, then have it approved at the gate `amendment`; if the policy has no
+rules for that gate, those of `activation` apply. Work in review or already judged must be reopened first.""",
         options=(REASON, *ACTING),
         examples=(
             "workpacket approve WP-1-Parser-v1 --gate amendment",

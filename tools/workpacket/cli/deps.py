@@ -68,7 +68,9 @@ def _commit_of_checkpoint(repository: Repository, checkpoint: str) -> str:
 
 
 def _where_the_branch_left(repository: Repository) -> str:
-    """The last commit that this branch shares with the default branch; on the default branch, the last commit."""
+    """Return the last commit that this branch shares with the default branch; on the default branch, the last
+    commit.
+    """
     head, branch = head_commit(repository), default_branch(repository)
     if head is None:
         return ""
@@ -141,9 +143,9 @@ COMMAND = Command(
     arguments="check",
     description="""
 Compares lock files and manifests of the work tree with a commit; committed or not makes no difference. Direct
-dependencies may only change if --allow, or [deps] of the policy as of that commit, names them. Another source, or other
-content under the same version, is never allowed by a name. The exit status is 11 if something changed without leave, 17
-if a file could not be read.""",
+dependencies may only change if --allow, or [deps] in the policy of that commit, names them. Naming a dependency never
+allows a different source, or different content under the same version. The exit status is 11 if something changed
+without permission, 17 if a file could not be read.""",
     options=(
         Option("base", "compare with this revision (default: where the branch left the default branch)", value="REV"),
         Option("since", "compare with a checkpoint: a run (its last milestone) or a Checkpoint-Id", value="CHECKPOINT"),

@@ -93,7 +93,7 @@ def _rows(path: Path, *, accept_rollback: bool) -> Iterator[CheckRow]:
 
 
 def _on_server() -> tuple[str, list[CheckRow]]:
-    """The same for a server, as far as possible. The address is shown without its password."""
+    """Return the same for a server, as far as possible. The address is shown without its password."""
     with open_runtime() as runtime:
         from workpacket.runtime.stores.postgres.health import examine_server
         from workpacket.runtime.stores.postgres.store import PostgresStore
@@ -115,7 +115,7 @@ def _about_runs(store: Store) -> Iterator[CheckRow]:
 
 
 def _links(runtime: Runtime) -> Iterator[CheckRow]:
-    """For the runs of packets: whether logs and store agree about each run."""
+    """Check for runs of packets whether logs and store agree about each."""
     tree = work_tree_of(Path.cwd())
     if tree is None or not (tree / LOG_FOLDER).is_dir():
         return
@@ -135,17 +135,21 @@ def _row(name: str, problems: list[tuple[str, str]], well: str = "") -> CheckRow
 
 
 def _ignored() -> list[tuple[str, str]]:
-    """A store inside the work tree, from before the repository existed, must be ignored, or it would be committed."""
+    """Check that a store inside the work tree, from before the repository existed, is ignored; otherwise it would be
+    committed.
+    """
     tree = work_tree_of(Path.cwd())
     if tree is None or not (tree / OUTSIDE_GIT).exists():
         return []
-    # Not check-ignore: that one refuses to work where paths are taken literally, as `run_git` has them taken.
+    # Not check-ignore, which refuses literal pathspecs, and `run_git` sets those.
     answered = run_git(tree, "ls-files", "--others", "--ignored", "--exclude-standard", "--", str(OUTSIDE_GIT))
     return [] if answered.text else [("dirty_worktree", f"{OUTSIDE_GIT} is not ignored by git")]
 
 
 def _sidecars_ignored() -> CheckRow:
-    """A committed view becomes outdated in the history; a run never commits its own, but people might."""
+    """Check the sidecars: a committed view becomes outdated in the history; a run never commits its own, but people
+    might.
+    """
     name = "sidecars ignored by git"
     tree = work_tree_of(Path.cwd())
     if tree is None:
@@ -161,7 +165,7 @@ def _sidecars_ignored() -> CheckRow:
 
 
 def _orphans(store: Store) -> list[str]:
-    """Programs still working for a run without a holder."""
+    """Return programs still working for a run without a holder."""
     held = {lease.stream for lease in store.leases()}
     found: list[str] = []
     for stream, last in store.newest("runs"):
@@ -169,12 +173,12 @@ def _orphans(store: Store) -> list[str]:
             try:
                 found += [f"{stream}: {orphan}" for orphan in orphans_of(fold(store.read(stream)))]
             except LogDamaged:
-                continue  # the check of the store has named it
+                continue  # the check of the store has reported it
     return found
 
 
 def _secrets(store: Store) -> list[str]:
-    """Records in which the current rules and environment find a secret that earlier ones missed."""
+    """Return records in which the current rules and environment find a secret that earlier ones missed."""
     redactor = Redactor.from_environment(os.environ)
     found: list[str] = []
     for head in store.heads():
@@ -187,7 +191,7 @@ def _secrets(store: Store) -> list[str]:
                 if payload is not None and _holds_secret(redactor, event, payload):
                     found.append(f"{head.stream}, version {event.version}")
         except LogDamaged:
-            continue  # the check of the store has named it
+            continue  # the check of the store has reported it
     return found
 
 
@@ -204,9 +208,9 @@ DOCTOR = Command(
     "doctor",
     run,
     description="""
-Reads the whole store and believes nothing: pages, hashes, index, what was acknowledged. Looks at the file system, the
-write lock, programs left over from dead attempts, secrets that were stored, and whether git would commit the store.
-Where WORKPACKET_STORE names a server: its version, whether it keeps what it acknowledges, its clock, our rights.""",
+Verifies the whole store: pages, hashes, index, acknowledged events. Also checks the file system, the write lock,
+programs left running by dead attempts, stored secrets, and whether git would commit the store. If WORKPACKET_STORE
+names a server: its version, durability and clock, and your rights there.""",
     options=(Option("accept-rollback", "a backup was restored: accept that acknowledged events are gone"),),
     examples=("workpacket doctor", "workpacket doctor --json"),
 )
@@ -256,9 +260,9 @@ STORE = Command(
     _store,
     arguments="show | upgrade | let-in ROLE reader|writer|keeper | shut-out ROLE",
     description="""
-For the owner of the store that WORKPACKET_STORE names. `upgrade` makes the tables or brings them to the version of this
-program; programs of the version before are then refused by name. A role has to exist; `let-in` gives it a right in the
-project of the URL, `shut-out` takes it away.""",
+For the owner of the store that WORKPACKET_STORE names. `upgrade` creates the tables or upgrades them to the version of
+this program; programs of the previous version are then refused. `let-in` grants an existing role a right in the project
+of the URL, `shut-out` revokes it.""",
     examples=(
         "workpacket store show",
         "workpacket store upgrade",

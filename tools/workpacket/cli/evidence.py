@@ -77,7 +77,7 @@ def _markdown(name: str, rows: Sequence[Evidence], ends: dict[str, str]) -> Iter
 
 
 def _code(text: str) -> str:
-    """Text in a fence that Markdown does not interpret, whatever it contains."""
+    """Return text in a fence that Markdown does not interpret, whatever it contains."""
     line = escape(text)
     fence = "`" * (max((len(run) for run in _CODE.findall(line)), default=0) + 1)
     return f"{fence} {line} {fence}" if len(fence) > 1 else f"`{line}`"
@@ -169,10 +169,10 @@ COMMAND = Command(
 tests; or why no test has to fail without the work. `replay` runs the proofs of the latest submission again in fresh
 trees and says what came to something else; with --record the log says so, too.
 
-The log holds of a proof its command, its exit code, and length and digest of what it printed; the end of that stays in
-the clone where it was run. `publish` writes it as Markdown, for the text of a pull request. Secrets that are known by
-their form, or as values of your environment, were taken out, and are looked for once more. Read it before you paste it:
-what you publish is no longer yours to take back.""",
+For each proof, the log contains the command, the exit code, and the length and digest of the output; the end of the
+output stays in the clone where the proof was run. `publish` writes it as Markdown, for the text of a pull request.
+Secrets recognized by their form, or as values of your environment, were removed, and are searched for again. Read the
+text before you paste it: what is published cannot be taken back.""",
     options=(
         Option("out", "publish: write to this new file instead of printing", value="FILE"),
         Option("command", "demand: what is run", value="COMMAND"),

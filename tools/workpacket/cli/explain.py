@@ -57,13 +57,13 @@ _EXPLAIN = Command(
     "explain",
     _run_explain,
     arguments="[CODE]",
-    options=(Option("all", "every code, as the reference page in Markdown"),),
+    options=(Option("all", "print every code as the reference page in Markdown"),),
     examples=("workpacket explain byte_order_mark", "workpacket explain --all > docs/reference/codes.md"),
 )
 
 
 _ENDING = ".schema.json"
-_ANSWERS = "commands"  # the folder of what commands answer with --json
+_ANSWERS = "commands"  # the folder with the schemas of --json answers
 
 
 def _run_schema(arguments: Arguments) -> int:
@@ -104,8 +104,8 @@ _SCHEMA = Command(
     _run_schema,
     arguments="[NAME]",
     description="""
-Without a name, the names of all schemas. `commands/NAME` describes `data` in what the command NAME prints with --json,
-and `output` the object around it.""",
+Without a name, lists the names of all schemas. `commands/NAME` describes `data` in the --json output of the command
+NAME, and `output` the object around it.""",
     options=(Option("draft-07", "the draft-07 version, for older editors"),),
     examples=("workpacket schema", "workpacket schema stub", "workpacket schema commands/claim"),
 )

@@ -37,8 +37,8 @@ from workpacket.shell.tree import Found, read_bytes, refusal
 from workpacket.text.limits import REGISTER
 from workpacket.text.source import Source
 
-# One fix may make room for another: a heading renamed, then its section read. Each round settles at least one, and up
-# to as many of a kind as are listed.
+# One fix may make another possible: a heading is renamed, then its section is read. Each round settles at least one,
+# and up to as many of a kind as are listed.
 _ROUNDS = 64
 
 
@@ -88,7 +88,7 @@ def _say(arguments: Arguments, repairs: Repairs, upgrades: list[str], files: int
 
 
 def _readable(root: str, found: Found) -> Source | Problem:
-    """The document, or the reason why it cannot be formatted, which is reported."""
+    """Return the document, or the reason why it cannot be formatted, which is reported."""
     if found.problem:
         return unreadable_finding(found.path, found.problem)
     limit = kind_named(found.kind).limits.size
@@ -116,7 +116,7 @@ class Formatted(NamedTuple):
 def formatted(
     source: Source, kind: str, codes: frozenset[str], *, upgrade: bool, lanes: LaneTable = BUILT_IN
 ) -> Formatted:
-    """The canonical form of a document. Formatting a formatted document changes nothing."""
+    """Return the canonical form of a document. Formatting a formatted document changes nothing."""
     present = upgraded(source) if upgrade and kind == "stub" else None
     source = present or source
     row = examine_bytes(source.path, kind, source.encode(), lanes)
@@ -149,11 +149,11 @@ COMMAND = Command(
     arguments="[PATH...]",
     description="""
 Makes every safe fix: byte order marks, line ends, old headings, field syntax, checklists. After each one the document
-is read again, by readers of other people as well, and unless only the intended thing changed, nothing is written to
-the file: it is named, and the others are formatted.
+is read again, also by independent parsers, and unless only the intended part changed, the file is not written: it is
+reported, and the others are formatted.
 
-With `--upgrade`, stubs of the older family are rewritten into the present form. Every line is carried over; what nobody
-said is left open as `<fill in>`, which `check` reports.""",
+With `--upgrade`, stubs of the older family are rewritten in the current form. Every line is carried over; missing
+information is left open as `<fill in>`, which `check` reports.""",
     options=(
         Option("check", "change nothing; exit with 1 if something would be changed"),
         Option("diff", "change nothing; show what would be changed"),
@@ -172,14 +172,14 @@ class Repairs(NamedTuple):
     refused: list[Problem]
 
     def told(self, verb: str = "repaired") -> str:
-        """`repaired 3 old_heading, 1 line_ends in 2 files`."""
+        """Return a line such as `repaired 3 old_heading, 1 line_ends in 2 files`."""
         if not self.codes:
             return f"{verb} nothing"
         by_code = ", ".join(f"{count} {code}" for code, count in sorted(self.codes.items()))
         return f"{verb} {by_code} in {counted(len(self.changed), 'file')}"
 
     def done(self) -> Repaired:
-        """The same for a report."""
+        """Return the same for a report."""
         return Repaired(tuple(before.path for before, _ in self.changed), dict(sorted(self.codes.items())))
 
 
@@ -188,7 +188,7 @@ def nothing_yet() -> Repairs:
 
 
 def fix_files(root: str, kinds: Mapping[str, str], findings: Sequence[Problem], *, unsafe: bool) -> Repairs:
-    """Fixes the files that have fixable findings. A refused file stays unchanged, and the others are still fixed."""
+    """Fix the files that have fixable findings. A refused file stays unchanged, and the others are still fixed."""
     repairs = _repaired_files(root, kinds, findings, unsafe=unsafe)
     rewrite(root, "check --fix", repairs.changed)
     return repairs
@@ -197,7 +197,7 @@ def fix_files(root: str, kinds: Mapping[str, str], findings: Sequence[Problem], 
 def show_fixes(
     root: str, kinds: Mapping[str, str], findings: Sequence[Problem], *, unsafe: bool, style: Style
 ) -> tuple[str, list[Problem]]:
-    """What the fixes would change, as one diff per file, and the files that would be refused."""
+    """Return what the fixes would change, as one diff per file, and the files that would be refused."""
     repairs = _repaired_files(root, kinds, findings, unsafe=unsafe)
     shown = [render_diff(before, whole_change(before, after), style) for before, after in repairs.changed]
     return "".join(shown), repairs.refused
@@ -229,7 +229,7 @@ def repaired(
     unsafe: bool,
     lanes: LaneTable = BUILT_IN,
 ) -> tuple[Source, Counter[str]]:
-    """The source with all fixes applied, round after round, and the count per code; only `codes` are fixed.
+    """Return the source with all fixes applied, round after round, and the count per code; only `codes` are fixed.
     `RepairRefused` if a fix would change more than its finding names; then no fix may be applied.
     """
     made: Counter[str] = Counter()
@@ -245,7 +245,7 @@ def repaired(
 
 
 def refuse_unreadable(files: Sequence[Found]) -> None:
-    """Nothing is fixed while parts of the file cannot be read."""
+    """Refuse to fix files of which parts cannot be read."""
     for found in files:
         finding = unreadable_finding(found.path, found.problem)
         if finding.code == "tree_unreadable":
@@ -253,13 +253,13 @@ def refuse_unreadable(files: Sequence[Found]) -> None:
 
 
 def refusal_of(path: str, refused: RepairRefused) -> Problem:
-    """The finding for a file that a fix would have changed too much."""
+    """Return the finding for a file that a fix would have changed too much."""
     message = f"not fixed, nothing was written: {refused}"
     return Problem("repair_refused", message, Location(path), catalogue()["repair_refused"].remedy)
 
 
 def whole_change(before: Source, after: Source) -> list[Edit]:
-    """One edit that turns `before` into `after`, without the common start and end."""
+    """Return one edit that turns `before` into `after`, without the common start and end."""
     old, new = before.text, after.text
     start = 0
     while start < min(len(old), len(new)) and old[start] == new[start]:

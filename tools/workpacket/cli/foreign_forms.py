@@ -56,7 +56,7 @@ def take_in(arguments: Arguments) -> int:
 
 
 def _bridge_of(arguments: Arguments) -> Bridge:
-    """The bridge named by the first word; the other words remain."""
+    """Return the bridge named by the first word; the other words remain."""
     known = ", ".join(sorted(BRIDGES))
     if not arguments.words:
         raise usage(arguments.command, "missing_argument", f"name the form: {known}")
@@ -75,7 +75,7 @@ def _bytes_of(path: str) -> bytes:
 
 
 def _passed_over(bridge: Bridge, files: Mapping[str, bytes]) -> dict[str, str]:
-    """Files of other kinds, with their kind: a whole folder may be given. If there are only such files, each is
+    """Return files of other kinds, with their kind: a whole folder may be given. If there are only such files, each is
     refused.
     """
     if not isinstance(bridge, AmongOthers):
@@ -136,9 +136,9 @@ IMPORT = Command(
     take_in,
     arguments="FORMAT PATH...",
     description="""
-A file that is not valid is refused with line and column; if one of several is refused, none is taken over. A file
-that differs from what the log holds already is refused too: see `workpacket explain view_conflict`. Summaries, cost
-files and templates that lie among the checkpoints of roles are passed over, and named.""",
+An invalid file is refused with line and column; if one of several is refused, none is imported. A file that contradicts
+the log is refused too: see `workpacket explain view_conflict`. Summaries, cost files and templates among the
+checkpoints of roles are skipped and listed.""",
     options=(Option("plan", "show what would be imported, without writing anything"),),
     examples=("workpacket import step mission.events.jsonl", "workpacket import step --plan mission.events.jsonl"),
 )

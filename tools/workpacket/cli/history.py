@@ -55,7 +55,7 @@ def status_of(repository: Repository, facts: Facts, packet: PacketFacts) -> Pack
 
 
 def log_at(arguments: Arguments, repository: Repository, log: Log, at: str) -> Log:
-    """The log as of a date, an event (with all before it), or a revision of the repository."""
+    """Return the log as of a date, an event (with all before it), or a revision of the repository."""
     if _DATE.match(at):
         return log.until(at if "T" in at else f"{at}T23:59:59Z")
     if _EVENT.match(at):
@@ -133,7 +133,7 @@ def _run_why(arguments: Arguments) -> int:
 
 
 def _moved_by(facts: Facts, packet: PacketFacts) -> list[Json]:
-    """Who brought it to its lane; in a fork there are several."""
+    """Return who moved it to its lane; in a fork there are several."""
     proven = proven_events(facts.policy.actors, [packet])
     moves = packet.state.latest_moves
     return [move.actor.id if move.id in proven else f"{move.actor.id} ({CLAIMED})" for move in moves]
@@ -152,21 +152,21 @@ DECLARED: Final = {command.name: command for command in (_HISTORY, _WHY)}
 
 
 def runs_of(states: Mapping[str, PacketState], *, ask_store: bool = True) -> dict[str, tuple[PacketRun, ...]]:
-    """By packet, for packets with runs. If the store cannot be read, only the log is used."""
+    """Return by packet the runs of packets that have any. If the store cannot be read, only the log is used."""
     some = {name: state for name, state in states.items() if state.runs}
     found = None
     if ask_store and any(state.open_runs for state in some.values()):
         try:
             found = _with_store(some)
         except (WorkpacketError, OSError):
-            found = None  # `doctor` says what is wrong with the store
+            found = None  # `doctor` reports what is wrong with the store
     if found is None:
         found = {name: linked_runs(state, unfinished=_unfinished(state)) for name, state in some.items()}
     return {name: runs for name, runs in found.items() if runs}
 
 
 def _with_store(states: Mapping[str, PacketState]) -> dict[str, tuple[PacketRun, ...]] | None:
-    """None if there is no store."""
+    """Return None if there is no store."""
     from workpacket.bridges.packet_runs import with_store
 
     store = _store()
@@ -183,7 +183,7 @@ def _with_store(states: Mapping[str, PacketState]) -> dict[str, tuple[PacketRun,
 
 
 def _store() -> Store | None:
-    """Opened directly, because the runtime around it would cost more than the board, which must be fast."""
+    """Open the store directly, because the runtime around it would cost more than the board, which must be fast."""
     from pathlib import Path
 
     from workpacket.runtime.stores.place import server_url, store_path
@@ -201,8 +201,8 @@ def _store() -> Store | None:
 
 
 def cache_dependencies(shown: Mapping[str, tuple[PacketRun, ...]]) -> tuple[bool, list[str]]:
-    """Whether the output stays correct until a file changes, and which files besides the log. It does not for a live
-    run, whose process may end at any time. Runs that are not live only change in the store.
+    """Return whether the output stays correct until a file changes, and which files besides the log. With a live run it
+    does not, because its process may end at any time. Runs that are not live change only in the store.
     """
     states = {run.state for runs in shown.values() for run in runs}
     if states <= {"blocked"}:

@@ -189,7 +189,7 @@ SKILLS = (_CONTINUE, _CHECKPOINT, _RESUME, _STUB, _BATCHES)
 
 
 def instructions() -> str:
-    """The section of AGENTS.md."""
+    """Return the section of AGENTS.md."""
     statuses = "; ".join(f"{status} {meaning}" for status, meaning in _STATUSES)
     return "\n".join(
         [
@@ -207,12 +207,12 @@ def instructions() -> str:
 
 
 def skills() -> dict[str, str]:
-    """Path and text of each."""
+    """Yield path and text of each."""
     return {f"{FOLDER}/{skill.name}/SKILL.md": _text(skill) for skill in SKILLS}
 
 
 def command_lines() -> Iterator[str]:
-    """Every command line that agents are told about."""
+    """Yield every command line that agents are told about."""
     for step in (*_SECTION, *(step for skill in SKILLS for step in skill.steps)):
         yield step.command
 
@@ -234,7 +234,7 @@ def _text(skill: Skill) -> str:
 
 
 def _explained(steps: tuple[Step, ...]) -> Iterator[str]:
-    """The first mention of a command, with its description."""
+    """Yield the first mention of a command, with its description."""
     known: set[str] = set()
     for step in steps:
         yield step.line() if step.name in known else f"{step.line()} ({_SUMMARIES[step.name]})"
@@ -248,7 +248,7 @@ def run(arguments: Arguments) -> int:
     package = read_package(instructions(), skills())
     paths = paths_of_interest(package)
     wanted = [group for group in GROUPS if arguments.flag(group)]
-    # None, or one of the choices that the option takes.
+    # None, or one of the values allowed for the option.
     dialect = cast("Dialect | None", arguments.value("dialect") or None)
     requirement = _requirement(arguments, wanted)
     if arguments.flag("check"):
@@ -264,7 +264,7 @@ def run(arguments: Arguments) -> int:
 
 
 def _requirement(arguments: Arguments, wanted: list[Group]) -> str | None:
-    """What workflow and hooks install: what `--from` says, else what is running here."""
+    """Return what workflow and hooks install: the value of `--from`, else what is running here."""
     if not INSTALLING.intersection(wanted):
         if arguments.value("from"):
             raise usage(arguments.command, "conflicting_options", "--from belongs to --workflow and --pre-commit")
@@ -276,7 +276,7 @@ def _requirement(arguments: Arguments, wanted: list[Group]) -> str | None:
 
 
 def _policy(seen: ExistingFiles) -> LifecyclePolicy:
-    """The policy in the work tree: the files are written for it, because it will be the one on the base."""
+    """Return the policy in the work tree: the files are written for it, because it will be the one on the base."""
     return lifecycle_of(seen.files.get(POLICY_PATH) or b"")
 
 
@@ -290,7 +290,7 @@ def _say(arguments: Arguments, items: list[InitFile]) -> int:
     for one in findings:
         print(f"{one.severity}: {escape(one.path)}: {escape(one.message)} ({one.code})")
         print(f"  help: {escape(one.hint)}")
-    print(f"{counted(len(items), 'file')} compared, {len(findings)} not as init writes them")
+    print(f"{counted(len(items), 'file')} compared, {len(findings)} differ from what init writes")
     print(f"next: {'workpacket init' if failed else 'workpacket status'}")
     return status
 
@@ -299,12 +299,12 @@ COMMAND = Command(
     "init",
     run,
     description="""
-Writes policy, board, registry, protocols of the roles, a specification to fill in, and a section of AGENTS.md that
-tells agents how to work here; and what the dialect has besides. Called again, it writes what is missing and brings up
-to date what nobody edited; everything else is left as it is. Packets without a log are taken over by `adopt`.
+Writes the policy, the board, the registry, the protocols of the roles, a specification to fill in, a section of
+AGENTS.md that tells agents how to work here, and the files of the dialect. Run again, it adds what is missing and
+updates what was not edited; everything else is left alone. `adopt` takes over packets without a log.
 
-Dialects: `handshake` has recipes for just and templates; `spec-kitty` the words of its lanes and a template of a work
-package; `plain` nothing besides. Without the option it is the one that the repository shows, else handshake.""",
+Dialects: `handshake` adds recipes for just and templates; `spec-kitty` its lane names and a work package template;
+`plain` adds nothing. By default, the dialect is detected from the repository, else handshake.""",
     options=(
         Option("dialect", "which files are written, and for which conventions", choices=DIALECTS),
         Option("check", "write nothing; fail if something is missing or out of date"),

@@ -32,7 +32,7 @@ _BARE = lazy_pattern(r"[A-Za-z0-9_-]+")
 
 
 def init(arguments: Arguments) -> int:
-    """A new key, and the line that a policy change must add for it."""
+    """Create a key, and print the line that a policy change must add for it."""
     if len(arguments.words) > 2:
         raise usage(arguments.command, "unexpected_argument", "name at most one file")
     if arguments.flag("event") or arguments.value("agent"):
@@ -53,8 +53,8 @@ def init(arguments: Arguments) -> int:
     place = f" --key {escape(str(path))}" if path != default_path() else ""
     data: dict[str, Json] = {"path": str(path), "fingerprint": key.public.fingerprint, "line": line}
     text = (
-        f"made {escape(str(path))} ({key.public.fingerprint})\n{line}\n"
-        f"next: workpacket policy trust{place}, which adds this line to .GOV/policy/allowed_signers\n"
+        f"created {escape(str(path))} ({key.public.fingerprint})\n{line}\nnext: workpacket policy trust{place}, which "
+        "adds this line to .GOV/policy/allowed_signers\n"
     )
     return _tell(arguments, data, text)
 
@@ -75,19 +75,20 @@ def _init_in_page(arguments: Arguments, principal: str, path: Path) -> int:
 
 
 def _init_event(arguments: Arguments) -> int:
-    """A new event key, and what a change of the policy has to add for it."""
+    """Create an event key, and print what a policy change must add for it."""
     agent = arguments.value("agent")
     if agent and (arguments.flag("event") or arguments.value("as")):
         raise usage(arguments.command, "invalid_value", "give --event for a person, or --agent NAME, not both")
     name = agent or arguments.value("as") or os.environ.get("WORKPACKET_ACTOR", "") or _of_git("user.name")
     if not ACTOR_NAME.fullmatch(name):
-        raise usage(arguments.command, "invalid_value", f"{name!r} is not a name on one line; give --as NAME")
+        raise usage(arguments.command, "invalid_value", f"{name!r} is not a name on one line; pass --as NAME")
     path = Path(arguments.words[1]).absolute() if len(arguments.words) == 2 else None
     key = make_event_key(name, "agent" if agent else "event", path)
     lines = _actor_lines(name, key.public.fingerprint, agent=bool(agent))
     data: dict[str, Json] = {"path": key.path, "fingerprint": key.public.fingerprint, "actor": name, "lines": lines}
     text = (
-        f"made {escape(key.path)} ({key.public.fingerprint}), without a passphrase: it signs events and opens no gate\n"
+        f"created {escape(key.path)} ({key.public.fingerprint}), without a passphrase: it signs events and opens no "
+        "gate\n"
         + "".join(f"{escape(str(line))}\n" for line in lines)
         + "next: workpacket policy trust, which adds these lines to .GOV/policy/policy.toml\n"
     )
@@ -95,18 +96,18 @@ def _init_event(arguments: Arguments) -> int:
 
 
 def _actor_lines(name: str, fingerprint: str, *, agent: bool) -> list[Json]:
-    """The table of the actor, for policy.toml."""
+    """Return the table of the actor, for policy.toml."""
     quoted = name if _BARE.fullmatch(name) else json.dumps(name, ensure_ascii=False)
     kind = ['kind = "agent"', 'operator = "NAME OF A PERSON"'] if agent else ['kind = "person"']
     return [f"[actors.{quoted}]", *kind, f'keys = ["{fingerprint}"]']
 
 
 def doctor(arguments: Arguments) -> int:
-    """Exits with 1 if a program running under this account could approve."""
+    """Exit with 1 if a program running under this account could approve."""
     approving = _approving(arguments)
     folder = Path.home() / ".ssh"
     files = dict.fromkeys([*private_keys(str(folder)), *([str(default_path())] if default_path().exists() else [])])
-    if approving is not None:  # else each event key would seem to be able to approve
+    if approving is not None:  # otherwise each event key would seem to be able to approve
         files |= dict.fromkeys(private_keys(str(keys_folder())))
     diagnosis = examine(files, approving)
     exposed = [trial.path or "the ssh-agent" for trial in diagnosis.exposed]
@@ -136,7 +137,7 @@ def doctor(arguments: Arguments) -> int:
 
 
 def list_keys(arguments: Arguments) -> int:
-    """Whom the policy of the base trusts, and for what."""
+    """List whom the policy of the base trusts, and for what."""
     with open_approvals(_repository(), arguments.value("base") or None, moment()) as approvals:
         trusted = trusted_or_error(approvals)
     rows = [
@@ -167,7 +168,7 @@ def _row(trusted: Trusted, blob: bytes) -> dict[str, Json]:
 
 
 def _approving(arguments: Arguments) -> frozenset[bytes] | None:
-    """The keys that may approve by the policy of the base; None without a readable policy or repository."""
+    """Return the keys that may approve under the policy of the base; None without a readable policy or repository."""
     trusted = _trusted(arguments)
     if trusted is None:
         return None
@@ -218,8 +219,10 @@ security key or passkey, which `approve --browser` asks for a touch. `init --eve
 rogue program would and says whether one could approve. `list` shows whom the policy of the base trusts.""",
     options=(
         Option("event", "init: a key without a passphrase, with which you sign events"),
-        Option("agent", "init: the same for an agent of this name", value="NAME"),
-        Option("as", "init --event: whose key; else WORKPACKET_ACTOR, else git's user.name", value="NAME"),
+        Option("agent", "init: the same for an agent with this name", value="NAME"),
+        Option(
+            "as", "init --event: the owner of the key (default: WORKPACKET_ACTOR, else git's user.name)", value="NAME"
+        ),
         BROWSER_OPTION,
         Option("principal", "init: the name in allowed_signers (default: git's user.email)", value="NAME"),
         BASE_OPTION,

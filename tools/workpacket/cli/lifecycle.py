@@ -31,13 +31,13 @@ class _WordedMove(Value):
     plan: Callable[..., Answer]
     required: tuple[str, ...] = ()
     optional: tuple[str, ...] = ()
-    # Whether the claim that all clones see may no longer be right; whether roles may still be at work on the packet.
+    # Whether the shared claim may be outdated; whether roles may still be working on the packet.
     syncs_claim: bool = False
     leaves_work: bool = False
 
 
 def _moves() -> Mapping[str, _WordedMove]:
-    """The moves that need only text arguments."""
+    """Return the moves that need only text arguments."""
     from workpacket.lifecycle.claims import release
     from workpacket.lifecycle.side_moves import abandon, advance, block, reopen, unblock
 
@@ -140,7 +140,7 @@ def _reapprove(arguments: Arguments) -> int:
     name = packet_called(str(repository.root), words_of(arguments, 1, "WP_ID")[0]).text
     with open_approvals(repository, None, moment(), name) as approvals:
         found: list[Withdrawn] = list(withdrawn(approvals, name, gate))
-    reason = arguments.value("reason") or "the approvals before were taken back, or their key is revoked"
+    reason = arguments.value("reason") or "the previous approvals or their keys were revoked"
     return packet_command(arguments, lambda facts, packet: reapprove(facts, packet, found, reason=reason))
 
 
@@ -169,14 +169,14 @@ def _resolve(arguments: Arguments) -> int:
 
 
 def _then_sync_claim(arguments: Arguments, decide: Decide, also: Sequence[str] = ()) -> int:
-    """A move after which the claim shared by all clones may be outdated."""
+    """Make a move after which the claim shared by all clones may be outdated."""
     from workpacket.cli.claim import sync_team_claim
 
     return sync_team_claim(arguments, packet_command(arguments, decide, also=also))
 
 
 def _leave_work(arguments: Arguments, decide: Decide, also: Sequence[str] = ()) -> int:
-    """A move after which no role of the packet should be active."""
+    """Make a move after which no role of the packet should be active."""
 
     return _then_sync_claim(arguments, noting_roles(here(), decide), also)
 
@@ -207,7 +207,7 @@ def _activation(name: str) -> Command:
         arguments="WP_ID",
         description="""
 The seven items of the stub's checklist are derived from evidence. Either packet, board, registry and log all change, or
-the answer lists everything that is missing, each with the command that supplies it.""",
+everything that is missing is listed, each with the command that supplies it.""",
         options=ACTING,
         examples=(f"workpacket {name} WP-1-Parser-v1", f"workpacket {name} WP-1-Parser-v1 --json"),
     )
@@ -278,7 +278,7 @@ have their own commands.""",
         "supersede",
         _supersede,
         arguments="WP_ID",
-        options=(Option("by", "the packet that takes its place", value="WP_ID"), REASON, *ACTING),
+        options=(Option("by", "the packet that replaces it", value="WP_ID"), REASON, *ACTING),
         examples=("workpacket supersede WP-1-Parser-v1 --by WP-1-Parser-v2",),
     ),
     Command(
@@ -305,9 +305,9 @@ gate.""",
         _reapprove,
         arguments="WP_ID",
         description="""
-Where an approval was taken back or its key was revoked, whatever rested on it counts no more. Somebody with a role at
-the gate approves the packet again with `workpacket approve`; this command names the new approvals for the events that
-lost theirs. It changes no lane.""",
+When an approval or its key is revoked, the events that used it no longer count. Have someone with a role at the gate
+approve the packet again with `workpacket approve`; this command then records the new approvals for the events that lost
+theirs. It changes no lane.""",
         options=(Option("gate", "only the approvals at this gate", value="GATE"), REASON, *ACTING),
         examples=(
             "workpacket reapprove WP-1-Parser-v1",
@@ -319,7 +319,7 @@ lost theirs. It changes no lane.""",
         _resolve,
         arguments="WP_ID",
         options=(
-            Option("lane", "the lane the packet is in", value="LANE"),
+            Option("lane", "the current lane of the packet", value="LANE"),
             REASON,
             *ACTING,
         ),
@@ -331,7 +331,7 @@ DECLARED: Final[Mapping[str, Command]] = {command.name: command for command in _
 
 
 def noting_roles(repository: Repository, decide: Decide) -> Decide:
-    """The same decision, with a note on each open role of the packet. Only its writer closes a role."""
+    """Return the same decision, with a note on each open role of the packet. Only its writer closes a role."""
 
     def noted(facts: Facts, packet: PacketFacts) -> Answer:
         answer = decide(facts, packet)
@@ -345,7 +345,7 @@ def noting_roles(repository: Repository, decide: Decide) -> Decide:
 def _notes(root: str, features: tuple[str, ...]) -> tuple[str, ...]:
     if not os.path.isdir(os.path.join(root, _FOLDER)):
         return ()
-    from workpacket.bridges.role_acts import open_roles  # costs start-up, and few packets have roles
+    from workpacket.bridges.role_acts import open_roles  # slows start-up, and few packets have roles
     from workpacket.bridges.role_facts import notes_here
 
     # The name of a base is part of the names of its revisions.

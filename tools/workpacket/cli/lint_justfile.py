@@ -25,14 +25,14 @@ CODE = "just_parameter_pasted"
 _DEFAULT = r"=(?:'[^']*'|\"[^\"]*\"|[^\s:'\"]+)"
 _HEADER = lazy_pattern(rf"@?(?P<name>[A-Za-z_][\w-]*)(?P<parameters>(?:[ \t]+[^\s:='\"]+(?:{_DEFAULT})?)*)[ \t]*:(?!=)")
 _PARAMETER = lazy_pattern(rf"[*+$]*(?P<name>[A-Za-z_][\w-]*)(?:{_DEFAULT})?")
-# Four braces stand for two that are meant as they are.
+# Four braces represent two literal ones.
 _PASTED = lazy_pattern(r"\{\{\{\{|\{\{(?P<expression>.*?)\}\}")
 _WORD = lazy_pattern(r"[A-Za-z_][\w-]*")
 _QUOTED = lazy_pattern(r"\bquote\([^()]*\)")
 
 
 def pasted_parameters(source: Source) -> Iterator[Problem]:
-    """Each place where a recipe pastes one of its parameters."""
+    """Yield each place where a recipe pastes one of its parameters."""
     parameters: dict[str, str] = {}
     for number in range(1, source.line_count + 1):
         line = source.line(number)

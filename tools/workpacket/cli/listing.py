@@ -1,4 +1,4 @@
-"""What `list` prints, computed from the documents."""
+"""The output of `list`, computed from the documents."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Entry = tuple[str, str, WorkSummary]
 
 
 def list_work(arguments: Arguments, root: str, files: Sequence[Found], cache: Cache) -> Output:
-    """Lists every file that the options select, by id."""
+    """List every file that the options select, by id."""
     table = lanes_here(root)
     results = known_or_examined(root, files, cache, progress_bar(), table)
     entries = [
@@ -58,7 +58,7 @@ def _once(arguments: Arguments, entries: Sequence[Entry]) -> list[Entry]:
 
 
 def _lanes(arguments: Arguments, table: LaneTable) -> frozenset[str]:
-    """The tokens of the requested lanes, given by any of their names."""
+    """Return the tokens of the requested lanes, given by any of their names."""
     tokens: set[str] = set()
     for word in arguments.values("lane"):
         named = table.named(word.replace("_", " "))
@@ -86,7 +86,7 @@ def _depends_on(work: WorkSummary, other: str) -> bool:
 
 
 def lane_shown(work: WorkSummary) -> str:
-    """The lane, or the original text if it is not one lane."""
+    """Return the lane, or the original text if it does not name one lane."""
     return work["lanes"][0] if len(work["lanes"]) == 1 else work["status"] or "-"
 
 

@@ -22,7 +22,7 @@ from workpacket.shell.judging.log_checkpoints import Judge, make_checkpoint
 from workpacket.shell.judging.log_verification import verify_log, verify_signatures
 from workpacket.shell.keys import find_key
 
-# What a new checkpoint sets right: it vouches for the ones before it.
+# Faults that a new checkpoint corrects: it covers the previous ones.
 _SETTLED_BY_IT = {
     "log_checkpoint_unsigned",
     "log_checkpoint_revoked",
@@ -116,7 +116,7 @@ def say(findings: Iterable[Problem]) -> None:
 
 
 def vouched_lines(rows: Sequence[Reach], *, in_full: bool) -> list[str]:
-    """How much of the log is covered by checkpoints, and by whom; for given packets, one by one."""
+    """Return how much of the log checkpoints cover, and whose; for given packets, one by one."""
     if in_full:
         return [
             f"{escape(row.packet)}: {row.vouched} of {row.events} events vouched for"
@@ -139,7 +139,7 @@ def row_json(row: Reach) -> Json:
 
 
 def exit_of(findings: Sequence[Problem]) -> int:
-    """The most severe status of the errors; forks are neither damage nor errors of the log."""
+    """Return the most severe status of the errors; forks are neither damage nor errors of the log."""
     errors = [catalogue()[one.code].exit_code for one in findings if one.severity == "error"]
     return max(errors, default=exits.OK)
 
@@ -149,15 +149,17 @@ COMMAND = Command(
     run,
     arguments="verify [WP_ID...] | checkpoint",
     description="""
-`verify` finds what was edited, renamed, removed or made up within a log, and what is missing at its end though a
-signed checkpoint names it; it says how much of the log such checkpoints vouch for. With --base also what is missing or
-replaced since: nothing that the base holds may be changed or gone.
+`verify` finds events that were edited, renamed, removed or forged within a log, and those missing at its end although a
+signed checkpoint names them; it shows how much of the log such checkpoints cover. With --base it also finds events that
+are missing or replaced since: nothing on the base may be changed or removed.
 
-`checkpoint` records the heads of all logs as HEAD holds them, and signs that. It is for CI on the protected branch: the
-key has to stand in allowed_signers for workpacket-checkpoint@v1, and its owner has to have the role `ci`.""",
+`checkpoint` records the heads of all logs at HEAD, and signs them. It is for CI on the protected branch: the key must
+be in allowed_signers for workpacket-checkpoint@v1, and its owner must have the role `ci`.""",
     options=(
         Option("base", "compare with this revision, and take the policy from it", value="REV"),
-        Option("signatures", "verify: also the signature of every event, by the keys in the policy of the base"),
+        Option(
+            "signatures", "verify: also verify the signature of every event, with the keys in the policy of the base"
+        ),
         Option("key", "the key to sign a checkpoint with; a .pub file if it is in an agent", value="PATH"),
         *ACTING,
     ),

@@ -26,19 +26,19 @@ _ANYWHERE = frozenset({"init", *(name for title, group in GROUPS if title in {"R
 
 
 def console() -> NoReturn:
-    """What the installed `workpacket` script calls."""
-    # Modules and what is read stay until the end: looking through them for garbage after each 700 new objects, as
-    # Python does unless told otherwise, costs a cold `check` of one stub 3 % of its CPU time. Servers still collect.
+    """The entry point of the installed `workpacket` script."""
+    # Modules and documents are kept until the end: searching them for garbage after every 700 new objects, as Python
+    # does by default, costs a cold `check` of one stub 3 % of its CPU time. Servers still collect.
     gc.set_threshold(50_000, 20, 100)
     status = main(sys.argv[1:])
-    gc.freeze()  # nor are they looked through three times more while the interpreter ends
+    gc.freeze()  # nor are they searched three more times when the interpreter exits
     sys.exit(status)
 
 
 def main(words: list[str]) -> int:
-    """Runs one command line and returns its exit status."""
+    """Run one command line and return its exit status."""
     if sys.stdout is None:
-        # Started with its output closed: what it finds still decides the exit status.
+        # Started with its output closed: the findings still decide the exit status.
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - it stays open until the process ends
     try:
         status = _run(words)
@@ -47,8 +47,8 @@ def main(words: list[str]) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        # The reader of a pipe went away (`workpacket list | head`); that is its right. But a check whose findings
-        # nobody saw has not passed, and under `set -o pipefail` a 0 would say so.
+        # The reader of a pipe may close it (`workpacket list | head`). But a check whose findings no one saw has not
+        # passed, and under `set -o pipefail` a 0 would claim that it did.
         sys.stdout = None
         return BROKEN_PIPE
     except Exception as error:

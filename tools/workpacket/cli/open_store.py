@@ -39,7 +39,7 @@ def open_runtime(
     *, create: bool = False, ask: Callable[[str, str], bool | None] | None = None, holder: str = "",
     lease_seconds: float = 30.0, promise: bool = False,
 ) -> Runtime:  # fmt: skip
-    """The runtime for this folder. Read-only commands do not create a store."""
+    """Return the runtime for this folder. Read-only commands do not create a store."""
     repository = _repository(needed=promise)
     observers = () if repository is None else (GitObserver(repository, own=OWN_FOLDERS, promise=promise),)
     witness = _witness(repository)
@@ -50,7 +50,7 @@ def open_runtime(
 
 
 def require_server(arguments: Arguments) -> str:
-    """The URL of the server, for features that a file lacks: queues and rights."""
+    """Return the URL of the server, for features that a file lacks: queues and rights."""
     url = server_url()
     if not url:
         raise usage(arguments.command, "missing_argument", f"{VARIABLE} must name a server: postgresql://...")
@@ -73,7 +73,7 @@ def _repository(*, needed: bool) -> Repository | None:
 
 
 def _witness(repository: Repository | None) -> Witness | None:
-    """The witness that informs the logs, if there are any."""
+    """Return the witness that informs the logs, if there are any."""
     if repository is None or not os.path.isdir(os.path.join(repository.root, LOG_FOLDER)):
         return None
     return CommandLinks(repository)
@@ -112,7 +112,7 @@ def with_links(runtime: Runtime, status: int) -> int:
 
 
 def run_named(runtime: Runtime, word: str) -> str:
-    """The id of the run: as given, or the only one with this prefix."""
+    """Return the id of the run: as given, or the only one with this prefix."""
     if runtime.store.head(word) is not None:
         return word
     found = [head.stream for head in runtime.store.heads(word, limit=4)]
@@ -124,7 +124,7 @@ def run_named(runtime: Runtime, word: str) -> str:
 
 
 def examine_any(store: Store) -> tuple[StoreProblem, ...]:
-    """Everything that is wrong with the store, by the checks for its kind."""
+    """Return everything that is wrong with the store, using the checks for its kind."""
     if server_url():
         return tuple(contents_of(cast(IndexedStore, store)))
     from workpacket.runtime.stores.sqlite.store import SQLiteStore, examine
@@ -150,7 +150,9 @@ def answer(arguments: Arguments, text: str, data: Mapping[str, Json], *, status:
 
 
 def refuse(arguments: Arguments, fault: RuntimeFault) -> int:
-    """A stop reason as the answer: what stopped, the facts, the usual choice, and the exit status of its code."""
+    """Print a stop reason as the answer: what stopped, the facts, the usual choice; return the exit status of its
+    code.
+    """
     reason = catalogue()[fault.code]
     hint = fault.hint or reason.remedy
     shown = WorkpacketError(fault.code, fault.message, hint=hint)
@@ -165,7 +167,7 @@ def refuse(arguments: Arguments, fault: RuntimeFault) -> int:
 
 
 def refusing(act: Callable[P, int]) -> Callable[P, int]:
-    """A command, or a part of one, that reports the stop reason if it is stopped."""
+    """Wrap a command, or a part of one, so that it reports the stop reason if it is stopped."""
 
     @wraps(act)
     def answered(*args: P.args, **kwargs: P.kwargs) -> int:
@@ -178,7 +180,7 @@ def refusing(act: Callable[P, int]) -> Callable[P, int]:
 
 
 def owner_of(arguments: Arguments) -> int:
-    """The number of the process that --owner names; 0 if it is not given."""
+    """Return the number of the process that --owner names; 0 if it is not given."""
     word = arguments.value("owner")
     if word and not word.isdecimal():
         raise usage(arguments.command, "invalid_value", f"--owner must be a process id, not {word!r}")
@@ -190,7 +192,7 @@ def moment_of(micros: int) -> str:
 
 
 def number_of(arguments: Arguments, option: str, default: float) -> float:
-    """The value of an option that takes a number from 0 upwards."""
+    """Return the value of an option that takes a non-negative number."""
     word = arguments.value(option)
     if not word:
         return default

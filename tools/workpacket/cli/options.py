@@ -1,6 +1,6 @@
-"""Parses command lines from a declaration, from which help, reference page and completion are also generated.
-`argparse` would take a third of the total time allowed for `check` of an unchanged file; and a declaration that is data
-can be tested for completeness.
+"""Parse command lines from a declaration, from which help, reference page and completion are also generated. `argparse`
+would take a third of the total time allowed for `check` of an unchanged file; and a declaration that is data can be
+tested for completeness.
 """
 
 from __future__ import annotations
@@ -88,15 +88,15 @@ class Arguments:
         return name in self._values
 
     def value(self, name: str, default: str = "") -> str:
-        """The last value given for an option."""
+        """Return the last value given for an option."""
         return self._values[name][-1] if name in self._values else default
 
     def all_of(self, name: str) -> list[str]:
-        """All values given for an option, as they were given."""
+        """Return all values given for an option, as given."""
         return list(self._values.get(name, ()))
 
     def values(self, name: str) -> list[str]:
-        """All values given for an option; commas separate values too."""
+        """Return all values given for an option; commas separate values too."""
         return [part for value in self._values.get(name, ()) for part in value.split(",") if part]
 
 
@@ -108,7 +108,7 @@ COMMON_OPTIONS = (
 
 
 def parse(command: Command, words: Sequence[str]) -> Arguments:
-    """Parses `words` by the declaration of `command`; invalid input raises an error with a usage code."""
+    """Parse `words` by the declaration of `command`; invalid input raises an error with a usage code."""
     given = Arguments(command, words)
     known = {f"--{option.name}": option for option in command.options}
     known |= {f"-{option.short}": option for option in command.options if option.short}
@@ -132,14 +132,14 @@ def parse(command: Command, words: Sequence[str]) -> Arguments:
 
 
 def subcommand(arguments: Arguments, known: Sequence[str]) -> str:
-    """The first word, which must be one of `known`; it is removed from `words`."""
+    """Return the first word, which must be one of `known`; it is removed from `words`."""
     given = chosen(arguments, known)
     del arguments.words[0]
     return given
 
 
 def chosen(arguments: Arguments, known: Sequence[str]) -> str:
-    """The first word, which must be one of `known`. It stays in `words`."""
+    """Return the first word, which must be one of `known`. It stays in `words`."""
     given = arguments.words[0] if arguments.words else ""
     if given not in known:
         code = "invalid_value" if given else "missing_argument"
@@ -149,12 +149,12 @@ def chosen(arguments: Arguments, known: Sequence[str]) -> str:
 
 
 def own_words(words: Sequence[str]) -> Sequence[str]:
-    """The words for us: those after `--` are for another program."""
+    """Return our own words: those after `--` are for another program."""
     return words[: words.index("--")] if "--" in words else words
 
 
 def usage(command: Command, code: str, what: str) -> WorkpacketError:
-    """An invalid command line; `code` says why."""
+    """Return the error for an invalid command line; `code` gives the reason."""
     return WorkpacketError(code, f"workpacket {command.name}: {what}", hint=f"workpacket {command.name} --help")
 
 
@@ -173,7 +173,7 @@ def _take(given: Arguments, option: Option, value: str | None, waiting: list[str
     if option.choices and value not in option.choices:
         raise usage(given.command, "invalid_value", f"--{option.name} takes {', '.join(option.choices)}; not {value!r}")
     if option.value == "REV" and not value:
-        # A variable that is not set would otherwise judge no change at all, and pass.
+        # An unset variable would otherwise judge no change at all, and pass.
         raise usage(given.command, "invalid_value", f"--{option.name} names no revision")
     if not option.many and given.flag(option.name):
         raise usage(given.command, "conflicting_options", f"--{option.name} was given twice")
@@ -214,7 +214,7 @@ def _folded(text: str, room: int | None) -> list[str]:
 
 
 def command_help(command: Command) -> str:
-    """`workpacket COMMAND --help`."""
+    """Return the output of `workpacket COMMAND --help`."""
     arguments = f" {command.arguments}" if command.arguments else ""
     lines = [
         f"workpacket {command.name}: {command.summary}",
@@ -236,7 +236,7 @@ def command_help(command: Command) -> str:
 
 
 def written(option: Option) -> str:
-    """An option as written: `-s, --select CODE`."""
+    """Return an option as written: `-s, --select CODE`."""
     short = f"-{option.short}, " if option.short else ""
     value = f"[{option.value}]" if option.optional else option.value
     return f"{short}--{option.name}" + (f" {value}" if value else "")

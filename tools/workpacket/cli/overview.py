@@ -1,4 +1,4 @@
-"""What `status`, `next`, `board show` and `board export` print, computed from all packets."""
+"""The output of `status`, `next`, `board show` and `board export`, computed from all packets."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ _NO_LANES = (FORKED, "no log")
 
 
 def compute(arguments: Arguments) -> Output:
-    """What the command prints."""
+    """Return the output of the command."""
     by_command = {"board": _show_board, "next": _show_next, "status": _show_status}
     return by_command[arguments.command.name](arguments)
 
 
 def _show_board(arguments: Arguments) -> Output:
-    """What `board show` says."""
+    """Return the output of `board show`."""
     repository = open_for_reading()
     facts = all_facts(repository)
     cards = [card for card, _ in cards_of(arguments, repository, facts)]
@@ -65,8 +65,8 @@ def _show_board(arguments: Arguments) -> Output:
 def cards_of(
     arguments: Arguments, repository: Repository, facts: Facts, *, published: bool = False
 ) -> Iterator[tuple[Card, str]]:
-    """Every packet with a lane, by id, with the time of its last event. `published`: without information that is only
-    valid here and now, such as the running process.
+    """Yield every packet with a lane, by id, with the time of its last event. `published`: without information that is
+    only valid here and now, such as the running process.
     """
     from workpacket.cli.history import log_at
 
@@ -83,7 +83,7 @@ def cards_of(
 
 
 def _note(state: PacketState, *, signed: bool) -> str:
-    """Does not depend on the clock, so that a cached or published board stays correct.
+    """Return a note that does not depend on the clock, so that a cached or published board stays correct.
 
     `signed` is whether the policy names actors.
     """
@@ -101,7 +101,7 @@ def _entry(card: Card) -> str:
 
 
 def _plain(board: tuple[Column, ...]) -> str:
-    """Without a terminal, in the format of the board file."""
+    """Return the board without a terminal, in the format of the board file."""
     lines: list[str] = []
     for column in board:
         lines += [f"## {column.heading}", *map(_entry, column.cards), ""]
@@ -136,7 +136,7 @@ def export(arguments: Arguments) -> int:
 
 
 def _titles() -> dict[str, str]:
-    """The summary of each packet, or of its stub; unchanged ones come from the cache of `check`."""
+    """Return the summary of each packet, or of its stub; unchanged ones come from the cache of `check`."""
     import json
 
     from workpacket.cli.workspace import open_workspace, progress_bar
@@ -189,7 +189,7 @@ def _show_status(arguments: Arguments) -> Output:
 
 
 def _new_roots(root: str) -> list[str]:
-    """Most repositories have none, and are not asked to import what reads the record."""
+    """Return new roots of trust. Most repositories have none, and need not import the code that reads the record."""
     if not os.path.lexists(os.path.join(root, REANCHORED_PATH)):
         return []
     from workpacket.shell.approvals.new_root import roots_here
@@ -223,7 +223,7 @@ def _show_next(arguments: Arguments) -> Output:
     agent = arguments.value("for")
     rows = ready(facts_from_summaries(repository), agent)
     text = _next_json(rows) if arguments.flag("json") else _next_text(rows)
-    # What an agent holds depends on the time, because leases end.
+    # The work of an agent depends on the time, because leases end.
     return output(repository, text, lasts=not agent)
 
 

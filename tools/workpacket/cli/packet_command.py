@@ -35,7 +35,7 @@ def actor_of(arguments: Arguments, repository: Repository) -> Actor:
 
 
 def required(arguments: Arguments, name: str) -> str:
-    """The value of a required option."""
+    """Return the value of a required option."""
     value = arguments.value(name).strip()
     if not value:
         raise usage(arguments.command, "missing_argument", f"it needs --{name}")
@@ -43,7 +43,7 @@ def required(arguments: Arguments, name: str) -> str:
 
 
 def words_of(arguments: Arguments, count: int, what: str) -> list[str]:
-    """The positional words, exactly as many as required."""
+    """Return the positional words, exactly as many as required."""
     if len(arguments.words) < count:
         raise usage(arguments.command, "missing_argument", f"it needs {what}")
     if len(arguments.words) > count:
@@ -59,8 +59,8 @@ def packet_command(
     words: int = 1,
     questions: Sequence[Question] = (),
 ) -> int:
-    """Execute a command on the first packet; `also` are other packets whose facts it needs. `questions` are what its
-    gate asks about approvals.
+    """Run a command on the first packet; `also` are other packets whose facts it needs. `questions` are what its gate
+    asks about approvals.
     """
     repository = here()
     name = packet_called(str(repository.root), words_of(arguments, words, "WP_ID")[0]).text
@@ -78,7 +78,9 @@ def packet_command(
 
 
 def packet_of(facts: Facts, name: str) -> PacketFacts:
-    """The packet as it was found; an error if it has disappeared since, or matches only on a case-insensitive disk."""
+    """Return the packet as it was found; an error if it has disappeared since, or matches only on a case-insensitive
+    disk.
+    """
     packet = facts.packets.get(name)
     if packet is None:
         raise WorkpacketError("packet_unknown", f"there is no packet {name}", hint="workpacket list shows all")
@@ -115,7 +117,7 @@ def _say_next(answer: Planned) -> None:
 
 
 def refuse(arguments: Arguments, packet: str, unmet: Sequence[Problem], data: Mapping[str, Json] | None = None) -> int:
-    """Every unmet condition with the command that supplies it; exit status 3."""
+    """Report every unmet condition with the command that supplies it; return exit status 3."""
     if arguments.flag("json"):
         from workpacket.report.json_report import render_envelope
 

@@ -48,7 +48,9 @@ def trust(arguments: Arguments) -> int:
         arguments.value("principal") or run_git(Path.cwd(), "config", "--get", "user.email", check=False).text.strip()
     )
     if not PRINCIPAL.fullmatch(principal):
-        raise usage(arguments.command, "invalid_value", f"{principal!r} is no literal principal; give --principal NAME")
+        raise usage(
+            arguments.command, "invalid_value", f"{principal!r} is not a literal principal; pass --principal NAME"
+        )
     person, actors = _own_actors(actor_of(arguments, repository).id)
     with writing(repository, "policy trust") as transaction, open_approvals(repository, None, now) as approvals:
         policy = read_file(approvals.tree, POLICY_PATH)
@@ -71,10 +73,11 @@ def trust(arguments: Arguments) -> int:
 
 
 def _own_actors(named: str) -> tuple[str, tuple[OwnActor, ...]]:
-    """The person who uses this account, and the actors that have keys here: this person, then the agents by name.
+    """Return the person who uses this account, and the actors that have keys here: this person, then the agents by
+    name.
 
-    The person is `named`, unless there is one key of a person, and it has another name. A key without such a comment
-    was not made for this, and is left out.
+    The person is `named`, unless there is exactly one key of a person and it has another name. A key without such a
+    comment was not made for this purpose, and is left out.
     """
     found = [actor for path in sorted(keys_folder().glob("*.pub")) if (actor := _own_actor(path))]
     people = [actor.name for actor in found if not actor.agent]
@@ -102,7 +105,7 @@ def re_anchor(arguments: Arguments) -> int:
         raise usage(arguments.command, "invalid_value" if reason else "missing_argument", what)
     with writing(repository, "policy re-anchor") as transaction, open_approvals(repository, None, now) as approvals:
         if approvals.base.policy.policy is None:
-            raise WorkpacketError("policy_unanchored", "the base holds no policy to replace", hint=ANCHORING)
+            raise WorkpacketError("policy_unanchored", "the base has no policy to replace", hint=ANCHORING)
         read = partial(read_file, approvals.tree)
         files = PolicyFiles(read(POLICY_PATH), read(SIGNERS_PATH), read(REVOKED_PATH))
         trusted = read_policy_files(files)
@@ -110,7 +113,7 @@ def re_anchor(arguments: Arguments) -> int:
             raise WorkpacketError.of(trusted[0])
         root = NewRoot(now.now, reason, policy_digest(approvals.base.policy), policy_digest(files))
         if root.policy == root.replaced:
-            what = "the policy of the work tree is the one of the base; change it first"
+            what = "the policy of the work tree equals that of the base; change it first"
             raise WorkpacketError("invalid_value", what, hint="workpacket policy trust")
         before = approvals.base.policy_files.get(REANCHORED_PATH)
         planned = plan_reanchor(now, before, read(REANCHORED_PATH), root)
@@ -163,7 +166,7 @@ def _show(arguments: Arguments, policy: BasePolicy) -> int:
 
 
 def _show_lanes(policy: LifecyclePolicy) -> None:
-    """The order of the lanes by the policy, and why no packet can move, if so."""
+    """Show the order of the lanes, and why no packet can move, if so."""
     print(f"{'way':<18}{' > '.join(policy.lanes.way)}")
     for lane in policy.lanes.added:
         gates = added_gates(policy, ADVANCED, lane.token)
@@ -190,7 +193,7 @@ def _actors(actors: Actors) -> Json:
 
 
 def _show_actors(actors: Actors) -> None:
-    """Which key acts as whom, and from whom the judge of work has to differ."""
+    """Show which key acts as whom, and from whom the judge of work must differ."""
     for actor in actors.by_name.values():
         behind = f", operated by {actor.operator}" if actor.operator else ""
         what = f"{actor.kind}{behind}; {', '.join(actor.roles)}; {', '.join(sorted(actor.keys)) or 'without a key'}"
@@ -198,11 +201,11 @@ def _show_actors(actors: Actors) -> None:
     if actors.present and not actors.faults:
         print(f"{'judge differs from':<18} {', '.join(actors.separation)}")
     for fault in actors.faults:
-        print(f"not in force: {escape(fault)}; as long as this is so no event passes")
+        print(f"not in force: {escape(fault)}; until this is fixed, no event passes")
 
 
 def _named(item: str | ChecklistItem | AddedGate | AddedLane) -> str:
-    """What the policy adds, on one line."""
+    """Describe what the policy adds, on one line."""
     match item:
         case ChecklistItem(item=name, section=section):
             return f"{name}: {section}"
@@ -223,7 +226,7 @@ def _plain(value: object) -> Json:
 
 
 def _test(arguments: Arguments, root: str) -> int:
-    """Whether the policy in the work tree, the future one, is valid."""
+    """Test whether the policy in the work tree, the future one, is valid."""
     findings = load_findings(POLICY_PATH, examine_file(root, POLICY_PATH, "policy").findings)
     if arguments.flag("json"):
         rows: list[Json] = [{"code": one.code, "line": one.line, "message": one.message} for one in findings]
@@ -250,7 +253,7 @@ its digest.""",
     options=(
         Option("base", "the revision to read the policy from", value="REV"),
         Option("key", "trust: the key (default: the one that `key init` creates)", value="PATH"),
-        Option("principal", "trust: the name in allowed_signers; git's user.email unless told", value="NAME"),
+        Option("principal", "trust: the name in allowed_signers (default: git's user.email)", value="NAME"),
         Option("reason", "re-anchor: why no key can approve the change", value="TEXT"),
     ),
     examples=(

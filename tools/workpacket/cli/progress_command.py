@@ -71,12 +71,12 @@ def desk_of(
 
 
 def lanes_for(root: str, features: tuple[str, ...]) -> Mapping[str, str]:
-    """The lanes of packets, only if a feature could be a packet id, because reading the logs takes time."""
+    """Return the lanes of packets, only if a feature could be a packet id, because reading the logs takes time."""
     return look_at_logs(root).lanes if any(feature.casefold().startswith("wp") for feature in features) else {}
 
 
 def caller_of(arguments: Arguments, agent: str) -> Caller:
-    """The writer: agent#instance if an instance is given, otherwise processes, whose end can be observed."""
+    """Return the writer: agent#instance if an instance is given, otherwise processes, whose end can be observed."""
     instance = arguments.value("instance") or os.environ.get("WORKPACKET_INSTANCE", "")
     if instance:
         if not _INSTANCE.match(instance):
@@ -106,7 +106,7 @@ def _close(arguments: Arguments, feature: str) -> int:
 
 
 def roles_here(repository: Repository, runtime: Runtime) -> tuple[list[RoleFacts], list[tuple[str, str]]]:
-    """Every role in the repository, without a lock, for read-only commands."""
+    """Return every role in the repository, without a lock, for read-only commands."""
     root = str(repository.root)
     notes = notes_here(root)
     features = tuple(note.feature.value for note in notes.values() if note.is_checkpoint and note.feature is not None)
@@ -168,10 +168,10 @@ COMMAND = Command(
     description="""
 A milestone is claimed, drafted, review-requested, review-approved, blocked, done or note. It is written to the log and
 to docs/progress/FEATURE-AGENT.md: phase, status, last action, time, and one note. One writer holds a file until it is
-done, for an hour after its last milestone, or until its process is gone. Of the files that the text names by their
-path, and of each --artifact, the digest is kept; `resume` says which of them have changed since.
-`list` shows the roles that are not done. `close` completes those of a feature that is. `adopt` takes a file that
-contradicts the log for true, `restore` writes its fields anew from the log.""",
+done, for an hour after its last milestone, or until its process is gone. The digests of files named by path in the
+text, and of each --artifact, are stored; `resume` shows which have changed since. `list` shows the roles that are not
+done. `close` completes those of a finished feature. `adopt` accepts a file that contradicts the log, `restore` rewrites
+its fields from the log.""",
     options=(
         Option("team", "the team of the role; list: only this team", value="TEAM"),
         Option("phase", "the current phase of the work (default: unchanged)", value="PHASE"),

@@ -31,12 +31,12 @@ from workpacket.shell.transactions import JOURNAL_FOLDER
 from workpacket.shell.transactions.recovery import unfinished
 from workpacket.value import replace
 
-# For commands that look only: who acts matters little, and a missing name is no reason to show nothing.
+# For read-only commands: the actor hardly matters, and a missing name must not prevent output.
 NOBODY = Actor("nobody", "agent")
 
 
 def open_for_reading() -> Repository:
-    """The repository; a note reports unfinished writes, which read-only commands do not recover, and what is missing
+    """Return the repository; notes report unfinished writes, which read-only commands do not recover, and files missing
     from this work tree.
     """
     repository = here()
@@ -65,7 +65,7 @@ def reader_identity(arguments: Arguments, repository: Repository) -> Actor:
 def packet_facts(
     arguments: Arguments, *, words: int = 1, questions: Sequence[Question] = ()
 ) -> tuple[Repository, Facts, PacketFacts]:
-    """The first packet, with everything that belongs to it."""
+    """Return the first packet, with everything that belongs to it."""
     repository = open_for_reading()
     name = packet_called(str(repository.root), words_of(arguments, words, "WP_ID")[0]).text
     facts = gather(repository, [name], reader_identity(arguments, repository), questions)
@@ -77,18 +77,18 @@ def show_json(arguments: Arguments, data: Mapping[str, Json]) -> int:
     return exits.OK
 
 
-# The folders of all documents below .GOV, with everything that lies in them.
+# The folders of all documents below .GOV, with everything in them.
 _SEGMENTS = [place.split("/") for place, _ in PLACES]
 _DOCUMENTS = sorted({f"{top}/{folder}/" for top, folder, *_ in _SEGMENTS if top == GOVERNANCE_FOLDER})
 
 
 def all_facts(repository: Repository) -> Facts:
-    """The facts about all packets, for read-only commands."""
+    """Return the facts about all packets, for read-only commands."""
     return gather(repository, None, NOBODY)
 
 
 def facts_from_summaries(repository: Repository) -> Facts:
-    """The same with what each packet waits for; if there are many, unchanged files are not read again."""
+    """Return the same with the dependencies of each packet; if there are many, unchanged files are not read again."""
     facts = all_facts(repository)
     if len(facts.packets) < MANY:
         return facts
@@ -103,8 +103,8 @@ def facts_from_summaries(repository: Repository) -> Facts:
 
 
 def output(repository: Repository, text: str, *, lasts: bool = True, also: Sequence[str] = ()) -> Output:
-    """`lasts` says whether the output is independent of the time; `also` are further files that it depends on.
-    Unfinished writes are reported each time until they are recovered.
+    """Return the output. `lasts` says whether it is independent of the time; `also` are further files that it depends
+    on. Unfinished writes are reported each time until they are recovered.
     """
     places = [
         repository.common_dir / "packed-refs",

@@ -37,7 +37,7 @@ def sync_board(arguments: Arguments) -> int:
 
 
 def to_go_on(repository: Repository, carried: Carried) -> Carried:
-    """During a merge, the next step is to finish it."""
+    """Make finishing the merge the next step, during a merge."""
     waiting = unmerged(repository)
     if waiting is None or not isinstance(carried.answer, Planned):
         return carried
@@ -45,7 +45,7 @@ def to_go_on(repository: Repository, carried: Carried) -> Carried:
 
 
 def _adopt(arguments: Arguments) -> int:
-    """Each hand edit as a move; edits that are not moves are listed and not applied."""
+    """Record each hand edit as a move; edits that are not moves are listed and not applied."""
     repository = here()
     actor = actor_of(arguments, repository)
     facts = gather(repository, None, actor)
@@ -129,7 +129,7 @@ _REGISTRY = Command(
 )
 
 
-# What git itself uses where it says nothing else.
+# git's own default.
 _MARKER = 7
 
 
@@ -140,7 +140,7 @@ def _run_merge_driver(arguments: Arguments) -> int:
     base, ours, theirs, path = words[:4]
     versions = (Path(base).read_bytes(), Path(ours).read_bytes(), Path(theirs).read_bytes())
     merged = merge(here(), path, versions, int(words[4]) if words[4:] else _MARKER)
-    # Git has made this file for us alone, and takes from it what the merge came to.
+    # Git has created this file only for us, and reads the result of the merge from it.
     Path(ours).write_bytes(merged.data)
     status = exits.FINDINGS if merged.contradicts else exits.OK
     if arguments.flag("json"):
@@ -158,12 +158,12 @@ _MERGE_DRIVER = Command(
     _run_merge_driver,
     arguments="BASE OURS THEIRS PATH [MARKER_SIZE]",
     description="""
-Git calls it, when `.GOV/.gitattributes` says `merge=workpacket` and the clone has once been told what that is:
+Git calls it if `.GOV/.gitattributes` says `merge=workpacket` and the driver is configured in the clone:
 
     git config merge.workpacket.driver 'workpacket merge-driver %O %A %B %P %L'
 
-Where entries stand comes from the log of both sides; the words of both owners are kept. Without it git merges these
-files like any other, and `workpacket board sync` settles what came of that.""",
+The places of entries come from the logs of both sides; the text of both owners is kept. Without it git merges these
+files like any others, and `workpacket board sync` corrects the result.""",
     examples=("git config merge.workpacket.driver 'workpacket merge-driver %O %A %B %P %L'",),
 )
 

@@ -76,8 +76,8 @@ STEP_LOGS = ".events.jsonl"
 
 
 def scan(runtime: Runtime, team: str, caller: Callable[[str], Caller]) -> list[Resumable]:
-    """Resumable items first, then stopped ones. With a team, only its roles. `caller` maps a role ('' for a batch) to
-    the caller, whose own work does not count as busy.
+    """Return resumable items first, then stopped ones. With a team, only its roles. `caller` maps a role ('' for a
+    batch) to the caller, whose own work does not count as busy.
     """
     try:
         repository = find_repository(Path.cwd())
@@ -116,13 +116,13 @@ def _runs(runtime: Runtime, repository: Repository | None) -> Iterator[Resumable
         except WorkpacketError as error:
             yield _refused("run", line.id, error)
     for one in disagreements(repository, runtime) if repository is not None else ():
-        if one.what != "unlinked":  # that one is listed as what it is: unfinished
+        if one.what != "unlinked":  # it is listed as what it is: unfinished
             stop = Problem("run_links_disagree", one.message, hint=choice_about(one))
             yield Resumable("run", one.run, "nowhere", "log and store disagree", "", (stop,))
 
 
 def _scopes(root: str) -> Iterator[str]:
-    """The folders of batch scopes, active and with tasks."""
+    """Yield the folders of batch scopes, active and with tasks."""
     for above in FOLDERS:
         if link_on_the_way(root, above):
             continue
@@ -187,7 +187,7 @@ def _steps(repository: Repository) -> Iterator[Resumable]:
 
 
 def _commits(repository: Repository, runtime: Runtime) -> Iterator[Resumable]:
-    """The run of another program with the newest sidecar; a sidecar does not say whether its run is done."""
+    """Yield the run of another program with the newest sidecar; a sidecar does not say whether its run is done."""
     newest: tuple[str, str] = ("", "")
     for path, _ in sidecar_files(repository):
         try:
@@ -203,7 +203,7 @@ def _commits(repository: Repository, runtime: Runtime) -> Iterator[Resumable]:
 
 
 def carry_on(arguments: Arguments) -> int:
-    """Everything, or the given item; listed, or resumed if `--yes` or the person says so."""
+    """List everything, or the given item, or resume it if `--yes` or the person says so."""
     with open_runtime() as runtime:
         found = scan(
             runtime,
@@ -221,7 +221,7 @@ def carry_on(arguments: Arguments) -> int:
         row = one.as_json()
         try:
             said = [*(doubt.message for doubt in one.doubts), *_do(arguments, one)]
-        except WorkpacketError as error:  # the others go on all the same
+        except WorkpacketError as error:  # the others continue anyway
             status = status or catalogue()[error.code].exit_code
             text += render_refusal(one.id, error.code, error.message)
             rows.append({**row, "refused": error.code, "said": [error.message]})
@@ -240,7 +240,7 @@ def _work_named(found: Sequence[Resumable], word: str) -> Resumable:
 
 
 def _chosen(arguments: Arguments, found: Sequence[Resumable]) -> list[Resumable]:
-    """What to resume now. Stopped items are left out: their codes say what must be done first."""
+    """Return what to resume now. Stopped items are left out: their codes say what must be done first."""
     ready = [one for one in found if one.goes_on]
     if arguments.words and not ready and arguments.flag("yes"):
         stop = found[0].stops[0]
@@ -298,7 +298,7 @@ def _do(arguments: Arguments, one: Resumable) -> list[str]:
         return batch.said
 
 
-# Work that is no run, by how its id begins.
+# Work other than runs, by the prefix of its id.
 OTHER_KINDS = ("batch/", "role/", "step/", "commit/")
 CHOICES: dict[str, Choice] = {"mark-done": "mark_done", "retry": "retry", "compensate": "compensate"}
 
@@ -315,7 +315,7 @@ def run(arguments: Arguments) -> int:
 
 
 def _require_no_question(arguments: Arguments) -> None:
-    """The answers that only a run takes."""
+    """Refuse answers that apply only to a run."""
     given = [name for name in ("confirm", "value", *OUTCOMES) if arguments.flag(name)]
     if given:
         raise usage(arguments.command, "missing_argument", f"--{given[0]} applies to one run: name it first")
@@ -346,7 +346,7 @@ def _one(arguments: Arguments, runtime: Runtime) -> int:
 
 
 def _require_work(runtime: Runtime, run: str) -> None:
-    """A run whose packet has ended or is stopped is not resumed silently."""
+    """Refuse to silently resume a run whose packet has ended or is stopped."""
     packet = run.rpartition("/")[0]
     witness = runtime.settings.witness
     if not packet or not isinstance(witness, CommandLinks) or runtime.summary(run).liveness == "completed":
@@ -363,7 +363,7 @@ def _require_work(runtime: Runtime, run: str) -> None:
 
 
 def _named(arguments: Arguments, run: str, questions: tuple[OpenQuestion, ...]) -> tuple[OpenQuestion, ...]:
-    """The given question, or all of them."""
+    """Return the given question, or all of them."""
     if len(arguments.words) < 2:
         return questions
     found = tuple(one for one in questions if one.id == arguments.words[1])
@@ -375,7 +375,7 @@ def _named(arguments: Arguments, run: str, questions: tuple[OpenQuestion, ...]) 
 
 
 def _answered(arguments: Arguments, runtime: Runtime, run: str, questions: tuple[OpenQuestion, ...]) -> bool:
-    """Store the answer from the command line or the terminal; returns whether there is one."""
+    """Store the answer from the command line or the terminal; return whether there is one."""
     value = _value_given(arguments)
     given = [name for name in (*YES_OR_NO, *OUTCOMES) if arguments.flag(name)]
     named = [(name, step) for name in OUTCOMES for step in arguments.all_of(name) if step]
@@ -398,7 +398,7 @@ def _answered(arguments: Arguments, runtime: Runtime, run: str, questions: tuple
 
 
 def _value_given(arguments: Arguments) -> Json | NoValue:
-    """The value of --value, for the one effect that is marked as done."""
+    """Return the value of --value, for the one effect that is marked as done."""
     if not arguments.all_of("value"):
         return NO_VALUE
     if len(arguments.all_of("mark-done")) != 1 or arguments.flag("retry") or arguments.flag("compensate"):
@@ -426,7 +426,7 @@ def _the_one(arguments: Arguments, run: str, answer: str, questions: tuple[OpenQ
 
 
 def _require_shown(arguments: Arguments, run: str, answer: str, question: OpenQuestion) -> None:
-    """A question can only be confirmed by those who saw it: its digest is given, or it is shown now."""
+    """Require that the question was shown: its digest is given, or it is shown now."""
     digest = arguments.value("confirm")
     if digest and digest != question.digest:
         raise RunBlocked(
@@ -437,7 +437,7 @@ def _require_shown(arguments: Arguments, run: str, answer: str, question: OpenQu
     if digest or answer != "yes":
         return
     if not _at_terminal(arguments):
-        what = f"--yes needs --confirm DIGEST; `workpacket resume {run}` shows the question and its digest"
+        what = f"--yes requires --confirm DIGEST; `workpacket resume {run}` shows the question and its digest"
         raise usage(arguments.command, "missing_argument", what)
     sys.stderr.write(render_questions([_row(question)], style_of(arguments)))
 
@@ -464,7 +464,7 @@ def _answered_at_terminal(
 def _settle_steps(
     arguments: Arguments, runtime: Runtime, run: str, named: list[tuple[str, str]], value: Json | NoValue
 ) -> None:
-    """`--mark-done STEP`: any effect with an unknown outcome or result, even if its program could settle it."""
+    """Settle `--mark-done STEP`: any effect with an unknown outcome or result, even if its program could settle it."""
     state = runtime.state(run)
     open_effects = {record.step: record.effect for record in (*state.unknown_effects, *state.open_receipts)}
     for option, step in named:
@@ -514,13 +514,13 @@ COMMAND = Command(
     run,
     arguments="[ID [QUESTION]]",
     description="""
-Without an id, everything unfinished is looked at: runs, sessions, batches, roles, steps, checkpoint commits. What would
-go on is said, and what stops the rest; --yes lets it go on, and at a terminal the person chooses. An agent's work is
-leased and recorded, and what the agent does next is printed.
-With the id of a run, what waits for a person is shown: what its program asks, a value that changed, an effect of
-unknown outcome or result; each with an id, what it is about, and a digest. QUESTION is that id; it may be left out
-where one is open. --yes holds for exactly what the digest was printed for: at a terminal by the same call, elsewhere
---confirm names it. Then the run goes on as it began: by its program, or by `workpacket run start NAME`.""",
+Without an id, lists everything unfinished: runs, sessions, batches, roles, steps, checkpoint commits. It shows what can
+be resumed, and what stops the rest; --yes resumes it, and at a terminal the person chooses. An agent's work is leased
+and recorded, and the agent's next action is printed. With the id of a run, shows what waits for a person: a question of
+its program, a changed value, an effect of unknown outcome or result; each with an id, its subject, and a digest.
+QUESTION is that id; it may be omitted if only one is open. --yes covers exactly what the digest was printed for: at a
+terminal the same call shows it, elsewhere --confirm names it. Then the run resumes the way it began: by its program, or
+by `workpacket run start NAME`.""",
     options=(
         Option("team", "without an id: only the roles of this team", value="TEAM"),
         Option("owner", "the process that does an agent's work (default: the caller)", value="PID"),

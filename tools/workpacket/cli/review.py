@@ -32,7 +32,7 @@ def _run_submit(arguments: Arguments) -> int:
     repository = here()
     name = packet_called(str(repository.root), words_of(arguments, 1, "WP_ID")[0]).text
     actor = actor_of(arguments, repository)
-    # Commands that prove something may take long; nobody else has to wait for them.
+    # Proof commands may take long; no one else should have to wait for them.
     facts = facts_before(repository, [name], actor)
     evidence, uncommitted = _evidence(arguments, repository, facts, name)
     if not arguments.flag("record-only"):
@@ -50,7 +50,7 @@ def _run_submit(arguments: Arguments) -> int:
 
 
 def _evidence(arguments: Arguments, repository: Repository, facts: Facts, name: str) -> tuple[Proofs, Sequence[str]]:
-    """Proofs that were run now, and uncommitted files that prevented them."""
+    """Return proofs that were run now, and uncommitted files that prevented them."""
     from workpacket.lifecycle.contract import provable
     from workpacket.runtime.records.redaction import Redactor
     from workpacket.shell.governing.evidence import Prover, numbered, require_no_secret
@@ -142,11 +142,11 @@ _SUBMIT = Command(
     arguments="WP_ID",
     description="""
 Each line of DONE_MEANS, counted from 1, needs a proof. Where the contract demands one, its tests are run at the commit
-and again where the work left the target branch: one of them has to fail there for want of the work. Of the other lines
-you name a command that succeeds, or a `path:line`; `all=` stands for every one of them. A command is run at the commit
-that is submitted, without a shell (for one, write N=sh -c '...'), with the environment and the limits that [evidence]
-of the policy allows. Recorded are its exit code, and the length and digest of what it printed; the end of that, without
-secrets, stays in this clone: `workpacket trace` shows it.""",
+and again where the work left the target branch: one of them has to fail there without the work. For the other lines you
+name a command that succeeds, or a `path:line`; `all=` means every one of them. A command is run at the submitted
+commit, without a shell (to use one, write N=sh -c '...'), with the environment and limits of [evidence] in the policy.
+Its exit code, and the length and digest of its output, are recorded; the end of the output, without secrets, stays in
+this clone, where `workpacket trace` shows it.""",
     options=(
         Option("prove", "a command or a place in the code that proves line N", value="N=COMMAND", many=True),
         Option("not-applicable", "why line N, which the contract exempts, does not apply", value="N=REASON", many=True),
@@ -184,7 +184,7 @@ def _run_verdict(arguments: Arguments) -> int:
 
 
 def _report(path: str) -> Json:
-    """The validator's current report."""
+    """Return the validator's current report."""
     if not path:
         return None
     repository = here()

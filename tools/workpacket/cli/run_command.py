@@ -117,7 +117,7 @@ def _start(arguments: Arguments, runtime: Runtime) -> int:
 
 
 def _head() -> str | None:
-    """The commit at which the run starts: later changes, committed or not, are relative to it."""
+    """Return the commit at which the run starts: later changes, committed or not, are relative to it."""
     try:
         return head_commit(find_repository(Path.cwd())) or ""
     except WorkpacketError:
@@ -135,7 +135,7 @@ def inputs_of(arguments: Arguments) -> dict[str, Json]:
 
 
 def require_packet(packet: str) -> None:
-    """Work requires a packet; it cannot start from a stub."""
+    """Require a packet: work cannot start from a stub."""
     root = open_workspace().root
     folder = os.path.join(root, GOVERNANCE_FOLDER)
     if not os.path.isdir(folder):
@@ -222,14 +222,14 @@ RUN = Command(
     run,
     arguments="start NAME | step HANDLE STEP [-- PROGRAM...] | checkpoint HANDLE | milestone HANDLE | stop HANDLE",
     description="""
-`run start` begins the run of that name, or goes on with the unfinished one, and prints a handle for the others.
-`run step` runs a program once: asked for again, in this attempt or a later one, it prints what is stored instead.
-`run checkpoint --commit` commits the work as a milestone of the run, once; `run milestone` prints the
-last one whose commit is verified to be here, -1 for none.
-With --packet the run stands in the log of the packet, and no verdict is given on it while the run is unfinished.
-The exit status of `run` is that of the stop reason: see `workpacket explain CODE`.""",
+`run start` begins the run of that name, or continues the unfinished one, and prints a handle for the other commands.
+`run step` runs a program once: repeated, in this attempt or a later one, it prints the stored result instead. `run
+checkpoint --commit` commits the work as a milestone of the run, once; `run milestone` prints the last one whose commit
+is verified to be here, -1 for none. With --packet the run is recorded in the log of the packet, which cannot get a
+verdict while the run is unfinished. The exit status of `run` is that of the stop reason: see `workpacket explain CODE`.
+""",
     options=(
-        Option("packet", "start: the work packet the run belongs to", value="WP_ID"),
+        Option("packet", "start: the work packet that the run belongs to", value="WP_ID"),
         Option("key", "start: an idempotency key for the run", value="KEY"),
         Option("input", "start: what the results depend on", value="NAME=VALUE", many=True),
         Option("scope", "start: what the run may change", value="PATH", many=True),
@@ -338,11 +338,11 @@ QUEUE = Command(
     _queue,
     arguments="offer NAME | list | revive JOB",
     description="""
-The queue is on the server that WORKPACKET_STORE names. Finished jobs are removed; jobs that failed for good stay, with
-the reason, until they are revived.""",
+The queue is on the server that WORKPACKET_STORE names. Finished jobs are removed; jobs that failed permanently stay,
+with the reason, until they are revived.""",
     options=(
         Option("queue", "which queue (default)", value="QUEUE"),
-        Option("packet", "offer: the work packet the run belongs to", value="WP_ID"),
+        Option("packet", "offer: the work packet that the run belongs to", value="WP_ID"),
         Option("key", "offer: an idempotency key; a run offered again is not done twice", value="KEY"),
         Option("input", "offer: what the results depend on", value="NAME=VALUE", many=True),
         Option("priority", "offer: runs with a higher number come first (default: 0)", value="N"),
@@ -383,7 +383,7 @@ def work(arguments: Arguments) -> int:
 
 
 def _ender(worker: Worker) -> Any:
-    """The first signal ends the run at its next boundary, the second at once."""
+    """Handle signals: the first ends the run at its next boundary, the second at once."""
 
     def end(_: int, __: FrameType | None) -> None:
         if worker.stopping:
@@ -412,8 +412,8 @@ WORKER = Command(
     work,
     arguments="MODULE:TASKS",
     description="""
-TASKS is a mapping in MODULE, from the name of a run to the function that does it; MODULE is found from the present
-folder. SIGTERM or Ctrl-C ends the worker at the next boundary of its run, which another worker goes on with at once; a
+TASKS is a mapping in MODULE, from the name of a run to the function that does it; MODULE is imported from the current
+folder. SIGTERM or Ctrl-C ends the worker at the next boundary of its run, which another worker can resume at once; a
 second one ends it in the middle of a step.""",
     options=(
         Option("queue", "which queue (default)", value="QUEUE"),

@@ -41,7 +41,7 @@ from workpacket.runtime.stores.place import server_url, store_path
 from workpacket.runtime.stores.sqlite.access import code_of
 from workpacket.runtime.stores.transfer import export_lines, import_lines
 
-# The sign of each type of event, and the fields that say what it is about.
+# The sign of each type of event, and the fields that identify its subject.
 _SHOWN: dict[str, tuple[str, tuple[str, ...]]] = {
     "run.started": ("begin", ("name", "packet")),
     "attempt.started": ("begin", ("attempt",)),
@@ -116,7 +116,7 @@ def _export(arguments: Arguments, runtime: Runtime) -> int:
 
 
 def _raw_lines() -> Iterable[str]:
-    """The file as SQL, read by SQLite itself: this is needed when our own reader refuses the file."""
+    """Yield the file as SQL, read by SQLite itself, for a file that our own reader refuses."""
     import sqlite3
     from contextlib import closing
 
@@ -259,12 +259,12 @@ def _tail(arguments: Arguments, runtime: Runtime) -> int:
 
 
 def _arriving(runtime: Runtime, run: str, lines: int, *, follow: bool) -> Iterator[list[Event]]:
-    """The last events, then new ones, until the run has ended."""
+    """Yield the last events, then new ones, until the run has ended."""
     head = runtime.store.head(run)
     version = max(head.version - lines, 0) if head is not None else 0
     with following(runtime.store, run) as wait:
         while True:
-            # Asked before the events are read: what ends the run meanwhile would not be shown.
+            # Checked before the events are read: otherwise an event that ends the run in between would not be shown.
             ended = not follow or runtime.summary(run).liveness != "live"
             events = list(runtime.store.read(run, version))
             version += len(events)
@@ -285,7 +285,7 @@ def _diff(arguments: Arguments, runtime: Runtime) -> int:
 
 
 def _differences(one: RunState, two: RunState) -> Iterator[tuple[str, str, str]]:
-    """What was requested, what was done and what resulted: by hash, as in the log."""
+    """Yield what was requested, what was done and what resulted: by hash, as in the log."""
     for name in ("status", "packet", "code_version", "scope", "attempt"):
         old, new = str(getattr(one, name)), str(getattr(two, name))
         if old != new:
@@ -307,7 +307,7 @@ def _by_key(what: str, one: Mapping[str, str], two: Mapping[str, str]) -> Iterat
             yield f"{what} {key}", old, new
 
 
-# What a person types about a disagreement that nobody can settle but them.
+# What a person types about a disagreement that only they can settle.
 _CHOICES = {
     "elsewhere": "workpacket runs unlink {} --reason TEXT",
     "unlinked": "workpacket cancel {}",
@@ -344,7 +344,9 @@ def _as_json(one: Disagreement) -> Json:
 
 
 def _unlink(arguments: Arguments, runtime: Runtime) -> int:
-    """A person declares that a run will never end by itself, because its store is gone. The log records who and why."""
+    """Record a person's declaration that a run will never end by itself, because its store is gone. The log records who
+    and why.
+    """
     if len(arguments.words) != 1 or "/" not in arguments.words[0]:
         raise usage(arguments.command, "missing_argument", "name one run of a packet, as in WP-1-Parser-v1/nightly@1")
     run, reason = arguments.words[0], required(arguments, "reason")
@@ -409,11 +411,10 @@ RUNS = Command(
     arguments="list [PREFIX] | show ID | tail ID | diff ID ID | export ID | import FILE | prune | verify [ID]"
     " | settle | unlink ID",
     description="""
-A run is named by its id, or by the beginning of it if that fits one run only.
-`prune` removes finished runs that nothing happened to for some days; without --yes it only says which.
-A run of a packet stands in the packet's log, and no verdict is given while it is unfinished. Where a crash left log and
-store apart, `settle` writes into the log what the store knows; of a run whose store is gone a person says with `unlink`
-that it is lost, and why.""",
+A run is named by its id, or by an unambiguous prefix of it. `prune` removes finished runs without an event for some
+days; without --yes it only lists them. A run of a packet is recorded in the packet's log, and blocks a verdict while it
+is unfinished. If a crash left log and store inconsistent, `settle` records in the log what the store knows; for a run
+whose store is gone, a person declares with `unlink` that it is lost, and why.""",
     options=(
         Option("state", "list: only runs in this state",
                choices=("live", "interrupted", "stopped", "cancelled", "completed")),

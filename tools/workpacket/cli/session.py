@@ -99,10 +99,10 @@ COMMAND = Command(
     run,
     arguments="list | show ID | decide ID cancel|repair|retry | continue KEY",
     description="""
-`show` says what became of a session and writes nothing: its status and reason, every call without an outcome, and what
-may be decided. `decide` answers a session that is blocked: `cancel` ends it, `repair` takes what is in doubt as done
-and what is damaged as lost, `retry` has it done again. `continue` begins here, as it stood then, a session of another
-machine whose artifact was taken in by `workpacket import session`.""",
+`show` prints the state of a session without changing it: its status and reason, every call without an outcome, and the
+possible decisions. `decide` settles a blocked session: `cancel` ends it, `repair` treats effects in doubt as done and
+damaged records as lost, `retry` does it again. `continue` starts here, in its last saved state, a session of another
+machine whose artifact was imported with `workpacket import session`.""",
     options=(Option("note", "decide: a sentence to store with the decision", value="TEXT"),),
     examples=(
         "workpacket session show session@review-42",

@@ -37,7 +37,7 @@ from workpacket.shell.governing.proof_process import kept_output
 _SHOWN_LINES = 10
 
 _BY_ENDING = {".html": "html", ".htm": "html", ".json": "json", ".sarif": "sarif", ".md": "markdown", ".txt": "text"}
-# An earlier report is replaced; anything else that has the name stays.
+# An earlier report is replaced; any other file of that name stays.
 _MARKS = (b"<!doctype html>", b'{"workpacket"', b'{"$schema"', b"# Audit")
 
 
@@ -60,7 +60,7 @@ def _run_trace(arguments: Arguments) -> int:
 
 
 def _named(made: Audit, words: Sequence[str]) -> list[str]:
-    """The given packets, for a base all revisions; all packets if none is given."""
+    """Return the given packets, for a base all revisions; all packets if none is given."""
     packets = made.facts.packets
     for word in words:
         if not any(word in {name, packet.id.base} for name, packet in packets.items()):
@@ -86,7 +86,7 @@ def _as_json(matters: Sequence[AuditFinding]) -> list[Json]:
 
 
 def _logs(made: Audit, names: Sequence[str]) -> dict[str, str]:
-    """The last output of these packets' proofs by digest, as far as it is in this clone."""
+    """Return the last output of these packets' proofs by digest, if it is in this clone."""
     every = [one for name in names for criterion in made.traces[name].criteria for one in criterion.evidence]
     digests = {one.log_sha256: one.log_tail for one in every if one.log_sha256}
     repository = here()
@@ -161,7 +161,7 @@ def _run_impact(arguments: Arguments) -> int:
 
 
 def _is_there(path: str) -> bool:
-    """In the work tree or in the index."""
+    """Whether the path is in the work tree or in the index."""
     repository = here()
     return is_inside(path) and (os.path.lexists(repository.root / path) or is_in_index(repository, path))
 
@@ -193,9 +193,9 @@ _TRACE = Command(
     _run_trace,
     arguments="[WP_ID|BASE...]",
     description="""
-Without an id all packets are followed, and what stands alone is listed: requirements without a packet, packets without
-a requirement, criteria without evidence, evidence without a criterion. A link is suspect when what it leads to was
-changed since. The end of what a proof printed is shown in the clone where it was run.""",
+Without an id, all packets are traced, and missing links are listed: requirements without a packet, packets without a
+requirement, criteria without evidence, evidence without a criterion. A link is suspect if its target has changed since.
+The end of a proof's output is shown in the clone where it was run.""",
     examples=("workpacket trace", "workpacket trace WP-1-Parser-v1", "workpacket trace --json"),
 )
 
@@ -213,7 +213,7 @@ _IMPACT = Command(
 
 
 def examine() -> tuple[AuditInput, Audit]:
-    """The facts about this repository, and the audit based on them."""
+    """Return the facts about this repository, and the audit based on them."""
     repository = open_for_reading()
     workspace = open_workspace()
     cache = Cache(workspace.common_dir, workspace.fingerprint)
@@ -249,7 +249,7 @@ def _report(arguments: Arguments) -> int:
 
 
 def _form(arguments: Arguments, target: str) -> str:
-    """The requested format, otherwise the one of the file name, otherwise text."""
+    """Return the requested format, otherwise that of the file name, otherwise text."""
     if arguments.flag("json"):
         if arguments.flag("format") and arguments.value("format") != "json":
             raise usage(arguments.command, "conflicting_options", "--format and --json exclude each other")
@@ -279,7 +279,7 @@ def _rendered(form: str, made: Audit, outcome: CheckOutcome, status: int) -> str
 
 
 def _write(target: str, data: bytes) -> None:
-    """Writes a temporary file first, so that the report is never incomplete."""
+    """Write a temporary file first, so that the report is never incomplete."""
     try:
         if os.path.lexists(target) and not _is_report(target):
             raise WorkpacketError(
@@ -315,10 +315,10 @@ AUDIT = Command(
     "audit",
     run,
     description="""
-Applies every rule, verifies every signature and the log, follows every packet from requirement to commit, and reports
-what does not hold. With --out the report is written into a file, in the form that its ending says: .html, .json,
-.sarif or .md. The page needs no network and no other file. The clock is not looked at: what expires is judged as of
-the head commit, so the same repository gives the same bytes. Exits as `check` does.""",
+Applies every rule, verifies every signature and the log, traces every packet from requirement to commit, and reports
+every problem. With --out the report is written to a file, in the format of its extension: .html, .json, .sarif or .md.
+The page needs neither a network nor other files. The clock is ignored: expiry is judged as of the head commit, so the
+same repository gives the same bytes. The exit statuses are those of `check`.""",
     options=(
         Option("format", "the format of the report", choices=FORMATS),
         Option("out", "write it to this file, replacing an earlier report", value="FILE"),

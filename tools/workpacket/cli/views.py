@@ -73,7 +73,7 @@ _LIST = Command(
 )
 
 
-# As `cli.packet_command.ACTING`, which is too heavy for what only shows.
+# Like `cli.packet_command.ACTING`, which is too heavy for read-only commands.
 _KINDS = ("human", "agent", "ci")
 
 
@@ -95,16 +95,16 @@ _BOARD = Command(
     _run_board,
     arguments="show | sync [WP_ID...] | move WP_ID LANE | export",
     description="""
-`sync` makes status lines, board and registry say what the log says, and adds missing sections. With --adopt it takes
-hand edits of the board over as moves, where these ask for nothing but a reason. `move` is such a move, typed.
-`show` puts the lanes side by side on a terminal; `export` writes a page that needs neither network nor scripts.""",
+`sync` makes status lines, board and registry match the log, and adds missing sections. With --adopt it records hand
+edits of the board as moves, if they need only a reason. `move` makes such a move from the command line. `show` displays
+the lanes side by side on a terminal; `export` writes a page that needs neither network nor scripts.""",
     options=(
         Option("adopt", "record hand edits as moves instead of undoing them"),
         Option("at", "show it as of this day or revision", value="DATE|REV"),
         Option("out", "export: to this file, which must not exist yet (default: standard output)", value="FILE"),
         Option("reason", "why, in words", value="TEXT"),
-        Option("as", "who acts; else WORKPACKET_ACTOR, else git's user.name", value="NAME"),
-        Option("kind", "what kind of actor that is", choices=_KINDS),
+        Option("as", "who acts (default: WORKPACKET_ACTOR, else git's user.name)", value="NAME"),
+        Option("kind", "the kind of actor", choices=_KINDS),
     ),
     examples=(
         "workpacket board show",

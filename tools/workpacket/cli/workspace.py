@@ -50,11 +50,11 @@ class Workspace:
         return hidden(self.root) is not None
 
     def relative(self, word: str) -> str:
-        """A path as given on the command line, relative to the repository; '' for the repository itself."""
+        """Return a path given on the command line, relative to the repository; '' for the repository itself."""
         full = os.path.join(self.here, word)
         path = _below(self.root, full)
         if path is None:
-            # An editor names files by the way that its user went, which may lead over a link to the repository.
+            # An editor names files by the path that its user took, which may include a link to the repository.
             folder, name = (full, "") if os.path.isdir(full) else os.path.split(full)
             path = _below(os.path.realpath(self.root), os.path.join(os.path.realpath(folder), name))
         if path is None:
@@ -67,7 +67,7 @@ class Workspace:
 
 
 def _below(root: str, full: str) -> str | None:
-    """The path relative to `root`, '' for itself; None if it is elsewhere."""
+    """Return the path relative to `root`, '' for itself; None if it is elsewhere."""
     path = os.path.relpath(full, root).replace(os.sep, "/")
     if path == ".." or path.startswith("../") or os.path.isabs(path):
         return None
@@ -75,12 +75,15 @@ def _below(root: str, full: str) -> str | None:
 
 
 def open_workspace() -> Workspace:
-    """The repository that contains the current directory; outside git, the nearest folder with governance documents."""
+    """Return the repository that contains the current directory; outside git, the nearest folder with governance
+    documents.
+    """
     here = os.getcwd()
     try:
         found = locate(here)
     except WorkpacketError as error:
-        # Documents are also checked where there is no git, or one that does not work; never instead of a named one.
+        # Documents are also checked without git, or with a broken one, but never in place of a repository that was
+        # named.
         folder = None if os.environ.get("GIT_DIR") else _governed_folder(here)
         if folder is not None:
             return Workspace(folder, None, None, here)
@@ -142,7 +145,7 @@ def say_that_nothing_is_governed() -> None:
 
 
 def progress_bar() -> Callable[[int, int], None]:
-    """A function to call with (done, all). It draws on standard error, so that output stays clean."""
+    """Return a function to call with (done, all). It draws on standard error, so that output stays clean."""
     if not sys.stderr.isatty():
         return lambda _done, _all: None
     started = drawn = time.monotonic()

@@ -19,7 +19,7 @@ from workpacket.text.source import Source
 from workpacket.text.yaml_strict import NodePath, load_yaml, written_as_text
 from workpacket.value import Value
 
-# Values that are text whatever they look like: `2` as the label of a batch, a commit id of digits, an id of a task.
+# Values that are always text: `2` as the label of a batch, a commit id of digits, an id of a task.
 _TEXT_KEYS = frozenset(
     [
         *("id", "name", "title", "status", "branch", "base", "scope_name", "spec_name"),
@@ -35,7 +35,7 @@ _TEXT_LISTS = frozenset(
         *("reviewers", "critical_path", "deferred_issues"),
     ]
 )
-# The keys of a checkpoint: a value below another key is not read here, and stays what YAML says it is.
+# The keys of a checkpoint: a value below another key is not read here, and keeps its YAML type.
 CHECKPOINT_KEYS = frozenset(
     [
         *("base", "batch", "branch", "deferred_issues", "implementation_config", "incomplete_stages", "last_batch"),
@@ -43,14 +43,14 @@ CHECKPOINT_KEYS = frozenset(
         *("spec_path", "tasks", "timestamp", "updated_at"),
     ]
 )
-# Fields with which a mapping among deferred issues says that it is meant as one.
+# Fields that show that a mapping among deferred issues is intended as one.
 ISSUE_FIELDS = frozenset(
     {"batch", "severity", "description", "location", "id", "issue", "reason", "task", "resolution"}
 )
 
 
 class Task(Value):
-    """One task. `files` are the paths that it changes, as written; `phase` is '' where the scope has no phases."""
+    """One task. `files` are the paths that it changes, as written; `phase` is '' if the scope has no phases."""
 
     id: str
     status: str = "pending"
@@ -76,7 +76,7 @@ class BatchDocument(Document):
 
 
 def is_checkpoint_text(path: NodePath) -> bool:
-    """The same for a checkpoint, whose keys are known."""
+    """Whether the value is always text in a checkpoint, whose keys are known."""
     return path[:1] == ("checkpoint",) and (len(path) < 2 or path[1] in CHECKPOINT_KEYS) and is_batch_text(path)
 
 
@@ -103,12 +103,14 @@ class TaskEntry(NamedTuple):
 
 
 def status_word(status: Text | None) -> str:
-    """A status for comparison; a missing one means pending."""
+    """Return a status for comparison; a missing one means pending."""
     return status.value.strip().casefold().replace("-", "_").replace(" ", "_") if status is not None else "pending"
 
 
 def task_entries(node: Node | None) -> Iterator[TaskEntry]:
-    """The tasks that a list names: `T1`, `{id: T1, ...}` or `T1: what it is`; for a mapping, those in its `tasks`."""
+    """Yield the tasks that a list names: `T1`, `{id: T1, ...}` or `T1: what it is`; for a mapping, those in its
+    `tasks`.
+    """
     if node is None:
         return
     if isinstance(node.value, dict):
@@ -131,7 +133,7 @@ def _entry(item: Node) -> Iterator[TaskEntry]:
 
 
 def texts_in(node: Node | None) -> tuple[Text, ...]:
-    """A text, or the texts of a list."""
+    """Return a text, or the texts of a list."""
     if node is None:
         return ()
     found = [as_text(item) for item in (node.items if isinstance(node.value, list) else [node])]
@@ -142,7 +144,7 @@ def _values(texts: tuple[Text, ...]) -> tuple[str, ...]:
     return tuple(text.value for text in texts)
 
 
-# Groups of a checkpoint's tasks that are about to be done, or being done.
+# Groups of a checkpoint's tasks that are next or in progress.
 OPEN_GROUPS = frozenset({"pending", "in_progress"})
 
 SATISFIED = frozenset({"done", "completed", "descoped"})

@@ -38,7 +38,7 @@ ProblemCode = Literal[
     "batch_task_twice", "batch_dependency_unknown", "batch_dependency_cycle", "batch_dependency_deadlock"
 ]
 
-# Characters that make a pattern of a path; what it fits is known only as far as the folder before it.
+# Characters that make a path a pattern; which files match is known only as far as the folder before it.
 _PATTERN = frozenset("*?[{")
 
 
@@ -66,7 +66,7 @@ class BatchPlan(Value):
 
 
 def plan(tasks: Sequence[Task], policy: PhasePolicy = "dag") -> BatchPlan:
-    """The next batch of `tasks`, or why there is none."""
+    """Return the next batch of `tasks`, or why there is none."""
     problems = tuple(structural_problems(tasks))
     done = satisfied(tasks)
     pending = tuple(task.id for task in tasks if task.status in PENDING)
@@ -84,7 +84,7 @@ def satisfied(tasks: Sequence[Task]) -> frozenset[str]:
 
 
 def first_batch(ready: Sequence[Task]) -> list[Task]:
-    """As many tasks from the start of `ready` as change different files."""
+    """Return as many tasks from the start of `ready` as change different files."""
     chosen: list[Task] = []
     taken: list[str] = []
     for task in ready:
@@ -99,7 +99,7 @@ def first_batch(ready: Sequence[Task]) -> list[Task]:
 
 
 def structural_problems(tasks: Sequence[Task]) -> Iterator[PlanProblem]:
-    """Duplicate ids, missing dependencies, cycles."""
+    """Yield duplicate ids, missing dependencies and cycles."""
     counts = Counter(task.id for task in tasks)
     for name, count in counts.items():
         if count > 1:
@@ -118,7 +118,9 @@ def is_elsewhere(name: str) -> bool:
 
 
 def _of_open_phase(tasks: Sequence[Task]) -> list[Task]:
-    """The tasks of the first unfinished phase, and those without a phase. Phases are ordered by their first task."""
+    """Return the tasks of the first unfinished phase, and those without a phase. Phases are ordered by their first
+    task.
+    """
     over = SATISFIED | {"deferred"}
     phases = dict.fromkeys(task.phase for task in tasks if task.phase)
     unfinished = {task.phase for task in tasks if task.status not in over}
@@ -127,7 +129,9 @@ def _of_open_phase(tasks: Sequence[Task]) -> list[Task]:
 
 
 def normal_path(path: str) -> str:
-    """A path for comparison: one separator, no `.` and `..`, no line numbers, no case; for a pattern, its folder."""
+    """Return a path for comparison: one separator, no `.` and `..`, no line numbers, no case; for a pattern, its
+    folder.
+    """
     parts: list[str] = []
     for part in path.strip().replace("\\", "/").partition(":")[0].split("/"):
         if _PATTERN & set(part):
@@ -140,13 +144,13 @@ def normal_path(path: str) -> str:
 
 
 def overlap(one: str, other: str) -> bool:
-    """Whether two normalised paths are the same file, or one is a folder that contains the other; '' contains
+    """Whether two normalized paths are the same file, or one is a folder that contains the other; '' contains
     everything.
     """
     return one == other or not one or not other or one.startswith(f"{other}/") or other.startswith(f"{one}/")
 
 
-# What is written into a task while it is worked on; everything else says what the task is.
+# Fields of a task that change while it is worked on; everything else defines the task.
 _OF_THE_WORK = frozenset({"status", "evidence", "active_form", "activeForm", "notes", "completed_at", "commit"})
 _NAMES = ("content", "name", "title")
 _NAMES_OF_PHASES = ("id", "name", "title")
@@ -170,12 +174,12 @@ class BatchScope(Value):
         return {task.id: task.status for task in self.tasks}
 
     def with_done(self, done: frozenset[str] | set[str]) -> BatchScope:
-        """The scope as it will be when these tasks are done as well."""
+        """Return the scope as it will be once these tasks are done too."""
         tasks = tuple(replace(task, status="done") if task.id in done else task for task in self.tasks)
         return replace(self, tasks=tasks)
 
     def groups(self, under_way: tuple[str, ...] = ()) -> dict[str, tuple[str, ...]]:
-        """Every task of the scope in one group, in the order of the file."""
+        """Return every task of the scope in one group, in file order."""
         found: dict[str, list[str]] = {"completed": [], "in_progress": [], "pending": []}
         for task in self.tasks:
             found.setdefault(_group(task, under_way), []).append(task.id)
@@ -225,7 +229,7 @@ def scope_of(tasks: BatchTasks, dependencies: BatchDependencies | None) -> Batch
 
 
 def _of_phases(phases: Sequence[Node], known: Mapping[str, Task]) -> Iterator[tuple[str, str]]:
-    """The dependencies that tasks inherit from their phase: tasks, or all tasks of another phase."""
+    """Yield the dependencies that tasks inherit from their phase: tasks, or all tasks of another phase."""
     listed = [(phase, [entry.id.value for entry in task_entries(phase)]) for phase in phases]
     listed = [(phase, [name for name in tasks if name in known]) for phase, tasks in listed]
     members: dict[str, list[str]] = {}
@@ -247,7 +251,7 @@ def _nodes(tasks: BatchTasks) -> dict[str, Node]:
 
 
 def _definition(node: Node | None, task: Task) -> str:
-    """A digest of the task's definition, independent of its state."""
+    """Return a digest of the task's definition, independent of its state."""
     stated = node.plain() if node is not None else None
     kept: dict[str, Plain] = {}
     if isinstance(stated, dict):

@@ -20,7 +20,7 @@ from workpacket.text.yaml_edit import CannotEdit, YamlText, insert_key, reconcil
 from workpacket.text.yaml_write import write_yaml
 from workpacket.value import NOTHING, Value
 
-# The groups of tasks under the one name that each has here.
+# The groups of tasks by their standard names.
 _GROUP_NAMES = {"done": "completed"}
 # The fields of a view that are text.
 _TEXTS = ("branch", "base", "timestamp", "last_batch", "last_commit")
@@ -83,7 +83,7 @@ def view_of_json(stored: Mapping[str, Json]) -> BatchView:
 
 
 def view_of(document: BatchCheckpoint) -> BatchView:
-    """What the file says."""
+    """Return what the file says."""
     groups: dict[str, tuple[str, ...]] = {}
     for name, entries in document.groups.items():
         known = _GROUP_NAMES.get(name, name)
@@ -116,7 +116,7 @@ def _plain_items(document: BatchCheckpoint, key: str) -> tuple[Json, ...]:
 
 
 def differences(logged: BatchView, stated: BatchView) -> list[str]:
-    """The differences between file and log, one sentence per field."""
+    """Return the differences between file and log, one sentence per field."""
     found = []
     said = stated.as_json()
     for name, ours in logged.as_json().items():
@@ -172,7 +172,7 @@ def is_canonical(source: Source, values: Plain) -> bool:
 
 
 def written(document: BatchCheckpoint | None, folder: str, view: BatchView, words: Words) -> bytes:
-    """The bytes of the checkpoint updated to `view`. `CannotEdit` if only a person can do that."""
+    """Return the bytes of the checkpoint updated to `view`. `CannotEdit` if only a person can do that."""
     if document is None:
         return canonical(brought_up(None, folder, view, words))
     plain = document.root.plain() if document.root is not None else None
@@ -186,7 +186,7 @@ def written(document: BatchCheckpoint | None, folder: str, view: BatchView, word
 
 
 def brought_up(stated: Values | None, folder: str, view: BatchView, words: Words) -> Values:
-    """The values of the file updated to `view`, or those of a new file."""
+    """Return the values of the file updated to `view`, or those of a new file."""
     checkpoint = stated.get("checkpoint") if stated is not None else None
     if stated is None or not isinstance(checkpoint, dict):
         return {"checkpoint": _new(folder, view, words)}
@@ -194,7 +194,7 @@ def brought_up(stated: Values | None, folder: str, view: BatchView, words: Words
 
 
 def document_of(values: Plain) -> BatchCheckpoint:
-    """The document for the values of a file."""
+    """Return the document for the values of a file."""
     return BatchCheckpoint(Source.from_bytes("checkpoint.yaml", canonical(values)))
 
 
@@ -208,7 +208,7 @@ def _new(folder: str, view: BatchView, words: Words) -> Values:
 
 
 def _wanted(stated: Values, view: BatchView, words: Words) -> Values:
-    """`stated` with everything that belongs to the view updated; the rest and the order stay the same."""
+    """Return `stated` with everything that belongs to the view updated; the rest and the order stay the same."""
     made = dict(stated)
     made["branch"] = view.branch or made.get("branch")
     if view.base or "base" in made:
@@ -232,7 +232,7 @@ def _wanted(stated: Values, view: BatchView, words: Words) -> Values:
 
 
 def _entries(stated: Values) -> dict[str, Values]:
-    """The tasks that the file writes as mappings, by id, with all their keys."""
+    """Return the tasks that the file writes as mappings, by id, with all their keys."""
     found: dict[str, Values] = {}
     groups = stated.get("tasks")
     following = stated.get("next_batch")
@@ -271,7 +271,7 @@ def _next(stated: Values, view: BatchView, entries: Mapping[str, Values], words:
 
 
 def _entry(task: str, entries: Mapping[str, Values], words: Words, *, with_files: bool) -> Plain:
-    """A task in the style of this file: its id alone, or with its name."""
+    """Return a task in the style of this file: its id alone, or with its name."""
     if not entries:
         return task
     files = words.files.get(task, ())
@@ -285,7 +285,7 @@ def _entry(task: str, entries: Mapping[str, Values], words: Words, *, with_files
 
 
 def _plain(value: object) -> Plain:
-    """Stored JSON, whose keys have no order, as YAML values; known keys in the order of the format."""
+    """Convert stored JSON, whose keys have no order, to YAML values; known keys are in the order of the format."""
     if isinstance(value, Mapping):
         keys = [*(key for key in _ORDER if key in value), *(key for key in value if key not in _ORDER)]
         return {str(key): _plain(value[key]) for key in keys}
@@ -295,7 +295,7 @@ def _plain(value: object) -> Plain:
 
 
 def with_statuses(document: BatchTasks, done: frozenset[str] | set[str]) -> bytes:
-    """`tasks.yaml` with these tasks marked as done; only their status changes."""
+    """Return `tasks.yaml` with these tasks marked as done; only their status changes."""
     text = yaml_text(document.source)
     word = _word_for_done(document)
     for index, item in enumerate(document.items_at("tasks")):
@@ -315,6 +315,6 @@ def _done(text: YamlText, index: int, item: Node, word: str) -> YamlText:
 
 
 def _word_for_done(document: BatchTasks) -> str:
-    """`completed`, unless the file says `done` for tasks that are done."""
+    """Return `completed`, unless the file uses `done` for finished tasks."""
     words = [status_word(entry.status) for entry in document.entries]
     return "done" if "done" in words and "completed" not in words else "completed"

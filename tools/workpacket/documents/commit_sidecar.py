@@ -6,7 +6,7 @@ from workpacket.documents.document import Document, TextAt
 from workpacket.text.json_strict import load_json
 from workpacket.text.source import Source
 
-# The newest version of the format that is understood.
+# The newest supported version of the format.
 SCHEMA_VERSION = 1
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class Text:
-    """A string of a document, with its place."""
+    """A string in a document, with its place."""
 
     __slots__ = ("end", "start", "value")
 
@@ -55,7 +55,7 @@ class Document:
     """A file that was read. `root` is None if it could not be parsed; then `faults` say why."""
 
     kind: ClassVar[str]
-    # The lanes that its words may name; whoever reads it for a repository says which.
+    # The lanes that its text may name, set by the reader for a repository.
     lanes: LaneTable = BUILT_IN
 
     def __init__(self, source: Source, root: Node | None, faults: Iterable[Problem] = ()) -> None:
@@ -73,11 +73,11 @@ class Document:
         return {}
 
     def place(self, text: Text | None) -> tuple[int, int]:
-        """Line and column of a text; without one, the start of the file."""
+        """Return line and column of a text; without one, the start of the file."""
         return self.source.line_and_column(text.start) if text is not None else (1, 1)
 
     def mention(self, text: Text | None) -> Mention:
-        """A text with its place, as summaries give it."""
+        """Return a text with its place, as used in summaries."""
         return (text.value, *self.place(text)) if text is not None else ("", 0, 0)
 
     @property
@@ -105,12 +105,12 @@ class Document:
         return tuple(text for text in found if text is not None)
 
     def run(self, text: Text | None) -> TextRun | None:
-        """The span of the text; None if the reader joined it from several parts."""
+        """Return the span of the text; None if the reader joined it from several parts."""
         return TextRun.quoting(self.source.text, text.start, text.value) if text is not None else None
 
     def first_line(self, text: Text | None) -> TextRun | None:
-        """The part of a text on its first line; None if it begins with something other than its words. Commands replace
-        only this part and leave the lines below to their author.
+        """Return the part of a text on its first line; None if it begins with something other than its words. Commands
+        replace only this part and leave the lines below to their author.
         """
         if text is None:
             return None
@@ -119,19 +119,19 @@ class Document:
         return TextRun.quoting(self.source.text, text.start, words) if text.value.startswith(words) else None
 
     def dates(self) -> Iterable[tuple[str, Text]]:
-        """The fields that contain a time, by the name that people know."""
+        """Return the fields that contain a time, by their names in the document."""
         return ()
 
 
 def without_quotes(source: Source, text: Text) -> Text:
-    """A text in a YAML or JSON file as written, without its quotes."""
+    """Return a text in a YAML or JSON file as written, without its quotes."""
     if source.text[text.start : text.start + 1] in ("'", '"') and text.end - text.start >= len("''"):
         return Text(text.value, text.start + 1, text.end - 1)
     return text
 
 
 def stem_of(path: str) -> str:
-    """The name of a file without its extension; for `<WP_ID>/packet.md`, that of the folder."""
+    """Return the name of a file without its extension; for `<WP_ID>/packet.md`, that of the folder."""
     folder, _, name = path.rpartition("/")
     stem = name.rpartition(".")[0]
     return folder.rpartition("/")[2] if stem in {"packet", "refinement"} and folder else stem
@@ -175,7 +175,7 @@ class TextsAt:
         return self if document is None else document.texts_at(*self.path)
 
 
-# What stands in a section: `fields` are `KEY: value` lines; `items` a list; `checklist` a list whose items can be
+# The content of a section: `fields` are `KEY: value` lines; `items` a list; `checklist` a list whose items can be
 # ticked; `prose` anything.
 Shape = Literal["fields", "items", "checklist", "prose"]
 
@@ -200,7 +200,7 @@ class FieldSpec(Value):
 
 
 def fields(*labels: str, required: bool = False, many: bool = False) -> tuple[FieldSpec, ...]:
-    """Fields that differ only in their names."""
+    """Return fields that differ only in their names."""
     return tuple(FieldSpec(label, required=required, many=many) for label in labels)
 
 
@@ -212,12 +212,12 @@ class SectionSpec(Value):
     shape: Shape
     required: bool = False
     fields: tuple[FieldSpec, ...] = ()
-    # Keys of headings under which the same section is known too.
+    # Alternative keys of headings for the same section.
     aliases: tuple[str, ...] = ()
     repeatable: bool = False
 
     def field(self, name: str) -> FieldSpec | None:
-        """The field with this name or alias."""
+        """Return the field with this name or alias."""
         return self._by_name.get(name)
 
     @cached_property
@@ -238,7 +238,7 @@ class Layout(Value):
     frames: frozenset[str] = frozenset()
 
     def section(self, title: str) -> SectionSpec | None:
-        """The section with this heading, however it is spelled."""
+        """Return the section with this heading, however it is spelled."""
         return self._by_heading.get(heading_key(title))
 
     @cached_property
@@ -249,7 +249,7 @@ class Layout(Value):
 
 @lru_cache(maxsize=4096)
 def heading_key(title: str) -> str:
-    """A heading for comparison: `INTENT (DRAFT)`, `Intent (draft)` and `Intent` are all `intent`.
+    """Return a heading for comparison: `INTENT (DRAFT)`, `Intent (draft)` and `Intent` all give `intent`.
 
     Remarks in parentheses or brackets, values after a colon, markup and emoji are ignored.
     """
@@ -260,11 +260,11 @@ _D = TypeVar("_D", bound=Document)
 
 
 def read_once(kind: Callable[[Source], _D], source: Source) -> _D:
-    """The document of this kind, parsed once per command. It is shared, so it must not be changed."""
+    """Return the document of this kind, parsed once per command. It is shared, so it must not be changed."""
     return cast(_D, _read(kind, source.path, source.text, source.bom))
 
 
-# A command looks closely at one packet and at few others; of many, none is asked for again.
+# A command reads one packet closely and a few others; when it reads many, none is requested again.
 @lru_cache(maxsize=16)
 def _read(kind: Callable[[Source], Document], path: str, text: str, bom: bool) -> Document:
     return kind(Source(path, text, bom=bom))

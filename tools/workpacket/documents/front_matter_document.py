@@ -1,11 +1,11 @@
-"""What the Markdown kinds with front matter have in common: fields above, text below. The tree of values is the front
-matter. In the fields that a kind names, every plain scalar is read as the characters in the file: ids, labels and
-titles are always text.
+"""What the Markdown kinds with front matter have in common: fields above, text below.
 
-The YAML block at the top of a Markdown file.
+The tree of values is the front matter. In the fields that a kind names, every plain scalar is read as the characters in
+the file: ids, labels and titles are always text.
 
-It begins on the very first line with `---` and ends with the next line that is `---` or `...`; blanks may follow on
-both, a byte order mark may stand before, and the line ends may be of any kind. Its positions are those of the file.
+The front matter is a YAML block that begins on the very first line with `---` and ends with the next line that is `---`
+or `...`; white space may follow either, a byte order mark may come first, and line ends may be of any kind. Its
+positions are those of the file.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _LATE = lazy_pattern(rf"(?:[ \t]*(?:\r\n|\r|\n))++(---){_LINE_END}")
 
 
 class FrontMatter(Value):
-    """The loaded block: its YAML is [start, end), the Markdown begins at `body`, which is the start of `body_line`.
+    """The loaded block: its YAML is [start, end); the Markdown begins at `body`, the start of `body_line`.
 
     A file without such a block has `present` false, a body that is the whole file, and no root.
     """
@@ -46,7 +46,7 @@ class FrontMatter(Value):
 
 
 def read_front_matter(source: Source, limits: Limits = DATA) -> FrontMatter:
-    """The front matter of `source`; its faults say why there is none if one was meant."""
+    """Return the front matter of `source`; its faults explain why an intended block is missing."""
     text = source.text
     opening = _OPENING.match(text)
     if opening is None:
@@ -96,7 +96,7 @@ class FrontMatterDocument(Document):
         self.outline = outline(source, blocks, front.body)
 
     def sections(self) -> Iterator[Section]:
-        """Every section that has a heading."""
+        """Yield every section that has a heading."""
         return (section for section in self.outline.walk() if section.heading is not None)
 
 

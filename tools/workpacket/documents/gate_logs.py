@@ -18,7 +18,7 @@ from workpacket.text.limits import REGISTER
 from workpacket.text.node import Node
 from workpacket.text.source import Source
 
-# Written by scripts in several languages, each in its own style.
+# Written by scripts in several languages, each with its own spelling.
 _PACKET_KEYS = ("wpId", "wp_id", "wpid", "WP_ID")
 _TIME_KEYS = ("timestamp", "created_at", "at")
 
@@ -38,7 +38,7 @@ class GateDocument(Document):
     histories: list[list[GateEvent]]
 
     def packet_texts(self) -> Iterable[Text]:
-        """Every place that names a packet."""
+        """Return every place that names a packet."""
         raise NotImplementedError
 
     def summary(self) -> GateSummary:
@@ -50,7 +50,7 @@ def read_event(node: Node, *name_keys: str) -> GateEvent:
 
 
 def packet_of(node: Node) -> Text | None:
-    """The id in a mapping, whatever the style of its key."""
+    """Return the id in a mapping, whatever the style of its key."""
     return _first(node, _PACKET_KEYS)
 
 
@@ -72,7 +72,7 @@ class OrchestratorGates(GateDocument):
 
 
 _HOLDERS = ("validation_sessions", "sessions", "archived_sessions")
-# Oldest first, as a passing validation goes through them.
+# In the order in which a passing validation goes through them.
 GATES = ("WP_APPENDED", "COMMITTED", "REPORT_PRESENTED", "USER_ACKNOWLEDGED")
 
 
@@ -90,7 +90,7 @@ class ValidatorGates(GateDocument):
         ]
 
     def packet_texts(self) -> Iterator[Text]:
-        """The ids in the sessions; also the key of a session with no id or a different one."""
+        """Yield the ids in the sessions; also the key of a session with no id or a different one."""
         yield from (stated for session in self.sessions if (stated := packet_of(session)) is not None)
         keyed = self.at("validation_sessions")
         if keyed is None or keyed.keys is None:

@@ -129,7 +129,7 @@ class Packet(WorkDocument):
         return self.risk_tier
 
     def dependency_texts(self) -> Iterable[Text]:
-        """The values of the fields with this name, in any section."""
+        """Return the values of the fields with this name, in any section."""
         for placed in self.placed:
             for field in placed.fields:
                 if field.name in _DEPENDENCY_FIELDS:
@@ -168,7 +168,7 @@ class PacketText(Value):
 
 
 def render_packet(packet: PacketText) -> str:
-    """The file, which ends with a newline."""
+    """Return the file, which ends with a newline."""
     body = {
         "metadata": _metadata(packet),
         "sub_agent_delegation": ["- SUB_AGENT_DELEGATION: DISALLOWED"],

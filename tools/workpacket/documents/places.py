@@ -1,4 +1,4 @@
-"""Which path contains which kind of document. Data only: it is read at every start-up, before anything heavy is
+"""Which paths contain which kinds of document. Data only: it is read at every start, before anything large is
 imported.
 """
 
@@ -29,11 +29,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import TypeAlias
 
-    # What a name starts with, what it ends with, its least length, and the kind of the document.
+    # The prefix of a name, its suffix, its minimum length, and the kind of the document.
     NamePattern: TypeAlias = tuple[str, str, int, str]
 
-# The first pattern that fits decides. `*` stands for one or more characters of one path segment. Folders in `ROOTS` are
-# the only ones that are searched.
+# The first matching pattern decides. `*` represents one or more characters of one path segment. Only the folders in
+# `ROOTS` are searched.
 PLACES: tuple[tuple[str, str], ...] = (
     (f"{STUBS}/*.md", "stub"),
     (f"{PACKETS}/*.md", "packet"),
@@ -63,21 +63,21 @@ PLACES: tuple[tuple[str, str], ...] = (
 
 ROOTS = (GOVERNANCE_FOLDER, "kitty-specs", "specs/active", "scopes/active", "docs/progress", ".runr/checkpoints")
 
-# Folders below a root that hold no documents of these kinds and may be very large.
+# Folders below a root that contain no documents of these kinds and may be very large.
 SKIPPED_FOLDERS = frozenset({LOG_FOLDER, ATTESTATIONS_FOLDER, CHECKPOINTS_FOLDER, TEMPLATES_FOLDER})
 
-# Files people keep beside documents of a kind.
+# Files that people keep next to documents of a kind.
 NOT_DOCUMENTS = frozenset({"README.md", "index.md", "_template.md", "index.json"})
 
 
 def kind_of(path: str) -> str | None:
-    """The kind of the document at `path` (relative to the repository, with '/'), if it is one."""
+    """Return the kind of the document at `path` (relative to the repository, with '/'), if it is one."""
     folder, _, name = path.rpartition("/")
     return kind_of_name(name, names_in(folder))
 
 
 def kind_of_name(name: str, names: tuple[NamePattern, ...]) -> str | None:
-    """The kind of the file `name` in a folder with these patterns from `names_in`."""
+    """Return the kind of the file `name` in a folder with these patterns from `names_in`."""
     for before, after, shortest, kind in names:
         if len(name) >= shortest and name.startswith(before) and name.endswith(after) and name not in NOT_DOCUMENTS:
             return kind
@@ -86,7 +86,9 @@ def kind_of_name(name: str, names: tuple[NamePattern, ...]) -> str | None:
 
 @lru_cache(maxsize=256)
 def names_in(folder: str) -> tuple[NamePattern, ...]:
-    """The patterns of document names in `folder`: computed once per folder, which may contain ten thousand files."""
+    """Return the patterns of document names in `folder`: computed once per folder, which may contain ten thousand
+    files.
+    """
     segments = folder.split("/")
     patterns: list[NamePattern] = []
     for place, kind in PLACES:

@@ -12,7 +12,7 @@ from workpacket.text.toml_strict import load_toml
 
 
 class PolicyDocument(Document):
-    """Every section is read from this one tree: each revision of the policy is parsed once per process."""
+    """The policy. Every section is read from this one tree: each revision of it is parsed once per process."""
 
     kind = "policy"
 
@@ -22,7 +22,7 @@ class PolicyDocument(Document):
 
     @classmethod
     def from_bytes(cls, data: bytes) -> PolicyDocument:
-        """The policy of the work tree or of a commit; '' if there is none."""
+        """Return the policy of the work tree or of a commit; an empty one if there is none."""
         return cls(Source.from_bytes(POLICY_PATH, data))
 
 

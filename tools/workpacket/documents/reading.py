@@ -1,4 +1,4 @@
-"""From source to document: picks the reader for its kind, and imports no other."""
+"""From source to document: select the reader for its kind, and import no other."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class DocumentKind(NamedTuple):
     module: str = ""
 
 
-# The rules for every document that is read by a layout.
+# The rules for every document that has a layout.
 _STRUCTURED = ("structured", "identity")
 
 KINDS: tuple[DocumentKind, ...] = (
@@ -60,19 +60,19 @@ def kind_named(name: str) -> DocumentKind:
     return _BY_NAME[name]
 
 
-# Kinds whose structure, and not only whose words, depends on which lanes there are.
+# Kinds whose structure, and not only whose words, depends on the defined lanes.
 _LAID_OUT_BY_LANES = frozenset({"task_board", "registry"})
 
 
 def reader_of(kind: str) -> type[Document]:
-    """The class that reads documents of `kind`."""
+    """Return the class that reads documents of `kind`."""
     known = _BY_NAME[kind]
     module = import_module(f"workpacket.documents.{known.module or known.name}")
     return cast("type[Document]", getattr(module, known.reader))
 
 
 def read_document(kind: str, source: Source, lanes: LaneTable = BUILT_IN) -> Document:
-    """Reads `source` as a document of `kind`. Errors are in the document's `faults`."""
+    """Read `source` as a document of `kind`. Errors are in the document's `faults`."""
     reader = reader_of(kind)
     if kind in _LAID_OUT_BY_LANES:
         return cast("Callable[[Source, LaneTable], Document]", reader)(source, lanes)

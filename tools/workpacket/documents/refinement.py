@@ -109,21 +109,23 @@ class Refinement(StructuredDocument):
 
     @property
     def anchors(self) -> list[Node]:
-        """One mapping per anchor, with its fields in lower case."""
+        """Return one mapping per anchor, with its fields in lower case."""
         return self.items_at("spec_anchors")
 
     @property
     def open_points(self) -> list[tuple[str, Text]]:
-        """The points of the checklist that are not passed. A box without a tick says so, whatever word is behind it."""
+        """Return the points of the checklist that are not passed, including an unticked box, whatever word follows
+        it.
+        """
         said = ((point, self.text_at("clearly_covers", normal_key(point))) for point in COVERAGE_POINTS)
         return [(point, text) for point, text in said if text is not None and _NOT_PASSED.match(text.value)]
 
     @property
     def proposed_enrichment(self) -> str:
-        """The text proposed for the specification."""
+        """Return the text proposed for the specification."""
         for section in self.sections_at(_ANY_LEVEL):
             if heading_key(section.title) == "proposed_spec_enrichment":
-                # The text may hold headings of its own, outside of a fence; it ends where a known section begins.
+                # The text may contain headings of its own, outside a fence; it ends where a known section begins.
                 start = section.title_span[1]
                 later = [known.section.start for known in self.placed if known.section.start > start]
                 body = self.source.text[start : min(later, default=len(self.source.text))]
@@ -137,7 +139,7 @@ class Refinement(StructuredDocument):
 
     @property
     def spec_path(self) -> str:
-        """The specification of the refinement: the text after the arrow."""
+        """Return the specification of the refinement: the text after the arrow."""
         target = self.spec_target
         return target.value.rpartition("->")[2].strip().strip("`") if target is not None else ""
 
@@ -175,7 +177,7 @@ class Refinement(StructuredDocument):
 
 
 def anchor_node(source: Source, section: Section) -> Node:
-    """One anchor: its fields; the excerpt is the content of its fence."""
+    """Return one anchor: its fields; the excerpt is the content of its fence."""
     known = {spec.key for spec in ANCHOR_FIELDS}
     entries: dict[str, Node] = {}
     keys: dict[str, tuple[int, int]] = {}
@@ -203,7 +205,7 @@ class RefinementText(Value):
 
 
 def render_refinement(text: RefinementText) -> str:
-    """The file, ending with a line feed. ASCII, because approved text is compared byte for byte."""
+    """Return the file, ending with a line feed. ASCII, because approved text is compared byte for byte."""
     anchors = list(text.anchors) or [OPEN]
     parts = [
         "## TECHNICAL_REFINEMENT (MASTER SPEC)\n",
@@ -261,18 +263,20 @@ def _anchor(number: int, anchor: str) -> list[str]:
 
 LABELS = ("USER_REVIEW_STATUS", "USER_SIGNATURE", "USER_APPROVAL_EVIDENCE")
 _LONGEST_NAME = 40
-# So many approvals can one person give at once; a token an hour off is still of the time that it names.
+# How many approvals one person can give in the same minute; a token up to an hour off still fits the time it names.
 _MINUTES = 60
 
 
 def tokens_of(approver: str, at: datetime) -> Iterator[str]:
-    """`ann310120261200` for ann@example.org, in UTC, and those of the following minutes."""
+    """Yield `ann310120261200` for ann@example.org, in UTC, and those of the following minutes."""
     name = re.sub(r"[^a-z]", "", approver.partition("@")[0].casefold())[:_LONGEST_NAME] or "approver"
     return (f"{name}{at + timedelta(minutes=later):%d%m%Y%H%M}" for later in range(_MINUTES))
 
 
 def fill(source: Source, packet: str, token: str) -> Source | str:
-    """The refinement with the three USER fields filled in, every other byte as it was; or why that cannot be done."""
+    """Return the refinement with the three USER fields filled in and every other byte unchanged, or why that is
+    impossible.
+    """
     wanted = dict(zip(LABELS, ("APPROVED", token, f"{APPROVAL_WORDS} {packet}"), strict=True))
     fields = _fields(Refinement(source))
     missing = [label for label, value in fields.items() if value is None]
@@ -294,7 +298,7 @@ def fill(source: Source, packet: str, token: str) -> Source | str:
 
 
 def _fields(document: Refinement) -> dict[str, tuple[str, tuple[int, int]] | None]:
-    """Values and their spans, including those of empty fields, which a typed document does not have."""
+    """Return values and their spans, including those of empty fields, which a typed document does not have."""
     placed = document.placed_section("metadata")
     found = {field.name: (field.value, field.value_span) for field in reversed(placed.fields)} if placed else {}
     return {label: found.get(normal_key(label)) for label in LABELS}
@@ -307,7 +311,7 @@ def _edit(source: Source, span: tuple[int, int], value: str) -> Edit:
 
 
 def _with_evidence(source: Source, signature: tuple[str, tuple[int, int]] | None) -> Source:
-    """Adds an empty evidence field below the signature line, in the same style."""
+    """Add an empty evidence field below the signature line, in the same style."""
     if signature is None:
         return source
     line = source.line_and_column(signature[1][0])[0]

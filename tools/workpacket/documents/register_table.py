@@ -12,14 +12,13 @@ entries for the packets in question, and all prose. The edits are then mapped ba
 
 In doubtful cases the excerpt is the whole register: with a fence or a comment, which may hide lines; with a carriage
 return; with entries in another form, or a table with another header. Tests prove that both ways make the same edits.
-Also writes empty task boards and registries, and single lines of each.
+This module also writes empty task boards and registries, and single lines of each.
 
 Only lines that are visible on the rendered page count: not those in fences and comments.
 
-Board, registry and audit are read line by line, as every tool that edits them does: an entry is one line, a row is
-one line, and ten thousand of them are read in no time. What is in a fence or in an HTML comment is an example or a
-note and no entry. A fence or a comment that is never closed hides nothing, since one forgotten mark must not empty a
-board.
+Board, registry and audit are read line by line, as every tool that edits them does: an entry or a row is one line, and
+ten thousand of them are read quickly. Lines in a fence or an HTML comment are examples or notes, not entries. A fence
+or comment that is never closed hides nothing, because one forgotten mark must not empty a board.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ class SourceLine(NamedTuple):
 
 
 def visible_lines(source: Source) -> Iterator[SourceLine]:
-    """The visible lines in order, blank ones included."""
+    """Yield the visible lines in order, blank ones included."""
     hidden = _hidden_lines(source) if any(mark in source.text for mark in _HIDING) else frozenset()
     text = source.text
     starts = source.line_starts
@@ -67,7 +66,7 @@ def _hidden_lines(source: Source) -> frozenset[int]:
     lines = [source.line(number) for number in range(1, source.line_count + 1)]
     hidden: set[int] = set()
     fence_ends = _fence_ends(lines)
-    # From here on no comment is closed any more, so none needs to be looked for.
+    # No comment is closed after this point, so there is no need to look for one.
     last_comment_end = max((index for index, line in enumerate(lines) if _COMMENT_END in line), default=-1)
     index = 0
     while index < len(lines):
@@ -84,9 +83,9 @@ def _hidden_lines(source: Source) -> frozenset[int]:
 
 
 def _fence_ends(lines: list[str]) -> dict[int, int]:
-    """For each line that may open a fence, the line that would close it; both as indexes. It works backwards, so that a
-    file full of unclosed fences is read in one pass: `closing` contains the lines that may close a fence, nearest last,
-    and only those longer than all nearer ones.
+    """Return for each line that may open a fence the line that would close it; both as indexes. It works backwards, so
+    that a file full of unclosed fences is read in one pass: `closing` contains the lines that may close a fence,
+    nearest last, and only those longer than all nearer ones.
     """
     marks = [(index, match) for index, line in enumerate(lines) if (match := _FENCE.match(line))]
     ends: dict[int, int] = {}
@@ -105,7 +104,7 @@ def _fence_ends(lines: list[str]) -> dict[int, int]:
 
 
 def _comment_end(lines: list[str], index: int) -> int | None:
-    """The index of the line that ends a comment opened on line `index`."""
+    """Return the index of the line that ends a comment opened on line `index`."""
     line = lines[index]
     start = line.rfind(_COMMENT_START)
     if start < 0:
@@ -116,7 +115,7 @@ def _comment_end(lines: list[str], index: int) -> int | None:
 
 
 _DASHES = lazy_pattern(r"[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*\Z")
-# What ends a table although no blank line comes before it.
+# What ends a table without a blank line before it.
 _OTHER_BLOCK = lazy_pattern(
     r"[ \t]*(?:#{1,6}[ \t]|>|[-*+][ \t]|[0-9]{1,9}[.)][ \t]|`{3}|~{3}|<|([-*_])[ \t]*(?:\1[ \t]*){2,}\Z)"
 )
@@ -129,7 +128,7 @@ R = TypeVar("R")
 
 
 class Row(NamedTuple):
-    """One row. `torn`: what separates it from the row before. `cells` are those it actually has."""
+    """One row. `torn`: what separates it from the previous row. `cells` are those it actually has."""
 
     line: int
     span: tuple[int, int]
@@ -137,7 +136,7 @@ class Row(NamedTuple):
     torn: Torn
 
     def cell(self, index: int) -> Text | None:
-        """The cell of a column; None if the row is too short or the table lacks the column."""
+        """Return the cell of a column; None if the row is too short or the table lacks the column."""
         return self.cells[index] if 0 <= index < len(self.cells) else None
 
 
@@ -154,7 +153,7 @@ class Table:
         self.end = header.line
 
     def column(self, *names: str) -> int:
-        """The index of the column with one of these keys, -1 if there is none."""
+        """Return the index of the column with one of these keys, -1 if there is none."""
         return next((index for index, key in enumerate(self.columns) if key in names), -1)
 
 
@@ -168,7 +167,7 @@ class RegisterDocument(Document):
         self.tables: list[Table] = []
 
     def values_of(self, rows: Sequence[Node]) -> Node:
-        """The tree of a register: its rows in order."""
+        """Return the tree of a register: its rows in order."""
         listed = Node(list(rows), 0, len(self.source.text))
         return Node({"rows": listed}, 0, len(self.source.text), {"rows": (0, 0)})
 
@@ -176,7 +175,7 @@ class RegisterDocument(Document):
 def rows_of(
     tables: Sequence[Table], keys: Sequence[Sequence[str]], make: Callable[[Row, Table, tuple[int, ...]], R]
 ) -> list[R]:
-    """The result of `make` for each row, given the indexes of the columns with these keys."""
+    """Return the result of `make` for each row, given the indexes of the columns with these keys."""
     return [
         make(row, table, indexes)
         for table in tables
@@ -186,9 +185,9 @@ def rows_of(
 
 
 def read_tables(source: Source, required: Sequence[Sequence[str]], row_start: re.Pattern[str]) -> list[Table]:
-    """The tables whose header has every column of `required`, each given by the keys it may have.
+    """Return the tables whose header has every column of `required`, each given by its possible keys.
 
-    Separated rows are recognised by `row_start`, which their first cell matches.
+    Separated rows are recognized by `row_start`, which their first cell matches.
     """
     tables: list[Table] = []
     current: Table | None = None
@@ -220,7 +219,7 @@ def _keys(row: Row) -> Iterator[str]:
 
 
 def _continues(line: SourceLine, table: Table) -> bool:
-    """Reads the next line after a row, if it still belongs to the table."""
+    """Read the next line after a row, if it still belongs to the table."""
     if not line.text.strip() or _OTHER_BLOCK.match(line.text):
         return False
     if not table.rows and not table.has_dashes and line.number == table.header.line + 1 and _DASHES.match(line.text):
@@ -241,7 +240,7 @@ def _row(line: SourceLine, torn: Torn) -> Row:
 
 
 def plain(cell: Text) -> Text:
-    """The text of a cell without code and emphasis marks; for a link to a file, its target."""
+    """Return the text of a cell without code and emphasis marks; for a link to a file, its target."""
     value, start, end = cell.value, cell.start, cell.end
     if value[:1] not in _MARKS:
         return cell
@@ -279,7 +278,7 @@ def row_line(base: str, path: str, cell: str, notes: str) -> str:
     return f"| {base} | {path} | {cell} | {notes} |"
 
 
-# Below this size, reading all of a register takes no longer than looking for what to leave out.
+# Below this size, reading all of a register takes no longer than deciding what to leave out.
 _MUCH = 16 * 1024
 
 
@@ -288,7 +287,7 @@ class Excerpt:
 
     def __init__(self, whole: Source, spans: Sequence[tuple[int, int]]) -> None:
         self.source = whole
-        # Where each piece begins in the excerpt, and how far from there it lies in the whole.
+        # Where each piece begins in the excerpt, and its distance from there in the whole.
         self._starts = [0]
         self._shifts = [0]
         if len(spans) > 1:
@@ -299,7 +298,9 @@ class Excerpt:
                 self._starts.append(start - self._shifts[-1])
 
     def whole_edits(self, edits: Iterable[Edit]) -> list[Edit]:
-        """Each edit stays in one piece: only whole lines were left out, none of them next to a deleted line."""
+        """Return the edits for the whole. Each edit stays in one piece: only whole lines were left out, none of them
+        next to a deleted line.
+        """
         moved = []
         for edit in edits:
             shift = self._shifts[bisect_right(self._starts, edit.start) - 1]
@@ -308,21 +309,23 @@ class Excerpt:
 
 
 def board_excerpt(board: Source, names: Iterable[str]) -> Excerpt:
-    """The part of the board that concerns the packets with these ids."""
-    # An entry is an entry in whatever section it stands. Quantifiers are possessive, so a line is looked at once.
+    """Return the part of the board that concerns the packets with these ids."""
+    # An entry counts in whatever section it is. Quantifiers are possessive, so each line is scanned once.
     form = r"- \*\*\[WP-[A-Za-z0-9.-]*+(?<=[A-Za-z0-9])\]\*\* - \[[A-Z_]++\](?![(\[])[^\n]*+\n"
     return _excerpt(board, rf"^(?P<run>(?:{form}){{4,}}+)", names)
 
 
 def registry_excerpt(registry: Source, bases: Iterable[str]) -> Excerpt:
-    """The part of the registry that concerns these bases."""
-    # Below this header, whatever follows directly and begins with a pipe is a row of the registry.
+    """Return the part of the registry that concerns these bases."""
+    # Below this header, every directly following line that begins with a pipe is a row of the registry.
     header = r"\| *+Base WP ID *+\| *+Active Packet *+\| *+Task Board *+\| *+Notes *+\|\n\|[-:]{3,}+\|[-:|]++\n"
     return _excerpt(registry, rf"^{header}(?P<run>(?:\|[^\n]*+\n){{4,}}+)", bases)
 
 
 def _excerpt(source: Source, runs: str, names: Iterable[str]) -> Excerpt:
-    """The group `run` of `runs` matches whole lines; those between the first and the last may be left out."""
+    """Return the excerpt. The group `run` of `runs` matches whole lines; those between the first and the last may be
+    left out.
+    """
     text = source.text
     if len(text) < _MUCH or "\r" in text or any(mark in text for mark in _HIDING):
         return Excerpt(source, [(0, len(text))])
@@ -341,7 +344,7 @@ def _excerpt(source: Source, runs: str, names: Iterable[str]) -> Excerpt:
 
 
 def _lines_with(text: str, name: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """The lines between two offsets that contain the name, even as part of a word."""
+    """Yield the lines between two offsets that contain the name, even as part of a word."""
     at = text.find(name, start, end)
     while at >= 0:
         line_end = text.index("\n", at) + 1

@@ -80,7 +80,7 @@ class RegistryRow:
         self.table = table
         cells = [row.cell(index) for index in indexes]
         self.base, self.active, self.board, self.notes = (plain(cell) if cell is not None else None for cell in cells)
-        # Found when first asked for, then kept: every rule asks.
+        # Computed on first use, then kept: every rule needs it.
         self._parsed: _Parsed | None = None
         self._tokens: list[Token] | None = None
 
@@ -93,12 +93,12 @@ class RegistryRow:
 
     @property
     def active_id(self) -> WorkPacketId | None:
-        """The id of the packet that the path names, if it names one."""
+        """The id of the packet that the path names, if any."""
         return self._values.active
 
     @property
     def board_place(self) -> tuple[LaneSection | None, str]:
-        """The section and the id in the Task Board cell; None and '' if missing."""
+        """Return the section and the id in the Task Board cell; None and '' if missing."""
         return self._values.section, self._values.board_id
 
     @property
@@ -122,7 +122,7 @@ class RegistryRow:
         return self._tokens
 
     def noted(self, kind: str) -> Iterator[tuple[Token, Text]]:
-        """The values of all tokens of one kind."""
+        """Yield the values of all tokens of one kind."""
         for token in self.tokens:
             if token.kind == kind:
                 yield from ((token, value) for value in token.values)
@@ -147,7 +147,7 @@ class TraceabilityRegistry(RegisterDocument):
     def _row_summary(self, row: RegistryRow) -> RowSummary:
         section, board_id = row.board_place
         base, active = row.base_id, row.active_id
-        # Columns are counted within the line, which is the same for all cells.
+        # Columns are counted within the line, which all cells share.
         line = row.row.line
         before = self.source.line_starts[line - 1] - 1
 
@@ -195,7 +195,7 @@ def _tokens(notes: Text) -> list[Token]:
 
 
 def _meaning(text: Text) -> tuple[str, list[Text]]:
-    """What kind of token it is, and the ids in it. For a stub, the path is given and its name is the id."""
+    """Return the kind of token, and the ids in it. For a stub, the path is given and its name is the id."""
     if (match := _ACTIVE.match(text.value)) is not None:
         start, end = match.span("id")
         return "active", [Text(match["id"], text.start + start, text.start + end)]
@@ -207,12 +207,12 @@ def _meaning(text: Text) -> tuple[str, list[Text]]:
 
 
 def _ids_in(text: Text, first: int, last: int) -> list[Text]:
-    """The ids of a list such as `WP-1-Parser, WP-1-Parser-v2 (never built)`."""
+    """Return the ids of a list such as `WP-1-Parser, WP-1-Parser-v2 (never built)`."""
     found: list[Text] = []
     start = first
     for part in text.value[first:last].split(","):
         name = part.strip()
-        # Searching prose costs ten times as much as reading an id, and nearly always the part is one.
+        # Searching prose costs ten times as much as reading an id, and nearly always the part is an id.
         if _packet_id(name) is not None:
             spans = [(part.index(name), name)]
         else:
@@ -245,7 +245,7 @@ class AuditRow:
         return f"AuditRow(line {self.row.line})"
 
     def packets(self) -> list[Text]:
-        """The packets that the row names, each once."""
+        """Return the packets that the row names, each once."""
         found: dict[str, Text] = {}
         for cell in (self.used_by, self.purpose, self.notes):
             for name, start, end in find_ids(cell.value) if cell is not None else ():
@@ -286,7 +286,7 @@ def _audit_row_node(row: AuditRow) -> Node:
 
 
 def with_row(source: Source, token: str, packet: str, spec: str, envelope: str, at: datetime) -> Source:
-    """The audit with one more row at the top; unchanged if it has no table or already has the token."""
+    """Return the audit with one more row at the top; unchanged if it has no table or already has the token."""
     audit = SignatureAudit(source)
     table = next((table for table in audit.tables if table.has_dashes), None)
     if table is None or any(row.signature is not None and row.signature.value == token for row in audit.rows):

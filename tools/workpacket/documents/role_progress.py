@@ -1,6 +1,6 @@
 """Progress files of roles: `docs/progress/<feature>-<role>.md`, and other files in their folder. A checkpoint records
 the state of one role in one feature, in seven fields. Cost summaries, feature summaries, templates and other notes in
-the same folder are recognised; nothing is resumed from them. New checkpoints are written in the canonical form, that of
+the same folder are recognized; nothing is resumed from them. New checkpoints are written in the canonical form, that of
 the published format: the seven fields in order and in double quotes, then other keys, then the text. In an existing
 file, only changed values are replaced and one note is added; every other byte, including comments, is kept.
 """
@@ -28,20 +28,20 @@ from workpacket.text.yaml_edit import CannotEdit, YamlText, insert_key, set_valu
 from workpacket.text.yaml_write import double_quoted, writable, write_yaml
 
 KEYS = ("feature", "team", "agent", "phase", "status", "last_action", "updated")
-# The vocabulary of phases that teams begin with.
+# The default vocabulary of phases.
 PHASES = ("research", "design", "review", "implementation", "testing")
 STATUSES = ("in_progress", "blocked", "awaiting_review", "complete")
 _OPEN = frozenset(STATUSES[:-1])
 
 Note = Literal["checkpoint", "older_checkpoint", "summary", "cost_summary", "template", "other"]
 
-# Keys that hardly anything but a checkpoint has; this many of them make a file one, so that some may be missing.
+# Keys found almost only in checkpoints; this many of them suffice, so that some may be missing.
 _TELLING = ("team", "agent", "phase", "last_action", "updated")
 _ENOUGH = 3
 _CHECKPOINT_TYPES = frozenset({"checkpoint", "progress_checkpoint"})
 _COST = lazy_pattern(r"(?:\A|[-_])cost[-_]summary\Z")
 _SUMMARY = lazy_pattern(r"(?:\A|(?P<before>[A-Za-z0-9]+)?[-_])summary\Z")
-# Summaries of a part of the work; the feature goes on after them.
+# Summaries of a part of the work; the feature continues after them.
 _STAGES = frozenset(
     [
         *("architecture", "audit", "cost", "design", "plan", "planning", "quality", "research", "review", "roadmap"),
@@ -65,7 +65,7 @@ class RoleProgress(FrontMatterDocument):
 
     @cached_property
     def note(self) -> Note:
-        """What kind of file this is."""
+        """The kind of this file."""
         kind = _word(self.text_at("type"))
         if self.stem.startswith("_") or self._is_blank():
             return "template"
@@ -96,7 +96,7 @@ class RoleProgress(FrontMatterDocument):
         return value_of(self.feature) if self.note == "summary" and complete and not partial else ""
 
     def notes(self) -> Iterator[Item]:
-        """The lines below `## Progress Notes`."""
+        """Yield the lines below `## Progress Notes`."""
         for section in self.sections():
             if section.name == "progress_notes":
                 yield from items_of_section(self.source, section)
@@ -128,7 +128,7 @@ class RoleProgress(FrontMatterDocument):
 
 
 def closing_of(feature: str, finishing: Iterable[tuple[str, str]], lanes: Mapping[str, str]) -> str:
-    """What declares the feature complete: a summary, or the lane of the packet with this id; '' if nothing does.
+    """Return what declares the feature complete: a summary, or the lane of the packet with this id; '' if nothing does.
     `finishing` maps paths to the features that they declare complete; `lanes` are the lanes of packets.
     """
     wanted = feature.casefold()
@@ -156,7 +156,7 @@ def _word(text: Text | None) -> str:
 
 
 def _spelled(word: str) -> str:
-    """A word for comparison: `in-progress` and `In Progress` are `in_progress`."""
+    """Return a word for comparison: `in-progress` and `In Progress` are `in_progress`."""
     return re.sub(r"[\s_-]+", "_", word.strip()).casefold()
 
 
@@ -165,7 +165,7 @@ EMPTY_BODY = f"\n{HEADING}\n"
 
 
 def canonical(front: Mapping[str, Plain], body: str) -> bytes:
-    """The file of a checkpoint; `NotWritable` if a value cannot be written in YAML."""
+    """Return the file of a checkpoint; `NotWritable` if a value cannot be written in YAML."""
     order = [*(key for key in KEYS if key in front), *(key for key in front if key not in KEYS)]
     lines = "".join(_line(key, front[key]) for key in order)
     return f"---\n{lines}---\n{body}".encode()
@@ -187,7 +187,9 @@ def front_of(document: RoleProgress) -> dict[str, Plain]:
 
 
 def advanced(document: RoleProgress, fields: Mapping[str, str], note: str = "") -> bytes:
-    """The file with these fields and, if it is not empty, one more note. `CannotEdit` if more would have to change."""
+    """Return the file with these fields and, if it is not empty, one more note. `CannotEdit` if more would have to
+    change.
+    """
     text = _front(document)
     for key, value in fields.items():
         node = text.root.get(key)
@@ -209,7 +211,7 @@ def _front(document: RoleProgress) -> YamlText:
 
 
 def noted(source: Source, note: str) -> Source:
-    """The document with another note at the end of `## Progress Notes`, a section that is added if missing."""
+    """Return the document with another note at the end of `## Progress Notes`, a section that is added if missing."""
     document = RoleProgress(source)
     sections = [section for section in document.sections() if section.name == "progress_notes"]
     eol = source.eol
@@ -238,7 +240,7 @@ def _first_note(source: Source, section: Section, note: str) -> Source:
 
 
 def _after_line(source: Source, line: int, text: str) -> Source:
-    """`text` on lines of its own behind this line."""
+    """Insert `text` on separate lines after this line."""
     _, end = source.line_span(line)
     has_end = source.text[end : end + 1] in {"\n", "\r"}
     addition = f"{source.eol}{text}" if has_end else f"{source.eol}{text}{source.eol}"

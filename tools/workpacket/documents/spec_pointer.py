@@ -40,7 +40,7 @@ class SpecPointer(Document):
 _WORD = lazy_pattern(r"n[/.]a\b|[^\W_]+")
 _NONE = frozenset(["n/a", "n.a", "na", "nil", "no", "none", "nothing", "null", "not", "unknown"])
 _LATER = frozenset(["fixme", "pending", "placeholder", "tba", "tbc", "tbd", "todo", "xxx"])
-# What goes with such a word and names nothing either.
+# Words that accompany such a word and name nothing either.
 _FILLING = frozenset(
     [
         *("a", "an", "anchor", "anchors", "any", "anything", "applicable", "as", "at", "available", "be", "been"),
@@ -53,8 +53,8 @@ _FILLING = frozenset(
 
 
 def names_passage(name: str) -> bool:
-    """False for `None known.`, `Nothing of that kind.`, `n/a`, `TBD`, `-` and the like. Every word must be a filler,
-    and one of them a negation: `4.2 None of the above` names a passage.
+    """Whether an anchor names a passage: false for `None known.`, `n/a`, `TBD`, `-` and the like. Every word must be a
+    filler, and one of them a negation: `4.2 None of the above` names a passage.
     """
     words = _WORD.findall(name.casefold())
     empty = _NONE | _LATER
@@ -66,13 +66,13 @@ _FOLDERS = (GOVERNANCE_FOLDER, SPECIFICATIONS_FOLDER, SHARED_FOLDER)
 
 
 def candidates(name: str) -> tuple[str, ...]:
-    """Where a specification named in a refinement may be."""
+    """Return where a specification named in a refinement may be."""
     if not name or name.startswith("/") or ".." in name.split("/") or len(name) > PATH_LENGTH or not name.isprintable():
         return ()
     return (name,) if "/" in name else (name, *(f"{folder}/{name}" for folder in _FOLDERS))
 
 
 def specification_places(pointer: Source | None) -> tuple[str, ...]:
-    """Where the specification named by the pointer may be; empty without a pointer."""
+    """Return where the specification named by the pointer may be; empty without a pointer."""
     target = read_once(SpecPointer, pointer).target if pointer is not None else None
     return candidates(target.value) if target is not None else ()

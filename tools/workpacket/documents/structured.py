@@ -34,12 +34,12 @@ if TYPE_CHECKING:
 
 _VALUES = LISTS | {"fence"}
 
-# Of quoted lines, what tells whether anything ran is at the beginning or is short.
+# In quoted lines, the information whether anything ran is at the beginning, or the line is short.
 _LONGEST_PROOF = 2000
 
 
 class PlacedSection:
-    """A section of the document, with its layout and the fields that were read in it."""
+    """A section of the document, with its layout and its fields."""
 
     __slots__ = ("fields", "section", "spec")
 
@@ -50,7 +50,7 @@ class PlacedSection:
 
 
 class StructuredDocument(Document):
-    """A document read by a layout. `placed` are the sections that the layout knows, `unknown` the others."""
+    """A document with a layout. `placed` are the sections known to the layout, `unknown` the others."""
 
     layout: ClassVar[Layout]
 
@@ -65,7 +65,7 @@ class StructuredDocument(Document):
         self.preamble_fields = read_fields(source, list(self._preamble()))
         self.placed: list[PlacedSection] = []
         self.unknown: list[Section] = []
-        # Sections whose heading has another level: read all the same, and reported as what they are.
+        # Sections whose heading has another level: still read, and reported as such.
         self.misplaced = list(self._at_other_levels())
         sections = [*self.sections_at(self.layout.levels), *self.misplaced]
         for section in sorted(sections, key=lambda section: section.line):
@@ -91,7 +91,7 @@ class StructuredDocument(Document):
                 yield key.upper(), text
 
     def sections_at(self, levels: tuple[int, ...]) -> Iterator[Section]:
-        """All sections whose heading has one of these levels, wherever they are nested."""
+        """Yield all sections whose heading has one of these levels, wherever they are nested."""
         return (section for section in self.outline.walk() if section.level in levels)
 
     def _at_other_levels(self) -> Iterator[Section]:
@@ -117,14 +117,14 @@ class StructuredDocument(Document):
         entries: dict[str, Node] = {}
         keys: dict[str, tuple[int, int]] = {}
         for placed in self.placed:
-            # Of a section that stands twice, the first counts; a rule reports the second.
+            # If a section occurs twice, the first counts; a rule reports the second.
             if placed.spec.key not in entries:
                 entries[placed.spec.key] = self.section_node(placed)
                 keys[placed.spec.key] = placed.section.title_span
         return Node(entries, 0, len(self.source.text), keys)
 
     def section_node(self, placed: PlacedSection) -> Node:
-        """The value of one section, in the shape that its layout gives it."""
+        """Return the value of one section, in the shape that its layout defines."""
         section = placed.section
         if placed.spec.shape == "fields":
             return _fields_node(placed)
@@ -140,12 +140,12 @@ class StructuredDocument(Document):
 
 
 def body_of(source: Source, section: Section) -> str:
-    """Everything below the heading of a section, as written."""
+    """Return everything below the heading of a section, as written."""
     return source.text[section.title_span[1] : section.end].strip()
 
 
 def fields_of_section(source: Source, section: Section, apart: Sequence[Section] = ()) -> list[Field]:
-    """The fields of a section. A subsection is a field as well: its heading is the key, its list the value. Those in
+    """Return the fields of a section. A subsection is a field too: its heading is the key, its list the value. Those in
     `apart` are separate sections.
     """
     fields = read_fields(source, section.blocks)
@@ -161,12 +161,12 @@ def fields_of_section(source: Source, section: Section, apart: Sequence[Section]
 
 
 def items_of_section(source: Source, section: Section) -> list[Item]:
-    """The items of the lists of a section and of its subsections, each with the items nested in it."""
+    """Return the items of the lists of a section and of its subsections, each with the items nested in it."""
     return [item for inner in section.walk() for item in read_items(source, inner.blocks)]
 
 
 def walk_items(items: Iterable[Item]) -> Iterator[Item]:
-    """Items, each before the items inside it."""
+    """Yield items, each before the items inside it."""
     for item in items:
         yield item
         if len(item.block.children) > 1:
@@ -189,7 +189,7 @@ def _fields_node(placed: PlacedSection) -> Node:
 
 
 def _value_node(field: Field, spec: FieldSpec, *, own_line: bool) -> Node:
-    """The value of a field. With `own_line`, text nested below the value is not part of it: for ids, dates and
+    """Return the value of a field. With `own_line`, text nested below the value is not part of it: for ids, dates and
     statuses.
     """
     if spec.many:
@@ -201,7 +201,7 @@ def _value_node(field: Field, spec: FieldSpec, *, own_line: bool) -> Node:
         return Node(
             "\n".join(texts), field.key_span[0], max((item.span[1] for item in items), default=field.key_span[1])
         )
-    # Marks around the whole of a value are dress: `**HIGH**` is HIGH.
+    # Marks around an entire value are decoration: `**HIGH**` is HIGH.
     return Node(field.bare, *(field.bare_span if field.value else field.key_span))
 
 
@@ -216,7 +216,7 @@ class WorkDocument(StructuredDocument):
     refinement_file = TextAt("technical_refinement", "refinement_file")
 
     def id_text(self) -> Text | None:
-        """Where the document states its own id."""
+        """Return where the document states its own id."""
         return self.wp_id
 
     def status_text(self) -> Text | None:
@@ -226,12 +226,12 @@ class WorkDocument(StructuredDocument):
         return None
 
     def dependency_texts(self) -> Iterable[Text]:
-        """Texts in which every work packet id counts as a dependency."""
+        """Return texts in which every work packet id counts as a dependency."""
         return ()
 
     @property
     def evidence_blocks(self) -> Sequence[EvidenceBlock]:
-        """The commands that the document lists as evidence."""
+        """Return the commands that the document lists as evidence."""
         return ()
 
     @property
@@ -269,7 +269,7 @@ class WorkDocument(StructuredDocument):
         }
 
     def mentions(self, texts: Iterable[Text], own_id: str) -> list[Mention]:
-        """Every other packet that the texts name, once, with its place."""
+        """Return every other packet that the texts name, once, with its place."""
         found: dict[str, Mention] = {}
         for text in texts:
             for name, start, _ in find_ids(text.value):
@@ -311,7 +311,7 @@ class EvidenceBlock(Value):
 
 
 def evidence_blocks(source: Source, start: int, end: int) -> list[EvidenceBlock]:
-    """The blocks between two offsets of a document."""
+    """Return the blocks between two offsets of a document."""
     blocks: list[EvidenceBlock] = []
     matches = list(_LINE.finditer(source.text, start, end))
     for number, match in enumerate(matches):
@@ -327,7 +327,9 @@ def evidence_blocks(source: Source, start: int, end: int) -> list[EvidenceBlock]
 
 
 def _stated(key: str, written: str) -> str:
-    """The value on a line: for a path, the text in backticks; for a command, everything. '' for a placeholder."""
+    """Return the value on a line: for a path, the text in backticks; for a command, everything. '' for a
+    placeholder.
+    """
     quoted = _QUOTED.match(written) if key.startswith("LOG_") else None
     value = quoted[1] if quoted is not None else written.strip("`\"'* ")
     unfilled = _UNFILLED.match(value) or (key.startswith("LOG_") and _PLACEHOLDER.search(value))
@@ -335,7 +337,9 @@ def _stated(key: str, written: str) -> str:
 
 
 def mapped_evidence(items: Iterable[Text]) -> Iterator[tuple[Text, str]]:
-    """Pairs of EVIDENCE_MAPPING: the requirement as quoted, and where it is met. An unfilled form is not a pair."""
+    """Yield pairs of EVIDENCE_MAPPING: the requirement as quoted, and where it is met. An unfilled form is not a
+    pair.
+    """
     requirement: Text | None = None
     for item in items:
         for line in item.value.split("\n"):

@@ -160,7 +160,7 @@ class StubText(Value):
 
 
 def render_stub(stub: StubText) -> str:
-    """The file, ending with a line feed."""
+    """Return the file, ending with a line feed."""
     body = {
         "metadata": _metadata(stub),
         "intent": [f"- What: {stub.what}", f"- Why: {stub.why}"],
@@ -196,5 +196,5 @@ def _listed(key: str, items: Sequence[str]) -> list[str]:
 
 
 def _items(items: Sequence[str]) -> list[str]:
-    """A list; an empty one is explicit, because an empty section looks forgotten."""
+    """Return a list; an empty one is explicit, because an empty section looks forgotten."""
     return [f"- {item.strip()}" for item in items] or ["- None known."]

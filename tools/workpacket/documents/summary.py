@@ -1,8 +1,7 @@
 """What a document tells the rest of the repository.
 
-Rules across files, `list`, the board and the registry look at summaries only, never at text, so ten thousand packets
-can be compared without reading one of them again. A summary is plain JSON, because the cache keeps it. A place is
-[line, column].
+Rules across files, `list`, the board and the registry use only summaries, never the text, so ten thousand packets can
+be compared without reading any of them again. A summary is plain JSON, because it is cached. A place is [line, column].
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ Mention = tuple[str, int, int]
 
 
 class EvidenceSummary(TypedDict):
-    """A command that a packet gives as evidence: its log, the log's digest, and the lines quoted from it."""
+    """A command that a packet lists as evidence: its log, the log's digest, and the lines quoted from it."""
 
     place: Place
     log: Mention
@@ -41,10 +40,10 @@ class DescribedWork(TypedDict):
 class WorkSummary(DescribedWork):
     """A stub or a packet."""
 
-    # What a packet was signed with, and the refinement file that it names.
+    # The signature of a packet, and the refinement file that it names.
     signature: Mention
     refinement: Mention
-    # What a packet states as evidence.
+    # The evidence in a packet.
     evidence: list[EvidenceSummary]
 
 
@@ -79,7 +78,7 @@ class RowSummary(TypedDict):
     board_section: str
     board_id: str
     supersedes: list[str]
-    # Ids of the stubs that the notes say it was activated from.
+    # Ids of the stubs from which it was activated, according to the notes.
     from_stub: list[str]
     place: Place
     active_place: Place

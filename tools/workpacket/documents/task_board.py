@@ -1,16 +1,16 @@
-"""The task board: one section a lane or group of lanes, one line a packet.
+"""The task board: one section per lane or group of lanes, one line per packet.
 
-What stands between the entries is the owner's: it is neither judged nor moved. Headings of levels 1 and 2 end a
-section, so do deeper ones that name a section of the board; other deeper ones group entries within their section.
+Text between the entries belongs to the owner: it is neither judged nor moved. Headings of levels 1 and 2 end a section,
+as do deeper ones that name a section of the board; other deeper ones group entries within their section.
 
-One line of a task board as an entry: `- **[WP-1-Parser-v1]** - [READY_FOR_DEV]`, and what people write instead.
+One line of a task board as an entry: `- **[WP-1-Parser-v1]** - [READY_FOR_DEV]`, and the variants that people write:
 
     * [WP-1-Parser-v1] — READY_FOR_DEV
     - [ ] **WP-1-Parser-v1**: [Ready for Dev]
     1. `WP-1-Parser-v1` (ready for dev)
 
 A line is an entry if it is an item that begins with an id, and the id is not the first word of a sentence. An id with
-blanks in its name, in braces or in angles (`WP-{phase}-{name}`, `[WP_ID]`) is an example of the form.
+placeholders in braces or brackets (`WP-{phase}-{name}`, `[WP_ID]`) is an example of the form.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from workpacket.text.source import Source
 
 Span = tuple[int, int]
 
-# The form that is written; read first because nearly every line has it.
+# The canonical form; tried first because nearly every line has it.
 _CANONICAL = lazy_pattern(r"- \*\*\[(?P<id>WP-[A-Za-z0-9.-]*[A-Za-z0-9])\]\*\* - \[(?P<token>[A-Z_]+)\](?![(\[])")
 _BEGINNING = lazy_pattern(
     r"(?P<indent>[ \t]*)(?:[-*+\u2022]|[0-9]{1,9}[.)])[ \t]*(?:\[[ xX]\][ \t]+)?"
@@ -58,7 +58,7 @@ class EntrySyntax(NamedTuple):
 
 
 def read_entry(line: str, lanes: LaneTable = BUILT_IN) -> EntrySyntax | None:
-    """The entry on the line, if there is one."""
+    """Return the entry on the line, if there is one."""
     match = _CANONICAL.match(line)
     if match is None:
         return read_any_form(line, lanes)
@@ -68,9 +68,9 @@ def read_entry(line: str, lanes: LaneTable = BUILT_IN) -> EntrySyntax | None:
 
 
 def read_any_form(line: str, lanes: LaneTable = BUILT_IN) -> EntrySyntax | None:
-    """The same by the slow path, for lines that are not in canonical form."""
+    """Return the entry by the slow path, for lines that are not in canonical form."""
     beginning = _BEGINNING.match(line)
-    # Code that opens before the id and does not close behind it quotes more than the id: an example.
+    # Code that opens before the id and does not close after it quotes more than the id: an example.
     if beginning is None or beginning["open"].count("`") != beginning["close"].count("`"):
         return None
     group = "plain" if beginning["plain"] is not None else "bracketed"
@@ -87,7 +87,7 @@ def read_any_form(line: str, lanes: LaneTable = BUILT_IN) -> EntrySyntax | None:
         return EntrySyntax((0, beginning.end()), (start, end), None, _rest(line, beginning.end()), False)
     unlinked = group == "bracketed" and bool(name) and "](" not in beginning.group()
     whole_form = unlinked and bool(_TOKEN_LIKE.match(line[slice(*token[0])]))
-    # Deeper in, only the whole form is an entry: everything else there is a note on the entry above.
+    # More deeply indented, only the full form is an entry: everything else there is a note on the entry above.
     if not whole_form and (beginning["indent"] or name[:2].upper() != "WP"):
         return None
     return EntrySyntax((0, token[1]), (start, end), token[0], _rest(line, token[1]), False)
@@ -99,7 +99,7 @@ def _behind_separator(line: str, start: int) -> int:
 
 
 def _token(line: str, start: int, lanes: LaneTable) -> tuple[Span, int] | None:
-    """The span of the token at `start`, and the end of everything that belongs to it."""
+    """Return the span of the token at `start`, and the end of everything that belongs to it."""
     bracketed = _BRACKETED_TOKEN.match(line, start)
     if bracketed is not None:
         return _trimmed(line, *bracketed.span("token")), bracketed.end()
@@ -115,7 +115,7 @@ def _bare_token(lanes: LaneTable) -> re.Pattern[str]:
 
 
 def _rest(line: str, start: int) -> Span:
-    """The text after the head, without separators."""
+    """Return the text after the head, without separators."""
     return _trimmed(line, _behind_separator(line, start), len(line))
 
 
@@ -183,18 +183,18 @@ class BoardEntry:
 
     @property
     def lane_token(self) -> str:
-        """The canonical token for the written one; '' if it is invalid or ambiguous."""
+        """Return the canonical token for the written one; '' if it is invalid or ambiguous."""
         if self._lane_token is None:
             self._lane_token = _lane_token(self.token, self.section.lanes)
         return self._lane_token
 
     @property
     def remark(self) -> str:
-        """The text after the token, without HTML comments, which are invisible on the rendered board."""
+        """Return the text after the token, without HTML comments, which are invisible on the rendered board."""
         return _COMMENT.sub("", self.rest.value).strip()
 
     def details(self) -> dict[str, Text]:
-        """`branch: x - coder: y - last_sync: z` of an entry in the section Active, as far as present."""
+        """Return `branch: x - coder: y - last_sync: z` of an entry in the section Active, as far as present."""
         found: dict[str, Text] = {}
         rest = self.rest
         value = rest.value
@@ -248,7 +248,7 @@ class TaskBoard(Document):
 
     @property
     def sections(self) -> list[BoardSection]:
-        """The sections of the board, in the order of the file."""
+        """The sections of the board, in file order."""
         return [heading for heading in self.headings if heading.known is not None]
 
     def section(self, key: str) -> BoardSection | None:
@@ -275,7 +275,7 @@ class TaskBoard(Document):
                 self.entries.append(entry)
                 current.insert_at = starts[line.number]
             elif not current.entries and not _RULE.match(text):
-                # Without entries, a new one goes behind the owner's words on the section.
+                # Without entries, a new one goes after the owner's text on the section.
                 current.insert_at = starts[line.number]
 
     def _tree(self) -> Node:
@@ -299,7 +299,7 @@ class TaskBoard(Document):
         return summary
 
     def _entry_summaries(self) -> Iterator[EntrySummary]:
-        """Only entries with a valid id; the rules for single documents report the others."""
+        """Yield only entries with a valid id; the rules for single documents report the others."""
         for entry in self.entries:
             parsed = WorkPacketId.try_parse(entry.wp_id.value)
             if parsed is None or parsed.kind != "packet":
@@ -326,7 +326,7 @@ def _sections_by_heading(lanes: LaneTable) -> dict[str, LaneSection]:
 
 
 def section_named(title: str, lanes: LaneTable) -> LaneSection | None:
-    """The section of the board that a heading names, ignoring case, remarks and decoration."""
+    """Return the section of the board that a heading names, ignoring case, remarks and decoration."""
     return _sections_by_heading(lanes).get(heading_key(title))
 
 
@@ -347,7 +347,7 @@ def _heading(line: SourceLine, lanes: LaneTable) -> BoardSection | None:
     words = heading_words(line.text, match.end(), len(line.text))
     spaced = bool(match["blank"]) or words[0] == words[1]
     section = BoardSection(line, len(match["marks"]), words, lanes, spaced=spaced)
-    # Without a blank it is a heading for nobody but us, and for us only if it names a section.
+    # Without a blank, only we read it as a heading, and only if it names a section.
     return section if spaced or section.known is not None else None
 
 

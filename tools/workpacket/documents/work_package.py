@@ -26,7 +26,7 @@ Way = Literal["command", "sentence", "none"]
 
 _ID = r"(?:[A-Za-z0-9][A-Za-z0-9._-]{0,76}--)?WP[0-9]{2,9}"
 _COMMAND = lazy_pattern(rf"\bimplement\s+(?P<own>WP[0-9]{{2,9}})\b[^\n`]{{0,80}}?--base[ =](?P<base>{_ID})\b")
-# What may stand between words, at most and at least; bounded, so that no text takes long.
+# The maximum and minimum of what may separate words; bounded, so that no text takes long.
 _GAP = r"[\s*_`>]{0,40}"
 _SPACE = r"[\s*_`>]{1,40}"
 _SUBJECT = rf"(?:(?:this|the) (?:WP|work package)|it|(?P<own>WP[0-9]{{2,9}})){_SPACE}"
@@ -53,7 +53,7 @@ class Stated(NamedTuple):
 
 
 def stated_dependencies(source: Source, blocks: Iterable[Block], own: str) -> list[Stated]:
-    """Every statement about the dependencies of the package `own`, in the order of the text."""
+    """Return every statement about the dependencies of the package `own`, in text order."""
     found: list[Stated] = []
     heading = ""
     for block in walk(blocks):
@@ -72,7 +72,7 @@ def stated_dependencies(source: Source, blocks: Iterable[Block], own: str) -> li
 
 
 def _in_item(text: str, item: Block) -> Iterator[Stated]:
-    """The statement of an item that begins with an id or with "none"."""
+    """Yield the statement of an item that begins with an id or with "none"."""
     first = item.children[0] if item.children else item
     if first.kind != "paragraph":
         return
@@ -120,7 +120,7 @@ def _ids(body: str, at: int, offset: int) -> Iterator[Stated]:
 
 
 def _range(first: str, last: str | None) -> list[str]:
-    """`WP01`, or all of `WP01-WP03`."""
+    """Return `WP01`, or all of `WP01-WP03`."""
     if last is None:
         return [first]
     low, high = int(first.rpartition("WP")[2]), int(last[2:])
@@ -129,7 +129,7 @@ def _range(first: str, last: str | None) -> list[str]:
     return [f"WP{number:0{len(last) - 2}d}" for number in range(low, high + 1)]
 
 
-# Names that lanes had before, and what they are called now.
+# Former lane names, and the current ones.
 OLDER_LANES = {"doing": "in_progress"}
 
 _FILE_ID = lazy_pattern(r"WP[0-9]+(?![0-9])")
@@ -137,7 +137,7 @@ _SHORT_ID = lazy_pattern(r"WP[0-9]{2,}\Z")
 _SCOPED_ID = lazy_pattern(r"(?P<mission>.+)--WP[0-9]{2,}\Z")
 _SUBTASK = lazy_pattern(r"T[0-9]{3,}[a-z]?(?![A-Za-z0-9])")
 _SUBTASK_HEADING = lazy_pattern(r"(?:(?:sub)?task\s+)?(?P<id>T[0-9]{3,}[a-z]?)(?![A-Za-z0-9])", re.IGNORECASE)
-# A line that is about a subtask: its heading, or a list item or paragraph that begins with its id.
+# A line about a subtask: its heading, or a list item or paragraph that begins with its id.
 _SUBTASK_LINE = lazy_pattern(
     r"(?:^|(?<=\r))[ \t]{0,8}[>#*+_`\[\]xX0-9. \t-]{0,16}(?:(?:sub)?task\s+)?(?P<id>T[0-9]{3,}[a-z]?)(?![A-Za-z0-9])",
     re.IGNORECASE | re.MULTILINE,
@@ -159,7 +159,7 @@ class WorkPackage(FrontMatterDocument):
     lane = TextAt("lane")
     subtasks = TextsAt("subtasks")
     owned_files = TextsAt("owned_files")
-    # Where the dependencies are text instead of a list: `"[]"` or `WP01, WP02`.
+    # Dependencies given as text instead of a list: `"[]"` or `WP01, WP02`.
     dependencies_text = TextAt("dependencies")
 
     @property
@@ -174,19 +174,19 @@ class WorkPackage(FrontMatterDocument):
 
     @property
     def file_id(self) -> str:
-        """The id that the name of the file begins with."""
+        """The id at the beginning of the file name."""
         match = _FILE_ID.match(self.path.rpartition("/")[2])
         return match.group() if match else ""
 
     @property
     def own_id(self) -> str:
-        """The id that the document states, else the one of its file name."""
+        """The id in the document, else the one in its file name."""
         stated = self.work_package_id
         return stated.value if stated is not None and stated.value else self.file_id
 
     @cached_property
     def dependencies(self) -> tuple[Text, ...]:
-        """What the front matter says that the package depends on."""
+        """The dependencies of the package according to the front matter."""
         written = self.dependencies_text
         if written is None:
             return self.texts_at("dependencies")
@@ -196,7 +196,7 @@ class WorkPackage(FrontMatterDocument):
 
     @cached_property
     def stated(self) -> list[Stated]:
-        """What the text below the front matter says about dependencies."""
+        """Return the statements about dependencies in the text below the front matter."""
         return stated_dependencies(self.source, self.blocks, self.own_id)
 
     @cached_property
@@ -217,11 +217,11 @@ class WorkPackage(FrontMatterDocument):
 
     @cached_property
     def described_subtasks(self) -> frozenset[str]:
-        """The ids of the subtasks that a heading, a list item or a paragraph below the front matter begins with."""
+        """The ids of the subtasks with which a heading, list item or paragraph below the front matter begins."""
         return frozenset(match["id"] for match in _SUBTASK_LINE.finditer(self.source.text, self.body))
 
     def done_items(self) -> Iterator[Item]:
-        """The boxes of the definition of done."""
+        """Yield the boxes of the definition of done."""
         for section in self.sections():
             if "definition_of_done" in section.name:
                 items = walk_items(items_of_section(self.source, section))
@@ -249,11 +249,11 @@ class WorkPackage(FrontMatterDocument):
 
 
 def scoped(name: str, mission: str) -> str:
-    """A short id as written outside its mission; anything else unchanged."""
+    """Return a short id as written outside its mission; anything else unchanged."""
     return f"{mission}--{name}" if mission and _SHORT_ID.match(name) else name
 
 
 def mission_of(name: str) -> str:
-    """The mission of a scoped id; '' for other ids."""
+    """Return the mission of a scoped id; '' for other ids."""
     match = _SCOPED_ID.match(name)
     return match["mission"] if match else ""

@@ -28,7 +28,7 @@ _TRUE = (b"", b"true", b"yes", b"on", b"1")
 
 PLAIN = b"DIRC\x00\x00\x00\x02"
 ASSUME_UNCHANGED = 0x80
-# At least as much lies between the beginnings of two paths: times, device, inode, mode, owner, size, object id, flags.
+# The minimum distance between the beginnings of two paths: times, device, inode, mode, owner, size, object id, flags.
 BEFORE_PATH = 62
 
 
@@ -44,7 +44,7 @@ class RepositoryPaths:
 
 
 def locate(start: str, environ: Mapping[str, str] = os.environ) -> RepositoryPaths:
-    """The repository around `start`; WorkpacketError if there is none, or one without a work tree."""
+    """Return the repository around `start`; WorkpacketError if there is none, or one without a work tree."""
     if any(environ.get(name) for name in _STEERING_VARIABLES):
         return _ask_git(start)
     try:
@@ -131,7 +131,9 @@ def _with_work_tree(root: str, git_dir: str, start: str) -> RepositoryPaths:
 
 
 def _settings(path: str) -> Iterator[tuple[bytes, bytes]]:
-    """The lines of a configuration file as name and value, in lower case; the header of a section is a name too."""
+    """Yield the lines of a configuration file as name and value, in lower case; the header of a section is a name
+    too.
+    """
     try:
         with open(path, "rb") as file:
             lines = file.read().lower().splitlines()
@@ -172,7 +174,7 @@ def _no_work_tree(place: str) -> WorkpacketError:
 
 
 def may_hide(git_dir: str | None, folder: str) -> bool:
-    """False if the index has the plain form and no path below the folder has flags."""
+    """Return False if the index has the plain form and no path below the folder has flags."""
     if git_dir is None:
         return False
     try:
@@ -197,8 +199,8 @@ def _is_entry(data: bytes, folder: bytes) -> bool:
     """Whether the folder itself is in the index, as a submodule is."""
     position = data.find(folder + b"\0")
     while position >= 0:
-        # An entry says how long its path is. The names of trees, which git keeps behind the entries, do not: after each
-        # commit the folder is one of them.
+        # An entry gives the length of its path. The names of trees, which git stores after the entries, do not: after
+        # each commit the folder is one of them.
         if int.from_bytes(data[position - 2 : position], "big") & 0xFFF == len(folder):
             return True
         position = data.find(folder + b"\0", position + 1)

@@ -25,7 +25,7 @@ Told = Literal["", "skip-worktree", "assume-unchanged"]
 
 _STAGE, _LENGTH_HIGH = 0x30, 0x0F
 _LONGEST: Final = 0xFFF
-# In what `ls-files -v` prints: an entry that is neither usual nor in conflict.
+# The output of `ls-files -v` for an entry that is neither normal nor in conflict.
 _TOLD: Final = lazy_pattern(rb"\0[^HM] ")
 
 
@@ -39,7 +39,7 @@ class Index:
         self._plain = plain
 
     def below(self, start: str) -> Iterator[tuple[str, Told]]:
-        """The paths that begin with `start`."""
+        """Yield the paths that begin with `start`."""
         data, wanted = self._data, start.encode("utf-8", "surrogateescape")
         position = data.find(wanted)
         while position >= 0:
@@ -50,7 +50,7 @@ class Index:
             position = data.find(wanted, end if end >= 0 else len(data))
 
     def told(self, start: str) -> Iterator[tuple[str, Told]]:
-        """Those with flags. Usually there are none, which is detected quickly."""
+        """Yield the paths with flags. Usually there are none, which is detected quickly."""
         data, wanted = self._data, start.encode("utf-8", "surrogateescape")
         if not self._plain:
             if _TOLD.search(data):
@@ -68,7 +68,7 @@ class Index:
         return any(found == path for found, _ in self.below(path))
 
     def _told(self, position: int, end: int) -> Told | None:
-        """None if no path begins here, or if it is in conflict."""
+        """Return None if no path begins here, or if it is in conflict."""
         if end < 0 or position < 2:
             return None
         if not self._plain:
@@ -86,7 +86,7 @@ class Index:
 
 
 def read_index(repository: Repository, *places: str) -> Index:
-    """The part of the index at or below these places."""
+    """Return the part of the index at or below these places."""
     data = b"" if os.environ.get("GIT_INDEX_FILE") else _plain_file(repository)
     if data is not None and data.startswith(PLAIN):
         return Index(data, plain=True)
@@ -95,7 +95,7 @@ def read_index(repository: Repository, *places: str) -> Index:
 
 
 def _plain_file(repository: Repository) -> bytes | None:
-    """None if only git can read it: the file is missing or is a split index."""
+    """Return None if only git can read it: the file is missing or is a split index."""
     try:
         if any(name.startswith("sharedindex.") for name in os.listdir(repository.git_dir)):
             return None
@@ -112,7 +112,7 @@ def has_index(repository: Repository) -> bool:
 
 
 def only_in_head(repository: Repository, *paths: str) -> frozenset[str]:
-    """Paths that are in HEAD at or below these places but not in the index: staged deletions."""
+    """Return paths that are in HEAD at or below these places but not in the index: staged deletions."""
     if commit_at(repository, "HEAD") is None:
         return frozenset()
     answer = run_git(
@@ -128,7 +128,9 @@ ATTRIBUTES: Final = ".gitattributes"
 def attributes_of(
     repository: Repository, files: Iterable[TreeEntry], paths: Sequence[str], names: Sequence[str]
 ) -> dict[str, Mapping[str, str]]:
-    """For each path the value of each attribute, as these attribute files say; git reads them from an index."""
+    """Return for each path the value of each attribute according to these attribute files; git reads them from an
+    index.
+    """
     rows = "".join(f"{file.mode} {file.object_id}\t{file.path}\0" for file in files)
     if not rows or not paths:
         return {}

@@ -23,10 +23,10 @@ from workpacket.git.run import Answer, git_failure, run_git
 from workpacket.value import Value
 
 _OTHER_SIDE = "GITHEAD_"
-# `git merge-file` ends with the number of conflicts, up to this; what is above is a failure.
+# `git merge-file` exits with the number of conflicts, up to this; anything above is a failure.
 _MOST_CONFLICTS = 127
 
-# The settings of a person must not decide what a merge comes to.
+# A person's settings must not affect the result of a merge.
 _SETTINGS: Final = (
     "-c", "merge.renames=true",
     "-c", "merge.directoryRenames=false",
@@ -35,7 +35,7 @@ _SETTINGS: Final = (
     "-c", f"core.attributesFile={os.devnull}",
 )  # fmt: skip
 _NOBODY: Final = "workpacket <> 0 +0000"
-# What git answers to an option that it does not know.
+# git's reply to an unknown option.
 _USAGE: Final = 129
 
 
@@ -51,13 +51,13 @@ class Sides(Value):
 def find_sides(
     repository: Repository, path: str, versions: tuple[bytes, bytes, bytes], environment: Mapping[str, str]
 ) -> Sides | None:
-    """The commits that hold these versions (base, ours, theirs) of `path`; None if they cannot be determined."""
+    """Return the commits that hold these versions (base, ours, theirs) of `path`; None if they cannot be determined."""
     ours = head_commit(repository)
     if ours is None:
         return None
     was, mine, other = (blob_id(data, ours) for data in versions)
     if _held(repository, ours, path) != mine:
-        return None  # git is merging something else, the ancestors of a criss-cross merge for instance
+        return None  # git is merging something else, for example the ancestors of a criss-cross merge
     for name in environment:
         commit = name.removeprefix(_OTHER_SIDE)
         if commit != name and len(commit) == len(ours) and _held(repository, commit, path) == other:
@@ -68,8 +68,8 @@ def find_sides(
 
 
 def merged_files(repository: Repository, sides: Sides, *folders: str) -> tuple[dict[str, str], frozenset[str]]:
-    """The ids of the files below `folders` in the result of the merge, by path, and the paths that differ. For a file
-    that both sides changed the id is theirs; relevant files are written once and never changed.
+    """Return the ids of the files below `folders` in the result of the merge, by path, and the paths that differ. For a
+    file that both sides changed the id is theirs; relevant files are written once and never changed.
     """
     base, ours, theirs, untracked = (
         {entry.path: entry.object_id for entry in list_tree(repository, commit, *folders)} if commit else {}
@@ -86,8 +86,8 @@ def merged_files(repository: Repository, sides: Sides, *folders: str) -> tuple[d
 def merge_texts(
     repository: Repository, files: tuple[str, str, str], *, keep_both: bool, marker: int
 ) -> tuple[bytes, bool]:
-    """Git's text merge of three files (base, ours, theirs), and whether they conflict. `keep_both`: conflicts are
-    resolved by taking the lines of both sides.
+    """Return git's text merge of three files (base, ours, theirs), and whether they conflict. `keep_both`: conflicts
+    are resolved by taking the lines of both sides.
     """
     base, ours, theirs = files
     labels = ("-L", "ours", "-L", "base", "-L", "theirs")
@@ -100,7 +100,7 @@ def merge_texts(
 
 
 def _held(repository: Repository, commit: str, path: str) -> str:
-    """The id of the file in the commit; '' if the file or the commit does not exist."""
+    """Return the id of the file in the commit; '' if the file or the commit does not exist."""
     name = f"{commit}:{path}"
     return run_git(
         repository.root, "rev-parse", "--verify", "--quiet", "--end-of-options", name, check=False
@@ -108,7 +108,9 @@ def _held(repository: Repository, commit: str, path: str) -> str:
 
 
 def _untracked(repository: Repository, commit: str) -> str:
-    """The commit, without a history, in which `git stash` keeps untracked files: the third parent of the stash."""
+    """Return the commit, without a history, in which `git stash` keeps untracked files: the third parent of the
+    stash.
+    """
     parents = run_git(repository.root, "rev-list", "--no-walk", "--parents", "--end-of-options", commit).text.split()
     if len(parents) != len(("itself", "where it was made", "its index", "untracked files")):
         return ""
@@ -117,7 +119,7 @@ def _untracked(repository: Repository, commit: str) -> str:
 
 
 def _changes(repository: Repository, path: str) -> Iterator[tuple[str, str, str]]:
-    """Every change of the file in this clone: its id before, after, and the commit that changed it."""
+    """Yield every change of the file in this clone: its id before, after, and the commit that changed it."""
     log = run_git(
         repository.root, "log", "--all", "--reflog", "--raw", "--no-abbrev", "--no-renames",
         "--diff-merges=first-parent", "--format=%x01%H", "--end-of-options", "--", path,
@@ -159,7 +161,7 @@ class TrialMerges:
         return run_git(self._repository.root, *arguments, stdin=stdin, check=check, environment=self._environment)
 
     def merge(self, ours: str, theirs: str) -> TriedMerge:
-        """`theirs` merged into `ours`, as git does it by itself."""
+        """Merge `theirs` into `ours`, as git itself would."""
         answer = self._git(
             *_SETTINGS, "merge-tree", "--write-tree", "-z", "--name-only", "--no-messages",
             "--allow-unrelated-histories", ours, theirs, check=False,
@@ -167,27 +169,27 @@ class TrialMerges:
         if answer.status == _USAGE:
             raise WorkpacketError(
                 "tool_missing",
-                "this git cannot tell what a merge would come to, so whether what landed was judged is not known",
+                "this git cannot compute trial merges, so it is unknown whether what landed was judged",
                 hint="Install git 2.38 or newer",
             )
-        # A status of 1 means conflicts, but also a commit that is not there: then no tree is printed.
+        # A status of 1 means conflicts, but also a missing commit: then no tree is printed.
         if answer.status not in (0, 1) or not answer.output:
             raise git_failure("merge-tree", answer)
         tree, *conflicts = answer.text.split("\0")[:-1]
         return TriedMerge(tree.strip(), frozenset(filter(None, conflicts)))
 
     def commit(self, tree: str, *parents: str) -> str:
-        """A commit with this tree and history, for further trials."""
+        """Return a commit with this tree and history, for further trials."""
         lines = [f"tree {tree}", *(f"parent {parent}" for parent in parents), f"author {_NOBODY}"]
         text = "\n".join((*lines, f"committer {_NOBODY}", "", "trial", ""))
         return self._git("hash-object", "-t", "commit", "-w", "--stdin", stdin=text.encode()).text.strip()
 
     def merge_base(self, one: str, other: str) -> str:
-        """A best common ancestor, '' if the two have none."""
+        """Return a best common ancestor, '' if the two have none."""
         return self._git("merge-base", "--end-of-options", one, other, check=False).text.partition("\n")[0]
 
     def differences(self, old: str, new: str) -> dict[str, Difference]:
-        """The differences between two trees (or those of two commits), by path. A rename is two differences."""
+        """Return the differences between two trees (or those of two commits), by path. A rename is two differences."""
         answer = self._git(
             "diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", "--no-ext-diff", "--no-textconv",
             "--end-of-options", old, new, "--",

@@ -39,8 +39,8 @@ class TreeEntry(Value):
 
 
 def list_tree(repository: Repository, commit: str, *folders: str) -> list[TreeEntry]:
-    """All entries of the tree of `commit`, or those at or below `folders`, with folders descended into."""
-    # No "--" before the folders: once options have ended, ls-tree takes it for a folder.
+    """Return all entries of the tree of `commit`, or those at or below `folders`, descending into folders."""
+    # No "--" before the folders: after the end of options, ls-tree would treat it as a folder.
     question = ("ls-tree", "-r", "-z", "--full-tree", "--end-of-options", commit, *folders)
     answer = repository.ask_once(*question) if FULL_ID.match(commit) else run_git(repository.root, *question)
     entries = []
@@ -52,14 +52,15 @@ def list_tree(repository: Repository, commit: str, *folders: str) -> list[TreeEn
 
 
 def tree_names(repository: Repository, commit: str) -> list[str]:
-    """The names at the top of the tree of `commit`, of files and folders."""
+    """Return the names at the top of the tree of `commit`, of files and folders."""
     answer = run_git(repository.root, "ls-tree", "-z", "--name-only", "--full-tree", "--end-of-options", commit)
     return answer.text.split("\0")[:-1]
 
 
 def read_objects(repository: Repository, names: Iterable[str]) -> dict[str, bytes]:
-    """The contents of objects by name (`<id>` or `<commit>:<path>`), read by one process. Missing ones and folders are
-    left out."""
+    """Return the contents of objects by name (`<id>` or `<commit>:<path>`), read by one process. Missing ones and
+    folders are left out.
+    """
     wanted = list(dict.fromkeys(names))
     for name in wanted:
         if "\n" in name:
@@ -86,7 +87,7 @@ def read_objects(repository: Repository, names: Iterable[str]) -> dict[str, byte
 
 
 def object_names(repository: Repository, names: Iterable[str]) -> dict[str, str]:
-    """The ids of objects by name (`<id>:<path>`), read by one process. Missing ones are left out."""
+    """Return the ids of objects by name (`<id>:<path>`), read by one process. Missing ones are left out."""
     wanted = [name for name in dict.fromkeys(names) if "\n" not in name]
     if not wanted:
         return {}
@@ -97,13 +98,13 @@ def object_names(repository: Repository, names: Iterable[str]) -> dict[str, str]
 
 
 def read_file_at(repository: Repository, commit: str, path: str) -> bytes | None:
-    """The committed bytes of a file; None if it does not exist."""
+    """Return the committed bytes of a file; None if it does not exist."""
     name = f"{commit}:{path}"
     return read_objects(repository, [name]).get(name)
 
 
 def read_blobs(repository: Repository, identities: Iterable[str]) -> dict[str, bytes]:
-    """The contents of files in a tree: an object that is missing from this clone is an error, not a missing file."""
+    """Return the contents of files in a tree: an object missing from this clone is an error, not a missing file."""
     wanted = list(dict.fromkeys(identities))
     found = read_objects(repository, wanted)
     for identity in wanted:
@@ -121,7 +122,7 @@ def missing_object(identity: str, name: str = "") -> WorkpacketError:
 
 
 def blob_id(data: bytes, like: str) -> str:
-    """The id that git gives to these bytes as a file, with the same hash algorithm as the id `like`."""
+    """Return the id that git gives these bytes as a file, with the same hash algorithm as the id `like`."""
     header = b"blob %d\0" % len(data)
     if len(like) == 64:
         return hashlib.sha256(header + data).hexdigest()
@@ -160,7 +161,7 @@ def commit_with_staged(repository: Repository, message: str, paths: Sequence[str
 
 
 def commits_before(repository: Repository, head: str, *, trailer: str, saying: str = "") -> Iterator[Commit]:
-    """`head` and its ancestors, the newest first; with `saying`, those whose message contains this text."""
+    """Yield `head` and its ancestors, newest first; with `saying`, those whose message contains this text."""
     chosen = (f"--grep={saying}", "--fixed-strings") if saying else ()
     answer = run_git(
         repository.root, "log", "-z", "--no-decorate", "--no-show-signature",
@@ -173,7 +174,7 @@ def commits_before(repository: Repository, head: str, *, trailer: str, saying: s
 
 
 def commit_with_trailer(repository: Repository, head: str, trailer: str, value: str) -> Commit | None:
-    """The newest commit of this history that carries the trailer; a message that only quotes it does not."""
+    """Return the newest commit of this history that carries the trailer; a message that only quotes it does not."""
     found = commits_before(repository, head, trailer=trailer, saying=f"{trailer}: {value}")
     return next((commit for commit in found if value in commit.trailers), None)
 
@@ -201,7 +202,7 @@ class ChangedPath(Value):
 
 
 def status(repository: Repository, *paths: str) -> list[StatusEntry]:
-    """Everything that differs from HEAD, with each untracked file listed; ignored files are left out."""
+    """Return everything that differs from HEAD, with each untracked file listed; ignored files are left out."""
     answer = run_git(
         repository.root, "status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames", "--", *paths
     )
@@ -209,15 +210,16 @@ def status(repository: Repository, *paths: str) -> list[StatusEntry]:
 
 
 def hidden_paths(repository: Repository) -> list[str]:
-    """Tracked paths that `status` assumes to be unchanged: skip-worktree, as in a sparse checkout, and
-    assume-unchanged."""
+    """Return tracked paths that `status` assumes to be unchanged: skip-worktree, as in a sparse checkout, and
+    assume-unchanged.
+    """
     answer = run_git(repository.root, "ls-files", "-z", "-v")
     rows = (row for row in answer.text.split("\0")[:-1] if row[0] == "S" or row[0].islower())
     return [row[2:] for row in rows]
 
 
 def changed_paths(repository: Repository, base: str, head: str, *paths: str) -> list[ChangedPath]:
-    """The differences between the trees of `base` and `head`. A rename is one deletion and one addition."""
+    """Return the differences between the trees of `base` and `head`. A rename is one deletion and one addition."""
     answer = run_git(
         repository.root, "diff-tree", "-r", "-z", "--name-status", "--no-renames", "--no-ext-diff", "--no-textconv",
         "--end-of-options", base, head, "--", *paths,
@@ -251,7 +253,9 @@ def _numbered_lines(part: str) -> Iterator[tuple[int, str]]:
 
 
 def patch_id(repository: Repository, base: str, head: str, *paths: str) -> str | None:
-    """A digest of the change from `base` to `head` that survives rebasing and squashing; None if nothing changed."""
+    """Return a digest of the change from `base` to `head` that survives rebasing and squashing; None if nothing
+    changed.
+    """
     patch = run_git(
         repository.root, "diff-tree", "-p", "--binary", "--full-index", "--no-renames", "--no-ext-diff",
         "--no-textconv", "--end-of-options", base, head, "--", *paths,
@@ -261,7 +265,7 @@ def patch_id(repository: Repository, base: str, head: str, *paths: str) -> str |
 
 
 def files_ending(repository: Repository, ending: str) -> list[str]:
-    """The files with this suffix in any folder, tracked or not; ignored ones are left out."""
+    """Return the files with this suffix in any folder, tracked or not; ignored ones are left out."""
     answer = run_git(repository.root, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
     return sorted({path for path in answer.text.split("\0")[:-1] if path.endswith(ending)})
 
@@ -272,17 +276,17 @@ def is_in_index(repository: Repository, path: str) -> bool:
 
 
 _REVERTED = lazy_pattern(r"^This reverts commit ([0-9a-f]{40,64})\.?$", re.MULTILINE)
-# A command line has room for so many names; the commits looked at are those that touch any of them.
+# A command line has room for this many names; the commits searched are those that touch any of them.
 _PATHS = 200
 
 
 def tree_of(repository: Repository, commit: str) -> str:
-    """The id of the tree of a commit: equal trees are equal contents."""
+    """Return the id of the tree of a commit: equal trees have equal contents."""
     return run_git(repository.root, "rev-parse", "--verify", "--end-of-options", f"{commit}^{{tree}}").text.strip()
 
 
 def trees_before(repository: Repository, head: str, beside: str = "") -> set[str]:
-    """The trees of `head` and its ancestors, except those of ancestors of the commit `beside`."""
+    """Return the trees of `head` and its ancestors, except those of ancestors of the commit `beside`."""
     excluded = [f"^{beside}"] if beside else []
     return set(run_git(repository.root, "log", "--format=%T", head, *excluded, "--").text.split())
 
@@ -310,7 +314,7 @@ def taken_back(repository: Repository, commit: str, head: str) -> bool:
     log = run_git(
         repository.root, "log", "-z", "--reverse", "--no-merges", "--format=%H%n%B", f"{commit}..{head}", "--", *paths
     )
-    standing = {commit}  # commits whose change is in force: this one, and those that brought it again
+    standing = {commit}  # commits whose change is in force: this one, and those that restored it
     for record in filter(None, log.text.split("\0")):
         later, _, message = record.partition("\n")
         change = patch_id(repository, f"{later}^", later)
@@ -328,7 +332,7 @@ def _resolved(repository: Repository, name: str) -> str | None:
 
 
 def _patch_ids(repository: Repository, base: str, head: str) -> list[str]:
-    """The patch ids of the commits after `base` up to `head`; merges have none."""
+    """Return the patch ids of the commits after `base` up to `head`; merges have none."""
     commits = run_git(repository.root, "rev-list", "--no-merges", "--end-of-options", f"{base}..{head}").output
     patches = run_git(
         repository.root, "diff-tree", "--stdin", "-p", "--binary", "--full-index", "--no-renames", "--no-ext-diff",
@@ -354,7 +358,7 @@ class Change(NamedTuple):
 def changes_before(
     repository: Repository, commit: str, *paths: str, options: tuple[str, ...] = (), form: str = "%H %ct"
 ) -> Iterator[tuple[str, list[Change]]]:
-    """The commits that changed these paths, newest first: the output of `form` for each, and its changes."""
+    """Yield the commits that changed these paths, newest first: the output of `form` for each, and its changes."""
     answer = run_git(
         repository.root, "log", *options, "--no-renames", "--raw", "--no-abbrev", "-z", f"--format={_MARK}{form}",
         "--end-of-options", commit, "--", *paths,
@@ -374,7 +378,7 @@ def changes_before(
 
 
 def line_times(repository: Repository, commit: str) -> Iterator[tuple[str, int]]:
-    """The commits that lead to `commit` along first parents, the oldest first, each with its time."""
+    """Yield the commits that lead to `commit` along first parents, oldest first, each with its time."""
     answer = run_git(
         repository.root, "rev-list", "--first-parent", "--reverse", "--timestamp", "--end-of-options", commit
     )

@@ -13,7 +13,7 @@ from workpacket.git.discovery import locate
 from workpacket.git.run import Answer, run_git
 from workpacket.value import Value
 
-# Git's mark in the git directory of the work tree, and what it means.
+# Git's marker file in the git directory of the work tree, and its meaning.
 _MARKS: Final = (
     ("rebase-merge", "rebase"),
     ("rebase-apply/applying", "am"),
@@ -26,7 +26,7 @@ _MARKS: Final = (
 
 
 def operation_in_progress(repository: Repository) -> str:
-    """'merge', 'rebase', 'cherry-pick', 'revert' or 'am' while one is in progress, otherwise ''."""
+    """Return 'merge', 'rebase', 'cherry-pick', 'revert' or 'am' while one is in progress, otherwise ''."""
     return next((name for mark, name in _MARKS if repository.git_path(mark).exists()), "")
 
 
@@ -64,11 +64,11 @@ class Repository(Value):
         return answer
 
     def git_path(self, name: str) -> Path:
-        """The path of a git file that belongs only to this work tree, as from `git rev-parse --git-path`."""
+        """Return the path of a git file that belongs only to this work tree, as from `git rev-parse --git-path`."""
         return self.git_dir / name
 
 
 def find_repository(start: Path, environ: Mapping[str, str] = os.environ) -> Repository:
-    """The repository around `start`; WorkpacketError if there is none, or one without a work tree."""
+    """Return the repository around `start`; WorkpacketError if there is none, or one without a work tree."""
     found = locate(str(start), environ)
     return Repository(Path(found.root), Path(found.git_dir), Path(found.common_dir))

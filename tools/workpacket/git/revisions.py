@@ -19,14 +19,14 @@ from workpacket.git.run import git_failure, run_git
 from workpacket.value import Value
 
 _SYMBOLIC: Final = "ref: "
-# References with their own file system, in which nothing but plain words can be a step to another folder.
+# References with their own file system, in which only plain words can lead to another folder.
 _NAME: Final = re.compile(r"HEAD|refs(?:/(?!\.)[^\x00-\x20\x7f~^:?*\[\\/]+)+\Z")
-# As many as git follows.
+# The same limit as git's.
 _DEPTH: Final = 5
 
 
 def symbolic_target(repository: Repository, name: str) -> str:
-    """The reference named by `name`; '' if there is none."""
+    """Return the reference that `name` refers to; '' if there is none."""
     if not _readable(repository, name):
         answer = run_git(repository.root, "symbolic-ref", "--quiet", name, check=False)
         return answer.text.rstrip("\n") if answer.status == 0 else ""
@@ -35,7 +35,7 @@ def symbolic_target(repository: Repository, name: str) -> str:
 
 
 def commit_at(repository: Repository, name: str) -> str | None:
-    """The commit that a branch or HEAD points to; None if it does not exist or has no commit yet."""
+    """Return the commit that a branch or HEAD points to; None if it does not exist or has no commit yet."""
     for _ in range(_DEPTH):
         if not _readable(repository, name):
             break
@@ -47,7 +47,7 @@ def commit_at(repository: Repository, name: str) -> str | None:
 
 
 def reference_tips(repository: Repository) -> dict[str, str]:
-    """The commits that HEAD and all references point to, each with the name of one such reference."""
+    """Return the commits that HEAD and all references point to, each with the name of one such reference."""
     answer = run_git(repository.root, "for-each-ref", "--format=%(objectname) %(*objectname) %(refname)")
     tips: dict[str, str] = {}
     for row in answer.text.splitlines():
@@ -81,7 +81,7 @@ def _packed(repository: Repository, name: str) -> str:
 
 
 def _read(path: Path) -> str:
-    """The text of one of git's files, '' if it is missing; an unreadable file is an error."""
+    """Return the text of one of git's files, '' if it is missing; an unreadable file is an error."""
     try:
         return path.read_text("utf-8", "surrogateescape")
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
@@ -98,7 +98,7 @@ class Branch(Value):
 
 
 def commit_of(repository: Repository, revision: str) -> str:
-    """The full id of the commit that `revision` names; WorkpacketError `unknown_revision` if there is none."""
+    """Return the full id of the commit that `revision` names; WorkpacketError `unknown_revision` if there is none."""
     commit = resolved(repository, f"{revision}^{{commit}}")
     if commit is None:
         raise WorkpacketError(
@@ -110,18 +110,18 @@ def commit_of(repository: Repository, revision: str) -> str:
 
 
 def head_commit(repository: Repository) -> str | None:
-    """The commit checked out, None before the first one."""
+    """Return the commit checked out, None before the first one."""
     return commit_at(repository, "HEAD")
 
 
 def current_branch(repository: Repository) -> str | None:
-    """The short name of the branch checked out; None for a detached HEAD."""
+    """Return the short name of the branch checked out; None for a detached HEAD."""
     target = symbolic_target(repository, "HEAD")
     return target.removeprefix("refs/heads/") or None
 
 
 def branch_names(repository: Repository) -> list[str]:
-    """The short names of all branches, remote ones too."""
+    """Return the short names of all branches, including remote ones."""
     listed = run_git(repository.root, "for-each-ref", "--format=%(refname:short)", "refs/heads", "refs/remotes")
     return listed.text.split()
 
@@ -137,7 +137,7 @@ def is_ancestor(repository: Repository, ancestor: str, descendant: str) -> bool:
 
 
 def merge_base(repository: Repository, left: str, right: str) -> str | None:
-    """A best common ancestor; None when the histories have nothing in common."""
+    """Return a best common ancestor; None when the histories have nothing in common."""
     answer = run_git(repository.root, "merge-base", "--end-of-options", left, right, check=False)
     if answer.status not in (0, 1):
         raise git_failure("merge-base", answer)
@@ -145,7 +145,7 @@ def merge_base(repository: Repository, left: str, right: str) -> str | None:
 
 
 def default_branch(repository: Repository, remote: str = "origin") -> Branch | None:
-    """The remote's default branch; without a remote, the repository's main branch."""
+    """Return the remote's default branch; without a remote, the repository's main branch."""
     target = symbolic_target(repository, f"refs/remotes/{remote}/HEAD")
     candidates = [target] if target else []
     if not candidates:
@@ -160,7 +160,7 @@ def default_branch(repository: Repository, remote: str = "origin") -> Branch | N
 
 
 def resolved(repository: Repository, expression: str) -> str | None:
-    """The id of the object that an expression names, None if there is none."""
+    """Return the id of the object that an expression names, None if there is none."""
     question = ("rev-parse", "--verify", "--quiet", "--end-of-options", expression)
     if FULL_ID.match(expression.removesuffix("^{commit}")):
         answer = repository.ask_once(*question, check=False)
@@ -171,7 +171,7 @@ def resolved(repository: Repository, expression: str) -> str | None:
 
 def is_ignored(repository: Repository, path: str) -> bool:
     """Whether git ignores `path`. It need not exist; a committed one is not ignored."""
-    # check-ignore refuses to work where paths are taken literally, as `run_git` has them taken.
+    # check-ignore refuses literal pathspecs, which `run_git` sets.
     answer = run_git(
         repository.root, "--no-literal-pathspecs", "check-ignore", "--quiet", "--", f"./{path}", check=False
     )
@@ -191,21 +191,21 @@ class Worktree(Value):
 
 
 def local_branches(repository: Repository) -> dict[str, str]:
-    """The local branches: short name to commit."""
+    """Return the local branches: short name to commit."""
     answer = run_git(repository.root, "for-each-ref", "--format=%(objectname) %(refname:lstrip=2)", "refs/heads/")
     rows = (row.split(" ", 1) for row in answer.text.splitlines())
     return {name: commit for commit, name in rows}
 
 
 def require_branch_name(repository: Repository, name: str) -> None:
-    """Raises WorkpacketError `branch_name_invalid` if git would not accept the name."""
+    """Raise WorkpacketError `branch_name_invalid` if git would not accept the name."""
     answer = run_git(repository.root, "check-ref-format", "--branch", name, check=False)
     if answer.status != 0 or answer.text.rstrip("\n") != name:
         raise WorkpacketError("branch_name_invalid", f"{name!r} is not a valid branch name")
 
 
 def add_branch(repository: Repository, name: str, start: str) -> None:
-    """A new branch at the commit `start`; an existing one is an error, never moved."""
+    """Create a branch at the commit `start`; an existing one is an error, never moved."""
     require_branch_name(repository, name)
     if name in local_branches(repository):
         raise WorkpacketError("branch_exists", f"the branch {name} already exists")
@@ -226,7 +226,7 @@ def add_worktree(repository: Repository, path: Path, branch: str) -> None:
 
 
 def list_worktrees(repository: Repository) -> list[Worktree]:
-    """All work trees, the main one first."""
+    """Return all work trees, the main one first."""
     answer = run_git(repository.root, "worktree", "list", "--porcelain", "-z")
     found = []
     for block in answer.text.split("\0\0")[:-1]:

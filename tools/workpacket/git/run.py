@@ -33,7 +33,7 @@ _ENVIRONMENT: Final[Mapping[str, str]] = {
     "LC_ALL": "C",
     "LANGUAGE": "",
 }
-# They change what git prints, run programs while it prints, or let history end early.
+# They change git's output, run programs while it prints, or end the history early.
 _REMOVED: Final = (
     "GIT_EXTERNAL_DIFF",
     "GIT_DIFF_OPTS",
@@ -42,7 +42,7 @@ _REMOVED: Final = (
     "GIT_ICASE_PATHSPECS",
     "GIT_SHALLOW_FILE",
 )
-# Relative ones are meant from the folder that the user is in, not from the one that git is run in.
+# Relative paths refer to the folder that the user is in, not to the one that git is run in.
 _PLACES: Final = ("GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR")
 _OPTIONS: Final = (
     "--no-pager",
@@ -58,7 +58,7 @@ _OPTIONS: Final = (
 )  # fmt: skip
 
 
-# What git says of an object that a partial clone lacks, since nothing is fetched behind the user's back.
+# git's message about an object that a partial clone lacks, because nothing is fetched implicitly.
 _NOT_FETCHED: Final = "from promisor remote"
 _BY_THE_WAY: Final = ("hint:", "warning: lazy fetching disabled")
 FETCH_ALL: Final = (
@@ -123,7 +123,7 @@ def git_failure(subcommand: str, answer: Answer) -> WorkpacketError:
 
 
 def _complaint(done: subprocess.CompletedProcess[bytes]) -> str:
-    """On one line, without git's advice."""
+    """Return git's message on one line, without its advice."""
     lines = (line.strip() for line in done.stderr.decode("utf-8", "replace").splitlines())
     said = " ".join(line for line in lines if line and not line.startswith(_BY_THE_WAY))
     return said.removeprefix("fatal: ").removeprefix("error: ")

@@ -4,12 +4,12 @@ The lane comes from the graph (`lanes`), everything else from replaying the even
 only on the set of files, not on the order in which they arrived. The state is a value for gates, boards and reports to
 read.
 
-The lane of a packet whose history may have branched. Every move depends on the moves that its writer saw. The
-*latest* moves of a history are those on which no other move depends. If there is only one, or if all agree, the packet
-is in that lane. If they contradict each other, the packet is forked until a `fork.resolved` event names them all: any
-other move on a fork joins the contradiction instead of hiding it. Moves that agree still contradict each other if a
-holder, a commit or a verdict was recorded on the way to one of them: otherwise a packet done and judged on two branches
-would be one packet with two pieces of work.
+The lane of a packet whose history may have branched. Every move depends on the moves that its writer saw. The *latest*
+moves of a history are those on which no other move depends. If there is only one, or if all agree, the packet is in
+that lane. If they contradict each other, the packet is forked until a `fork.resolved` event names them all: any other
+move on a fork joins the contradiction instead of hiding it. Moves that agree still contradict each other if a holder, a
+commit or a verdict was recorded on the way to one of them; otherwise a packet done and judged on two branches would
+combine two pieces of work.
 
 This does not judge whether a move is legal; the lanes come from the events (docs/approvals/moves.md).
 """
@@ -28,12 +28,12 @@ from workpacket.model.layout import LOG_FOLDER
 from workpacket.problem import Problem
 from workpacket.value import Value, replace
 
-# The events that say which contract holds from then on.
+# The events that define the contract in force.
 SETS_CONTRACT: Final = frozenset({"activated", "amended"})
 
 Latest: TypeAlias = "tuple[str, ...]"
 
-# Moves that name a holder, a commit or a verdict. A settlement stands for all that it settled.
+# Moves that name a holder, a commit or a verdict. A settlement replaces everything that it settled.
 _NAMING: Final = frozenset(
     {"claimed", "released", "handed_over", "submitted", "merged", "verdict.given", "fork.resolved"}
 )
@@ -109,7 +109,9 @@ class PacketState(Value):
 
 
 def setting_events(log: Log, heads: Iterable[str] | None = None) -> tuple[LogEvent, ...]:
-    """The events that say which contract holds now, or for who knows these heads: more than one after a fork."""
+    """Return the events that define the contract in force now, or as seen from these heads: more than one after a
+    fork.
+    """
     setting = [event for event in log.events if event.type in SETS_CONTRACT and event.text("contract")]
     if heads is not None and setting:
         known = log.ancestry(heads)
@@ -123,7 +125,7 @@ def setting_events(log: Log, heads: Iterable[str] | None = None) -> tuple[LogEve
 
 
 def in_force(log: Log, heads: Iterable[str] | None = None) -> frozenset[str]:
-    """The digests of the contracts that hold: one, none before there were contracts, several after a fork."""
+    """Return the digests of the contracts in force: one, none before there were contracts, several after a fork."""
     return frozenset(event.text("contract") or "" for event in setting_events(log, heads))
 
 
@@ -176,7 +178,7 @@ class _StateDraft:
 
     @cached_property
     def trunk(self) -> frozenset[str]:
-        """The events that have seen everything before them in the order of replay: all of them without branches."""
+        """The events that have seen all earlier events in the order of replay: without branches, all events."""
         heads: set[str] = set()
         found: set[str] = set()
         for event in self.log.events:
@@ -201,7 +203,7 @@ class _StateDraft:
             self.lease = PacketLease(holder, event.text("lease") or "", event.text("expires_at") or "")
 
     def renew(self, event: LogEvent) -> None:
-        # A renewal written on another branch after the lease had ended renews nothing.
+        # A renewal written on another branch after the lease had ended has no effect.
         if self.lease is not None and self.lease.lease == event.text("lease"):
             self.hold(event)
 
@@ -231,7 +233,9 @@ class _StateDraft:
         self.runs[key] = LinkedRun(key[1], self.links[key][0])
 
     def close(self, event: LogEvent) -> None:
-        """The writer of the end has seen only earlier links: one made on another branch meanwhile stays open."""
+        """Close the links that the writer of the end had seen: one made on another branch in the meantime stays
+        open.
+        """
         key = _key_of(event)
         if key not in self.runs:
             return
@@ -267,7 +271,7 @@ def _key_of(event: LogEvent) -> tuple[str | None, str]:
 
 _Change: TypeAlias = Callable[[_StateDraft, LogEvent], None]
 
-# Types that are not named here change nothing but the lane.
+# Types not listed here change only the lane.
 _CHANGES: Final[Mapping[str, _Change]] = {
     "adopted": _StateDraft.claim,
     "prepared": _StateDraft.place,
@@ -304,7 +308,7 @@ class LaneState(Value):
 
 
 def standing(log: Log) -> LaneState:
-    """LaneReplay the lane moves of a log."""
+    """Replay the lane moves of a log."""
     replay = LaneReplay(log)
     ends = replay.join(log.heads)
     latest = tuple(log.by_id[identity] for identity in ends)
@@ -316,7 +320,7 @@ def standing(log: Log) -> LaneState:
 
 
 class LaneReplay:
-    """For every event of a log: the latest moves in its view, and (as bits) all moves that it depends on."""
+    """For every event of a log, the latest moves in its view and, as bits, all moves that it depends on."""
 
     def __init__(self, log: Log) -> None:
         self.gaps: list[Problem] = []
@@ -347,7 +351,7 @@ class LaneReplay:
         self._rests_on[event.id] = rests_on
 
     def join(self, events: Iterable[str]) -> Latest:
-        """The latest moves for a viewer who sees all these events."""
+        """Return the latest moves for a viewer who sees all these events."""
         views = [self._latest[identity] for identity in events]
         if len(views) == 1:
             return views[0]
@@ -355,13 +359,13 @@ class LaneReplay:
         return tuple(move for move in moves if not any(self._covers(other, move) for other in moves))
 
     def lane(self, latest: Latest) -> str:
-        """The lane that these moves agree on; FORKED if they do not; '' if there are none."""
+        """Return the lane that these moves agree on; FORKED if they do not; '' if there are none."""
         if latest[1:] and self._contradict(latest):
             return FORKED
         return next((str(self._by_id[identity].lane_to) for identity in latest), "")
 
     def blocked_in(self, latest: Iterable[str]) -> str | None:
-        """The lane from which a packet was blocked, if the latest moves that block it agree."""
+        """Return the lane from which a packet was blocked, if the latest moves that block it agree."""
         origins = {self._blocked_in[identity] for identity in latest if identity in self._blocked_in}
         return next(iter(origins)) if len(origins) == 1 else None
 
@@ -370,7 +374,7 @@ class LaneReplay:
         return bool(self._rests_on[event.id] & self._bit[move])
 
     def since_fork(self, latest: Latest) -> Iterator[tuple[LogEvent, Sequence[LogEvent]]]:
-        """For each of these moves, the moves on its branch since the last common one."""
+        """Yield for each of these moves the moves on its branch since the last common one."""
         shared = self._shared(latest)
         for identity in latest:
             own = self._rests_on[identity] & ~shared
@@ -388,13 +392,15 @@ class LaneReplay:
         return any(self._rests_on[identity] & ~shared & self._naming for identity in latest)
 
     def _block_origin(self, event: LogEvent) -> str | None:
-        """The lane in the block itself. A settlement is trusted about what it settled, not about where that was."""
+        """Return the lane named in the block itself. A settlement is trusted about what it settled, not about where
+        that was.
+        """
         if event.type == "fork.resolved":
             return self.blocked_in(event.texts("moves"))
         return event.lane_from if event.type == "blocked" else event.text("came_from")
 
     def _covers(self, later: str, earlier: str) -> bool:
-        # A move made upon a fork does not end the contradicting moves: they stand beside it.
+        # A move made on a fork does not end the contradicting moves: it joins them.
         return earlier not in self._latest[later] and bool(self._rests_on[later] & self._bit[earlier])
 
     def _after_move(self, event: LogEvent, seen: Latest) -> Latest:
@@ -419,5 +425,5 @@ def _forked(log: Log, latest: Iterable[LogEvent]) -> Problem:
 
 
 def _upon_fork(move: LogEvent) -> Problem:
-    message = f"{move.type} to {move.lane_to} was recorded while the packet was forked, and does not settle it"
+    message = f"{move.type} to {move.lane_to} was recorded while the packet was forked, but does not settle it"
     return fault("log_moved_while_forked", move.path, message)

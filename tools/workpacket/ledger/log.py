@@ -37,7 +37,7 @@ class Fractional(float):
 
 
 def event_misfit(value: Any) -> str:
-    """The first error in `value` as a JSON pointer with a message; "" if it is a valid event."""
+    """Return the first error in `value` as a JSON pointer with a message; "" if it is a valid event."""
     if not _accepts("")(value):
         return _explained(value, _ready(ENVELOPE))
     if value["v"] == OLDEST_VERSION and "sig" in value:
@@ -55,15 +55,15 @@ def event_misfit(value: Any) -> str:
 
 @cache
 def _accepts(kind: str) -> Callable[[Plain], bool]:
-    """Accepts the data of a type of event; the envelope, for ""."""
+    """Return a check of the data of a type of event; of the envelope, for ""."""
     shape: Shape = DATA[kind] if kind else ENVELOPE
     accepts = compile_acceptor(_ready(shape))
-    assert accepts is not None, "an event says nothing that the acceptor does not know"
+    assert accepts is not None, "an event uses no keyword unknown to the acceptor"
     return accepts
 
 
 def _ready(shape: Any) -> Any:
-    """The schema as Python reads it: its patterns are Python's except for `$`, which also matches before a final
+    """Convert the schema for Python: its patterns are valid in Python except for `$`, which also matches before a final
     newline. Uniqueness of items is checked together with their order, which implies it.
     """
     if isinstance(shape, dict):
@@ -77,11 +77,11 @@ def _explained(value: Plain, schema: Schema) -> str:
 
     for first in violations(schema, value):
         return f"/{'/'.join(map(str, first.location.keys))}: {first.message}"
-    return "/: a whole number is written with a fraction or an exponent"  # which JSON Schema overlooks
+    return "/: a whole number is written with a fraction or an exponent"  # which JSON Schema ignores
 
 
 def _ordered_sets(event: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
-    """The sets in an event. Each is sorted, so that a set has one form and an event one id."""
+    """Yield the sets in an event. Each is sorted, so that a set has one form and an event one id."""
     yield "/parents", event["parents"]
     yield "/attest", event["attest"]
     data = event["data"]
@@ -114,7 +114,7 @@ class Format(Value):
     upcasters: Mapping[int, Upcaster] = NOTHING
 
     def upcast(self, value: dict[str, Json]) -> dict[str, Json]:
-        """The event in the current version, or as close as it can be converted."""
+        """Return the event in the current version, or as close as it can be converted."""
         while True:
             version = value.get("v")
             if type(version) is not int or version not in self.upcasters:
@@ -131,7 +131,7 @@ FORMAT: Final = Format(VERSION)
 
 _EVENT_NAME = lazy_pattern(r"[0-9a-f]{64}\.json")
 _decode_json = json.JSONDecoder(parse_float=Fractional).decode
-# The canonical form of values inside the profile, and the shapes allow no others; see `model.canonical`.
+# The canonical form of values inside the profile, to which the shapes are limited; see `model.canonical`.
 _encode_json = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
 
 
@@ -142,7 +142,7 @@ def is_event_name(name: str) -> bool:
 def decode_event(
     folder: str, name: str, data: bytes, *, names: Container[str] = (), form: Format = FORMAT
 ) -> LogEvent | Problem:
-    """The event in the file `name` of `folder`, the packet's log; `names` are the names of all files there."""
+    """Return the event in the file `name` of `folder`, the packet's log; `names` are the names of all files there."""
     path = f"{folder}/{name}"
     if len(data) > LARGEST_EVENT:
         return fault("event_too_large", path, f"{len(data):,} bytes; the limit for an event is {LARGEST_EVENT:,}")
@@ -168,7 +168,7 @@ def _event_of_value(folder: str, path: str, value: dict[str, Any], identity: str
 
 
 def _canonical_value(data: bytes) -> dict[str, Any] | None:
-    """The value of the bytes, if they are its canonical form."""
+    """Return the value of the bytes, if they are its canonical form."""
     try:
         text = data.decode("utf-8")
         value = _decode_json(text[:-1])
@@ -206,7 +206,7 @@ class Log(Value):
         return not any(finding.severity == "error" for finding in self.findings)
 
     def ancestry(self, heads: Iterable[str]) -> frozenset[str]:
-        """These events and all their ancestors; unknown ids are ignored."""
+        """Return these events and all their ancestors; unknown ids are ignored."""
         seen: set[str] = set()
         waiting = [head for head in heads if head in self.by_id]
         while waiting:
@@ -217,12 +217,12 @@ class Log(Value):
         return frozenset(seen)
 
     def as_of(self, heads: Iterable[str]) -> Log:
-        """The log as seen by a writer with these heads."""
+        """Return the log as seen by a writer with these heads."""
         seen = self.ancestry(heads)
         return join_events(self.packet, [event for event in self.events if event.id in seen])
 
     def until(self, moment: str) -> Log:
-        """The log without events dated later, and without their descendants."""
+        """Return the log without events dated later, and without their descendants."""
         later = {event.id for event in self.events if event.at > moment}
         for event in self.events:
             if not later.isdisjoint(event.parents):
@@ -231,7 +231,7 @@ class Log(Value):
 
 
 def read_log(packet: str, files: Mapping[str, bytes]) -> Log:
-    """The log of `packet` from the files of its folder, by name."""
+    """Return the log of `packet` from the files of its folder, by name."""
     folder = f"{LOG_FOLDER}/{packet}"
     events: list[LogEvent] = []
     findings: list[Problem] = []
@@ -248,7 +248,7 @@ def read_log(packet: str, files: Mapping[str, bytes]) -> Log:
 
 
 def read_logs(files: Mapping[str, bytes]) -> tuple[dict[str, Log], list[Problem]]:
-    """The logs by packet, and findings about other files in their folders."""
+    """Return the logs by packet, and findings about other files in their folders."""
     folders: dict[str, dict[str, bytes]] = {}
     stray: list[Problem] = []
     for path, data in files.items():
@@ -261,12 +261,12 @@ def read_logs(files: Mapping[str, bytes]) -> tuple[dict[str, Log], list[Problem]
 
 
 def join_events(packet: str, events: Iterable[LogEvent], findings: Iterable[Problem] = ()) -> Log:
-    """The graph of the valid events; `findings` are about the files that are not."""
+    """Return the graph of the valid events; `findings` are about the other files."""
     known = {event.id: event for event in events}
     found = list(findings)
     attached: dict[str, LogEvent] = {}
     followed: set[str] = set()
-    # Clocks grow along every edge, so in this order parents come before their children.
+    # Clocks increase along every edge, so in this order parents come before their children.
     for event in sorted(known.values(), key=_replay_order):
         problem = _joint_fault(event, known)
         if problem is not None:
@@ -325,7 +325,7 @@ class NewLogEvent(Value):
 
 
 def next_event(writer: EventWriter, packet: str, happening: NewLogEvent, *, after: Sequence[LogEvent]) -> LogEvent:
-    """The event that follows `after`: all heads of the log, or the event made just before in the same command.
+    """Return the event that follows `after`: all heads of the log, or the event made just before in the same command.
 
     Malformed data is a bug in the program, not in a document, and raises ValueError.
     """

@@ -1,5 +1,5 @@
-"""Verifies the logs beyond what one log shows by itself. A log by itself reveals every change inside it (`read_log`):
-an edited byte, other line endings, swapped names, a missing or forged event, an event from elsewhere, a wrong clock, a
+"""Verify the logs beyond what one log shows by itself. A log by itself reveals every change inside it (`read_log`): an
+edited byte, other line endings, swapped names, a missing or forged event, an event from elsewhere, a wrong clock, a
 second first event. It does not reveal that its end was cut off or replaced with a consistent one. That needs something
 outside the log:
 
@@ -70,12 +70,12 @@ def signature_path(event_id: str) -> str:
 
 
 def judge_checkpoints(logs: Mapping[str, Log], verifier: Verifier) -> tuple[Checkpoint, ...]:
-    """All checkpoints in the order of the log, each with its signer."""
+    """Return all checkpoints in log order, each with its signer."""
     log = logs.get(CHECKPOINT_LOG)
     events = log.events if log is not None else ()
     later: dict[str, str] = {}
     judged = []
-    # Backwards: what a checkpoint rests on is met after it.
+    # Backwards: the checkpoints that one depends on come after it.
     for event in reversed(events):
         own = verifier(event)
         by = own.by or later.get(event.id, "")
@@ -87,7 +87,7 @@ def judge_checkpoints(logs: Mapping[str, Log], verifier: Verifier) -> tuple[Chec
 
 
 def checkpoint_findings(logs: Mapping[str, Log], checkpoints: Iterable[Checkpoint]) -> list[Problem]:
-    """Problems with signatures, and every head that a checkpoint names but that is missing from its log."""
+    """Return problems with signatures, and every head that a checkpoint names but that is missing from its log."""
     findings: list[Problem] = []
     for each in checkpoints:
         event, own = each.event, each.own
@@ -105,7 +105,7 @@ def checkpoint_findings(logs: Mapping[str, Log], checkpoints: Iterable[Checkpoin
 
 
 def signatures_without_event(logs: Mapping[str, Log], paths: Iterable[str]) -> list[Problem]:
-    """Signatures without a checkpoint in the log: the checkpoint was removed, or a file has the wrong name."""
+    """Return signatures without a checkpoint in the log: the checkpoint was removed, or a file has the wrong name."""
     log = logs.get(CHECKPOINT_LOG)
     known = {signature_path(identity) for identity in log.by_id} if log is not None else set()
     message = "the log has no checkpoint of this name"
@@ -113,7 +113,7 @@ def signatures_without_event(logs: Mapping[str, Log], paths: Iterable[str]) -> l
 
 
 def reach(logs: Mapping[str, Log], checkpoints: Iterable[Checkpoint]) -> list[Reach]:
-    """How much of each packet's log is covered, by which checkpoint and by whom."""
+    """Return how much of each packet's log is covered, by which checkpoint and by whom."""
     named: dict[str, tuple[Checkpoint, tuple[str, ...]]] = {}
     for each in checkpoints:
         if each.by:
@@ -133,8 +133,8 @@ def reach(logs: Mapping[str, Log], checkpoints: Iterable[Checkpoint]) -> list[Re
 
 
 def checkpoints_due(logs: Mapping[str, Log], checkpoints: Iterable[Checkpoint], commit: str) -> list[NewLogEvent]:
-    """What to write to the checkpoint log for `commit`: the packets whose current heads are not covered. Several events
-    if there are many packets, because events are limited in size; none if nothing has changed.
+    """Return what to write to the checkpoint log for `commit`: the packets whose current heads are not covered. Several
+    events if there are many packets, because events are limited in size; none if nothing has changed.
     """
     named: dict[str, tuple[str, ...]] = {}
     for each in checkpoints:
@@ -152,7 +152,7 @@ def checkpoints_due(logs: Mapping[str, Log], checkpoints: Iterable[Checkpoint], 
 
 
 def checkpointed_heads(checkpoint: LogEvent) -> Iterable[tuple[str, tuple[str, ...]]]:
-    """The packets that a checkpoint event names, each with its heads."""
+    """Yield the packets that a checkpoint event names, each with its heads."""
     rows = checkpoint.data["logs"]
     assert isinstance(rows, list)
     for row in rows:
@@ -163,7 +163,7 @@ def checkpointed_heads(checkpoint: LogEvent) -> Iterable[tuple[str, tuple[str, .
 
 
 def verify_logs(logs: Mapping[str, Log], stray: Iterable[Problem], checkpoints: Iterable[Checkpoint]) -> list[Problem]:
-    """Everything that is wrong with these logs, and with the files beside them."""
+    """Return everything that is wrong with these logs, and with the files next to them."""
     findings = [*stray]
     for log in logs.values():
         findings += log.findings
@@ -174,7 +174,7 @@ def verify_logs(logs: Mapping[str, Log], stray: Iterable[Problem], checkpoints: 
 
 
 def verify_append_only(base: Mapping[str, str], head: Mapping[str, str]) -> list[Problem]:
-    """Files of the base that are missing or changed; both arguments map paths to digests of the same kind."""
+    """Report files of the base that are missing or changed; both arguments map paths to digests of the same kind."""
     findings: list[Problem] = []
     for path, digest in base.items():
         if not path.startswith(tuple(f"{folder}/" for folder in APPEND_ONLY_FOLDERS)):

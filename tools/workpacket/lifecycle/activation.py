@@ -27,7 +27,7 @@ from workpacket.problem import Location, Problem
 from workpacket.text.source import Source
 from workpacket.value import Value
 
-# What the gate looks at is loaded with the files that are there, what the plan writes once the gate is passed.
+# The modules used by the gate are loaded at once, those used by the plan only after the gate is passed.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from workpacket.documents.packet import Packet
@@ -42,7 +42,7 @@ _HEADING = lazy_pattern(r" {0,3}(#{1,6})[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*\Z")
 
 
 def headings_above(specification: Source, line: int) -> tuple[str, ...]:
-    """The headings whose sections contain `line`, outermost first."""
+    """Return the headings whose sections contain `line`, outermost first."""
     from workpacket.documents.register_table import visible_lines
 
     open_headings: list[tuple[int, str]] = []
@@ -59,7 +59,7 @@ def headings_above(specification: Source, line: int) -> tuple[str, ...]:
 
 
 def roadmap_section(specification: Source, line: int, roadmap_headings: Sequence[str]) -> str:
-    """The heading of the roadmap section that contains `line`; '' if it is in the main body."""
+    """Return the heading of the roadmap section that contains `line`; '' if it is in the main body."""
     for title in headings_above(specification, line):
         if any(word in title.casefold() for word in roadmap_headings):
             return title
@@ -79,8 +79,8 @@ _EMPTY_SIGNATURES: Final = ("", "PENDING", "<pending>", "TODO")
 
 
 class ActivationEvidence(Value):
-    """What the gate looks at. `faults` are the errors that a check of the refinement finds, including anchors. Approval
-    is not included: it is judged by the approvals layer (`lifecycle.gates`), which no waiver can lift.
+    """What the gate examines. `faults` are the errors that a check of the refinement finds, including anchors. Approval
+    is not included: it is judged by the approvals layer (`lifecycle.gates`), and no waiver can lift it.
     """
 
     packet: str
@@ -94,7 +94,7 @@ class ActivationEvidence(Value):
 
 
 def preconditions(evidence: ActivationEvidence) -> tuple[Problem, ...]:
-    """Everything that is missing before the stub may become a packet."""
+    """Return everything that is missing before the stub may become a packet."""
     if evidence.refinement is None:
         return tuple(_without_refinement(evidence))
     return (
@@ -107,7 +107,7 @@ def preconditions(evidence: ActivationEvidence) -> tuple[Problem, ...]:
 
 
 def _without_refinement(evidence: ActivationEvidence) -> Iterator[Problem]:
-    """Items 1 to 4 depend on the refinement; each is listed, because none of them is done."""
+    """Report items 1 to 4, which depend on the refinement; each is listed, because none of them is done."""
     name, path = evidence.packet, evidence.refinement_path
     refine = f"workpacket refine {name}"
     missing = "no technical refinement: write one that anchors the work in the main body of the specification"
@@ -149,11 +149,11 @@ def _main_body(evidence: ActivationEvidence, refinement: Refinement) -> Iterator
 
 
 def _points_open(refinement: Refinement) -> Iterator[Problem]:
-    """The checklist of five points says something else than its verdict, and the user would sign both."""
+    """Report points of the checklist that contradict its verdict; the user would sign both."""
     for point, text in refinement.open_points:
         place = _at(refinement, text.start)
         message = f"{point!r} says {text.value!r}, which is not passed"
-        yield Problem("coverage_point_open", message, place, f"edit {place.path}:{place.line}: tick what is true")
+        yield Problem("coverage_point_open", message, place, f"edit {place.path}:{place.line}: tick it if it is true")
 
 
 def _presented(evidence: ActivationEvidence, refinement: Refinement) -> Iterator[Problem]:
@@ -175,12 +175,12 @@ def _presented(evidence: ActivationEvidence, refinement: Refinement) -> Iterator
 
 
 def _added_items(evidence: ActivationEvidence, refinement: Refinement) -> Iterator[Problem]:
-    """The items that the policy adds: each requires a section of the refinement."""
+    """Report missing items added by the policy: each requires a section of the refinement."""
     sections = {heading_key(section.title): section for section in refinement.outline.walk()}
     for item in evidence.policy.checklist:
         section = sections.get(heading_key(item.section))
         if section is None or not body_of(refinement.source, section):
-            message = f"the policy's item {item.item} wants the section {item.section} in the refinement, with text"
+            message = f"the policy's item {item.item} requires the section {item.section} in the refinement, with text"
             yield Problem("checklist_item_unmet", message, Location(refinement.path), f"edit {refinement.path}")
 
 
@@ -202,7 +202,7 @@ def _at(refinement: Refinement, offset: int) -> Location:
 def postconditions(
     stub: Stub | None, packet: Packet | None, board: TaskBoard | None, wp_id: str
 ) -> tuple[Problem, ...]:
-    """What an activated packet lacks."""
+    """Return what an activated packet lacks."""
     return (*carried_over(stub, packet, wp_id), *_board_moved(board, wp_id))
 
 
@@ -216,7 +216,7 @@ def carried_over(stub: Stub | None, packet: Packet | None, wp_id: str) -> Iterat
     criteria = (*stub.acceptance_criteria, *stub.in_scope, *stub.out_of_scope) if stub is not None else ()
     for criterion in criteria:
         if _folded(criterion.value) not in text:
-            message = f"the stub says {criterion.value[:100]!r}, the packet does not"
+            message = f"the stub says {criterion.value[:100]!r}, but the packet does not"
             yield Problem("scope_not_carried_over", message, Location(packet.path), f"edit {packet.path}")
 
 
@@ -232,7 +232,7 @@ def _folded(text: str) -> str:
     return " ".join(text.split())
 
 
-# Which item of the checklist a waived condition belongs to.
+# The item of the checklist to which a waived condition belongs.
 _ITEM_OF: Mapping[str, str] = {
     "requirement_only_in_roadmap": ITEMS[0],
     "enrichment_needed": ITEMS[0],
@@ -243,12 +243,12 @@ _ITEM_OF: Mapping[str, str] = {
     "user_signature_missing": ITEMS[2],
     "scope_not_carried_over": ITEMS[5],
 }
-# What the signature itself supplies.
+# Conditions that the signature itself satisfies.
 _SIGNATURE = frozenset({"user_signature_missing", "refinement_not_approved"})
 
 
 def activation_unmet(facts: Facts, packet: PacketFacts) -> tuple[tuple[Problem, ...], tuple[LogEvent, ...]]:
-    """Everything that prevents activation, and the waivers that lifted other conditions."""
+    """Return everything that prevents activation, and the waivers that lifted other conditions."""
     unmet = _not_a_stub(facts, packet)
     if unmet:
         return unmet, ()
@@ -257,7 +257,7 @@ def activation_unmet(facts: Facts, packet: PacketFacts) -> tuple[tuple[Problem, 
 
 
 def unmet_besides_signature(facts: Facts, packet: PacketFacts) -> tuple[Problem, ...]:
-    """What would keep the gate of a stub closed even if the user signed now."""
+    """Return what would keep the gate of a stub closed even if the user signed now."""
     if packet.lane not in transition("activate").origins:
         return ()
     unmet = _not_a_stub(facts, packet) or _preconditions(facts, packet)[0]
@@ -307,7 +307,7 @@ def _evidence(facts: Facts, packet: PacketFacts) -> ActivationEvidence:
 
 
 def activate(facts: Facts, packet: PacketFacts) -> Answer:
-    """The packet, the moved entry, the row, the event, and superseded earlier revisions: all or nothing."""
+    """Plan the packet, the moved entry, the row, the event, and superseded earlier revisions: all or nothing."""
     name = packet.id.text
     unmet, waived = activation_unmet(facts, packet)
     stub, refinement = packet.stub, packet.refinement
@@ -350,13 +350,13 @@ def activate(facts: Facts, packet: PacketFacts) -> Answer:
     said = f"{name} is ready for dev: {packet.packet_path}"
     if earlier:
         said += f"; superseded: {', '.join(other.id.text for other in earlier)}"
-    then = f"edit what is TODO in {packet.packet_path}, then: workpacket prepare {name}"
+    then = f"fill in each TODO in {packet.packet_path}, then: workpacket prepare {name}"
     data = {"id": name, "path": packet.packet_path, "supersedes": superseded}
     return Planned(draft.plan(), said, then, data, tuple(remarks))
 
 
 def terms_in_event(contract: Contract) -> dict[str, Json]:
-    """What the event says of the contract, so that lists and boards need not read the documents."""
+    """Return what the event says about the contract, so that lists and boards need not read the documents."""
     dependencies: list[Json] = [*contract.dependencies]
     title, risk = " ".join(contract.title.split())[:2000], contract.risk[:200]
     return {"title": title, "dependencies": dependencies, "risk": risk, "contract": contract.digest}
@@ -367,7 +367,7 @@ def _no_contract(packet: PacketFacts, why: str) -> Problem:
 
 
 def _said_otherwise(packet: PacketFacts, contract: Contract, source: Source) -> Iterator[Problem]:
-    """The packet must say the very contract of its stub: that is the one which was approved."""
+    """Report differences: the packet must state the contract of its stub, because that one was approved."""
     from workpacket.documents.packet import Packet
     from workpacket.lifecycle.contract import stated
     from workpacket.lifecycle.contract_drift import difference
@@ -377,12 +377,12 @@ def _said_otherwise(packet: PacketFacts, contract: Contract, source: Source) -> 
         yield _no_contract(packet, said)
         return
     for part, _, _ in difference(contract, said):
-        message = f"the packet cannot say {part} as the stub does; write it in single lines, one item each"
+        message = f"the packet cannot state {part} as the stub does; write it as a list with one line per item"
         yield _no_contract(packet, message)
 
 
 def _after(draft: Draft, stub: Stub, source: Source, name: str) -> tuple[Problem, ...]:
-    """The postconditions, checked in the files as the plan would leave them."""
+    """Return the postconditions, checked in the files as the plan would leave them."""
     from workpacket.documents.packet import Packet
     from workpacket.documents.task_board import TaskBoard
 
@@ -393,7 +393,7 @@ def _after(draft: Draft, stub: Stub, source: Source, name: str) -> tuple[Problem
 
 
 def _earlier(facts: Facts, packet: PacketFacts) -> Iterator[PacketFacts]:
-    """The earlier revisions that the packet replaces."""
+    """Yield the earlier revisions that the packet replaces."""
     for other in facts.revisions(packet.id):
         before = (other.id.revision or 1) < (packet.id.revision or 1)
         lane = facts.policy.lanes.lane(other.lane)
@@ -456,7 +456,7 @@ def _section(stub: Stub, key: str) -> str:
 
 
 def _lineage(facts: Facts, packet: PacketFacts, stub: Stub, superseded: Sequence[PacketFacts]) -> Iterator[str]:
-    """Every earlier revision: what of it is preserved, what is changed."""
+    """Yield every earlier revision, with what is preserved and what is changed."""
     ours = {" ".join(text.value.split()) for text in (*stub.acceptance_criteria, *stub.in_scope)}
     for other in facts.revisions(packet.id):
         if other is packet or (other.id.revision or 1) > (packet.id.revision or 1):
@@ -480,7 +480,7 @@ def _demands(other: PacketFacts) -> list[str]:
 
 
 def presented_block(refinement: Refinement) -> str:
-    """What is shown to the user: the whole refinement but the fields in which the user answers."""
+    """Return what is shown to the user: the refinement without the fields in which the user answers."""
     answers = {"user_review_status", "user_signature", "user_approval_evidence"}
     placed = refinement.placed_section("metadata")
     lines = {

@@ -1,9 +1,9 @@
-"""Amending: another contract takes the place of the one that was approved, approved like the first.
+"""Amending replaces the approved contract with another one, approved in the same way.
 
-`reapprove`: new approvals take the place of ones that were taken back or whose key is revoked.
+`reapprove` replaces approvals that were revoked, or whose keys were.
 
-An event that the base holds is never written again, and it names its envelopes. So another event names new ones for it,
-at the same gate and on the same terms.
+An event on the base is never rewritten, and it names its envelopes. Another event therefore names new ones for it, at
+the same gate and on the same terms.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from workpacket.value import Value
 
 
 def amend(facts: Facts, packet: PacketFacts, show: Callable[[Contract], str], *, reason: str) -> Answer:
-    """`show` tells what is different from the contract in force, which only git may still hold."""
+    """Plan the amendment. `show` prints the difference from the contract in force, which may only be left in git."""
     name = packet.id.text
     row = Transition("amend", "amended", AMENDABLE, packet.lane)
     unmet = move_unmet(packet.state, row, facts.policy.lanes) or _judged_before(packet)
@@ -51,7 +51,7 @@ def amend(facts: Facts, packet: PacketFacts, show: Callable[[Contract], str], *,
     if facts.specification is not None:
         data["spec"] = {"path": facts.specification.path, "sha256": facts.specification.digest}
     draft.happened(packet, "amended", data, satisfying(given))
-    said = f"{name} has the contract {contract.digest[:12]} from here on"
+    said = f"{name} has the contract {contract.digest[:12]} from now on"
     told: dict[str, Json] = {"id": name, "contract": contract.digest, "previous": held[0] if held else None}
     then = forward_command(name, packet.lane, facts.policy.lanes)
     return Planned(draft.plan(), said, then, told, shown=show(contract))
@@ -68,7 +68,7 @@ def _judged_before(packet: PacketFacts) -> tuple[Problem, ...]:
 
 
 def _amended(packet: PacketFacts) -> Contract | Problem:
-    """What packet and stub both say, if that is another contract than the one in force."""
+    """Return the contract that packet and stub both state, if it differs from the one in force."""
     document = packet.packet
     if document is None:
         command = f"git restore {packet.packet_path}"
@@ -79,18 +79,18 @@ def _amended(packet: PacketFacts) -> Contract | Problem:
         if isinstance(said, str):
             return Problem("contract_unreadable", said, Location(packet.packet_path), f"edit {packet.packet_path}")
     if contract != other:
-        message = "stub and packet say different contracts"
+        message = "stub and packet state different contracts"
         hint = f"write the same contract into {packet.stub_path} and {packet.packet_path}"
         return Problem("contract_changed", message, Location(packet.packet_path), hint)
     assert isinstance(contract, Contract)
     if in_force(packet.log) == {contract.digest}:
-        message = f"the files say the contract in force, {contract.digest[:12]}"
+        message = f"the files state the contract in force, {contract.digest[:12]}"
         return Problem("contract_unchanged", message, hint=f"workpacket contract {packet.id}")
     return contract
 
 
 class Withdrawn(Value):
-    """A gate that an event passed by approvals that count no more, and the verdict on those that are there now."""
+    """A gate that an event passed with approvals that no longer count, and the verdict on the present ones."""
 
     event: LogEvent
     gate: str
@@ -101,7 +101,7 @@ class Withdrawn(Value):
 def reapprove(facts: Facts, packet: PacketFacts, withdrawn: Sequence[Withdrawn], *, reason: str) -> Answer:
     name = packet.id.text
     if not withdrawn:
-        message = f"every approval that events of {name} rest on counts"
+        message = f"every approval used by events of {name} is still valid"
         return (Problem("reapproval_needless", message, hint=f"workpacket approvals list {name}"),)
     unmet = [each for one in withdrawn for each in approval_unmet(one.verdict, name, terms_of(one.event, one.gate))]
     if unmet:
@@ -112,5 +112,5 @@ def reapprove(facts: Facts, packet: PacketFacts, withdrawn: Sequence[Withdrawn],
         data: dict[str, Json] = {"gate": one.gate, "event": one.event.id, "replaces": replaces, "reason": reason}
         draft.happened(packet, "reapproved", data, satisfying(one.verdict))
     gates: list[Json] = [*dict.fromkeys(one.gate for one in withdrawn)]
-    said = f"{name} rests on new approvals at {', '.join(dict.fromkeys(one.gate for one in withdrawn))}"
+    said = f"{name} has new approvals at {', '.join(dict.fromkeys(one.gate for one in withdrawn))}"
     return Planned(draft.plan(), said, "workpacket check", {"id": name, "gates": gates})

@@ -52,7 +52,7 @@ class NewStub(Value):
 
 
 class Recurring(Value):
-    """Small changes that come again and again, which a standing packet covers."""
+    """Small recurring changes, which a standing packet covers."""
 
     what: str
     why: str
@@ -60,12 +60,12 @@ class Recurring(Value):
     paths: tuple[str, ...]
 
 
-# Neither code nor what CI runs is among the paths; a person who wants it there writes it into the scope and signs that.
+# The paths include neither code nor what CI runs; a person who wants those adds them to the scope and signs it.
 RECURRING: Final = {
     "deps": Recurring(
         "Keep the dependencies up to date",
-        "Updates that are small and frequent are not planned one by one",
-        "Nothing but manifests and lock files of dependencies changes.",
+        "Small and frequent updates are not planned individually",
+        "Only manifests and lock files of dependencies change.",
         (
             "**/package-lock.json", "**/npm-shrinkwrap.json", "**/yarn.lock", "**/pnpm-lock.yaml", "**/uv.lock",
             "**/poetry.lock", "**/Pipfile.lock", "**/requirements*.txt", "**/Cargo.lock", "**/go.sum", "**/go.mod",
@@ -73,16 +73,16 @@ RECURRING: Final = {
         ),
     ),
     "docs": Recurring(
-        "Keep the documentation right",
-        "Typing errors and stale sentences are corrected where they are seen",
-        "Nothing but pages of the documentation changes.",
+        "Keep the documentation correct",
+        "Typos and outdated sentences are corrected when they are noticed",
+        "Only pages of the documentation change.",
         ("README.md", "CHANGELOG.md", "docs/**/*.md", "docs/**/*.rst", "docs/**/*.txt"),
     ),
 }  # fmt: skip
 
 
 def standing_stub(wp_id: WorkPacketId, kind: str, until: str) -> NewStub:
-    """The stub of a standing packet. Its last day is part of the scope, and so of what a person signs."""
+    """Return the stub of a standing packet. Its last day is part of the scope, and therefore of what a person signs."""
     said = RECURRING[kind]
     scope = [*(f"`{path}`" for path in said.paths), f"Standing until {until}: {kind}"]
     return NewStub(wp_id, said.what, said.why, "", [said.criterion], scope, source=("template", f"standing {kind}"))
@@ -142,7 +142,7 @@ def refine(facts: Facts, packet: PacketFacts) -> Answer:
     if found is None:
         stub = packet.stub
         candidates = [anchor.value for anchor in stub.spec_anchor_candidates] if stub is not None else []
-        # What says that there is none is no name of a passage, and nobody shall sign it as one.
+        # An anchor that says that there is none does not name a passage, and no one should sign it as one.
         anchors = [anchor for anchor in candidates if names_passage(anchor)]
         text = render_refinement(
             RefinementText(packet.id, facts.moment.now, facts.spec_pointer.path, spec.path, spec.digest, anchors)
@@ -268,7 +268,7 @@ def adopt(facts: Facts, prefer: Preference = "", only: Sequence[str] = ()) -> Pl
     said = f"{counted(len(taken), 'packet')} adopted" + (
         f", {len(open_ones)} contradict themselves" if open_ones else ""
     )
-    # What was preferred already has no answer for those that are left.
+    # The preferred document has no answer for those that are left.
     left = " or ".join(f"workpacket adopt --prefer {one}" for one in ("board", "packet") if one != prefer)
     then = left if open_ones else "workpacket board sync"
     contradictions: list[Json] = list(open_ones)
@@ -313,9 +313,9 @@ def _statements(packet: PacketFacts, entries: Sequence[BoardEntry], lanes: LaneT
 
 
 def _lane(found: Sequence[LaneStatement], prefer: Preference) -> str:
-    """The one lane that all statements allow; otherwise that of the preferred document."""
+    """Return the one lane that all statements allow; otherwise that of the preferred document."""
     allowed = set(found[0].lanes).intersection(*(one.lanes for one in found[1:]))
-    # What a stub becomes on the board without a packet, it becomes: superseded, abandoned.
+    # The lanes that a stub can reach on the board without a packet: superseded, abandoned.
     if found[0].kind == "stub" and len(found) > 1 and found[1].lanes[:1] in {("SUPERSEDED",), ("ABANDONED",)}:
         return found[1].lanes[0]
     if len(allowed) == 1:

@@ -1,4 +1,4 @@
-"""Regenerates board and registry from the logs: after hand edits, and when git merges two versions. Hand edits of the
+"""Regenerate board and registry from the logs: after hand edits, and when git merges two versions. Hand edits of the
 board are recorded as moves, or undone. The log resolves some conflicts that git has written into a document: on board
 and registry, both sides moved adjacent entries, so the lines of both are kept and regenerating removes duplicates. In a
 packet it resolves the status if nothing else conflicts. All other conflicts are left to people. In a merge, each
@@ -42,7 +42,7 @@ from workpacket.text.edits import apply_edits
 from workpacket.text.source import Source
 from workpacket.value import Value, replace
 
-# Of these, lines that both sides wrote are all kept: an entry that then stands twice is put right from the log.
+# In these documents, the lines of both sides are kept: a duplicate entry is then corrected from the log.
 KEEPING_BOTH = (BOARD_PATH, REGISTRY_PATH)
 
 _CONFLICT = lazy_pattern(
@@ -57,7 +57,7 @@ _STATUS = lazy_pattern(r"^([ \t]*(?:[-*+][ \t]+)?\*\*Status:\*\*)[^\r\n]*", re.M
 
 
 def without_conflicts(source: Source) -> Source:
-    """The document without the conflicts that the log resolves: see `KEEPING_BOTH`, and a packet's status."""
+    """Return the document without the conflicts that the log resolves: see `KEEPING_BOTH`, and a packet's status."""
     if "<<<<<<<" not in source.text:
         return source
     return apply_edits(source, _settled_conflict(source))
@@ -68,7 +68,7 @@ def _settled_conflict(source: Source) -> Iterator[Edit]:
     for conflict in _CONFLICT.finditer(source.text):
         ours, theirs = conflict["ours"], conflict["theirs"]
         if _MARKS.search(ours) or _MARKS.search(theirs):
-            continue  # a heading underlined with seven signs, or a conflict in a conflict: nobody can tell them apart
+            continue  # a heading underlined with seven signs, or a nested conflict: the two cannot be distinguished
         if both:
             mine = set(ours.splitlines())
             added = (line for line in theirs.splitlines(keepends=True) if line.rstrip("\r\n") not in mine)
@@ -113,7 +113,7 @@ def sync(facts: Facts, *, board: bool = True, registry: bool = True) -> Planned:
 
 
 def _settled(facts: Facts, *, board: bool, registry: bool) -> Facts:
-    """The facts without the merge conflicts that the log resolves, in the documents to be regenerated."""
+    """Return the facts without the merge conflicts that the log resolves, in the documents to be regenerated."""
     sources = {name: packet.packet_source for name, packet in facts.packets.items() if board}
     settled = {
         name: replace(facts.packets[name], packet_source=after)
@@ -129,7 +129,7 @@ def _settled(facts: Facts, *, board: bool, registry: bool) -> Facts:
 
 
 def _sources(found: Facts, settled: Facts) -> Iterator[tuple[Source, Source]]:
-    """The documents from which conflicts were removed, before and after."""
+    """Yield the documents from which conflicts were removed, before and after."""
     pairs = [(found.board, settled.board), (found.registry, settled.registry)]
     pairs += [(found.packets[name].packet_source, packet.packet_source) for name, packet in settled.packets.items()]
     for before, after in pairs:
@@ -153,12 +153,12 @@ def _sync_board(draft: Draft, known: dict[str, PacketFacts]) -> None:
 
 
 def _is_off_board(board: Source, name: str) -> bool:
-    """Whether the board does not list it at all: archived packets need not return to it."""
+    """Whether the board does not list the packet at all: archived packets need not return to it."""
     return f"[{name}]" not in board.text
 
 
 def _remark(packet: PacketFacts) -> str | None:
-    """The expected remark of the entry: the reason for a blocked packet."""
+    """Return the expected remark of the entry: the reason for a blocked packet."""
     if packet.lane != "BLOCKED" or not packet.state.latest_moves:
         return None
     reason = packet.state.latest_moves[-1].text("reason")
@@ -166,7 +166,7 @@ def _remark(packet: PacketFacts) -> str | None:
 
 
 def hand_edits(facts: Facts) -> Iterator[tuple[PacketFacts, str, int]]:
-    """The packets whose entry differs from the log: packet, lane on the board, line."""
+    """Yield the packets whose entry differs from the log: packet, lane on the board, line."""
     lanes = facts.policy.lanes
     board = TaskBoard(facts.board, lanes) if facts.board is not None else None
     seen: set[str] = set()
@@ -176,13 +176,13 @@ def hand_edits(facts: Facts) -> Iterator[tuple[PacketFacts, str, int]]:
         if packet is None or token == ACTIVE_TOKEN or entry.wp_id.value in seen or lanes.lane(token) is None:
             continue
         seen.add(entry.wp_id.value)
-        # Where landed work counts as done, the file may still say what the log does.
+        # Where landed work counts as done, the file may still show the lane in the log.
         if packet.lane not in {"", FORKED, token} and packet.state.lane != token:
             yield packet, token, entry.line
 
 
 def move_to(facts: Facts, packet: PacketFacts, lane: str, *, reason: str, branch: str = "") -> Answer:
-    """The move that leads to `lane`, if it needs only a reason; otherwise the required command."""
+    """Return the move that leads to `lane`, if it needs only a reason; otherwise the required command."""
     name = packet.id.text
     lanes = facts.policy.lanes
     rows = [row for row in leaving(packet.state.lane, lanes) if row.target == lane]
@@ -204,7 +204,7 @@ def move_to(facts: Facts, packet: PacketFacts, lane: str, *, reason: str, branch
         message = f"no move leads from {packet.state.lane or 'no lane'} to {lane}"
         return (Problem("wrong_lane", message, hint=forward_command(name, packet.state.lane, lanes)),)
     typed = rows[0].typed.replace(rows[0].command, f"workpacket {rows[0].command} {name}", 1)
-    message = f"{name} comes to {lane} only by {rows[0].typed}, which requires more than an edit of the board"
+    message = f"{name} can reach {lane} only by {rows[0].typed}, which requires more than an edit of the board"
     return (Problem("hand_edit_not_adoptable", message, hint=typed),)
 
 
@@ -225,7 +225,7 @@ def is_drawn(path: str) -> bool:
 
 
 def drawn_alike(versions: Versions, facts: Facts) -> Versions:
-    """All three as in the log. If the log does not determine the status, all of them get ours."""
+    """Return all three as in the log. If the log does not determine the status, all of them get ours."""
     if versions.ours.path in KEEPING_BOTH:
         return versions.each(lambda source: drawn(source, facts))
     packet = _packet_of(versions.ours.path, facts)
@@ -237,7 +237,7 @@ def drawn_alike(versions: Versions, facts: Facts) -> Versions:
 
 
 def drawn(register: Source, facts: Facts) -> Source:
-    """The correct board or registry for the packets in these facts. A missing one stays missing."""
+    """Return the correct board or registry for the packets in these facts. A missing one stays missing."""
     if not register.text:
         return register
     board = register.path == BOARD_PATH
@@ -248,7 +248,7 @@ def drawn(register: Source, facts: Facts) -> Source:
 
 
 def named_twice(register: Source, lanes: LaneTable) -> frozenset[str]:
-    """The packets with more than one entry, or more than one row of their base, after a text merge."""
+    """Return the packets with more than one entry, or more than one row of their base, after a text merge."""
     if register.path == BOARD_PATH:
         entries = Counter(entry.wp_id.value for entry in TaskBoard(register, lanes).entries)
         return frozenset(name for name, count in entries.items() if count > 1)

@@ -50,7 +50,7 @@ def prepare_unmet(facts: Facts, packet: PacketFacts) -> tuple[Problem, ...]:
 
 
 def claim_refusal(facts: Facts, packet: PacketFacts, branch: str) -> tuple[Problem, ...]:
-    """Everything that prevents the actor from claiming."""
+    """Return everything that prevents the actor from claiming."""
     unmet = move_unmet(packet.state, transition("claim"), facts.policy.lanes)
     if unmet:
         return unmet
@@ -63,7 +63,7 @@ def claim_refusal(facts: Facts, packet: PacketFacts, branch: str) -> tuple[Probl
 
 
 def _dependency_lane(facts: Facts, name: str) -> str:
-    """The lane of a dependency; for a base, the best lane among its revisions."""
+    """Return the lane of a dependency; for a base, the best lane among its revisions."""
     if facts.lane_of(name):
         return facts.lane_of(name)
     lanes = [packet.lane for packet in facts.packets.values() if packet.id.base == name and packet.lane]
@@ -90,7 +90,9 @@ def claim(facts: Facts, packet: PacketFacts, *, branch: str, worktree: str) -> A
 
 
 def _into(tree: str, target: str) -> str:
-    """Entering another work tree, whose log must include the claim; otherwise its commands would refuse the holder."""
+    """Return the command that enters another work tree, whose log must include the claim; otherwise its commands would
+    refuse the holder.
+    """
     place = shlex.quote(tree)
     return f"commit the governed files, then: git -C {place} merge {shlex.quote(target)}, then: cd {place}"
 
@@ -161,7 +163,7 @@ class Ending(Value):
 
 
 def link_plan(log: Log, state: PacketState, writer: EventWriter, run: str, store: str) -> Plan | None:
-    """None if the link already exists."""
+    """Return the plan of a link; None if the link already exists."""
     if open_link(state, run, store) is not None:
         return None
     data: dict[str, Json] = {"run": run, "stream": run}
@@ -177,7 +179,7 @@ def open_link(state: PacketState, run: str, store: str) -> LinkedRun | None:
 
 
 def close_all(draft: Draft, packet: PacketFacts, outcome: str) -> tuple[str, ...]:
-    """The packet ends, so its runs are unlinked; returns a note on each. The runs themselves are not stopped."""
+    """Unlink the runs of a packet that has ended; return a note on each. The runs themselves are not stopped."""
     for run in packet.state.open_runs:
         draft.happened(packet, "run.closed", {**_names(run), **Ending(outcome).as_data()})
     return tuple(f"{run.run} is no longer linked; if it is still running: workpacket cancel {run.run}"

@@ -28,7 +28,7 @@ from workpacket.value import Value
 
 CONTRACT_VERSION: Final = 1
 
-# What the writers of stubs and packets put where nothing was said.
+# What the writers of stubs and packets insert when nothing was given.
 _NOTHING_SAID = frozenset({"", "TODO", "None known."})
 _OPEN_BOX = lazy_pattern(r"\[ \]\s*\Z")
 _BOX = lazy_pattern(r"\A\[[ xX]\](?=\s|\Z)")
@@ -88,7 +88,7 @@ class Contract(Value):
         }
 
     def encode(self) -> bytes:
-        """The bytes that the digest covers; `contract WP --canonical` prints exactly these."""
+        """Return the bytes that the digest covers; `contract WP --canonical` prints exactly these."""
         return canonical_bytes(self.json())
 
     @property
@@ -111,7 +111,7 @@ def _demand_json(demand: Demand) -> Json:
 
 
 def contract_of(document: Stub | Packet, refinement: Refinement | None) -> Contract:
-    """The contract that a stub or a packet states, together with its refinement."""
+    """Return the contract that a stub or a packet states, together with its refinement."""
     if document.faults or (refinement is not None and refinement.faults):
         raise ContractUnreadable("the Markdown cannot be read")
     named = document.refinement_file
@@ -138,14 +138,14 @@ def contract_of(document: Stub | Packet, refinement: Refinement | None) -> Contr
 
 
 def stated(document: Stub | Packet, refinement: Refinement | None) -> Contract | str:
-    """The contract, or why the document has none."""
+    """Return the contract, or why the document has none."""
     try:
         contract = contract_of(document, refinement)
         contract.encode()
     except ContractUnreadable as fault:
         return f"{document.path}: {fault}"
     except NotCanonical:
-        return f"{document.path}: it holds bytes that are not UTF-8"
+        return f"{document.path}: it contains bytes that are not UTF-8"
     return contract
 
 
@@ -185,7 +185,7 @@ def _without_box(text: str) -> str:
 
 
 def normal_text(source: str) -> str:
-    """A text in normalised form: NFC, with each run of white space replaced by one space."""
+    """Return a text in normalized form: NFC, with each run of white space replaced by one space."""
     return " ".join(unicodedata.normalize("NFC", source).split())
 
 
@@ -214,7 +214,9 @@ class _Parts:
         return "" if text in _NOTHING_SAID else text
 
     def criteria(self) -> list[_Entry]:
-        """From the place used by current packets, older packets or stubs; two places at once are an error."""
+        """Return the entries from the place used by current packets, older packets or stubs; two places at once are an
+        error.
+        """
         apart = [placed for key, placed in self._sections.items() if key in {"done_means", "acceptance_criteria"}]
         found = [self.entries("quality_gate", "done_means"), *map(self._section, apart)]
         said = [entries for entries in found if entries]
@@ -223,12 +225,12 @@ class _Parts:
         return said[0] if said else []
 
     def _section(self, placed: PlacedSection) -> list[_Entry]:
-        """Everything below a heading."""
+        """Return everything below a heading."""
         _, start = placed.section.title_span
         return [*self._heading_aside(placed), *self._entries(placed, range(start, self._end(placed)))]
 
     def entries(self, section: str, key: str) -> list[_Entry]:
-        """Everything in a field."""
+        """Return everything in a field."""
         placed = self._sections.get(section)
         if placed is None:
             return []
@@ -243,7 +245,7 @@ class _Parts:
         return [*self._heading_aside(placed), *aside, *self._entries(placed, range(start, end))]
 
     def _heading_aside(self, placed: PlacedSection) -> list[_Entry]:
-        """Text after the name of a section that its layout does not include: `SCOPE (an example only)`."""
+        """Return the text after the name of a section that its layout does not include: `SCOPE (an example only)`."""
         usual = asides(placed.spec.heading)
         return [_Entry(normal_text(aside)) for aside in asides(placed.section.title) if aside not in usual]
 
@@ -300,7 +302,7 @@ def _items(blocks: Iterable[Block], span: range, *, nested: bool = False) -> Ite
 
 
 def _criteria(entries: Sequence[_Entry]) -> tuple[tuple[str, ...], tuple[Demand, ...]]:
-    """The criteria, and the proofs required below them."""
+    """Return the criteria, and the proofs required below them."""
     criteria: list[str] = []
     demands: dict[int, dict[str, str]] = {}
     for entry in entries:
@@ -335,7 +337,9 @@ def _listed(text: str) -> tuple[str, ...]:
 
 
 def _scope(parts: _Parts, *, packet: bool) -> tuple[str, ...]:
-    """Paths and words. A packet has the paths of its stub apart, beside the entries from which they were taken."""
+    """Return paths and words. A packet has the paths of its stub separately, next to the entries from which they were
+    taken.
+    """
     if not packet:
         return _set(_with_paths(parts.entries("scope", "in_scope")))
     paths = [_Entry(pattern_of(entry.text) or entry.text) for entry in parts.entries("scope", "in_scope_paths")]
@@ -375,7 +379,7 @@ def _refinement(refinement: Refinement | None) -> Pinned | None:
 
 
 def _unsigned(source: Source) -> bytes:
-    """The refinement before approval: the values of its three USER fields left out, its line ends LF."""
+    """Return the refinement before approval: without the values of its three USER fields, and with LF line ends."""
     placed = Refinement(source).placed_section("metadata")
     names = [normal_key(label) for label in LABELS]
     fields = [field for field in placed.fields if field.name in names] if placed is not None else []

@@ -1,8 +1,8 @@
-"""Whether stub and packet still say the contract that was approved, and whether amendments replaced what held.
+"""Whether stub and packet still state the approved contract, and whether amendments replaced the one in force.
 
-The log names contracts by their digest: `activated` the first, `amended` each that took its place. What the files say
-is free until then, and progress (status, evidence, notes) stays free afterwards: it is not part of the contract. The
-log of a packet that was activated before there were contracts names none, and nothing is asked of it.
+The log names contracts by their digest: `activated` the first, `amended` each replacement. The files may change freely
+until then, and progress (status, evidence, notes) may change afterwards too: it is not part of the contract. The log of
+a packet activated before there were contracts names none, so it is not checked.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from workpacket.lifecycle.transitions import AMENDABLE
 from workpacket.model.events import LogEvent
 from workpacket.problem import Location, Problem
 
-# Every command asks which contract holds; only where files are compared with it are they taken apart.
+# Every command asks which contract is in force; the files are parsed only when they are compared with it.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from workpacket.documents.packet import Packet
@@ -30,7 +30,7 @@ _SHORT: Final = 12
 
 
 def contract_before(log: Log) -> str:
-    """What held in a log that names no contract before its first amendment; '' where it was never amended."""
+    """Return the contract in force before the first amendment in a log that names none; '' if it was never amended."""
     first = next((event for event in log.events if event.type in SETS_CONTRACT and event.text("contract")), None)
     return (first.text("previous") or "") if first is not None else ""
 
@@ -38,18 +38,18 @@ def contract_before(log: Log) -> str:
 def contract_findings(
     log: Log, stub: Stub | None, packet: Packet | None, refinement: Refinement | None
 ) -> Iterator[Problem]:
-    """Every way in which files and log do not say one contract."""
+    """Report every disagreement of files and log about the contract."""
     setting = setting_events(log)
     if not setting:
         return
     from workpacket.lifecycle.contract import stated
 
     yield from _false_amendments(log)
-    hint = f"restore what was approved, or have it amended: workpacket amend {log.packet}"
+    hint = f"restore the approved text, or have the change approved: workpacket amend {log.packet}"
     digests = sorted(in_force(log))
     if len(digests) > 1:
         named = " and ".join(digest[:_SHORT] for digest in digests)
-        message = f"{log.packet} was amended on two branches, and two contracts hold: {named}"
+        message = f"{log.packet} was amended on two branches, so two contracts are in force: {named}"
         yield Problem("contract_changed", message, Location(setting[-1].path), hint)
         return
     yield from _judged_beside(log, setting)
@@ -61,19 +61,21 @@ def contract_findings(
             message = f"{said}; the contract {digests[0][:_SHORT]} was approved"
             yield Problem("contract_changed", message, Location(document.path), hint)
         elif said.digest != digests[0]:
-            message = f"it says the contract {said.digest[:_SHORT]}, and {digests[0][:_SHORT]} was approved"
+            message = f"it states the contract {said.digest[:_SHORT]}, but {digests[0][:_SHORT]} was approved"
             yield Problem("contract_changed", message, Location(document.path), hint)
 
 
 def contract_unmet(packet: PacketFacts) -> tuple[Problem, ...]:
-    """The same of the packet that a command is about. Nothing is taken apart where the log names no contract."""
+    """Report the same for the packet of a command. Nothing is parsed if the log names no contract."""
     if not setting_events(packet.log):
         return ()
     return tuple(contract_findings(packet.log, packet.stub, packet.packet, packet.refinement))
 
 
 def covered(log: Log) -> str:
-    """What was approved, for outputs: the digest of a contract, or that it was the refinement only; '' for a stub."""
+    """Return what was approved, for display: the digest of a contract, or that it was only the refinement; '' for a
+    stub.
+    """
     held = sorted(in_force(log))
     if held:
         return " and ".join(held)
@@ -81,14 +83,14 @@ def covered(log: Log) -> str:
 
 
 def _false_amendments(log: Log) -> Iterator[Problem]:
-    """Amendments of another contract than the one that held, or of work that was being judged."""
+    """Report amendments of a contract other than the one in force, or of work that was being judged."""
     for event in log.events:
         if event.type != "amended":
             continue
         before = in_force(log, event.parents)
         previous = event.text("previous")
         if before and previous not in before:
-            message = "it says that it replaces another contract than the one that was approved before it"
+            message = "it claims to replace a contract other than the one approved before it"
             yield Problem("contract_changed", message, Location(event.path))
         stand = standing(log.as_of(event.parents))
         lane = stand.came_from or stand.lane
@@ -99,18 +101,18 @@ def _false_amendments(log: Log) -> Iterator[Problem]:
 
 
 def _judged_beside(log: Log, setting: Sequence[LogEvent]) -> Iterator[Problem]:
-    """What was submitted or judged on one branch while the contract was amended on another."""
+    """Report what was submitted or judged on one branch while the contract was amended on another."""
     amended = [event for event in setting if event.type == "amended"]
     for move in standing(log).latest if amended else ():
         known = log.ancestry((move.id,))
         beside = [event for event in amended if event.id not in known and move.id not in log.ancestry((event.id,))]
         if move.type in _JUDGED and beside:
-            message = f"{move.type} rests on the contract before the amendment, which its writer had not seen"
+            message = f"{move.type} uses the contract from before the amendment, which its writer had not seen"
             yield Problem("contract_changed", message, Location(move.path), f"workpacket reopen {log.packet}")
 
 
 def difference(before: Contract, after: Contract) -> Iterator[tuple[str, tuple[str, ...], tuple[str, ...]]]:
-    """The parts that are not the same: name, the texts before, the texts after."""
+    """Yield the parts that differ: name, the texts before, the texts after."""
     earlier = dict(parts(before))
     for name, texts in parts(after):
         if texts != earlier[name]:
@@ -118,7 +120,9 @@ def difference(before: Contract, after: Contract) -> Iterator[tuple[str, tuple[s
 
 
 def parts(contract: Contract) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """All that the contract says, by the names under which a person reads it. Title is shown where it differs."""
+    """Yield everything in the contract, by the names under which a person reads it. The title is shown only if it
+    differs.
+    """
     yield "packet", (contract.packet,)
     yield "title", (contract.title,) if contract.title != contract.what else ()
     yield "what", (contract.what,) if contract.what else ()

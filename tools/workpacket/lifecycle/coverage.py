@@ -24,9 +24,9 @@ Kind = Literal["work", "verdict", "standing", "ready", ""]
 
 
 class Cover(Value):
-    """What a packet covers. A path has to be in each of `scopes`: what was approved, and what the packet says now.
+    """What a packet covers. A path must be in each of `scopes`: the approved one, and the current one.
 
-    `why` says of a packet that covers nothing why it does not, as the end of a sentence.
+    `why` explains, as the end of a sentence, why a packet covers nothing.
     """
 
     packet: str
@@ -40,7 +40,7 @@ class Cover(Value):
 
 
 class Landing(Value):
-    """What a change does to the tree outside of the governance folder.
+    """What a change does to the tree outside the governance folder.
 
     `changed` are the paths that differ from the base; `otherwise` those that differ from what the judged commits make
     of the base, and among them `conflicts` those on which git could not bring the two together. `brought` holds for
@@ -62,7 +62,7 @@ class Landing(Value):
 
 
 class Uncovered(Value):
-    """One path for which no packet answers; `packet` is the one that nearly does, '' if none has it in its scope."""
+    """One path that no packet covers; `packet` is the closest match, '' if no scope contains it."""
 
     code: str
     path: str
@@ -86,8 +86,8 @@ def is_governance(path: str) -> bool:
 
 
 def uncovered(landing: Landing, covers: Sequence[Cover], exempt: Sequence[str]) -> Iterator[Uncovered]:
-    """The paths of a landing that no packet covers, in their order."""
-    # Without somebody's work for each change only text passes: a program, a link or a submodule needs a held packet.
+    """Yield the paths of a landing that no packet covers, in order."""
+    # Without a held packet for each change, only text passes: a program, a link or a submodule needs a held packet.
     exempted = landing.paths - landing.special - frozenset(outside(landing.paths, exempt, strict=True))
     for path in sorted(landing.paths):
         if is_governance(path) or path in exempted or path in landing.reports:
@@ -104,7 +104,7 @@ def uncovered(landing: Landing, covers: Sequence[Cover], exempt: Sequence[str]) 
 def _arrived(path: str, landing: Landing, judged: Sequence[Cover]) -> bool:
     """Whether each judged commit that changes the path was judged by a packet with the path in its scope.
 
-    Work that was begun upon that of another packet holds what that one did too, and answers only for what differs.
+    Work based on that of another packet contains the other's changes too, and accounts only for the difference.
     """
     scoped = {cover.packet for cover in judged}
     states = {packet: states[path] for packet, states in landing.brought.items() if path in states}
@@ -117,22 +117,22 @@ def _objection(path: str, landing: Landing, judged: Sequence[Cover], having: Seq
         return _without_packet(path, having)
     packet = judged[0].packet
     if path in landing.conflicts:
-        message = f"the judged commit of {packet} and the base conflict here, and how they were joined was not judged"
+        message = f"the judged commit of {packet} and the base conflict here, and the resolution was not judged"
         return Uncovered("landed_otherwise", path, packet, message)
-    message = f"it is not what the judged commit of {packet} makes of the base"
+    message = f"it differs from what the judged commit of {packet} makes of the base"
     return Uncovered("changed_after_verdict", path, packet, message)
 
 
 def _without_packet(path: str, having: Sequence[Cover]) -> Uncovered:
     if not having:
-        return Uncovered("change_uncovered", path, "", "it is in the scope of no packet that is being worked on")
+        return Uncovered("change_uncovered", path, "", "it is not in the scope of any packet in progress")
     near = having[0]
     why = "its judged commit does not change it" if near.kind == "verdict" else near.why
     return Uncovered("change_uncovered", path, near.packet, f"it is in the scope of {near.packet}, but {why}")
 
 
 def judging(log: Log) -> tuple[LogEvent, str] | None:
-    """The last verdict of a log if it is PASS, with the commit that was submitted last before it; else None."""
+    """Return the last verdict of a log if it is PASS, with the last commit submitted before it; else None."""
     verdicts = [event for event in log.events if event.type == "verdict.given"]
     if not verdicts or verdicts[-1].text("verdict") != "PASS":
         return None
@@ -142,7 +142,7 @@ def judging(log: Log) -> tuple[LogEvent, str] | None:
 
 
 def kind_of(lane: str, lanes: LaneTable) -> Kind:
-    """How a packet in this lane covers its scope, as far as the lane decides it."""
+    """Return how a packet in this lane covers its scope, as far as the lane decides it."""
     way = lanes.way
     if lane == "READY_FOR_DEV":
         return "ready"
@@ -155,7 +155,7 @@ _STANDING = lazy_pattern(r"Standing until (\d{4}-\d{2}-\d{2})\b")
 
 
 def standing_until(scope: Iterable[str]) -> date | None:
-    """The last day of a standing packet, as its scope says; None where it is none, or names no day of the calendar."""
+    """Return the last day of a standing packet according to its scope; None if it is not one, or the day is invalid."""
     for entry in scope:
         match = _STANDING.match(entry)
         if match is not None:

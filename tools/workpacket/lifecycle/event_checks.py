@@ -1,4 +1,4 @@
-"""Judges a change: whether every move between base and head is legal and passed its gate. Anyone can write an event
+"""Judge a change: whether every move between base and head is legal and passed its gate. Anyone can write an event
 file, so the conditions of the gates are checked again, in the events and in the files that they name: a submission has
 proof, a verdict is someone else's, an activation has its refinement. Approvals are judged elsewhere
 (`shell.approvals.check`).
@@ -31,10 +31,10 @@ from workpacket.model.layout import packet_paths
 from workpacket.problem import Problem
 from workpacket.value import NOTHING, Value, replace
 
-# The code of what no waiver lifts: no rule is called so.
+# The code of what no waiver can lift: no rule has this name.
 _NEVER_LIFTED: Final = ""
 
-# The digest of a file as it is at head, None if it is not there.
+# The digest of a file as it is at head, None if it is missing.
 DigestOf = Callable[[str], str | None]
 
 
@@ -136,7 +136,7 @@ def _illegal(replay: LaneReplay, event: LogEvent, lanes: LaneTable) -> Iterator[
 
 
 def _between(event: LogEvent, lanes: LaneTable) -> str:
-    """A lane that a move bypasses although the base's policy adds it, or names although it does not."""
+    """Describe a lane that a move bypasses although the base's policy adds it, or names although it does not."""
     unknown = [token for token in (event.lane_from, event.lane_to) if token and lanes.lane(token) is None]
     if unknown:
         return f": the base's policy does not define the lane {unknown[0]}"
@@ -151,7 +151,7 @@ def _between(event: LogEvent, lanes: LaneTable) -> str:
 
 
 def _placed_by_hand(log: Log, replay: LaneReplay, event: LogEvent, *, governed: bool) -> Iterator[EventObjection]:
-    """What a person placed: at the beginning of all logs, or by settling a fork among the lanes that it is about."""
+    """Report what a person decided by hand: at the beginning of all logs, or by settling a fork among its own lanes."""
     if event.type == "adopted" and governed and event.lane_to not in MAY_BE_STUB:
         message = f"it was adopted as {event.lane_to}; once packets have logs, work must start as a stub"
         yield EventObjection("move_illegal", event, message)
@@ -175,7 +175,7 @@ def _false_subjects(log: Log, event: LogEvent, around: Callable[[], Around]) -> 
 
 
 class _Move(Value):
-    """An event that moves a packet, and what the gates look at."""
+    """An event that moves a packet, and what the gates examine."""
 
     event: LogEvent
     holders: set[str]
@@ -188,7 +188,7 @@ Judge: TypeAlias = Callable[[_Move], Sequence[Problem]]
 
 
 def judges_of(rows: Iterable[Transition]) -> Mapping[str, Judge]:
-    """The judge of each type of event behind a gate. A gate without one would be open to an event written by hand."""
+    """Return the judge of each type of event behind a gate. A gate without one would be open to a handwritten event."""
     judges: dict[str, Judge] = {}
     for row in rows:
         judge = _JUDGES.get(row.gate)
@@ -225,7 +225,7 @@ def _claim(move: _Move) -> list[Problem]:
     around = move.around()
     missing = (name for name, done in around.dependencies.items() if not done)
     unmet = [Problem("dependency_unmet", f"{name}, on which it depends, was not done") for name in missing]
-    # The same condition has another code where a person claims and the packet has no log.
+    # The same condition has another code when a person claims and the packet has no log.
     return [each for each in unmet if not around.lifts(replace(each, code="dependency_unknown_lane"))]
 
 
@@ -240,7 +240,7 @@ def _merge(move: _Move) -> list[Problem]:
     commit = move.event.text("commit") or ""
     if move.around().contained(move.event):
         return []
-    return [Problem(_NEVER_LIFTED, f"neither {commit[:12]} nor the same change is part of this history")]
+    return [Problem(_NEVER_LIFTED, f"neither {commit[:12]} nor an equivalent change is part of this history")]
 
 
 def _verdict(move: _Move) -> list[Problem]:
@@ -269,12 +269,12 @@ _JUDGES: Final[Mapping[str, Judge]] = {
 _NOT_ASKED_AGAIN: Final[Mapping[str, str]] = {
     "reason": "the event's schema requires one, so an event without it is refused when the log is read",
 }
-# Made here, so that a transition whose gate has no judge stops the import and not a reviewer.
+# Built at import, so that a transition whose gate has no judge fails at import and not for a reviewer.
 _JUDGE_OF_EVENT: Final = judges_of(TRANSITIONS)
 
 
 def judge_actors(log: Log, known: frozenset[str], signatures: EventSignatures) -> Iterator[EventObjection]:
-    """Objections to who wrote the events of a log that the base does not have; `known` are the ids of those it has."""
+    """Yield objections to the writers of events that the base does not have; `known` are the ids of those it has."""
     actors = signatures.actors
     if not actors.present:
         return
@@ -287,4 +287,4 @@ def judge_actors(log: Log, known: frozenset[str], signatures: EventSignatures) -
         if event.type == "verdict.given":
             before = log.ancestry(event.parents)
             for reason in not_apart(event.actor.id, (log.by_id[each] for each in before), actors):
-                yield EventObjection("move_without_gate", event, f"the verdict is not another's: {reason}")
+                yield EventObjection("move_without_gate", event, f"the verdict is not by a different person: {reason}")

@@ -88,9 +88,9 @@ class PacketFacts(Value):
 
     @property
     def lane(self) -> str:
-        """The lane that counts here: what the log says, but that landed work is done; '' without a log.
+        """The effective lane: that of the log, except that landed work counts as done; '' without a log.
 
-        A move is from `state.lane`, which is the same in every tree.
+        A move starts from `state.lane`, which is the same in every tree.
         """
         return "VALIDATED" if self.landed else self.state.lane
 
@@ -101,7 +101,7 @@ class PacketFacts(Value):
 
     def _named_in(self, kind: Literal["packet", "stub"]) -> Sequence[str]:
         says = self.packet_says if kind == "packet" else self.stub_says
-        # A document that calls itself something else may name this very packet, which is not a dependency here.
+        # A document with a different id may name this very packet, which is not a dependency here.
         if says is not None and says["id"] == self.id.text:
             return [mention[0] for mention in says["depends"]]
         document = self.packet if kind == "packet" else self.stub
@@ -141,7 +141,7 @@ class Facts(Value):
     approved: frozenset[str] = frozenset()
 
     def revisions(self, wp_id: WorkPacketId) -> Iterator[PacketFacts]:
-        """All known revisions of the base of `wp_id`, lowest first, including itself."""
+        """Yield all known revisions of the base of `wp_id`, lowest first, including itself."""
         same = (packet for packet in self.packets.values() if packet.id.base == wp_id.base)
         return iter(sorted(same, key=lambda packet: packet.id.revision or 1))
 

@@ -2,8 +2,8 @@
 Also who held the packet, rule 7: the commands ask it of the person who types, and an event is a file that anyone can
 write.
 
-A settlement is the one move without a row in the table of transitions, so everything that it says is compared with the
-moves that it settles. What those say is believed; what the settlement says of them is not.
+A settlement is the only move without a row in the table of transitions, so everything in it is compared with the moves
+that it settles. Those are trusted; the settlement's claims about them are not.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from workpacket.problem import Problem
 
 
 def unseen_moves(log: Log, replay: LaneReplay, event: LogEvent, on_base: Collection[str]) -> Iterator[str]:
-    """The moves that the base has and the writer of this event had not seen."""
+    """Yield the moves that the base has and the writer of this event had not seen."""
     for identity in on_base:
         if not replay.has_seen(event, identity):
             move = log.by_id[identity]
-            yield f"it does not rest on {move.type} by {move.actor.id} ({identity[:12]}), which the base has"
+            yield f"it does not follow {move.type} by {move.actor.id} ({identity[:12]}), which is on the base"
 
 
 def settlement_faults(log: Log, replay: LaneReplay, event: LogEvent) -> Iterator[str]:
-    """Everything in which a settlement is more than the choice of one branch of its fork."""
+    """Yield everything in which a settlement does more than choose one branch of its fork."""
     latest = replay.join(event.parents)
     if replay.lane(latest) != FORKED:
         yield "there is no fork to settle"
@@ -44,7 +44,7 @@ def settlement_faults(log: Log, replay: LaneReplay, event: LogEvent) -> Iterator
     yield from _false_return(replay, event)
     holder = event.text("holder")
     if holder is not None and holder not in _holders(log, latest):
-        yield f"{holder} held the packet on none of its branches"
+        yield f"{holder} did not hold the packet on any of its branches"
 
 
 def _holders(log: Log, latest: Iterable[str]) -> Iterator[str]:
@@ -57,20 +57,24 @@ def _holders(log: Log, latest: Iterable[str]) -> Iterator[str]:
 
 
 def _false_return(replay: LaneReplay, event: LogEvent) -> Iterator[str]:
-    """Where a blocked packet comes back to is for the block to say; blocks that differ leave no answer."""
+    """Report a wrong return lane: only the block says where a blocked packet returns to; blocks that differ leave no
+    answer.
+    """
     said = event.text("came_from")
     if event.lane_to == "BLOCKED":
         origin = replay.blocked_in(event.texts("moves"))
         if origin is None:
-            yield "the moves that it settles were not blocked in one lane"
+            yield "the moves that it settles were blocked in different lanes"
         elif said not in {None, origin}:
-            yield f"the packet was blocked in {origin}, not in {said}"
+            yield f"the packet was blocked in {origin}, but the settlement says {said}"
     elif said is not None:
         yield f"it says that the packet was blocked in {said}, and leads to {event.lane_to}"
 
 
 def dropped_verdicts(replay: LaneReplay, heads: Iterable[str], lane: str | None) -> list[LogEvent]:
-    """The signed verdicts on the branches of the fork in this view that a settlement in `lane` does not follow."""
+    """Return the signed verdicts on the branches of the fork in this view that a settlement in `lane` does not
+    follow.
+    """
     latest = replay.join(heads)
     if len(latest) < 2:
         return []

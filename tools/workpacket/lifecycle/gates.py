@@ -11,9 +11,9 @@
 - Waivers: which conditions an entitled person has lifted, and for how long.
 - Runs: judged from the log alone, so that CI, which has no store of runs, gets the same answer.
 - Work: claim, renew, release, submit, verdict, merged. Activation has its own module.
-- Added gates, `[lifecycle.gates.NAME]` of the policy. Such a gate asks for an approval of its own name before the move
-  and in addition to everything that the move asks for anyway: a policy can make a move harder and never easier. It is
-  tied to one move, so that a yes to one cannot pass for a yes to another; `on = "advance QA"` is the move out of the
+- Added gates, `[lifecycle.gates.NAME]` of the policy. Such a gate requires an approval under its own name before the
+  move, in addition to all other requirements: a policy can make a move harder but never easier. It applies to one
+  move, so that an approval of one cannot pass for an approval of another; `on = "advance QA"` is the move out of the
   added lane QA. A move that begins before there is a packet (`new`, `activate`), or may (`supersede`, `abandon`), has
   none: there would be nothing to approve.
 """
@@ -30,7 +30,6 @@ from workpacket.ledger.fold import PacketState
 from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.lifecycle.transitions import (
     ADVANCED,
-    TRANSITIONS,
     Transition,
     forward_command,
     move_unmet,
@@ -45,7 +44,7 @@ from workpacket.value import NOTHING, Value
 
 
 def pattern_of(entry: str) -> str:
-    """The pattern in an entry of the list; '' if it is prose."""
+    """Return the pattern in an entry of the list; '' if it is prose."""
     text = entry.strip()
     if text[:1] == "`" and "`" in text[1:]:
         return text[1 : text.index("`", 1)].removeprefix("./")
@@ -54,15 +53,16 @@ def pattern_of(entry: str) -> str:
 
 
 def is_pathlike(entry: str) -> bool:
-    """Whether an entry of a stub's scope names files: quoted or not, with a folder or an ending."""
+    """Whether an entry of a stub's scope names files: quoted or not, with a folder or an extension."""
     pattern = pattern_of(entry)
     return bool(pattern) and ("/" in pattern or re.search(r"[\w*]\.\w+\Z", pattern) is not None)
 
 
 def outside(paths: Iterable[str], entries: Sequence[str], *, strict: bool = False) -> list[str]:
-    """The paths that no entry allows. An entry allows what lies below it too; with `strict`, only one like `a/` does.
+    """Return the paths that no entry allows. An entry also allows everything below it; with `strict`, only one like
+    `a/` does.
 
-    A folder can have any name: `a.md/` would let everything below it pass where `*.md` is meant to allow pages.
+    A folder can have any name: `a.md/` would let everything below it pass where `*.md` is intended to allow pages.
     """
     patterns = [_compiled(pattern, strict) for entry in entries if (pattern := pattern_of(entry))]
     return [path for path in paths if not any(pattern.fullmatch(path) for pattern in patterns)]
@@ -86,7 +86,7 @@ if TYPE_CHECKING:
     from workpacket.evidence.comparison import Fault
 
 
-# The events that rest on an approval, and the gate it has to be of.
+# The events that need an approval, and its gate.
 CONSUMING: Mapping[str, str] = {
     "activated": "activation",
     "verdict.given": "verdict",
@@ -96,11 +96,11 @@ CONSUMING: Mapping[str, str] = {
     "fork.resolved": "resolve",
 }
 
-# The gates that are human only where the policy says so. A waiver that nobody signed is a note, which lifts nothing.
+# The gates that require a person only if the policy says so. An unsigned waiver is a note, which lifts nothing.
 OPTIONAL_GATES = frozenset({"verdict", "override", "waiver", "resolve"})
 HUMAN_GATES = frozenset(CONSUMING.values()) - OPTIONAL_GATES
 
-# For each gate that has terms: how a term is called in the statement, and under which key the event holds it.
+# For each gate with terms: the name of a term in the statement, and its key in the event.
 _LIFTING: Mapping[str, str] = {"rule": "rule", "until": "expires_at", "reason": "reason", "target": "target"}
 TERMS: Mapping[str, Mapping[str, str]] = {
     "verdict": {"verdict": "verdict"},
@@ -108,23 +108,23 @@ TERMS: Mapping[str, Mapping[str, str]] = {
     "waiver": _LIFTING,
     "resolve": {"lane": "lane_to"},
 }
-# Without it the rule is lifted for whatever it is about.
+# Without it the rule is lifted for everything.
 OPTIONAL = frozenset({"target"})
 
 
 def terms_of(event: LogEvent, gate: str) -> dict[str, str]:
-    """The terms that the event claims approval for at one of the gates that it rests upon."""
+    """Return the terms that the event claims approval for at one of its gates."""
     wanted = TERMS.get(gate, {})
     return {name: event.text(key) or "" for name, key in wanted.items()}
 
 
 def written(terms: Mapping[str, str]) -> tuple[str, ...]:
-    """As the scope of a statement holds them."""
+    """Return the terms as stored in the scope of a statement."""
     return tuple(f"{name}: {value}" for name, value in sorted(terms.items()) if value or name not in OPTIONAL)
 
 
 def terms_in(gate: str, scope: tuple[str, ...]) -> tuple[str, ...]:
-    """Those lines of a statement's scope that are terms of its gate."""
+    """Return those lines of a statement's scope that are terms of its gate."""
     starts = tuple(f"{name}: " for name in TERMS.get(gate, {}))
     return tuple(line for line in scope if starts and line.startswith(starts))
 
@@ -136,7 +136,7 @@ RESOLVE_GATE: Final = "resolve"
 ANCHORING: Final = "git add .GOV/policy && git commit -m 'Anchor the policy'"
 
 _APPROVING: Final = "workpacket approve {packet} --gate {gate}"
-# What supplies a condition, where it is not one more approval.
+# The command that satisfies a condition, if it is not one more approval.
 _COMMANDS: Final[Mapping[str, str]] = {
     "policy_unanchored": ANCHORING,
     "approvers_unnamed": "workpacket policy trust",
@@ -154,7 +154,7 @@ _COMMANDS: Final[Mapping[str, str]] = {
 
 
 def approval_unmet(verdict: Verdict, packet: str, terms: Mapping[str, str] | None = None) -> Iterator[Problem]:
-    """Everything that the approvals lack for the gate; empty if it is approved."""
+    """Return everything that the approvals lack for the gate; empty if it is approved."""
     approve = " ".join([_APPROVING, *(f"--{name} {shlex.quote(text)}" for name, text in (terms or {}).items() if text)])
     for refusal in verdict.unmet:
         command = _COMMANDS.get(refusal.code, approve)
@@ -165,7 +165,7 @@ def approval_unmet(verdict: Verdict, packet: str, terms: Mapping[str, str] | Non
 
 
 def satisfying(verdict: Verdict) -> tuple[str, ...]:
-    """The envelopes that an event names which passes this gate."""
+    """Return the envelopes to name in an event that passes this gate."""
     return tuple(sorted({voice.envelope for voice in verdict.voices}))
 
 
@@ -176,7 +176,7 @@ def _place(path: str) -> str:
 
 
 def standing_waivers(state: PacketState, now: str, approved: Set[str]) -> Iterator[LogEvent]:
-    """The waivers that count now: those that have not ended, of the events that the approvals layer accepts."""
+    """Yield the effective waivers: those that have not ended, among the events that the approvals layer accepts."""
     for event in state.waivers:
         if event.id in approved and not ended(event, now):
             yield event
@@ -189,8 +189,8 @@ def ended(waiver: LogEvent, now: str) -> bool:
 def still_unmet(
     unmet: tuple[Problem, ...], state: PacketState, now: str, approved: Set[str]
 ) -> tuple[tuple[Problem, ...], tuple[LogEvent, ...]]:
-    """The conditions that remain after the waivers, and the waivers that were used. A waiver may name one target of its
-    rule.
+    """Return the conditions that remain after the waivers, and the waivers that were used. A waiver may name one target
+    of its rule.
     """
     used: dict[str, LogEvent] = {}
     left: list[Problem] = []
@@ -211,7 +211,7 @@ def covers(event: LogEvent, one: Problem) -> bool:
 
 
 def link_unmet(state: PacketState) -> tuple[Problem, ...]:
-    """Why no run may start or continue for this packet; `()` if one may."""
+    """Return why no run may start or continue for this packet; `()` if one may."""
     packet, lane = state.packet, state.lane
     if state.forked or not state.sound or not state.history:
         return move_unmet(state, transition("claim"), BUILT_IN)
@@ -228,14 +228,14 @@ def link_unmet(state: PacketState) -> tuple[Problem, ...]:
 
 
 def unfinished_runs(state: PacketState) -> Iterator[Problem]:
-    """Every open run of the packet."""
+    """Yield every open run of the packet."""
     for run in state.open_runs:
         message = f"the run {run.run} is still working on {state.packet}"
         yield Problem("run_unfinished", message, hint=f"workpacket cancel {run.run}")
 
 
 def reminders(state: PacketState, what: str) -> tuple[str, ...]:
-    """Notes for a command that an unfinished run does not block; `what` is the end of the sentence."""
+    """Return notes for a command that an unfinished run does not block; `what` is the end of the sentence."""
     return tuple(f"the run {run.run} is unfinished: {what}" for run in state.open_runs)
 
 
@@ -243,7 +243,9 @@ Proof = Literal["commit", "patch_id", "tree", ""]
 
 
 def lease_held(state: PacketState, now: str) -> str:
-    """Who holds the packet now; '' if it is free or the lease has ended. A lease without an end does not expire."""
+    """Return who holds the packet now; '' if it is free or the lease has ended. A lease without an end does not
+    expire.
+    """
     lease = state.lease
     if lease is None or not lease.holder:
         return ""
@@ -266,7 +268,7 @@ def claim_unmet(
     policy: LifecyclePolicy,
     now: str,
 ) -> tuple[Problem, ...]:
-    """`lanes` has the lane of each dependency, '' if it has no log."""
+    """Return what prevents the claim. `lanes` has the lane of each dependency, '' if it has no log."""
     return (
         *_held_by_other(state, claim.actor, now),
         *_dependencies_unmet(dependencies, lanes, policy),
@@ -315,7 +317,7 @@ def _assignee_unmet(state: PacketState, claim: Claim) -> Iterator[Problem]:
 
 
 def holder_unmet(state: PacketState, actor: str, now: str) -> tuple[Problem, ...]:
-    """Only the holder may release or submit a packet, unless the lease has ended."""
+    """Report if someone else holds the packet: only the holder may release or submit it, unless the lease has ended."""
     holder = lease_held(state, now)
     if holder and holder != actor:
         message = f"{holder} holds {state.packet}, not {actor}"
@@ -366,7 +368,7 @@ def submit_unmet(state: PacketState, submission: Submission, now: str) -> tuple[
 
 
 def _elsewhere(state: PacketState, submission: Submission) -> Iterator[Problem]:
-    """The work of another packet, or of none, would be submitted for this one."""
+    """Report a submission of the work of another packet, or of none."""
     prepared, here = state.assignment, submission.branch
     if here is None or not prepared.branch or here == prepared.branch:
         return
@@ -479,19 +481,18 @@ def bearing(rows: Iterable[Transition]) -> tuple[Transition, ...]:
     return tuple(row for row in rows if row.origins and "STUB" not in row.origins)
 
 
-BEARING: Final = bearing(TRANSITIONS)
-# Names of gates that the tool asks about itself.
+# Names of gates that are reserved for the tool itself.
 STANDARD: Final = frozenset({*CONSUMING.values(), "policy"})
 
 
 def moves_under(on: str, lanes: LaneTable) -> tuple[Transition, ...]:
-    """The moves that have a gate. A gate without a valid move applies to all, so that a typo opens nothing."""
+    """Return the moves that have a gate. A gate without a valid move applies to all, so that a typo opens nothing."""
     rows = bearing(transitions(lanes))
     return tuple(row for row in rows if row.typed == on) or rows
 
 
 def added_gates(policy: LifecyclePolicy, event: str, choice: str = "") -> tuple[str, ...]:
-    """The gates that the policy adds to a move, by the type of its event and the outcome that it chooses."""
+    """Return the gates that the policy adds to a move, by the type of its event and the outcome that it chooses."""
     return tuple(
         added.gate
         for added in policy.gates
@@ -500,9 +501,9 @@ def added_gates(policy: LifecyclePolicy, event: str, choice: str = "") -> tuple[
 
 
 def settles_by_landing(state: PacketState, policy: LifecyclePolicy) -> bool:
-    """Whether judged work is done once it has landed as it was judged, without an event that says so.
+    """Whether judged work is done once it has landed as judged, without an event that says so.
 
-    Not where a gate lies on `merged`, or a lane of the policy behind it: then the command has to ask.
+    Not if there is a gate on `merged`, or a lane of the policy after it: then the command is required.
     """
     lanes = policy.lanes
     asked = added_gates(policy, "merged") or state.open_runs or not state.sound
@@ -510,12 +511,12 @@ def settles_by_landing(state: PacketState, policy: LifecyclePolicy) -> bool:
 
 
 def choice_of(event: str, lane_from: str, verdict: str) -> str:
-    """What distinguishes moves with the same event type: the verdict, or the added lane that is left."""
+    """Return what distinguishes moves with the same event type: the verdict, or the added lane that is left."""
     return lane_from if event == ADVANCED else verdict
 
 
 def gates_of(event: LogEvent, policy: LifecyclePolicy) -> tuple[str, ...]:
-    """All gates whose approval an event depends on."""
+    """Return all gates whose approval an event needs."""
     own = CONSUMING.get(event.type)
     choice = choice_of(event.type, event.lane_from or "", event.text("verdict") or "")
     return (*((own,) if own is not None else ()), *added_gates(policy, event.type, choice))

@@ -55,7 +55,7 @@ class MarkedBlock(Value):
 
 
 def find_blocks(text: str) -> tuple[MarkedBlock, ...] | None:
-    """The block, `()` without one; None if the markers are not a single pair."""
+    """Return the block, `()` without one; None if the markers are not a single pair."""
     marks = list(_MARK.finditer(text))
     if not marks:
         return ()
@@ -69,7 +69,7 @@ def marked(section: str) -> str:
 
 
 def with_block(text: str, blocks: tuple[MarkedBlock, ...], section: str) -> str:
-    """The text with the current section in place of the old one, or at the end."""
+    """Return the text with the current section in place of the old one, or at the end."""
     line_end = "\r\n" if "\r\n" in text else "\n"
     new = marked(section).replace("\n", line_end)
     if blocks:
@@ -84,8 +84,9 @@ FOLDERS: Final = (".runr", ".workpacket")
 
 
 def also_ignoring(planned: Planned, before: bytes | None, folders: Collection[str]) -> Planned:
-    """The plan, with a line in `.gitignore` for each of `folders`, which git does not ignore yet. Everything else in
-    the file (None: there is none) stays as it is."""
+    """Return the plan, with a line in `.gitignore` for each of `folders`, which git does not ignore yet. Everything
+    else in the file (None: there is none) stays as it is.
+    """
     if not folders:
         return planned
     old = before or b""
@@ -115,7 +116,7 @@ _BOM = b"\xef\xbb\xbf"
 
 
 class ExistingFiles(Value):
-    """What there is: the bytes by path, None for anything but a regular file; and whether there are missions."""
+    """The existing files: their bytes by path, None for anything but a regular file; and whether there are missions."""
 
     files: Mapping[str, bytes | None]
     missions: bool = False
@@ -133,7 +134,7 @@ class InitFile(Value):
 
 
 def paths_of_interest(package: StarterTexts) -> list[str]:
-    """Every path that `init` may have to look at, in any dialect."""
+    """Return every path that `init` may have to read, in any dialect."""
     paths = [file.path for dialect in DIALECTS for file in starting_files(dialect, package)]
     return list(dict.fromkeys([*paths, AGENTS]))
 
@@ -146,14 +147,14 @@ def compare(
     policy: LifecyclePolicy = _NO_POLICY,
     requirement: str | None = None,
 ) -> list[InitFile]:
-    """The state of each file. For groups that were not requested, only existing files count.
+    """Return the state of each file. For groups that were not requested, only existing files count.
 
-    `policy` is the one beside the files: it has a say in what the protocols tell of moves. `requirement` is what the
-    requested workflow and hooks install; without one, each file keeps the requirement that it has.
+    `policy` is the one next to the files: it affects what the protocols say about moves. `requirement` is what the
+    requested workflow and hooks install; without one, each file keeps its own requirement.
     """
     own: dict[Dialect, Collection[str]] = {one: [path for path, _ in dialect_files(one, package)] for one in DIALECTS}
     governed = BOARD_PATH in seen.files and POLICY_PATH not in seen.files
-    # With a board that people kept themselves, missions are only one part of the work.
+    # With a board that people kept themselves, missions are only part of the work.
     spoken = dialect or dialect_here(seen.files, own, missions=seen.missions and not governed)
     items = [
         replace(_file(_filled(file, seen, wanted, requirement), package, seen), group=file.group)
@@ -164,7 +165,7 @@ def compare(
 
 
 def init(items: list[InitFile], moment: Moment, *, has_key: bool = False) -> Planned:
-    """`has_key`: whether the person has made a key for approvals before."""
+    """Plan the files. `has_key`: whether the person has created a key for approvals before."""
     changes = tuple(
         FileChange(item.path, None if item.before is None else digest(item.before), item.after)
         for item in items
@@ -194,7 +195,7 @@ def init(items: list[InitFile], moment: Moment, *, has_key: bool = False) -> Pla
 
 
 def check(items: list[InitFile]) -> Iterator[Problem]:
-    """What `init` would do, as findings; and what it would leave."""
+    """Report what `init` would do, as findings; and what it would leave."""
     says = {
         "missing": ("starter_missing", "error", "it does not exist", "workpacket init writes it"),
         "outdated": (
@@ -213,12 +214,14 @@ def check(items: list[InitFile]) -> Iterator[Problem]:
 
 
 def known_digest(text: str) -> str:
-    """The digest of a text as `shipped` has it."""
+    """Return the digest of a text as recorded in `shipped`."""
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def _then(written: Collection[str], changed: Collection[str], *, has_key: bool) -> str:
-    """The first time, everything that must be done before work can start; later, how to keep the changes."""
+    """Return the next steps: at first, everything that must be done before work can start; later, how to keep the
+    changes.
+    """
     if not changed:
         return "workpacket status"
     tops = dict.fromkeys(path.partition("/")[0] for path in changed)
@@ -233,12 +236,14 @@ def _then(written: Collection[str], changed: Collection[str], *, has_key: bool) 
 
 def _counts(file: StarterFile, seen: ExistingFiles, wanted: Collection[Group]) -> bool:
     if file.path == FIRST_SPECIFICATION and SPEC_POINTER in seen.files:
-        return False  # the pointer names another one
+        return False  # the pointer names a different file
     return not file.group or file.group in wanted or file.path in seen.files
 
 
 def _filled(file: StarterFile, seen: ExistingFiles, wanted: Collection[Group], requirement: str | None) -> StarterFile:
-    """The file with the requirement, if its group was requested, else with the one that it has in the repository."""
+    """Return the file with the requirement, if its group was requested, else with the one that it has in the
+    repository.
+    """
     if PLACEHOLDER not in file.text:
         return file
     if requirement is None or file.group not in wanted:
@@ -290,7 +295,7 @@ def _normal(data: bytes) -> str:
 
 
 def _as_before(text: str, before: bytes) -> bytes:
-    """With the line ends and the byte order mark of the file that it replaces."""
+    """Return the text with the line ends and the byte order mark of the file that it replaces."""
     data = text.encode()
     if b"\r\n" in before:
         data = data.replace(b"\n", b"\r\n")

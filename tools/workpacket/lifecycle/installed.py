@@ -1,7 +1,7 @@
 """What to install so that CI and hooks run the tool that is running here.
 
-A bare name installs whatever an index has under it on that day, or nothing. So a requirement names a version on the
-index, a commit of a git repository, or an archive and its digest: PEP 610 records which of them is installed here.
+A bare name installs whatever an index has under it on that day, or nothing. A requirement therefore names a version on
+the index, a commit of a git repository, or an archive and its digest: PEP 610 records which of them is installed here.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.canonical import Json
 
 NAME: Final = "workpacket"
-# What a template has where the requirement belongs.
+# The placeholder for the requirement in a template.
 PLACEHOLDER: Final = "{workpacket}"
 # Templates have the requirement between double quotes, so it contains neither a quote nor a backslash.
 _PINNED = lazy_pattern(
@@ -30,7 +30,9 @@ _REMEDY: Final = (
 
 
 def requirement_of(direct_url: Mapping[str, Json] | None, version: str) -> str:
-    """The requirement that installs what is running: `direct_url` is PEP 610's record, None if an index was asked."""
+    """Return the requirement that installs what is running: `direct_url` is PEP 610's record, None for an install from
+    an index.
+    """
     if direct_url is None:
         return f"{NAME}=={version}"
     url = direct_url.get("url")
@@ -48,7 +50,7 @@ def requirement_of(direct_url: Mapping[str, Json] | None, version: str) -> str:
 
 
 def pinned(requirement: str) -> str:
-    """The requirement, if it names one state of the tool and no other."""
+    """Return the requirement if it identifies exactly one state of the tool."""
     if not _PINNED.fullmatch(requirement):
         message = f"{requirement!r} does not say which workpacket to install: it has no version, commit or digest"
         raise WorkpacketError("install_source_open", message, hint=_REMEDY)
@@ -56,11 +58,11 @@ def pinned(requirement: str) -> str:
 
 
 def written_in(text: str) -> str | None:
-    """The requirement that a file of ours has."""
+    """Return the requirement in one of our files."""
     found = _WRITTEN.search(text)
     return found[1] if found else None
 
 
 def without_requirement(text: str) -> str:
-    """The file as the template has it."""
+    """Return the file as the template has it."""
     return _WRITTEN.sub(f'"{PLACEHOLDER}"', text)

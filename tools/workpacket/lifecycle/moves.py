@@ -51,7 +51,7 @@ class Draft:
         self._about: dict[str, str] = {}
 
     def file(self, path: str, source: Source | None) -> Source | None:
-        """The file in this draft; `source` is the original."""
+        """Return the file in this draft; `source` is the original."""
         return self._after.get(path, source)
 
     def put(self, path: str, found: Source | None, text: str) -> None:
@@ -68,11 +68,11 @@ class Draft:
             self._after[found.path] = apply_edits(self._after.get(found.path, found), edits)
 
     def rests_on(self, path: str, source: Source | None) -> None:
-        """The plan is valid only while this file is unchanged."""
+        """Make the plan valid only while this file is unchanged."""
         self._seen[path] = FileSeen(path, source.digest if source is not None else None)
 
     def is_about(self, source: Source) -> None:
-        """The event is about this file without changing it, and records its digest, because it may change later."""
+        """Record the digest of a file that the event is about without changing it, because it may change later."""
         self.rests_on(source.path, source)
         self._about[source.path] = source.digest
 
@@ -118,7 +118,7 @@ class Draft:
 
 
 def added_unmet(facts: Facts, packet: PacketFacts, row: Transition) -> Iterator[Problem]:
-    """What is missing at the added gates of this move; a gate that was not queried is closed."""
+    """Report what is missing at the added gates of this move; a gate that was not queried is closed."""
     name = packet.id.text
     for gate in added_gates(facts.policy, row.event, row.choice):
         verdict = facts.approvals.get(gate)
@@ -140,17 +140,19 @@ ASKED: Final = frozenset({"claim", "release", "handover", "verdict", "merged", "
 
 
 def whose_branch(facts: Facts, branch: str) -> str:
-    """The packet that was prepared on the branch, or would be by the pattern of the policy; '' if there is none."""
+    """Return the packet that was prepared on the branch, or would be by the pattern of the policy; '' if there is
+    none.
+    """
     prepared = (name for name, packet in facts.packets.items() if branch and packet.state.assignment.branch == branch)
     named = (name for name in facts.known if facts.policy.branch_of(name) == branch)
     return next(prepared, None) or next(named, "")
 
 
 def standing_unmet(facts: Facts, packet: PacketFacts, command: str, branch: str) -> tuple[Problem, ...]:
-    """The refusal of a command about `packet` on the branch of another one.
+    """Return the refusal of a command about `packet` on the branch of another one.
 
     On the target branch the claim or the verdict would be seen only when that other packet is merged, which may be
-    never. The backlog may be worked on from anywhere: `new`, `refine` and `activate` are not asked.
+    never. The backlog may be changed from anywhere: `new`, `refine` and `activate` are not restricted.
     """
     name, own = packet.id.text, packet.state.assignment.branch
     if command not in ASKED or branch in {"", own, facts.target_branch}:

@@ -28,7 +28,7 @@ class PacketStatus(Value):
 
 
 def why(facts: Facts, packet: PacketFacts, work: Work, branch: str = "") -> PacketStatus:
-    """Everything that keeps the packet from its next lane."""
+    """Return everything that keeps the packet from its next lane."""
     name, lane = packet.id.text, packet.lane
     return PacketStatus(
         name, lane, forward_command(name, lane, facts.policy.lanes), _unmet(facts, packet, work, branch)
@@ -58,7 +58,7 @@ def _unmet(facts: Facts, packet: PacketFacts, work: Work, branch: str) -> tuple[
 
 
 class Ready(Value):
-    """Work that can be taken up now. `waiting` is how many packets wait for it."""
+    """Work that can be started now. `waiting` is how many packets wait for it."""
 
     id: str
     lane: str
@@ -69,7 +69,7 @@ class Ready(Value):
 
 
 def ready(facts: Facts, agent: str = "") -> list[Ready]:
-    """Ready work: what the agent holds or anyone may move on, then by waiting packets, risk and age."""
+    """Return ready work: what the agent holds or anyone may advance, then by waiting packets, risk and age."""
     waiting, done = _dependents(facts), _satisfied(facts)
     ready_ones = (packet for packet in facts.packets.values() if _is_ready(facts, packet, agent, done))
     rows = [_row(facts, packet, waiting) for packet in ready_ones]
@@ -105,13 +105,13 @@ def _is_ready(facts: Facts, packet: PacketFacts, agent: str, done: frozenset[str
 
 
 def _satisfied(facts: Facts) -> frozenset[str]:
-    """The packets that no one has to wait for any more, and their bases."""
+    """Return the packets that no other needs to wait for any more, and their bases."""
     done = [packet.id for packet in facts.packets.values() if packet.lane in facts.policy.satisfied_by]
     return frozenset(name for wp_id in done for name in (wp_id.text, wp_id.base))
 
 
 def _dependents(facts: Facts) -> dict[str, int]:
-    """The number of unfinished packets that wait for each."""
+    """Return the number of unfinished packets that wait for each."""
     counts: dict[str, int] = {}
     for packet in facts.packets.values():
         if packet.lane in WAITING:

@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from workpacket.text.node import Plain
 
 
-# What a program needs to be found, to find its files and to write in the person's language; none of it is a secret.
+# What a program needs to be found, to find its files and to use the person's language; none of it is a secret.
 ALWAYS_PASSED: Final = (
     "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TERM", "TMPDIR", "TMP", "TEMP",
     "VIRTUAL_ENV", "SYSTEMROOT", "SYSTEMDRIVE", "WINDIR", "COMSPEC", "PATHEXT", "USERPROFILE", "APPDATA",
@@ -70,10 +70,10 @@ MOST_OUTPUT: Final = 1024 * 1024 * 1024
 TOKEN: Final = re.compile(r"[A-Z]+(?:_[A-Z]+)*\Z")
 TITLE: Final = re.compile(r"[A-Za-z]+(?:[ -][A-Za-z]+)*\Z")
 LONGEST_NAME: Final = 40
-# The steps of the way, and those of them between which there is room.
+# The lanes in order, and those between which there is room.
 _STEPS: Final = tuple(pairwise(WAY))
 _ROOM: Final = _STEPS[2:]
-# Sections of built-in lanes in which work stands that goes on; an added lane may share them.
+# Sections of built-in lanes with work in progress; an added lane may share them.
 _SHARED: Final = frozenset({"in progress", "in review"})
 _BUILT_IN_HEADINGS: Final = frozenset(words_of(section.key) for section in BUILT_IN.sections)
 _SHORT: Final = 3
@@ -102,7 +102,7 @@ class EvidencePolicy(Value):
     replay: Replay = "off"
 
     def environment(self, whole: Mapping[str, str]) -> dict[str, str]:
-        """The environment of a proof."""
+        """Return the environment of a proof."""
         passed = {*ALWAYS_PASSED, *self.env}
         return {name: value for name, value in whole.items() if name in passed or name.startswith(_LOCALE)}
 
@@ -111,7 +111,7 @@ EVIDENCE_KEYS: Final = EvidencePolicy.__match_args__
 
 
 def evidence_policy(root: Node | None) -> EvidencePolicy:
-    """The settings for proofs in a loaded `policy.toml`; invalid ones get their default."""
+    """Return the settings for proofs in a loaded `policy.toml`; invalid ones get their defaults."""
     table = root.get("evidence") if root is not None else None
     if table is None:
         return EvidencePolicy()
@@ -142,7 +142,7 @@ _MODES: Final[Mapping[str, Mode]] = {"required": "required", "warn": "warn", "of
 
 
 class CoveragePolicy(Value):
-    """`exempt` are patterns of paths that need no packet, as in IN_SCOPE_PATHS. None is exempt unless it is said."""
+    """`exempt` are patterns of paths that need no packet, as in IN_SCOPE_PATHS. None is exempt by default."""
 
     mode: Mode = "off"
     exempt: tuple[str, ...] = ()
@@ -152,7 +152,9 @@ COVERAGE_KEYS: Final = CoveragePolicy.__match_args__
 
 
 def coverage_policy(root: Node | None) -> CoveragePolicy:
-    """What a loaded `policy.toml` says in `[coverage]`. A policy or a mode that cannot be read asks for everything."""
+    """Return the `[coverage]` settings of a loaded `policy.toml`. An unreadable policy or mode means that everything is
+    required.
+    """
     if root is None:
         return CoveragePolicy("required")
     table = root.get("coverage")
@@ -204,9 +206,9 @@ class AddedGate(Value):
 
 
 class LifecyclePolicy(Value):
-    """The rules in force. `origins` says of each where it comes from: `default`, or a line of the policy.
+    """The rules in force. `origins` gives the source of each: `default`, or a line of the policy.
 
-    `evidence` and `coverage` are the tables of these names beside this one, as are `[actors]` and `[verdict]`.
+    `evidence` and `coverage` are the tables of these names, as are `[actors]` and `[verdict]`.
 
     `lane_faults` are the errors in added lanes: while there is any, no packet can move.
     """
@@ -245,9 +247,9 @@ KEYS: Final = tuple(name for name in LifecyclePolicy.__match_args__ if name not 
 
 
 def lifecycle_policy(root: Node | None, source: Source) -> LifecyclePolicy:
-    """The policy in a loaded `policy.toml`. Invalid settings are left out; `check` reports them."""
+    """Return the policy in a loaded `policy.toml`. Invalid settings are left out; `check` reports them."""
     if root is None:
-        # Whatever lanes and gates it adds: it cannot be told, so nothing moves.
+        # The lanes and gates that it adds are unknown, so nothing moves.
         what = f"{source.path} cannot be read, so its lanes and gates are unknown"
         unread = LaneFault("lanes_unfit", "", "", what, "workpacket policy test")
         return LifecyclePolicy(lane_faults=(unread,), coverage=coverage_policy(None), actor_tables=_UNREADABLE)
@@ -270,7 +272,7 @@ def lifecycle_policy(root: Node | None, source: Source) -> LifecyclePolicy:
     return LifecyclePolicy(**said, origins=origins)
 
 
-# A table that cannot be read lists no actor, so that no event passes.
+# An unreadable table lists no actor, so that no event passes.
 _UNREADABLE: Final = ("", None)
 
 
@@ -293,7 +295,7 @@ def _lanes(node: Node | None) -> tuple[LaneTable, tuple[LaneFault, ...]]:
 
 
 def declared_lanes(table: Node | None) -> tuple[AddedLane, ...]:
-    """The lanes that `[lifecycle.lanes]` declares, valid or not; '' for missing settings."""
+    """Return the lanes that `[lifecycle.lanes]` declares, valid or not; '' for missing settings."""
     return tuple(_declared(name, lane) for name, lane in table.mapping.items()) if table is not None else ()
 
 
@@ -349,18 +351,18 @@ class LaneFault(Value):
 
 
 def title_of(token: str) -> str:
-    """The title of a lane without one: `SECURITY_REVIEW` is `Security Review`, `QA` stays `QA`."""
+    """Return the title of a lane without one: `SECURITY_REVIEW` is `Security Review`, `QA` stays `QA`."""
     return " ".join(word if len(word) <= _SHORT else word.capitalize() for word in token.split("_"))
 
 
 def added_lanes(declared: Sequence[AddedLane]) -> tuple[LaneTable, tuple[LaneFault, ...]]:
-    """The table of the valid lanes, and everything that is wrong with the others."""
+    """Return the table of the valid lanes, and everything that is wrong with the others."""
     faults = tuple(lane_faults(declared))
     broken = {fault.token for fault in faults}
     by_after = {lane.after: lane for lane in declared if lane.token not in broken}
     added: list[AddedLane] = []
     for start in WAY:
-        # Only whole chains count: of one with a fault, no lane leads anywhere.
+        # Only whole chains count: in a chain with a fault, no lane leads anywhere.
         chain, lane = [], by_after.get(start)
         while lane is not None and lane not in chain:
             chain.append(lane)
@@ -406,10 +408,10 @@ def _name_faults(lane: AddedLane, taken: dict[str, str], headings: dict[str, str
 
 
 def _section_faults(lane: AddedLane, headings: dict[str, str]) -> Iterator[LaneFault]:
-    """Whether the board has the heading for something else, or would have it in two spellings."""
+    """Report whether the board uses the heading for something else, or would have it in two spellings."""
     words = words_of(lane.section)
     if lane.section == lane.title and words in BUILT_IN.names:
-        return  # said of the title
+        return  # reported for the title
     before = headings.setdefault(words, section_key(lane.section))
     own = words not in _BUILT_IN_HEADINGS or section_key(lane.section) in _SHARED
     if not own or before != section_key(lane.section):
@@ -418,7 +420,7 @@ def _section_faults(lane: AddedLane, headings: dict[str, str]) -> Iterator[LaneF
 
 
 def _taken(lane: AddedLane, key: str, name: str, taken: dict[str, str]) -> Iterator[LaneFault]:
-    """Whether the name already means another lane, ignoring case and markup."""
+    """Report whether the name already means another lane, ignoring case and markup."""
     words = words_of(name)
     others = [other.token for other in BUILT_IN.names.get(words, ())]
     if words == words_of(ACTIVE_TOKEN):
@@ -426,7 +428,7 @@ def _taken(lane: AddedLane, key: str, name: str, taken: dict[str, str]) -> Itera
     if not others and words in taken:
         others = [taken[words]]
     if others:
-        message = f"{name} is a name of {' or '.join(others)} already"
+        message = f"{name} is already a name of {' or '.join(others)}"
         yield LaneFault("lane_name_taken", lane.token, key, message, "choose another name")
     taken.setdefault(words, lane.token)
 
@@ -437,16 +439,16 @@ def _neighbour_faults(lane: AddedLane, by_token: Mapping[str, AddedLane]) -> Ite
             message = f"{lane.token} lies {key} itself"
             yield LaneFault("lane_cycle", lane.token, key, message, "name the lane next to it")
         elif name not in by_token and BUILT_IN.lane(name) is None:
-            message = f"{lane.token} lies {key} {name or '(nothing)'}, which is not a lane"
+            message = f"{lane.token} is placed {key} {name or '(nothing)'}, which is not a lane"
             yield LaneFault("lane_neighbour_unknown", lane.token, key, message, _meant(name, lane.token, by_token))
         elif name not in by_token and name not in WAY:
-            message = f"{lane.token} lies {key} {name}, which is not between stub and done"
+            message = f"{lane.token} is placed {key} {name}, which is not between stub and done"
             hint = f"name two of {', '.join(WAY[2:])}, or an added lane"
             yield LaneFault("lane_unreachable", lane.token, key, message, hint)
 
 
 def _meant(name: str, token: str, by_token: Mapping[str, AddedLane]) -> str:
-    from difflib import get_close_matches  # only a fault needs it, and every command reads the policy
+    from difflib import get_close_matches  # needed only for a fault, and every command reads the policy
 
     known = [*WAY[2:], *(other for other in by_token if other != token)]
     close = [*_named_within(name), *get_close_matches(name.upper(), known, n=1)]
@@ -454,7 +456,9 @@ def _meant(name: str, token: str, by_token: Mapping[str, AddedLane]) -> str:
 
 
 def _named_within(name: str) -> Iterator[str]:
-    """The lanes in order that some of the words name, most words first: READY_FOR_REVIEW holds `for review`."""
+    """Yield the lanes in order that some of the words name, most words first: READY_FOR_REVIEW contains `for
+    review`.
+    """
     words = words_of(name).split()
     for count in range(len(words), 0, -1):
         for start in range(len(words) - count + 1):
@@ -477,9 +481,9 @@ def _place_faults(
         message = f"{token} is in a cycle of added lanes that no work can reach"
         yield LaneFault("lane_cycle", token, "after", message, f"start the chain after one of {', '.join(WAY[2:-1])}")
     elif start not in WAY or end not in WAY:
-        return  # what is wrong is said of the lane beside it
+        return  # the fault is reported for the lane next to it
     elif (start, end) in _STEPS and (start, end) not in _ROOM:
-        message = f"between {start} and {end} is the gate to {end}; no lane may come in between"
+        message = f"the gate to {end} is between {start} and {end}, so no lane may come in between"
         hint = f"put {token} after one of {', '.join(WAY[2:-1])}, or add a gate or a checklist item instead"
         yield LaneFault("lane_before_gate", token, "after", message, hint)
     elif (start, end) not in _ROOM:
@@ -491,7 +495,7 @@ def _place_faults(
 
 
 def _ends(lane: AddedLane, by_token: Mapping[str, AddedLane]) -> tuple[str, str]:
-    """The lanes around the chain that contains the lane; an added lane if the chain is a cycle."""
+    """Return the lanes around the chain that contains the lane; an added lane if the chain is a cycle."""
     start, end = lane.after, lane.before
     for _ in by_token:
         start = by_token[start].after if start in by_token else start
@@ -500,7 +504,7 @@ def _ends(lane: AddedLane, by_token: Mapping[str, AddedLane]) -> tuple[str, str]
 
 
 def _one_sided(lane: AddedLane, by_token: Mapping[str, AddedLane]) -> Iterator[LaneFault]:
-    """Neighbours must name each other, or work could enter a lane that it cannot leave, or never reach it."""
+    """Report one-sided neighbours: unless both name each other, work could be unable to leave or reach a lane."""
     for key, name, back in (("after", lane.after, "before"), ("before", lane.before, "after")):
         other = by_token.get(name)
         said = getattr(other, back) if other is not None else lane.token

@@ -29,10 +29,10 @@ from workpacket.problem import Edit
 from workpacket.text.source import Source
 from workpacket.value import Value
 
-# Lanes whose entries say why; behind another token the words would mislead.
+# Lanes whose entries give a reason; after another token the words would mislead.
 
 _EXPLAINED = frozenset({"BLOCKED"})
-# From here on, taking every row of the registry apart once is quicker than looking for each base in every row.
+# Above this number of bases, parsing every row of the registry once is faster than searching each row for each base.
 _FEW = 8
 
 
@@ -55,7 +55,7 @@ class InForce(Value):
 
 
 def lane_named(token: str, lanes: LaneTable = BUILT_IN) -> Lane:
-    """The lane of an event. An unknown one comes from a newer log or an older policy."""
+    """Return the lane of an event. An unknown one comes from a newer log or an older policy."""
     lane = lanes.lane(token)
     if lane is None:
         raise WorkpacketError("lane_unknown", f"the log says {token}, which is not a lane here")
@@ -63,7 +63,7 @@ def lane_named(token: str, lanes: LaneTable = BUILT_IN) -> Lane:
 
 
 def status_edits(packet: Packet, lane: Lane) -> list[Edit]:
-    """The edits that set the packet's status line to the lane, and change nothing else."""
+    """Return the edits that set the packet's status line to the lane, and change nothing else."""
     status = packet.status
     if status is None or status.value in {lane.title, lane.token}:
         return []
@@ -80,7 +80,7 @@ def registry_of(source: Source | None, path: str, lanes: LaneTable = BUILT_IN) -
 
 
 def board_edits(board: TaskBoard, placements: Iterable[Placement]) -> list[Edit]:
-    """The edits that put each packet into its section, once; entries in the section Active belong to people."""
+    """Return the edits that put each packet into its section, once; entries in the section Active belong to people."""
     by_id: dict[str, list[BoardEntry]] = {}
     for entry in board.entries:
         if entry.lane_token != ACTIVE_TOKEN:
@@ -126,7 +126,7 @@ def _line(placement: Placement, entry: BoardEntry | None) -> str:
 
 
 def _removal(source: Source, entry: BoardEntry) -> Edit:
-    """The line with its end, and one of two blank lines that would meet."""
+    """Return the line with its end, and one of two blank lines that would meet."""
     starts = [*source.line_starts, len(source.text)]
     start, end = starts[entry.line - 1], starts[entry.line]
     blank_before = entry.line > 1 and not source.line(entry.line - 1).strip()
@@ -137,7 +137,7 @@ def _removal(source: Source, entry: BoardEntry) -> Edit:
 
 
 def missing_sections(board: TaskBoard) -> list[Edit]:
-    """The edits that add missing sections to the board, each before the next existing one."""
+    """Return the edits that add missing sections to the board, each before the next existing one."""
     edits: list[Edit] = []
     source = board.source
     for index, section in enumerate(board.lanes.sections):
@@ -156,7 +156,7 @@ def missing_sections(board: TaskBoard) -> list[Edit]:
 
 
 def registry_edits(registry: TraceabilityRegistry, rows: Iterable[InForce]) -> list[Edit]:
-    """The edits that make each base's row name the packet in force and its place on the board."""
+    """Return the edits that make each base's row name the packet in force and its place on the board."""
     rows = list(rows)
     by_base: dict[str, list[RegistryRow]] = {}
     for row in _rows_that_may_name(registry, [wanted.base for wanted in rows]):
@@ -172,7 +172,7 @@ def registry_edits(registry: TraceabilityRegistry, rows: Iterable[InForce]) -> l
             notes = "; ".join(wanted.notes) or f"active={wanted.id}"
             new.append(row_line(wanted.base, wanted.path, board_cell(wanted.id, wanted.lane, registry.lanes), notes))
         else:
-            # A merge that took the lines of both sides leaves two rows; what the second one notes is kept.
+            # A merge that kept the lines of both sides leaves two rows; the notes of the second one are kept.
             noted = [token.text.value for row in found[1:] for token in row.tokens if token.kind != "active"]
             edits += _row_edits(found[0], wanted, noted, registry.lanes)
             edits += [_row_removal(registry.source, row) for row in found[1:]]
@@ -180,7 +180,7 @@ def registry_edits(registry: TraceabilityRegistry, rows: Iterable[InForce]) -> l
 
 
 def _rows_that_may_name(registry: TraceabilityRegistry, bases: Sequence[str]) -> Iterable[RegistryRow]:
-    """Without taking each row of a long registry apart, where a command is about a packet or two."""
+    """Avoid parsing each row of a long registry for a command about a packet or two."""
     if len(bases) > _FEW:
         return registry.rows
     return [row for row in registry.rows if row.base is not None and any(base in row.base.value for base in bases)]
@@ -220,7 +220,9 @@ def _row_edits(row: RegistryRow, wanted: InForce, noted: Iterable[str], lanes: L
 
 
 def _active_note(row: RegistryRow, wanted: InForce) -> list[str]:
-    """The token `active=<id>`: unchanged if it already names the packet; the owner may have put words behind it."""
+    """Return the token `active=<id>`: unchanged if it already names the packet, because the owner may have added words
+    to it.
+    """
     noted = [token for token in row.tokens if token.kind == "active"]
     if any(value.value == wanted.id for token in noted for value in token.values):
         return [token.text.value for token in noted]
@@ -260,7 +262,7 @@ def project(
 ) -> None:
     """Update status, board and registry for these packets and lanes.
 
-    `notes` go into the row of the first; `packet_files` are packets that this very command writes.
+    `notes` go into the row of the first; `packet_files` are packets that this command itself writes.
     """
     facts = draft.facts
     written = packet_files or {}
@@ -299,10 +301,10 @@ def project_registry(draft: Draft, rows: Sequence[InForce]) -> None:
 
 
 def in_force(facts: Facts, base: str, moved: Mapping[str, str], written: Mapping[str, Source]) -> InForce | None:
-    """The revision of a base that counts: the highest packet not archived, else the highest stub, else the last.
+    """Return the revision of a base in force: the highest packet not archived, else the highest stub, else the last.
 
-    `moved` holds the lanes after the command, `written` the packets that it writes. As long as a revision has no log,
-    or is in a lane that the policy no longer has, it cannot be told which one counts, and the row stays as it is.
+    `moved` holds the lanes after the command, `written` the packets that it writes. While a revision has no log, or is
+    in a lane that the policy no longer has, the one in force is unknown, and the row is unchanged.
     """
     found: list[tuple[int, int, InForce]] = []
     for packet in facts.packets.values():

@@ -120,7 +120,7 @@ def submit_refusal(facts: Facts, packet: PacketFacts, work: Work, evidence: Proo
     rows = [*recorded(packet), *evidence.rows]
     proved = {str(row["criterion"]): str(row["result"]) for row in rows}
     todo = [field.key for placed in document.placed for field in placed.fields if _TODO.match(field.value)]
-    if in_force(packet.log):  # a risk that was not said was approved like that, and an amendment alone says it
+    if in_force(packet.log):  # a risk that was not stated was approved as such, and only an amendment can state it
         todo = [key for key in todo if normal_key(key) != "risk_tier"]
     asked = _provable(packet)
     submission = Submission(
@@ -168,14 +168,14 @@ def _provable(packet: PacketFacts) -> Provable:
 
 
 def _other_contract(packet: PacketFacts) -> tuple[Problem, ...]:
-    """Work for another contract than the one that was approved is neither handed in nor judged."""
+    """Refuse work for a contract other than the approved one: it is neither submitted nor judged."""
     from workpacket.lifecycle.contract_drift import contract_unmet
 
     return contract_unmet(packet)
 
 
 def _came_to(row: Mapping[str, Json]) -> str:
-    """The result of a proof, as the end of a sentence."""
+    """Return the result of a proof, as the end of a sentence."""
     if "exit_code" not in row:
         places = row.get("proof")
         named = ", ".join(str(place) for place in places) if isinstance(places, list) else str(places)
@@ -184,9 +184,9 @@ def _came_to(row: Mapping[str, Json]) -> str:
 
 
 def _proved_elsewhere(rows: Sequence[Mapping[str, Json]], work: Work) -> dict[str, str]:
-    """The commit of the last proof of a criterion, where its work is not that of the commit to be judged.
+    """Return the commit of the last proof of a criterion, if its work differs from the commit to be judged.
 
-    Older events do not say at which commit something was proved.
+    Older events do not record the commit at which something was proved.
     """
     latest = {str(row["criterion"]): str(row.get("commit", "")) for row in rows}
     known = {"", work.commit, *work.alike}
@@ -194,7 +194,7 @@ def _proved_elsewhere(rows: Sequence[Mapping[str, Json]], work: Work) -> dict[st
 
 
 def recorded(packet: PacketFacts) -> list[Mapping[str, Json]]:
-    """Evidence recorded since the packet was last claimed."""
+    """Return the evidence recorded since the packet was last claimed."""
     clock = max((event.clock for event in packet.state.history if event.type == "claimed"), default=0)
     rows: list[Mapping[str, Json]] = []
     for event in packet.state.evidence:
@@ -205,7 +205,7 @@ def recorded(packet: PacketFacts) -> list[Mapping[str, Json]]:
 
 
 def submit(facts: Facts, packet: PacketFacts, work: Work, evidence: Proofs) -> Answer:
-    """The commands that prove something were run before."""
+    """Submit. The commands that prove something were run before."""
     name = packet.id.text
     unmet = submit_refusal(facts, packet, work, evidence)
     if unmet:
@@ -254,7 +254,7 @@ def record_evidence(facts: Facts, packet: PacketFacts, evidence: Proofs, uncommi
 def verdict_refusal(
     facts: Facts, packet: PacketFacts, choice: str, *, report: bool, reference: str
 ) -> tuple[Problem, ...]:
-    """Everything that prevents the actor from giving this verdict. The policy says whether it must be signed."""
+    """Return everything that prevents the actor from giving this verdict. The policy says whether it must be signed."""
     row = transition("verdict", choice, facts.policy.lanes)
     unmet = move_unmet(packet.state, row, facts.policy.lanes)
     if unmet:
@@ -278,7 +278,7 @@ def _not_replayed(facts: Facts, packet: PacketFacts, choice: str) -> Iterator[Pr
 
 
 def _not_apart(facts: Facts, packet: PacketFacts, choice: str) -> Iterator[Problem]:
-    """Why another name is not another person; only a policy that names actors can tell."""
+    """Report why another name is not another person; only a policy with actors can tell."""
     if facts.policy.actor_tables is None:
         return
     from workpacket.lifecycle.separation import not_apart
@@ -290,7 +290,7 @@ def _not_apart(facts: Facts, packet: PacketFacts, choice: str) -> Iterator[Probl
 
 
 def _commissioned(facts: Facts, packet: PacketFacts) -> tuple[str, ...]:
-    """What is said where a person judges the work of their own agent."""
+    """Return a note for a person who judges the work of their own agent."""
     if facts.policy.actor_tables is None:
         return ()
     from workpacket.lifecycle.separation import coders
@@ -302,7 +302,7 @@ def _commissioned(facts: Facts, packet: PacketFacts) -> tuple[str, ...]:
 def verdict(
     facts: Facts, packet: PacketFacts, choice: str, *, report: Json = None, reference: str = "", reason: str = ""
 ) -> Answer:
-    """`report` is the validator's file as `{path, sha256}`, None without one."""
+    """Record a verdict. `report` is the validator's file as `{path, sha256}`, None without one."""
     name = packet.id.text
     row = transition("verdict", choice, facts.policy.lanes)
     unmet = verdict_refusal(facts, packet, choice, report=report is not None, reference=reference)
@@ -347,7 +347,7 @@ class Containment(Value):
 
 
 def submitted_commit(packet: PacketFacts) -> str:
-    """The commit that was submitted last."""
+    """Return the commit that was submitted last."""
     commits = [event.text("commit") or "" for event in packet.state.history if event.type == "submitted"]
     return commits[-1] if commits else ""
 

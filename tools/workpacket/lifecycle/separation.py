@@ -1,6 +1,6 @@
-"""Who did the work of a packet, and whether somebody may judge it: over keys and the people behind them.
+"""Who did the work of a packet, and whether someone may judge it, based on keys and the people behind them.
 
-Without `[actors]` in the policy of the base there are only names, and another name counts as another person.
+Without `[actors]` in the policy of the base there are only names, and a different name counts as a different person.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ CODING = frozenset({"claimed", "lease.renewed", "submitted", "evidence.recorded"
 
 
 def coders(events: Iterable[LogEvent]) -> tuple[str, ...]:
-    """Everybody who worked on the packet: who wrote that they did, and who is said to hold it."""
+    """Return everyone who worked on the packet: those who recorded work, and those named as holders."""
     found: dict[str, None] = {}
     for event in events:
         holder = event.text("holder")
@@ -31,7 +31,7 @@ def coders(events: Iterable[LogEvent]) -> tuple[str, ...]:
 
 
 def not_apart(judge: str, events: Iterable[LogEvent], actors: Actors) -> Iterator[str]:
-    """Why this actor may not judge the work that these events record; nothing if it is other people's."""
+    """Yield why this actor may not judge the work in these events; nothing if it is other people's."""
     for coder in coders(events):
         reason = actors.why_not_apart(judge, coder)
         if reason:
@@ -42,7 +42,7 @@ CLAIMED = "claimed, not proven"
 
 
 def proven_events(actors: Actors, packets: Iterable[PacketFacts]) -> frozenset[str]:
-    """The events of these packets whose signature proves their actor by this policy."""
+    """Return the events of these packets whose signature proves their actor under this policy."""
     if not actors.present:
         return frozenset()
     from workpacket.approvals.event_signatures import EventSignatures
@@ -53,9 +53,9 @@ def proven_events(actors: Actors, packets: Iterable[PacketFacts]) -> frozenset[s
 
 
 def lease_claimed(state: PacketState, proven: Container[str] | None) -> str:
-    """` (claimed, not proven)` where the holder of the lease is no more than that.
+    """Return ` (claimed, not proven)` if that is all that is known about the holder of the lease.
 
-    Without `proven` a signature is taken for one that holds: a list of many packets verifies none.
+    Without `proven`, a signature is assumed to be valid: a list of many packets verifies none.
     """
     lease = state.lease
     if lease is None or not lease.holder:

@@ -53,7 +53,7 @@ def abandon(facts: Facts, packet: PacketFacts, *, reason: str) -> Answer:
 def supersede(facts: Facts, packet: PacketFacts, *, by: PacketFacts, reason: str = "") -> Answer:
     name = packet.id.text
     if by is packet or not by.lane:
-        message = f"{by.id} cannot take the place of {name}" + ("" if by.lane else ": it has no log")
+        message = f"{by.id} cannot replace {name}" + ("" if by.lane else ": it has no log")
         return (Problem("successor_unfit", message, hint=f"workpacket show {by.id}"),)
     return _turn(facts, packet, "supersede", by=by.id.text, **({"reason": reason} if reason else {}))
 
@@ -111,7 +111,7 @@ def waive(
 
 
 def note(facts: Facts, packet: PacketFacts, text: str) -> Answer:
-    """Say something about a packet, of whatever lane, that its log should hold: a correction, for one."""
+    """Record a remark about a packet, in any lane, that its log should contain, such as a correction."""
     name = packet.id.text
     if not packet.state.history:
         return (Problem("log_absent", f"{name} has no log", hint="workpacket adopt"),)
@@ -155,7 +155,7 @@ def _resolve_unmet(
 ) -> Iterator[Problem]:
     name = packet.id.text
     if lane == "BLOCKED" and origin is None:
-        message = f"{name} was blocked in several lanes, and no single one is where it comes back to"
+        message = f"{name} was blocked in several lanes, so the lane to return to is ambiguous"
         yield Problem("fork_lane_unknown", message, hint=f"workpacket history {name}")
     given = facts.approvals.get(RESOLVE_GATE)
     if given is not None:
@@ -163,6 +163,6 @@ def _resolve_unmet(
         return
     for verdict in dropped_verdicts(replay, packet.state.heads, lane):
         said = f"{verdict.text('verdict')} by {verdict.actor.id}"
-        message = f"{lane} drops the signed verdict {said}, and the policy has no gate {RESOLVE_GATE} for that"
-        hint = f"resolve {name} in the lane of the verdict, or add [approvals.gates.{RESOLVE_GATE}] to the policy"
+        message = f"{lane} drops the signed verdict {said}, but the policy has no gate {RESOLVE_GATE} for that"
+        hint = f"choose the lane of the verdict for {name}, or add [approvals.gates.{RESOLVE_GATE}] to the policy"
         yield Problem("approval_missing", message, hint=hint)

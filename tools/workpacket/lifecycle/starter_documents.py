@@ -1,14 +1,13 @@
 """The dialects of `init`: which files are written besides those that the tool itself needs, and in which conventions.
 
-handshake    recipes for just under the names that people know from there, and templates
-spec-kitty   missions below `kitty-specs/`; the words of its lanes, and a template of a work package
-plain        nothing but what the tool needs
+handshake    recipes for just under the names that people know from there, and templates spec-kitty   missions below
+`kitty-specs/`; the words of its lanes, and a template of a work package plain        nothing but what the tool needs
 
 Editors get the schemas, and optionally settings for VS Code. The protocols of the roles are generated from the table of
 transitions and the gates, so that they cannot disagree.
 
-Where the policy adds lanes or gates, the table of moves is the one that this repository has, between two marks. What
-is before the marks is the `stem`, by which a page that no one edited is known whatever the policy was.
+If the policy adds lanes or gates, the table of moves between two marks is that of this repository. The part before the
+marks is the `stem`, which identifies an unedited page whatever the policy was.
 
 These are the files that the current `init` writes.
 """
@@ -78,10 +77,10 @@ _CALL = lazy_pattern(r"`just ([a-z-]+)")
 
 
 def dialect_here(present: Collection[str], own: Mapping[Dialect, Collection[str]], *, missions: bool) -> Dialect:
-    """The dialect that a repository shows: by any file that only one dialect writes, else by its missions.
+    """Return the dialect of a repository: by any file that only one dialect writes, else by its missions.
 
-    `present` are the paths that are there, `own` the paths that only a dialect has. With a `.GOV/` that holds none of
-    them, it is plain; with none at all, handshake.
+    `present` are the existing paths, `own` the paths that only a dialect has. With a `.GOV/` that contains none of
+    them, it is plain; without one, handshake.
     """
     for dialect in (HANDSHAKE, SPEC_KITTY):
         if any(path in present for path in own[dialect]):
@@ -92,7 +91,7 @@ def dialect_here(present: Collection[str], own: Mapping[Dialect, Collection[str]
 
 
 def without_just(text: str, recipes: str) -> str:
-    """The text with commands in place of the `recipes`, for people without just."""
+    """Return the text with commands in place of the `recipes`, for people without just."""
     commands = dict(_RECIPE.findall(recipes))
     return _CALL.sub(lambda call: f"`workpacket {commands[call[1]]}", text)
 
@@ -130,14 +129,14 @@ _ENDINGS = {".json": "json.schemas", ".yaml": "yaml.schemas", ".toml": "evenBett
 
 
 def schema_paths() -> Iterator[tuple[str, str]]:
-    """Name and path of the schema of every document that is data throughout, and of the one they refer to."""
+    """Yield name and path of the schema of every pure data document, and of the shared one."""
     yield "common", f"{SCHEMAS_FOLDER}/common.schema.json"
     for kind in dict.fromkeys(kind for place, kind in PLACES if _ending(place)):
         yield kind, f"{SCHEMAS_FOLDER}/{kind}.schema.json"
 
 
 def settings_text() -> str:
-    """`.vscode/settings.json`; the keys are those of the extensions for JSON, YAML and TOML."""
+    """Return `.vscode/settings.json`; the keys are those of the extensions for JSON, YAML and TOML."""
     paths = dict(schema_paths())
     in_json: list[dict[str, object]] = []
     in_yaml: dict[str, list[str]] = {}
@@ -249,20 +248,20 @@ def _row(row: Transition, policy: LifecyclePolicy) -> str:
 
 
 def protocols(policy: LifecyclePolicy = _DEFAULT) -> Iterator[tuple[str, str]]:
-    """Path and text of each."""
+    """Yield path and text of each."""
     yield f"{ROLES_FOLDER}/orchestrator/ORCHESTRATOR_PROTOCOL.md", orchestrator_protocol(policy)
     yield f"{ROLES_FOLDER}/coder/CODER_PROTOCOL.md", coder_protocol(policy)
     yield f"{ROLES_FOLDER}/validator/VALIDATOR_PROTOCOL.md", validator_protocol(policy)
 
 
 def stem_of(page: str) -> str:
-    """What of a page does not depend on the policy; the whole page, where nothing is marked as depending on it."""
+    """Return the part of a page that does not depend on the policy; all of it if nothing is marked."""
     stem, begin, rest = page.partition(_BEGIN)
     return stem if begin and rest.endswith(f"{_END}\n") else page
 
 
 def stem_without_moves(page: str) -> str:
-    """The stem that a page of this version has where the policy has a say in its moves."""
+    """Return the stem that a page of this version has where the policy affects its moves."""
     head, title, _ = page.partition("## Your moves\n\n")
     return head + title
 
@@ -276,7 +275,7 @@ FIRST_SPECIFICATION = f"{SPECIFICATIONS_FOLDER}/SPEC_v1.md"
 PRE_COMMIT = ".pre-commit-config.yaml"
 WORKFLOW = ".github/workflows/workpacket.yml"
 
-# Files of a group are written when the group is asked for; those that are there are kept up to date.
+# Files of a group are written when the group is requested; existing ones are kept up to date.
 Group = Literal["", "skills", "pre-commit", "workflow", "vscode"]
 GROUPS: tuple[Group, ...] = ("skills", "pre-commit", "workflow", "vscode")
 # The groups whose files install workpacket elsewhere.
@@ -284,7 +283,7 @@ INSTALLING: Final[frozenset[Group]] = frozenset({"pre-commit", "workflow"})
 
 
 class StarterTexts(Value):
-    """What the package holds for `init`: texts that are copied as they are, and what it knows of older versions.
+    """The texts of the package for `init`: those copied unchanged, and what is known of older versions.
 
     `shipped` holds, by path, the digests of every text that `init` ever wrote there. `instructions` is the section of
     AGENTS.md, `skills` the texts of the skills by path, `schemas` the schemas for editors by kind of document.
@@ -300,9 +299,9 @@ class StarterTexts(Value):
 
 
 class StarterFile(Value):
-    """One file. `ours` is replaced by its next version as long as nobody edited it; what is not is written once.
+    """One file. `ours` is replaced by its next version as long as no one edited it; any other is written once.
 
-    Of a text in which the policy of the repository has a say, `stem` is the part that is the same everywhere.
+    If the policy affects a text, `stem` is the part that is the same everywhere.
     """
 
     path: str
@@ -339,8 +338,8 @@ State here what is required. Refinements anchor their requirement in these lines
 State here what is planned. What stands only here binds nobody yet.
 """
 
-# Two branches that move different packets change neighbouring lines, and the log of both sides says what they mean; and
-# the bytes of the log are never to be touched by a conversion of line ends.
+# Two branches that move different packets change adjacent lines, whose meaning is in the log of both sides; and the
+# bytes of the log must never be changed by a conversion of line ends.
 MERGE_DRIVER = "git config merge.workpacket.driver 'workpacket merge-driver %O %A %B %P %L'"
 _ATTRIBUTES = f"""# Once in each clone: {MERGE_DRIVER}
 # Without that git merges them like any other text; afterwards: workpacket board sync
@@ -353,14 +352,16 @@ attestations/** -text
 checkpoints/** -text
 """
 
-# When the templates were made; a date of the day would make every copy another text.
+# When the templates were made; the current date would make every copy a different text.
 _TEMPLATES_MADE = "2026-01-01T00:00:00Z"
 
 
 def starting_files(
     dialect: Dialect, package: StarterTexts, policy: LifecyclePolicy = _NO_POLICY, *, found_governed: bool = False
 ) -> Iterator[StarterFile]:
-    """Every file of the dialect, those of all groups included. `found_governed`: documents were there before us."""
+    """Yield every file of the dialect, including those of all groups. `found_governed`: documents existed before
+    `init`.
+    """
     profile = "adopt" if found_governed or dialect == SPEC_KITTY else "strict"
     yield StarterFile(README, guide(dialect))
     yield StarterFile(ATTRIBUTES, _ATTRIBUTES)
@@ -387,7 +388,7 @@ def starting_files(
 
 
 def dialect_files(dialect: Dialect, package: StarterTexts) -> Iterator[tuple[str, str]]:
-    """Path and text of what only this dialect has."""
+    """Yield path and text of the files that only this dialect has."""
     if dialect == HANDSHAKE:
         yield GOV_JUST, package.gov_just
         yield from _templates()
@@ -396,7 +397,7 @@ def dialect_files(dialect: Dialect, package: StarterTexts) -> Iterator[tuple[str
 
 
 def _templates() -> Iterator[tuple[str, str]]:
-    """What `new`, `refine` and `activate` write, to look at and to fill in by hand."""
+    """Yield what `new`, `refine` and `activate` write, to read and to fill in by hand."""
     name = WorkPacketId("WP-1-Name-v1")
     now, todo = _TEMPLATES_MADE, "TODO"
     yield (

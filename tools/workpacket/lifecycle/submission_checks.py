@@ -1,4 +1,4 @@
-"""Judging a submission that a change brings: does its evidence prove the criteria, and is its commit the work?
+"""Judge a submission in a change: whether its evidence proves the criteria, and whether its commit is the work.
 
 What the event says of itself is not asked: it is compared with the criteria and the scope of the packet, and with what
 git says of the commit. The same of the packet's file, whose bytes a submission or a verdict names: an approval of a
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
 
 
 class SubmittedWork(Value):
-    """What the packet and git say of a submission.
+    """What the packet and git say about a submission.
 
     `changed` are the paths that the commit changes, None if the commit is not here. `older` says that it was on the
     base before the work was claimed, `amended` that the packet was given another contract after the submission. `same`
-    are the commits, of those at which something was proved, that hold the same work; `absent` the places named as
-    proof which the commit does not have; `exempt` the criteria that the contract lets go without a proof. `demands` are
-    the proofs that it demands, by criterion, and `required` says that it has to demand one of each.
+    are the commits, of those at which something was proved, that hold the same work; `absent` the places named as proof
+    which the commit does not have; `exempt` the criteria that the contract lets go without a proof. `demands` are the
+    proofs that it demands, by criterion, and `required` says that it has to demand one of each.
     """
 
     criteria: Sequence[str]
@@ -53,10 +53,10 @@ class SubmittedWork(Value):
 
 
 def submission_faults(event: LogEvent, work: SubmittedWork) -> Iterator[Problem]:
-    """Each with the code of the condition that a waiver may lift."""
+    """Yield faults, each with the code of the condition that a waiver may lift."""
     commit = (event.text("commit") or "")[:12]
     if work.changed is None:
-        yield Problem("changes_unknown", f"the commit {commit} is not here, so no one can say what was submitted")
+        yield Problem("changes_unknown", f"the commit {commit} is missing here, so it is unknown what was submitted")
         return
     if work.older:
         yield Problem("changes_unknown", f"the commit {commit} is on the base and older than the claim")
@@ -73,7 +73,7 @@ def evidence_rows(event: LogEvent) -> list[Mapping[str, Json]]:
 
 
 def _evidence_faults(rows: Sequence[Mapping[str, Json]], work: SubmittedWork) -> Iterator[Problem]:
-    """The last row about a criterion counts, as it does where a person submits."""
+    """Report faults of evidence. The last row about a criterion counts, as in a submission by a person."""
     last = {folded(row["criterion"]): row for row in rows}
     wanted = {folded(criterion): criterion for criterion in work.criteria}
     for criterion in last.keys() - wanted.keys():
@@ -99,10 +99,10 @@ def _criterion_faults(row: Mapping[str, Json] | None, demand: Demand | None, wor
 
 
 def _faults_of(row: Mapping[str, Json], work: SubmittedWork) -> Iterator[str]:
-    """What keeps a row from proving its criterion. What it calls itself proves nothing."""
+    """Yield what prevents a row from proving its criterion. What it calls itself proves nothing."""
     if row["result"] == "not_applicable":
         if not row.get("reason"):
-            yield "does not apply, and no reason is given"
+            yield "does not apply, but no reason is given"
         if folded(row["criterion"]) not in map(folded, work.exempt):
             yield "is called not applicable, and the contract does not exempt it from proof"
         return
@@ -115,11 +115,11 @@ def _faults_of(row: Mapping[str, Json], work: SubmittedWork) -> Iterator[str]:
     places = row.get("proof")
     named = places if isinstance(places, list) else []
     if "command" not in row and not named:
-        yield "is called met, and neither a command nor a place shows it"
+        yield "is called met, but neither a command nor a place shows it"
     yield from (f"was not met: {place} is not in the commit" for place in named if place in work.absent)
     commit = row.get("commit")
     if commit is not None and commit not in work.same:
-        yield f"was proved at {str(commit)[:12]}, which is other work"
+        yield f"was proved at {str(commit)[:12]}, which contains different work"
 
 
 _NAMING_PACKET: Final = frozenset({"submitted", "verdict.given"})

@@ -1,9 +1,8 @@
 """Every transition between lanes: the one table that commands, gates, checks and pages read.
 
-The names and board sections of lanes are in `model.lanes`; this table says what leads from one to another: by which
-command, through which gate, as which event in the log. `TRANSITIONS` is what every repository has; `transitions` gives
-the table with the lanes in it that a policy adds. `move_unmet` says whether a packet may leave its lane at all, before
-any gate is asked.
+The names and board sections of lanes are in `model.lanes`; this table defines the moves between them: the command, the
+gate, and the event in the log. `TRANSITIONS` is the built-in part; `transitions` returns the table with the lanes that
+a policy adds. `move_unmet` says whether a packet may leave its lane at all, before any gate is asked.
 """
 
 from __future__ import annotations
@@ -21,10 +20,10 @@ from workpacket.value import Value, replace
 
 Gate: TypeAlias = Literal["", "activation", "claim", "reason", "submit", "verdict", "containment"]
 
-# Stands for the lane in which a blocked packet was blocked.
+# Represents the lane in which a blocked packet was blocked.
 CAME_FROM: Final = "<came from>"
 _OPEN: Final = tuple(lane.token for lane in BUILT_IN.lanes if lane.unfinished or lane.reclaimable)
-# Where another contract may take the place of the one that was approved: nothing is being judged there.
+# The lanes in which another contract may replace the approved one: nothing is being judged there.
 AMENDABLE: Final = ("READY_FOR_DEV", "IN_PROGRESS", "BLOCKED", "FAIL")
 _NOT_ARCHIVED: Final = tuple(lane.token for lane in BUILT_IN.lanes if not lane.archived)
 
@@ -90,20 +89,20 @@ TRANSITIONS: Final[tuple[Transition, ...]] = (
     ),
 )
 
-# Events that place a packet in a lane without a transition: they say how things stand, and a person answers for it.
+# Events that place a packet in a lane without a transition: they state a fact for which a person is responsible.
 PLACING_EVENTS: Final = frozenset({"adopted", "fork.resolved"})
 
 
-# The command that leaves an added lane. Each such lane is a row of its own, so that a gate can lie on it.
+# The command that leaves an added lane. Each such lane has its own row, so that a gate can be attached to it.
 ADVANCE: Final = "advance"
 ADVANCED: Final = "advanced"
-# The commands that take a packet out of any lane in which work goes on, and so out of an added one.
+# The commands that move a packet out of any lane with work in progress, including an added one.
 _FROM_WORK: Final = frozenset({"block", "supersede", "abandon", "reopen"})
 
 
 @cache
 def transitions(lanes: LaneTable) -> tuple[Transition, ...]:
-    """The table of a repository with its added lanes, each of which is left by `advance`."""
+    """Return the table of a repository with its added lanes, each of which `advance` leaves."""
     if not lanes.added:
         return TRANSITIONS
     added = tuple(lane.token for lane in lanes.added)
@@ -126,17 +125,17 @@ def _with_added(row: Transition, lanes: LaneTable, added: tuple[str, ...]) -> Tr
 
 
 def transition(command: str, choice: str = "", lanes: LaneTable = BUILT_IN) -> Transition:
-    """The row of a command. A missing one is a bug in the program."""
+    """Return the row of a command. A missing one is a bug in the program."""
     return next(row for row in transitions(lanes) if row.command == command and row.choice == choice)
 
 
 def choices(command: str) -> tuple[str, ...]:
-    """The outcomes among which a command chooses."""
+    """Return the outcomes from which a command chooses."""
     return tuple(row.choice for row in TRANSITIONS if row.command == command and row.choice)
 
 
 def leaving(lane: str, lanes: LaneTable = BUILT_IN) -> Iterator[Transition]:
-    """The transitions that lead out of a lane."""
+    """Yield the transitions that lead out of a lane."""
     return (row for row in transitions(lanes) if lane in row.origins)
 
 
@@ -160,7 +159,7 @@ def is_legal(
 
 
 def table_faults(rows: Iterable[Transition], lanes: LaneTable = BUILT_IN) -> Iterator[str]:
-    """Errors in a table of transitions: checked by a test, so that nothing needs to be checked at run time."""
+    """Yield errors in a table of transitions: checked by a test, so that nothing needs to be checked at run time."""
     seen: set[tuple[str, str]] = set()
     reached: set[str] = set()
     for row in rows:
@@ -179,12 +178,12 @@ def table_faults(rows: Iterable[Transition], lanes: LaneTable = BUILT_IN) -> Ite
 
 
 def move_unmet(state: PacketState, row: Transition, lanes: LaneTable = BUILT_IN) -> tuple[Problem, ...]:
-    """Why this transition cannot start; `()` if it can."""
+    """Return why this transition cannot start; `()` if it can."""
     packet = state.packet
     if state.forked:
         message = f"{packet} was moved independently on two branches"
         return (Problem("packet_is_forked", message, hint=f"workpacket resolve {packet} --lane LANE --reason TEXT"),)
-    # A file that is no event would stop the plan, which rests on the log being what was read.
+    # A file that is not an event would stop the plan, which requires the log to be as it was read.
     if not state.sound or any(finding.code == "log_foreign_file" for finding in state.findings):
         message = f"the log of {packet} is inconsistent"
         return (Problem("log_unsound", message, hint=f"workpacket log verify {packet}"),)
@@ -199,7 +198,7 @@ def move_unmet(state: PacketState, row: Transition, lanes: LaneTable = BUILT_IN)
 
 
 def lane_retired(packet: str, token: str) -> Problem:
-    """The problem that a packet is in, or would move to, a lane that the policy no longer defines."""
+    """Return the problem that a packet is in, or would move to, a lane that the policy no longer defines."""
     message = f"{packet} is in {token}, or would return to it, but the policy in force does not define that lane"
     command = f"edit {POLICY_PATH}: put [lifecycle.lanes.{token}] back until no packet is in that lane"
     return Problem("lane_not_in_policy", message, Location(POLICY_PATH), command)
@@ -221,11 +220,11 @@ def _wrong_lane(state: PacketState, row: Transition, lanes: LaneTable) -> Proble
 
 
 def target_of(row: Transition, state: PacketState) -> str:
-    """The lane that the transition leads to."""
+    """Return the lane that the transition leads to."""
     return (state.came_from or "READY_FOR_DEV") if row.target == CAME_FROM else row.target
 
 
-# What brings a packet on, by the lane that it is in.
+# The command that advances a packet, by its lane.
 _FORWARD = {
     "STUB": "workpacket activate {id}",
     "READY_FOR_DEV": "workpacket claim {id}",
@@ -239,15 +238,15 @@ _FORWARD = {
 
 
 def forward_command(packet: str, lane: str, lanes: LaneTable = BUILT_IN) -> str:
-    """The command that moves a packet on from this lane; `why` if there is none."""
+    """Return the command that advances a packet from this lane; `why` if there is none."""
     other = "workpacket advance {id}" if lanes.is_added(lane) else "workpacket history {id}"
     return _FORWARD.get(lane, other).replace("{id}", packet)
 
 
 def advancing(lane: str, lanes: LaneTable = BUILT_IN) -> Transition:
-    """The row of `advance` for a lane; for one that another command leaves, a row that names those it is for."""
+    """Return the row of `advance` for a lane; if another command leaves it, a row that names the lanes of `advance`."""
     rows = [row for row in transitions(lanes) if row.command == ADVANCE]
-    added = tuple(row.origins[0] for row in rows) or ("an added lane; the policy does not add any",)
+    added = tuple(row.origins[0] for row in rows) or ("an added lane, but the policy does not add any",)
     return next((row for row in rows if lane in row.origins), Transition(ADVANCE, "advanced", added, "VALIDATED"))
 
 

@@ -1,8 +1,8 @@
-"""`policy trust` and `policy re-anchor`: what they write into the policy of the work tree.
+"""The changes that `policy trust` and `policy re-anchor` make to the policy of the work tree.
 
-`trust` adds the first person who may approve, or the key of one more. It takes effect once it is on the base; people
-who may approve already have to approve that, and at the very first there are none. `re-anchor` records that the policy
-of the work tree replaces that of the base although no key is left that could approve it.
+`trust` adds the first person who may approve, or the key of another one. It takes effect once it is on the base;
+existing approvers must approve that change, unless there are none yet. `re-anchor` records that the policy of the work
+tree replaces that of the base although no key is left that could approve it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ roles = ["{role}"]
 threshold = 1
 separation = [{separation}]
 """
-# The role at each gate, and the party from whom its holder differs.
+# The role at each gate, and the party from which its holder must differ.
 _GATES: Final = (
     ("activation", "approver", "author"),
     ("amendment", "approver", "author"),
@@ -79,7 +79,7 @@ port = {port}
 
 
 class OwnActor(Value):
-    """An event key of this account: whose it is, and its fingerprint."""
+    """An event key of this account: its owner, and its fingerprint."""
 
     name: str
     agent: bool
@@ -138,12 +138,12 @@ def _changes(policy: Source, signers: Source | None, whom: Trusting) -> Iterator
 
 
 def _with_rules(text: str, root: Node, whom: Trusting) -> str:
-    """The policy with what it lacks: rules for every gate and coverage at the first time, actors each time."""
+    """Return the policy with its missing parts: rules for every gate and coverage the first time, actors every time."""
     known = root.get("actors")
     new = [actor for actor in whom.actors if known is None or known.get(actor.name) is None]
     added = ""
     if root.get("approvals") is None:
-        # Without event keys nothing tells an author from an approver, and asking for it would refuse everybody.
+        # Without event keys, authors and approvers cannot be distinguished, and requiring that would refuse everyone.
         apart = whom.actors or (known is not None and known.mapping)
         added += _HEADER.format(repository=whom.repository, principal=whom.principal)
         for gate, role, party in _GATES:
@@ -164,7 +164,7 @@ def _with_rules(text: str, root: Node, whom: Trusting) -> str:
 
 
 def _required(text: str, root: Node) -> str:
-    """`init` writes that a change without a packet is a warning; with people to approve packets it is an error."""
+    """Make coverage required: `init` only warns about a change without a packet, but with approvers it is an error."""
     table = root.get("coverage")
     mode = table.get("mode") if table is not None else None
     if mode is None or mode.text != "warn":
@@ -173,7 +173,7 @@ def _required(text: str, root: Node) -> str:
 
 
 def _with_person(new: list[OwnActor], known: Node | None, whom: Trusting) -> list[OwnActor]:
-    """An agent names its operator, so the person behind it is in the table too, be it without a key."""
+    """Add the person: an agent names its operator, so the person behind it is in the table too, even without a key."""
     there = {actor.name for actor in new} | (set(known.mapping) if known is not None else set())
     return new if whom.person in there else [OwnActor(whom.person, agent=False, fingerprint=""), *new]
 
@@ -189,7 +189,7 @@ def _actor(actor: OwnActor, whom: Trusting) -> str:
 
 
 def _quoted(text: str) -> str:
-    """As a basic string of TOML, which takes the escapes of JSON."""
+    """Quote as a basic string of TOML, which accepts the escapes of JSON."""
     return json.dumps(text, ensure_ascii=False)
 
 
@@ -198,13 +198,15 @@ def _ended(text: str) -> str:
 
 
 def plan_reanchor(moment: Moment, before: bytes | None, here: bytes | None, root: NewRoot) -> Planned:
-    """`before` is the record of the base, `here` that of the work tree, which an earlier attempt may have written."""
+    """Plan the new root. `before` is the record of the base, `here` that of the work tree, which an earlier attempt may
+    have written.
+    """
     record = (before or HEADER.encode()) + written(root).encode()
     change = FileChange(REANCHORED_PATH, digest(here) if here is not None else None, record)
     line = f"{VARIABLE}={root.policy}"
     then = (
-        f"somebody who may write to the base past the required check commits {line} (a comment is enough) to the CI "
-        f"configuration there; then commit this change on top of it, and land it"
+        f"have someone who may write to the base without the required check add {line} (a comment is enough) to the CI "
+        "configuration there; then commit this change on top of it, and land it"
     )
     said = f"{REANCHORED_PATH} says that the policy {root.policy[:12]} replaces {root.replaced[:12]} of the base"
     data = {"policy": root.policy, "replaced": root.replaced, "reason": root.reason, "line": line}

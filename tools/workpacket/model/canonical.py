@@ -2,7 +2,7 @@
 
 The profile of the event log and the approvals: keys are ASCII, numbers are integers below 2**53, strings contain no
 lone surrogates. Inside it, sorted keys and minimal separators are already RFC 8785, which the tests prove against the
-`rfc8785` package. The profile is checked, never assumed: what lies outside raises `NotCanonical` naming the place.
+`rfc8785` package. The profile is checked, never assumed: any other value raises `NotCanonical` naming the place.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class NotCanonical(ValueError):
 
 
 def canonical_bytes(value: Json) -> bytes:
-    """The canonical form of `value`, without a final newline."""
+    """Return the canonical form of `value`, without a final newline."""
     _require_profile(value, "")
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode("utf-8")
 

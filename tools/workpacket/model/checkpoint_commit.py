@@ -19,7 +19,7 @@ TRAILER: Final = "Checkpoint-Id"
 SIDECARS: Final = ".runr/checkpoints"
 SIDECAR_VERSION: Final = 1
 
-# Digits are written out: \d would take those of every script.
+# Digits are spelled out: \d would match those of every script.
 _RUN_SPECIFIC: Final = re.compile(r"chore\(runr\): checkpoint (?P<run>[^\x00-\x1f]+) milestone (?P<index>[0-9]{1,9})\Z")
 _LEGACY: Final = re.compile(r"chore\(agent\): checkpoint milestone (?P<index>[0-9]{1,9})\Z")
 
@@ -32,7 +32,7 @@ class CheckpointMessage(NamedTuple):
 
 
 def read_message(message: str) -> CheckpointMessage | None:
-    """The checkpoint described by a commit message; None for any other commit."""
+    """Return the checkpoint described by a commit message; None for any other commit."""
     first = message.split("\n", 1)[0].rstrip("\r")
     found = _RUN_SPECIFIC.match(first)
     if found is not None:
@@ -42,7 +42,7 @@ def read_message(message: str) -> CheckpointMessage | None:
 
 
 def message_of(run: str, milestone_index: int, title: str, checkpoint: str) -> str:
-    """The message of a checkpoint commit, with the trailer by which it is found again after its sha has changed."""
+    """Return the message of a checkpoint commit, with the trailer by which it is found after its sha has changed."""
     body = f"{title}\n\n" if title else ""
     return f"chore(runr): checkpoint {run} milestone {milestone_index}\n\n{body}{TRAILER}: {checkpoint}\n"
 
@@ -52,5 +52,5 @@ def sidecar_path(sha: str) -> str:
 
 
 def sidecar_bytes(values: Mapping[str, Json]) -> bytes:
-    """The canonical file of a sidecar: two spaces of indentation, keys in the order given, a line end at the end."""
+    """Return the canonical file of a sidecar: two spaces of indentation, keys in the order given, a final line end."""
     return (json.dumps(dict(values), indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode("utf-8")

@@ -1,12 +1,12 @@
-"""Every type of event there is, with the closed shape of its data.
+"""Every type of event, with the closed shape of its data.
 
 Each row is one thing that can happen to a work packet. A row with `lane_from` and `lane_to` moves the packet; the
 lifecycle layer decides which moves are legal and which gates they have: this module only says what an event must
 contain. Lanes are not a closed list, because a policy can add lanes.
 
-The shape of a whole event is the envelope that all share, and the data of its type. Both are JSON Schema, put together
-here so that a pattern or a limit is written once; `ledger.log` checks each event with them, and `event_schema`
-is what editors and other tools read, shipped as `schemas/event.schema.json`.
+The shape of a whole event is the envelope that all share, and the data of its type. Both are JSON Schema, assembled
+here so that a pattern or a limit is written once; `ledger.log` checks each event with them, and `event_schema` is what
+editors and other tools read, shipped as `schemas/event.schema.json`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ _TIMESTAMP = r"[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])T(?:[01][0-9
 
 
 def text(description: str, *, pattern: str = "", longest: int = 2000, shortest: int = 1) -> Shape:
-    """A string; `pattern` must cover all of it. A description begins with an article: messages say what follows it."""
+    """Return the shape of a string; `pattern` must match all of it. A description begins with an article, because
+    messages continue it.
+    """
     schema: Shape = {"type": "string", "description": description, "maxLength": longest, "minLength": shortest}
     if not pattern:
         return schema
@@ -30,7 +32,7 @@ def text(description: str, *, pattern: str = "", longest: int = 2000, shortest: 
 
 
 def timestamp(description: str) -> Shape:
-    """RFC 3339 in UTC to the second, with a valid date."""
+    """Return the shape of a time in RFC 3339, UTC, to the second, with a valid date."""
     return {
         "type": "string",
         "description": description,
@@ -44,7 +46,7 @@ def integer(description: str, *, least: int, most: int = LARGEST_INTEGER) -> Sha
 
 
 def choice(description: str, values: Sequence[str]) -> Shape:
-    """One of a closed set of words."""
+    """Return the shape of one of a closed set of words."""
     return {"description": description, "enum": list(values)}
 
 
@@ -53,8 +55,8 @@ def nullable(shape: Shape) -> Shape:
 
 
 def array(description: str, item: Shape, *, most: int, least: int = 0, ordered_set: bool = False) -> Shape:
-    """A list. An `ordered_set` of strings is sorted and without repetition, so that one set has one form; JSON Schema
-    cannot express sorting, so `ledger.log` checks it.
+    """Return the shape of a list. An `ordered_set` of strings is sorted and without repetition, so that one set has one
+    form; JSON Schema cannot express sorting, so `ledger.log` checks it.
     """
     schema: Shape = {
         "type": "array",
@@ -67,7 +69,7 @@ def array(description: str, item: Shape, *, most: int, least: int = 0, ordered_s
 
 
 def record(description: str, required: Mapping[str, Shape], optional: Mapping[str, Shape] | None = None) -> Shape:
-    """An object with these keys and no others."""
+    """Return the shape of an object with these keys and no others."""
     return {
         "type": "object",
         "description": description,
@@ -93,7 +95,8 @@ LOG_NAME: Final = text(
     f"the id of a work packet, or {CHECKPOINT_LOG}", pattern=f"{_PACKET_ID}|{CHECKPOINT_LOG}", longest=80
 )
 LANE: Final = text("a lane, like IN_PROGRESS", pattern="[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*", longest=40)
-# A path that Windows, macOS and Linux read alike: relative, '/', no '.' or '..' component, no backslash, no colon.
+# A path that means the same on Windows, macOS and Linux: relative, '/', no '.' or '..' component, no backslash, no
+# colon.
 PATH: Final = text(
     "a path relative to the repository, with '/'",
     pattern=r"(?!(?:.*/)?\.{1,2}(?:/|$))[^/\\:\x00-\x1f]+(?:/[^/\\:\x00-\x1f]+)*",
@@ -105,7 +108,8 @@ COMMIT: Final = text("a commit id in full", pattern="[0-9a-f]{40}|[0-9a-f]{64}",
 EXPIRY: Final = timestamp("when it ends")
 NOTE: Final = text("the text of the note", longest=4000)
 
-# What answers about a packet need, so that they need not read its documents; `contract` is the digest of the contract.
+# The data that answers about a packet need, so that its documents need not be read; `contract` is the digest of the
+# contract.
 _TERMS: Final[Mapping[str, Shape]] = {
     "title": text("one line that names the work", longest=2000, shortest=0),
     "dependencies": array("the packets it waits for", PACKET_ID, most=500, ordered_set=True),
@@ -158,7 +162,9 @@ _CHECKLIST = array(
 
 
 def _move(description: str, required: Mapping[str, Shape], optional: Mapping[str, Shape] | None = None) -> Shape:
-    """An event that moves the packet from one lane to another. `origin` is set when it adopts a hand edit."""
+    """Return the shape of an event that moves the packet from one lane to another. `origin` is set when it adopts a
+    hand edit.
+    """
     lanes = {"lane_from": LANE, "lane_to": LANE}
     return record(description, {**lanes, **required}, {**(optional or {}), "origin": _ORIGIN})
 
@@ -174,7 +180,7 @@ def _genesis(description: str, required: Mapping[str, Shape], optional: Mapping[
 _LEASE = {"holder": NAME, "lease": NAME, "expires_at": EXPIRY}
 
 VERDICTS: Final = ("PASS", "FAIL", "CHANGES", "OUTDATED_ONLY")
-# Nobody works on a packet after one of these; after a verdict PASS or CHANGES its holder may have to go on.
+# No one works on a packet after one of these; after a verdict PASS or CHANGES its holder may have to continue.
 ENDING_VERDICTS: Final = frozenset({"FAIL", "OUTDATED_ONLY"})
 
 DATA: Final[Mapping[str, Shape]] = {
@@ -347,7 +353,7 @@ DATA: Final[Mapping[str, Shape]] = {
 LANE_MOVES: Final = frozenset(name for name, shape in DATA.items() if "lane_to" in shape["properties"])
 
 
-# Version 2 adds `sig`; events of version 1 are read for ever and never written again.
+# Version 2 adds `sig`; events of version 1 remain readable and are never rewritten.
 OLDEST_VERSION: Final = 1
 VERSION: Final = 2
 ACTOR_KINDS: Final = ("human", "agent", "ci")
@@ -404,7 +410,7 @@ _EXAMPLE: Final[Mapping[str, Json]] = {
 
 
 def event_schema() -> dict[str, Json]:
-    """The same as JSON Schema 2020-12; `$defs` has the data of each type, with `_` for the dot in its name."""
+    """Return the same as JSON Schema 2020-12; `$defs` has the data of each type, with `_` for the dot in its name."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": "https://workpacket.dev/schemas/event.schema.json",

@@ -27,7 +27,7 @@ class Actor(Value):
 
 
 class ChangedFile(Value):
-    """A file that changed together with the event: its digest before and after, None where there was no file."""
+    """A file that changed together with the event: its digest before and after, None if there was no file."""
 
     path: str
     prev: str | None
@@ -64,7 +64,7 @@ class LogEvent(Value):
 
     @property
     def order(self) -> tuple[int, str]:
-        """The order of replay: never wall time, which is only a claim."""
+        """The order of replay: never by wall time, which is only a claim."""
         return self.clock, self.id
 
     @property
@@ -80,21 +80,21 @@ class LogEvent(Value):
         return self.text("lane_to")
 
     def text(self, key: str) -> str | None:
-        """The string under `key` in the data, if there is one."""
+        """Return the string under `key` in the data, if there is one."""
         value = self.data.get(key)
         return value if isinstance(value, str) else None
 
     def texts(self, key: str) -> tuple[str, ...]:
-        """The strings in the list under `key` in the data."""
+        """Return the strings in the list under `key` in the data."""
         value = self.data.get(key)
         return tuple(item for item in value if isinstance(item, str)) if isinstance(value, list) else ()
 
     def encode(self) -> bytes:
-        """The bytes of the event's file."""
+        """Return the bytes of the event's file."""
         return encode_event(self.json())
 
     def signed_bytes(self) -> bytes:
-        """The signed bytes: those of the file without `sig`."""
+        """Return the signed bytes: those of the file without `sig`."""
         value = self.json()
         value.pop("sig", None)
         return encode_event(value)
@@ -131,7 +131,7 @@ def event_id(data: bytes) -> str:
 
 
 def event_of(value: Mapping[str, Any], identity: str) -> LogEvent:
-    """The event in `value`, which `ledger.log.event_misfit` has accepted."""
+    """Return the event in `value`, which `ledger.log.event_misfit` has accepted."""
     return LogEvent(
         id=identity,
         type=value["type"],

@@ -9,5 +9,5 @@ INTEGRITY = 5
 ENVIRONMENT = 6
 INTERNAL = 9
 INTERRUPTED = 130
-# As of a program that the system ends because nobody reads its output any more.
+# The status of a program that the system ends because its output is no longer read.
 BROKEN_PIPE = 141

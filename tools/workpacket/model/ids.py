@@ -1,14 +1,14 @@
 """Ids of work packets: one grammar, one way to compare them, one way to find them in prose.
 
 Two families exist. A *work packet* is `WP-<phase>-<slug>` with an optional revision `-v<N>`; the id without the
-revision is its base, which all revisions share. A *work package* of a mission is `WP07`, which means something only
-inside that mission; `<mission>--WP07` says it everywhere.
+revision is its base, which all revisions share. A *work package* of a mission is `WP07`, which is meaningful only
+inside that mission; `<mission>--WP07` is its full form.
 
 An id is used as a file name, a branch name and a table cell, so it is ASCII, short, unique regardless of case, and not
 a Windows device name. Ids are compared as a whole, because many real ids are prefixes of others.
 
-This module is imported by every command, hence the care: nothing heavier than `re` is imported, and the patterns that
-only prose needs are compiled when prose is first searched.
+Every command imports this module, so it imports nothing larger than `re`, and compiles the patterns for prose only when
+prose is first searched.
 
 Patterns of names may contain `*` for any characters.
 """
@@ -36,7 +36,7 @@ def matches(pattern: str, name: str) -> bool:
     if len(name) < len(first) + len(last) or not name.startswith(first) or not name.endswith(last):
         return False
     at, end = len(first), len(name) - len(last)
-    for part in middle:  # the earliest place of each part leaves the most room for those after it
+    for part in middle:  # the earliest match of each part leaves the most room for those after it
         found = name.find(part, at, end)
         if found < 0:
             return False
@@ -71,9 +71,9 @@ class InvalidId(ValueError):
 
 
 class WorkPacketId:
-    """An id that follows the grammar. Two are equal when their texts are; `key` is what must be unique.
+    """An id that follows the grammar. Two are equal if their texts are; `key` is what must be unique.
 
-    `phase`, `slug` and `revision` belong to work packets, `short` and `mission` to work packages; the ones of the other
+    `phase`, `slug` and `revision` belong to work packets, `short` and `mission` to work packages; those of the other
     family are empty.
     """
 
@@ -94,12 +94,12 @@ class WorkPacketId:
 
     @classmethod
     def parse(cls, text: str) -> WorkPacketId:
-        """The id that `text` is, whole; raises `InvalidId`."""
+        """Return the id that makes up all of `text`; raise `InvalidId`."""
         return cls(text)
 
     @classmethod
     def try_parse(cls, text: str) -> WorkPacketId | None:
-        """The id that `text` is, whole, or None."""
+        """Return the id that makes up all of `text`, or None."""
         parts = _parts(text)
         if parts is None:
             return None
@@ -134,7 +134,7 @@ class WorkPacketId:
         return self.text.casefold()
 
     def scoped(self, mission: str) -> WorkPacketId:
-        """This short id as it is written outside its mission."""
+        """Return this short id as written outside its mission."""
         if self.kind != "short":
             raise InvalidId(f"{self.text} is complete; only a short id such as WP07 is scoped by a mission")
         return WorkPacketId.parse(f"{mission}--{self.text}")
@@ -182,18 +182,20 @@ def is_packet_id(text: str) -> bool:
 
 
 def leading_id(value: str) -> str:
-    """The id at the start of a field's value, without backticks and trailing remarks; otherwise the whole value."""
+    """Return the id at the start of a field's value, without backticks and trailing remarks; otherwise the whole
+    value.
+    """
     return leading_word(value)[0]
 
 
 def leading_word(value: str) -> tuple[str, int]:
-    """The same, and where in the value it ends."""
+    """Return the same, and where in the value it ends."""
     match = _LEADING.match(value)
     return (match.group(1), match.end()) if match else (value, len(value))
 
 
 def next_revision(base: str, known: Iterable[WorkPacketId]) -> WorkPacketId:
-    """The id of the revision of `base` that comes after all `known` ones. A packet without a number counts as the
+    """Return the id of the revision of `base` that follows all `known` ones. A packet without a number counts as the
     first.
     """
     key = base.casefold()
@@ -202,7 +204,7 @@ def next_revision(base: str, known: Iterable[WorkPacketId]) -> WorkPacketId:
 
 
 def nearest(text: str, known: Iterable[WorkPacketId]) -> WorkPacketId | None:
-    """The known id that `text` was probably meant to be: a different case or revision, or a typo."""
+    """Return the known id that `text` was probably meant to be: a different case or revision, or a typo."""
     if len(text) > 2 * MAX_LENGTH:
         return None
     candidates = {packet.key: packet for packet in known}
@@ -212,7 +214,7 @@ def nearest(text: str, known: Iterable[WorkPacketId]) -> WorkPacketId | None:
     wanted = WorkPacketId.try_parse(text)
     if wanted is not None:
         if wanted.kind != "packet":
-            return None  # WP07 and WP08 are one letter apart and have nothing to do with each other
+            return None  # WP07 and WP08 differ by one letter but are unrelated
         base = wanted.base.casefold()
         siblings = [packet for packet in candidates.values() if packet.base.casefold() == base]
         if siblings:
@@ -223,12 +225,12 @@ def nearest(text: str, known: Iterable[WorkPacketId]) -> WorkPacketId | None:
     return candidates[close[0]] if close else None
 
 
-# Prose. A candidate is taken whole or not at all, so what is judged is everything that is glued to it.
+# Prose. A candidate is taken as a whole or not at all, so everything attached to it is judged too.
 _CANDIDATE = r"WP(?:-[A-Za-z0-9.-]*|[0-9]{2,})"
 _DECLARED_WAIVER = r"(?i:waiver[ _]id)\W{1,6}(WP-[A-Za-z0-9.-]*)"
 _MISSION_CHARACTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-")
 _EMPHASIS = 3  # underscores around a word, as Markdown has them
-# A file of this kind is about the packet it is named after; a file of the other kind is only a thing left behind.
+# A file of the first kind is about the packet it is named after; one of the second kind is only a by-product.
 _DOCUMENT_SUFFIX = r"(?i:\.(?:json|markdown|md|toml|ya?ml))\Z"
 _ARTEFACT_SUFFIX = (
     r"(?i:\.(?:bak|csv|diff|err|gz|html|jsonl|lock|log|orig|out|patch|pdf|png|py|rs|sh|tmp|ts|txt|xml|zip))\Z"
@@ -236,11 +238,11 @@ _ARTEFACT_SUFFIX = (
 
 
 def find_ids(text: str) -> list[tuple[WorkPacketId, int, int]]:
-    """Every id in prose with its offsets [start, end), in order.
+    """Return every id in prose with its offsets [start, end), in order.
 
-    What merely looks like one is left out: a part of a longer word, a placeholder (`WP-{phase}-{name}`, `WP-...`), a
-    glob, the name of a log or another artefact (`WP-1-Parser.log`), and an id that the same text declares as the id of
-    a waiver (`WAIVER_ID: ...`). The name of a document (`WP-1-Parser.md`) stands for the id it is named after.
+    Look-alikes are left out: a part of a longer word, a placeholder (`WP-{phase}-{name}`, `WP-...`), a glob, the name
+    of a log or another artefact (`WP-1-Parser.log`), and an id that the same text declares as the id of a waiver
+    (`WAIVER_ID: ...`). The name of a document (`WP-1-Parser.md`) counts as the id it is named after.
     """
     waivers = {match[1].rstrip(".-") for match in re.finditer(_DECLARED_WAIVER, text)}
     found: list[tuple[WorkPacketId, int, int]] = []
@@ -256,7 +258,7 @@ def find_ids(text: str) -> list[tuple[WorkPacketId, int, int]]:
 
 
 def _packet_span(text: str, start: int, end: int) -> tuple[int, int] | None:
-    """The span of the id within the candidate [start, end), if its context allows one."""
+    """Return the span of the id within the candidate [start, end), if its context allows one."""
     if not _free_before(text, start) or not _free_after(text, start, end):
         return None
     name = text[start:end].rstrip(".")
@@ -267,9 +269,9 @@ def _packet_span(text: str, start: int, end: int) -> tuple[int, int] | None:
 
 
 def _package_span(text: str, start: int, end: int, last: int) -> tuple[int, int] | None:
-    """As `_packet_span`, for WP07: with the mission that stands before it, and as the end of the range WP01-WP07.
+    """Return the span for WP07: including the mission before it, and the end of a range such as WP01-WP07.
 
-    `last` is where the id before it ends.
+    `last` is where the previous id ends.
     """
     if not _free_after(text, start, end) or (text[end : end + 1] == "." and text[end + 1 : end + 2].isdigit()):
         return None
@@ -291,14 +293,14 @@ def _free_before(text: str, start: int) -> bool:
 
 
 def _free_after(text: str, start: int, end: int) -> bool:
-    """Whether no word follows at `end`, and nothing that makes a pattern of the candidate."""
+    """Whether no word follows at `end`, and nothing that makes the candidate a pattern."""
     index = end
     while index < len(text) and text[index] == "_" and index - end < _EMPHASIS:
         index += 1
     if index == len(text):
         return True
     if text[index] == "*":
-        return text[start - 1 : start] == "*"  # **WP-1-Parser** is bold, WP-1-Parser* stands for many
+        return text[start - 1 : start] == "*"  # **WP-1-Parser** is bold, WP-1-Parser* means many
     return not (text[index].isalnum() or text[index] in "_{[$")
 
 

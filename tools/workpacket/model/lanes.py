@@ -1,7 +1,8 @@
 """The lanes of work packets, and all their names.
 
 A lane has a token (what board entries and events carry), a section of the task board, and aliases from older packets
-and other tools. Packets also say `Done`, which names a section and not a lane: it fits each lane of that section.
+and other tools. Packets may also say `Done`, which names a section and not a lane: it matches each lane of that
+section.
 
 A repository can add lanes, so code that reads or writes names of lanes gets a `LaneTable`: the built-in lanes, and
 those that the policy adds to them. `BUILT_IN` contains those that are the same everywhere.
@@ -21,19 +22,20 @@ if TYPE_CHECKING:
 
 
 class Lane(Value):
-    """One lane, and all that the program asks about lanes: a new one is a row of `LANES` and needs no other change.
+    """One lane, with everything that the program needs to know about it: a new lane is a row of `LANES` and needs no
+    other change.
 
-    - `unfinished`: work goes on here, or may; `in_work`: and it is going on now.
+    - `unfinished`: work continues here, or may; `in_work`: it is in progress now.
     - `may_be_stub`: a packet may be here that was never activated.
-    - `waits`: what it depends on is not done yet, or need not be.
-    - `held`: only who holds the packet, or is assigned to it, brings it on.
-    - `satisfies`: who depends on the packet waits no longer, unless the policy says otherwise.
-    - `reclaimable`: finished, and yet it can be claimed once more.
-    - `settled`: nothing rests on the packet any more, so its evidence is not examined.
-    - `archived`: no packet comes back from here, and a later revision counts instead.
-    - `acts`: who brings the packet on. `HOLDER` stands for the name of who holds it.
+    - `waits`: its dependencies need not be done yet.
+    - `held`: only the packet's holder or assignee advances it.
+    - `satisfies`: dependents of the packet no longer wait, unless the policy says otherwise.
+    - `reclaimable`: finished, but can be claimed again.
+    - `settled`: nothing depends on the packet any more, so its evidence is not examined.
+    - `archived`: no packet returns from here, and a later revision counts instead.
+    - `acts`: who advances the packet. `HOLDER` represents the name of its holder.
     - `sign`: one ASCII character for screens, `tone` its colour.
-    - `older_sections`: where boards kept such packets before.
+    - `older_sections`: where older boards have such packets.
     """
 
     token: str
@@ -72,7 +74,9 @@ class LaneSection:
 
 
 def section_key(heading: str) -> str:
-    """A heading without the remark in parentheses, in lower case: `Stub Backlog (Not Activated)` is `stub backlog`."""
+    """Return a heading without the remark in parentheses, in lower case: `Stub Backlog (Not Activated)` is `stub
+    backlog`.
+    """
     return " ".join(heading.partition("(")[0].split()).casefold()
 
 
@@ -184,13 +188,13 @@ LANES: tuple[Lane, ...] = (
     ),
 )
 
-# The tokens of the lanes with one property, for code that has a token, or '' where there is no lane.
+# The tokens of the lanes with one property, for code that has a token, or '' for no lane.
 ARCHIVED: Final = frozenset(lane.token for lane in LANES if lane.archived)
 HELD: Final = frozenset(lane.token for lane in LANES if lane.held)
 MAY_BE_STUB: Final = frozenset(lane.token for lane in LANES if lane.may_be_stub)
 SETTLED: Final = frozenset(lane.token for lane in LANES if lane.settled)
 WAITING: Final = frozenset(lane.token for lane in LANES if lane.waits)
-# In the order of the way, and the best first.
+# In lane order, and the best first.
 IN_WORK: Final = tuple(lane.token for lane in LANES if lane.in_work)
 SATISFYING: Final = tuple(lane.token for lane in reversed(LANES) if lane.satisfies)
 
@@ -210,10 +214,10 @@ SECTIONS: tuple[LaneSection, ...] = tuple(
     )
 )
 
-# A board entry of the section `Active` tells where work goes on; it is information, not a lane.
+# A board entry of the section `Active` says where work is being done; it is information, not a lane.
 ACTIVE_TOKEN = "ACTIVE"  # noqa: S105 - a word on a board, not a credential
 
-# The way of a packet on which nothing goes wrong. Lanes are added between two that follow one another here.
+# The lanes of a packet without any setbacks, in order. Lanes are added between two adjacent ones.
 WAY: Final = ("STUB", "READY_FOR_DEV", "IN_PROGRESS", "IN_REVIEW", "MERGE_PENDING", "VALIDATED")
 
 _WORD = lazy_pattern(r"[A-Za-z]+")
@@ -272,7 +276,7 @@ class LaneTable(Value):
 
     @cached_property
     def key(self) -> str:
-        """A short identifier of the table; '' for the built-in lanes."""
+        """Return a short identifier of the table; '' for the built-in lanes."""
         if not self.added:
             return ""
         import hashlib
@@ -280,27 +284,28 @@ class LaneTable(Value):
         return hashlib.sha256(repr(self.added).encode()).hexdigest()[:16]
 
     def __hash__(self) -> int:
-        # Asked for with every row of a registry, to find what was made of the table before.
+        # Called for every row of a registry, to find the earlier result for the table.
         return hash(self.key)
 
     def lane(self, token: str) -> Lane | None:
-        """The lane with exactly this token."""
+        """Return the lane with exactly this token."""
         return self._by_token.get(token)
 
     def is_added(self, token: str) -> bool:
         return any(lane.token == token for lane in self.added)
 
     def onward(self, token: str) -> str:
-        """The next lane in order."""
+        """Return the next lane in order."""
         return self.way[self.way.index(token) + 1]
 
     def section_of(self, lane: Lane) -> LaneSection:
-        """The section of the board for packets in this lane."""
+        """Return the section of the board for packets in this lane."""
         return next(section for section in self.sections if section.key == lane.section)
 
     def named(self, text: str) -> tuple[Lane, ...]:
-        """The lanes that a status line may mean; `()` if it names none. Case, punctuation, emoji and remarks after the
-        name are ignored: `In-Progress (again)` is `IN_PROGRESS`. A token in brackets wins: `Done [FAIL]` is `FAIL`.
+        """Return the lanes that a status line may mean; `()` if it names none. Case, punctuation, emoji and remarks
+        after the name are ignored: `In-Progress (again)` is `IN_PROGRESS`. A token in brackets wins: `Done [FAIL]` is
+        `FAIL`.
         """
         for bracketed in _BRACKETED.findall(text):
             named = self._of_words(bracketed)
@@ -310,7 +315,7 @@ class LaneTable(Value):
 
     @cached_property
     def names(self) -> Mapping[str, tuple[Lane, ...]]:
-        """The lanes by all their names, in lower-case words."""
+        """Return the lanes by all their names, in lower-case words."""
         names: dict[str, tuple[Lane, ...]] = {}
         for lane in self.lanes:
             for name in _names_of(lane):
@@ -335,7 +340,7 @@ class LaneTable(Value):
 
 
 def words_of(name: str) -> str:
-    """A lane name in normalised form."""
+    """Return a lane name in normalized form."""
     return " ".join(_WORD.findall(name)).casefold()
 
 
@@ -349,10 +354,10 @@ BUILT_IN: Final = LaneTable()
 
 
 def lane_of_token(token: str) -> Lane | None:
-    """The built-in lane with exactly this token."""
+    """Return the built-in lane with exactly this token."""
     return BUILT_IN.lane(token)
 
 
 def lanes_named(text: str) -> tuple[Lane, ...]:
-    """The built-in lanes that a status line may mean."""
+    """Return the built-in lanes that a status line may mean."""
     return BUILT_IN.named(text)

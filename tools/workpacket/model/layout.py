@@ -35,18 +35,18 @@ SPECIFICATIONS_FOLDER = ".GOV/spec"
 TEMPLATES_FOLDER = ".GOV/templates"
 SCHEMAS_FOLDER = ".GOV/schemas"
 
-# Of files that a command is about to put in place: no reader takes them for what they will be.
+# The prefix of files that a command is about to move into place: no reader mistakes them for the final file.
 TEMPORARY_PREFIX = ".workpacket-"
 
 LARGEST_EVENT = 256 * 1024
-# More of a write-once file is read than it may have, so that one that is too large is seen and not taken for another.
+# More of a write-once file is read than it may have, so that a file that is too large is noticed.
 LARGEST_WRITE_ONCE = 512 * 1024
 LARGEST_FILE = 64 * 1024 * 1024  # of any file whose bytes are compared
 LARGEST_SPECIFICATION = 32 * 1024 * 1024
 
 
 def envelope_name(digest: str) -> str:
-    """The name of the envelope with this SHA-256."""
+    """Return the name of the envelope with this SHA-256."""
     return f"{digest}{ENVELOPE_SUFFIX}"
 
 
@@ -59,10 +59,10 @@ def stub_path(packet: str) -> str:
 
 
 def packet_paths(packet: str) -> tuple[str, str]:
-    """The two possible places of a packet; the first existing one counts."""
+    """Return the two possible places of a packet; the first existing one counts."""
     return f"{PACKETS}/{packet}.md", f"{PACKETS}/{packet}/packet.md"
 
 
 def refinement_paths(packet: str) -> tuple[str, str]:
-    """The two possible places of a refinement; the first existing one counts."""
+    """Return the two possible places of a refinement; the first existing one counts."""
     return f"{REFINEMENTS}/{packet}.md", f"{PACKETS}/{packet}/refinement.md"

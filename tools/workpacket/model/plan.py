@@ -44,7 +44,7 @@ class FolderSeen(Value):
 
 
 class Plan(Value):
-    """What `command` wants to do. `during_merge` is for what only redraws projections: see the overview."""
+    """The changes of `command`. `during_merge` is for plans that only redraw projections: see the overview."""
 
     command: str
     tx: str
@@ -68,7 +68,7 @@ class Plan(Value):
                 raise ValueError(f"event {event.type} of {event.packet} belongs to transaction {event.tx}")
 
     def all_changes(self) -> Iterator[FileChange]:
-        """The changes of files and, after them, the new files of the events."""
+        """Yield the changes of files and, after them, the new files of the events."""
         yield from self.changes
         for event in self.events:
             yield FileChange(event.path, None, event.encode())
@@ -79,5 +79,5 @@ def digest(data: bytes) -> str:
 
 
 def log_seen(packet: str, events: Iterable[LogEvent]) -> FolderSeen:
-    """The log of a packet as seen by the plan: a newer event stops the plan."""
+    """Return the log of a packet as seen by the plan: a newer event stops the plan."""
     return FolderSeen(f"{LOG_FOLDER}/{packet}", frozenset(f"{event.id}.json" for event in events))

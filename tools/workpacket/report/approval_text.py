@@ -1,8 +1,7 @@
-"""What a person reads before signing: the contract and every file in whole, escaped, and what the signature will say.
+"""What a person reads before signing: the complete contract and files, escaped, and what the signature will say.
 
-Whatever others wrote is shown behind a bar, in rows that fit the terminal: `| ` before the beginning of a line, `|>`
-before what of it comes in the next row. So no text can pass its words off as ours, however long it is. Nothing is ever
-cut short.
+Text written by others is shown behind a bar, in rows that fit the terminal: `| ` before the beginning of a line, `|>`
+before its continuations. No text, however long, can therefore pass for ours. Nothing is ever truncated.
 """
 
 from __future__ import annotations
@@ -16,9 +15,9 @@ from workpacket.report.escape import escape
 from workpacket.report.terminal import PLAIN, Role, Style, character_widths
 
 _BAR, _ON = "| ", "|>"
-# Marks that take no column could pile up in one row; a row ends after so many characters for each of its columns.
+# Zero-width marks could pile up in one row; a row ends after this many characters per column.
 _PILED = 3
-# Texts of more words are shown whole before and after: to compare them would take minutes.
+# Longer texts are shown in full before and after, because comparing them would take minutes.
 _MOST_WORDS = 2000
 _NO_LINE_FEED = "(no line feed at the end)"
 # A part of a contract: its name, and its texts.
@@ -26,7 +25,7 @@ Part = tuple[str, Sequence[str]]
 
 
 def barred(text: str, style: Style, *, indent: int = 0, role: Role | None = None) -> list[str]:
-    """A line that others wrote, in rows behind the bar that fit the terminal."""
+    """Return a line that others wrote, in rows behind the bar that fit the terminal."""
     shown = escape(text)
     rows = _rows(shown, style.columns - indent - len(_BAR)) if style.columns is not None else [shown]
     before = " " * indent
@@ -35,7 +34,7 @@ def barred(text: str, style: Style, *, indent: int = 0, role: Role | None = None
 
 
 def _rows(text: str, room: int) -> list[str]:
-    """`text` in rows of at most `room` columns, without a look back: a line of two megabytes takes no longer."""
+    """Split `text` into rows of at most `room` columns in linear time, even for a line of two megabytes."""
     rows: list[str] = []
     start = used = 0
     for index, width in enumerate(character_widths(text)):
@@ -47,7 +46,7 @@ def _rows(text: str, room: int) -> list[str]:
 
 
 def render_file(path: str, data: bytes, style: Style = PLAIN) -> str:
-    """The whole file."""
+    """Return the whole file."""
     lines = [style.paint(f"--- {escape(path)} ({len(data)} bytes), in full:", "path")]
     text = _lines(data)
     for line in text[:-1] if data.endswith(b"\n") else text:
@@ -57,7 +56,7 @@ def render_file(path: str, data: bytes, style: Style = PLAIN) -> str:
 
 
 def render_contract(parts: Iterable[Part], digest: str, style: Style = PLAIN) -> str:
-    """The whole contract: each text of a part behind a bar of its own."""
+    """Return the whole contract, with each text of a part behind its own bar."""
     lines = [style.paint("--- the contract, in full:", "path")]
     for name, texts in parts:
         lines.append(style.paint(f"{name}:", "help"))
@@ -66,7 +65,7 @@ def render_contract(parts: Iterable[Part], digest: str, style: Style = PLAIN) ->
 
 
 def render_difference(changed: Iterable[tuple[str, Sequence[str], Sequence[str]]], since: str, style: Style) -> str:
-    """What is different in a contract, word by word: `[-taken out-]`, `{+put in+}`."""
+    """Return the differences in a contract, word by word: `[-removed-]`, `{+added+}`."""
     lines = [style.paint(f"--- the contract: changes since {since}:", "path")]
     for name, before, after in changed:
         lines.append(style.paint(f"{name}:", "help"))
@@ -76,7 +75,7 @@ def render_difference(changed: Iterable[tuple[str, Sequence[str], Sequence[str]]
 
 
 def _pairs(before: Sequence[str], after: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """The texts that are not the same on both sides, each with what took its place, '' for none."""
+    """Yield the texts that differ, each with its replacement, '' for none."""
     matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
     for kind, first, last, new_first, new_last in matcher.get_opcodes():
         if kind == "equal":
@@ -87,7 +86,7 @@ def _pairs(before: Sequence[str], after: Sequence[str]) -> Iterator[tuple[str, s
 
 
 def word_by_word(old: str, new: str) -> str:
-    """Both texts in one line. Marks that the texts hold themselves are written with a backslash."""
+    """Return both texts in one line. Marks in the texts themselves are escaped with a backslash."""
     before, after = ([_unmarked(word) for word in text.split()] for text in (old, new))
     if max(len(before), len(after)) > _MOST_WORDS:
         return f"[-{' '.join(before)}-] {{+{' '.join(after)}+}}"
@@ -108,7 +107,7 @@ def _unmarked(word: str) -> str:
 
 
 def render_told(title: str, rows: Iterable[str], style: Style = PLAIN) -> str:
-    """What is signed with the rest and lies in no file, such as the commit that was submitted."""
+    """Return what is signed in addition and is not in a file, such as the submitted commit."""
     lines = [style.paint(f"--- {title}:", "path")]
     for row in rows:
         lines += barred(row, style)
@@ -116,7 +115,7 @@ def render_told(title: str, rows: Iterable[str], style: Style = PLAIN) -> str:
 
 
 def render_changes(path: str, before: bytes, after: bytes, since: str, style: Style = PLAIN) -> str:
-    """The differences from the version `before`, which `since` describes."""
+    """Return the differences from the version `before`, which `since` describes."""
     if before == after:
         return f"--- {escape(path)}: unchanged since {since}\n"
     old, new = (_ended(data) for data in (before, after))
@@ -129,7 +128,7 @@ def render_changes(path: str, before: bytes, after: bytes, since: str, style: St
 
 
 def render_statement(statement: Statement, style: Style = PLAIN) -> str:
-    """All that will be signed; the digest of each file also as six words."""
+    """Return everything that will be signed; the digest of each file also as six words."""
     rows = [("decision", f"{statement.decision} {statement.packet} at the gate {statement.gate}")]
     rows += [("as", f"{statement.approver} ({statement.role}) of {statement.repository.name}")]
     rows += [("of first", statement.repository.root_commit)]
@@ -152,7 +151,7 @@ def render_statement(statement: Statement, style: Style = PLAIN) -> str:
 
 
 def words_to_type(statement: Statement) -> str:
-    """What the person types to sign."""
+    """Return what the person types to sign."""
     what = {"activation": "REFINEMENT"}.get(statement.gate, statement.gate.upper())
     return f"{statement.decision.upper()} {what} {statement.packet}"
 
@@ -162,13 +161,13 @@ def _lines(data: bytes) -> list[str]:
 
 
 def _ended(data: bytes) -> list[str]:
-    """The lines, and that the last one does not end."""
+    """Return the lines, and a note if the last one has no line feed."""
     lines = _lines(data)
     return [*lines[:-1], *([lines[-1], _NO_LINE_FEED] if lines[-1] else [])]
 
 
 def render_refusals(refusals: Iterable[tuple[str, str, str]], style: Style = PLAIN) -> str:
-    """Reasons with code, message and path, one per line."""
+    """Return reasons with code, message and path, one per line."""
     rows = (f"  {style.paint(code, 'code')}  {escape(message)}" + _where(path) for code, message, path in refusals)
     return "".join(f"{row}\n" for row in rows)
 

@@ -1,6 +1,6 @@
-"""An audit as plain JSON values: what `--format json` prints, and what the page draws packets from.
+"""An audit as plain JSON values: the output of `--format json`, and the data of the page.
 
-Every text that a person reads has passed the door here, once for all forms.
+Every text that a person reads is sanitized here, once for all formats.
 
 An audit for a terminal and as Markdown: what is wrong, since when, and who must act.
 """
@@ -30,12 +30,12 @@ _SHOWN = 20
 
 
 def told(text: str) -> str:
-    """A text as it is shown: safe, and no longer than anybody reads in a report."""
+    """Return a text for display: sanitized, and limited to what anyone reads in a report."""
     return escape(text if len(text) <= _LONGEST else f"{text[:_LONGEST]} ...")
 
 
 def audit_json(audit: Audit) -> dict[str, Json]:
-    """The whole audit."""
+    """Return the whole audit."""
     bases: list[Json] = [_base(row) for row in audit.bases]
     packets: list[Json] = [packet_json(audit, name) for name in sorted(audit.facts.packets)]
     gaps: list[Json] = [{"name": gap.name, "done": gap.done, "of": gap.of} for gap in audit.gaps]
@@ -221,7 +221,7 @@ def evidence_json(rows: Sequence[Evidence]) -> list[Json]:
 
 
 class Group(NamedTuple):
-    """All findings of one code. `since` is the earliest time of those that have one."""
+    """All findings of one code. `since` is the earliest known time."""
 
     code: str
     severity: Severity
@@ -232,14 +232,14 @@ class Group(NamedTuple):
 
     @property
     def when(self) -> str:
-        """Since when, in words; '' if unknown."""
+        """Return since when, in words; '' if unknown."""
         if self.since:
             return f"since {self.since[:10]}"
         return "not committed" if any(matter.pending for matter in self.matters) else ""
 
 
 def groups(matters: Sequence[AuditFinding], reasons: Mapping[str, Reason]) -> list[Group]:
-    """By code, the most severe first."""
+    """Return the findings by code, the most severe first."""
     by_code: dict[tuple[str, Severity], list[AuditFinding]] = {}
     for matter in matters:
         by_code.setdefault((matter.finding.code, matter.finding.severity), []).append(matter)
@@ -257,7 +257,7 @@ def groups(matters: Sequence[AuditFinding], reasons: Mapping[str, Reason]) -> li
 
 
 def sentence(audit: Audit) -> str:
-    """Whether anything is wrong, in one sentence."""
+    """Say whether anything is wrong, in one sentence."""
     counts = Counter(matter.finding.severity for matter in audit.matters)
     grave = [matter for matter in audit.matters if matter.finding.severity != "info"]
     if not grave:
@@ -271,7 +271,7 @@ def sentence(audit: Audit) -> str:
 
 
 def lanes_of(audit: Audit) -> list[tuple[str, int]]:
-    """The number of packets in each lane, in the order of the lanes."""
+    """Return the number of packets in each lane, in lane order."""
     counts = Counter(packet.lane or "no log" for packet in audit.facts.packets.values())
     order = list(audit.lane_order)
     return sorted(counts.items(), key=lambda one: (order.index(one[0]) if one[0] in order else len(order), one[0]))
@@ -350,5 +350,5 @@ _MARKS = str.maketrans({mark: f"\\{mark}" for mark in "\\`*_[]<>|#!&~"})
 
 
 def cell(text: str) -> str:
-    """A text of a document as the text of a cell: nothing in it is markup."""
+    """Return a text of a document as the text of a cell: nothing in it is markup."""
     return told(text).translate(_MARKS)

@@ -36,7 +36,7 @@ WIDTH, HEIGHT, LEFT, BOTTOM = 720, 200, 40, 24
 
 
 def board_chart(points: Sequence[Point], order: Sequence[str]) -> str:
-    """'' where there is nothing to show."""
+    """Draw the chart; '' if there is nothing to show."""
     if not points:
         return ""
     highest = max(sum(point.counts) for point in points) or 1
@@ -60,7 +60,7 @@ def board_chart(points: Sequence[Point], order: Sequence[str]) -> str:
 
 
 def _area(points: Sequence[Point], drawn: Sequence[int], position: int, highest: int, order: Sequence[str]) -> str:
-    """One lane, stacked on the previous ones."""
+    """Draw one lane, stacked on the previous ones."""
     below = [sum(point.counts[index] for index in drawn[:position]) for point in points]
     lane = order[drawn[position]]
     upper = [low + point.counts[drawn[position]] for low, point in zip(below, points, strict=True)]
@@ -69,7 +69,9 @@ def _area(points: Sequence[Point], drawn: Sequence[int], position: int, highest:
 
 
 def _steps(values: Sequence[int], highest: int) -> list[str]:
-    """A packet is in one lane until it is in another, so the line goes in steps; each moment has a place of its own."""
+    """Return the line of a lane as steps, because a packet changes lanes at one moment; each moment has its own
+    position.
+    """
     corners: list[str] = []
     for number, value in enumerate(values):
         if not number or value != values[number - 1]:
@@ -87,11 +89,11 @@ def _y(value: int, highest: int) -> str:
     return f"{HEIGHT - (HEIGHT - 4) * value / highest:.1f}"
 
 
-# Rows of packets that stand in the page itself; the script shows the others, as many at a time.
+# Rows of packets in the page itself; the script shows the others, this many at a time.
 ROWS = 100
-# Packets whose details are kept together, and read by the browser together.
+# Packets whose details are stored together, and read together by the browser.
 CHUNK = 50
-# Findings of one code that stand in the page.
+# Findings of one code in the page.
 _LISTED = 20
 
 
@@ -107,12 +109,12 @@ def render_audit_page(audit: Audit, reasons: Mapping[str, Reason], files: PageFi
 
 
 def text(value: str) -> str:
-    """A text of the repository as text of the page; it has passed the door."""
+    """Escape a sanitized text of the repository as text of the page."""
     return html_escape(told(value))
 
 
 def inert(value: Json) -> str:
-    """JSON that is safe between script tags: nothing in it can end them."""
+    """Return JSON that is safe between script tags: nothing in it can end them."""
     encoded = json.dumps(value, separators=(",", ":"), allow_nan=False)
     return encoded.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
@@ -179,7 +181,7 @@ def _verdict(audit: Audit, found: list[Group]) -> Iterator[str]:
 
 
 def _group(group: Group) -> Iterator[str]:
-    """One kind of finding: what, how often, since when, who acts; opened, each place."""
+    """Yield one kind of finding: what, how often, since when, who acts; opened, each place."""
     who = ", ".join(text(name) for name in group.who[:3]) + (" and others" if len(group.who) > 3 else "")
     yield f'<details class="group {group.severity}" id="code-{group.code}"><summary>'
     yield f'<span class="severity">{group.severity}</span> <strong>{html_escape(group.title)}</strong> '
@@ -218,7 +220,7 @@ def _progress(audit: Audit) -> Iterator[str]:
 
 
 def _history_table(audit: Audit) -> str:
-    """The numbers of the chart, at a dozen of its moments."""
+    """Return the numbers of the chart, at a dozen of its moments."""
     points = audit.history
     if not points:
         return "<p>No packet was moved yet.</p>"
@@ -235,12 +237,14 @@ def _history_table(audit: Audit) -> str:
 
 
 def _wide(label: str) -> str:
-    """What is wider than the window can be scrolled, by keyboard too."""
+    """Make a wide element scrollable, by keyboard too."""
     return f'<div class="wide" tabindex="0" role="region" aria-label="{label}">'
 
 
 def rows_of(audit: Audit) -> list[list[Json]]:
-    """A row for each packet, those with findings first: id, lane, title, errors, warnings, since, holder, codes."""
+    """Return a row for each packet, those with findings first: id, lane, title, errors, warnings, since, holder,
+    codes.
+    """
     codes: dict[str, list[AuditFinding]] = {}
     for matter in audit.matters:
         codes.setdefault(matter.packet, []).append(matter)
@@ -297,7 +301,7 @@ def _notes(found: list[Group]) -> Iterator[str]:
 
 
 def _data(audit: Audit) -> Iterator[str]:
-    """The data for the script: one row for each packet, and the details in parts, read on demand."""
+    """Yield the data for the script: one row for each packet, and the details in parts, read on demand."""
     rows = rows_of(audit)
     names = [str(row[0]) for row in rows]
     index: dict[str, Json] = {"head": head_json(audit), "rows": [list(row) for row in rows], "chunk": CHUNK}

@@ -2,7 +2,7 @@
 
 The board as one static page: no script, nothing fetched, readable on paper and without a mouse.
 
-All text from the repository is treated as hostile: it is sanitised and escaped for HTML, and the page's policy lets
+All text from the repository is treated as hostile: it is sanitized and escaped for HTML, and the page's policy lets
 nothing run or load. On a terminal, lanes are shown side by side if there is room, otherwise below one another.
 """
 
@@ -23,13 +23,13 @@ from workpacket.report.runs import PacketRun, mark
 from workpacket.report.terminal import Role, Style, text_width, wrap
 from workpacket.value import Value
 
-# One sign a lane, so that nobody has to tell colours apart; ASCII, so that every terminal gives it one column.
+# One sign per lane, so that no one has to distinguish colours; ASCII, so that every terminal gives it one column.
 SIGNS: Mapping[str, str] = {FORKED: "#", **{lane.token: lane.sign for lane in BUILT_IN.lanes}}
 _ADDED_SIGN = "*"
 
 
 def sign_of(lane: str) -> str:
-    """The sign of a lane. All lanes that policies add have the same one: they are few, and each has its section."""
+    """Return the sign of a lane. Lanes added by a policy share one: they are few, and each has its section."""
     return SIGNS.get(lane, _ADDED_SIGN)
 
 
@@ -57,7 +57,7 @@ class Column(Value):
 
 
 def columns(cards: Iterable[Card], lanes: LaneTable = BUILT_IN) -> tuple[Column, ...]:
-    """Every section in the order of the board.
+    """Return every section in board order.
 
     Before them, if there are any, the packets whose log is forked, and those in a lane that the policy does not have.
     """
@@ -70,7 +70,7 @@ def columns(cards: Iterable[Card], lanes: LaneTable = BUILT_IN) -> tuple[Column,
             by_section.setdefault(lane.section, []).append(card)
         else:
             (forked if card.lane == FORKED else astray).append(card)
-    # The first section tells what goes on on other branches, which no log says.
+    # The first section describes work on other branches, which no log records.
     found = [
         Column(section.heading, section.key not in ("done", "superseded"), tuple(by_section.get(section.key, ())))
         for section in lanes.sections[1:]
@@ -82,12 +82,12 @@ def columns(cards: Iterable[Card], lanes: LaneTable = BUILT_IN) -> tuple[Column,
 _NARROWEST_COLUMN: Final = 24
 _WIDEST_COLUMN: Final = 48
 _GAP: Final = 2
-# Of what is over, as many cards as tell where it ends; the rest is listed on request.
+# For finished work, only the latest few cards; the rest is listed on request.
 _SHOWN_OF_FINISHED: Final = 10
 
 _ROLES: Mapping[str, Role | None] = {FORKED: "error", **{lane.token: lane.tone for lane in BUILT_IN.lanes}}
 
-# What is shown, and as what: the colour is put on last, when the width is known.
+# The text and its role: colour is added last, when the width is known.
 Line = tuple[str, Role | None]
 
 
@@ -96,7 +96,7 @@ def render_board(board: Sequence[Column], style: Style) -> str:
     full = [column for column in board if column.cards]
     empty = [column.name for column in board if not column.cards]
     count = max(1, min(len(full), (room + _GAP) // (_NARROWEST_COLUMN + _GAP)))
-    # As many bands as are needed, and in each as many columns as in the others.
+    # As many bands as are needed, each with the same number of columns.
     bands = -(-len(full) // count) if full else 0
     count = -(-len(full) // bands) if bands else 1
     width = min((room + _GAP) // count - _GAP, _WIDEST_COLUMN)
@@ -141,7 +141,7 @@ def _screen_card(card: Card, width: int) -> Iterator[Line]:
 
 
 def _legend(columns: Sequence[Column], room: int) -> list[str]:
-    """A legend of the signs in use; each is on one line with its lane."""
+    """Return a legend of the signs in use; each is on one line with its lane."""
     present = {card.lane for column in columns for card in column.cards}
     lanes = [*(lane for lane in SIGNS if lane in present), *sorted(present - SIGNS.keys())]
     lines: list[str] = []
@@ -190,8 +190,9 @@ main li a:hover { text-decoration: underline; }
 
 
 def render_page(board: Sequence[Column], as_of: str) -> str:
-    """The page. `as_of` is the time of the last event, '' without one; no clock is asked, so that equal boards give
-    equal pages."""
+    """Return the page. `as_of` is the time of the last event, '' without one; the clock is not used, so that equal
+    boards give equal pages.
+    """
     return "\n".join(_page(board, as_of)) + "\n"
 
 

@@ -15,12 +15,12 @@ from typing import cast
 from workpacket.model.reasons import Reason, Registry
 from workpacket.rules.engine import LOADED, all_rules
 
-# The order in which they are imported, one after the other, until a code is found.
+# The order in which they are imported, one by one, until a code is found.
 TABLES = ("document", "command", "gate", "integrity", "checkpoints", "approval", "stops")
 
 
 def table(name: str) -> tuple[Reason, ...]:
-    """The reasons of one module of `workpacket.model.reason_tables`."""
+    """Return the reasons of one module of `workpacket.model.reason_tables`."""
     return cast("tuple[Reason, ...]", import_module(f"workpacket.model.reason_tables.{name}").REASONS)
 
 
@@ -55,7 +55,7 @@ class Catalogue(Mapping[str, Reason]):
 
 @cache
 def _every_reason() -> Registry:
-    """Every code. One that is defined twice raises ValueError."""
+    """Return every code. One that is defined twice raises ValueError."""
     return Registry(chain(*map(table, TABLES), (rule.reason() for rule in all_rules())))
 
 

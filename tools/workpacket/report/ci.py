@@ -56,24 +56,25 @@ GITHUB_RESULTS = 5_000
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 ROOT = "%SRCROOT%"
-# The name says how it is made: change the recipe and the name changes, or old alerts would be mistaken for new ones.
+# The name includes the algorithm: if the algorithm changes, so must the name, or old alerts would be mistaken for new
+# ones.
 FINGERPRINT = "codePathLine/v1"
 
 _LEVELS: dict[Severity, str] = {"error": "error", "warning": "warning", "info": "note"}
-# What GitHub sorts alerts by, in its own words.
+# The severities by which GitHub sorts alerts.
 _PROBLEM_SEVERITIES: dict[Severity, str] = {"error": "error", "warning": "warning", "info": "recommendation"}
 
 _NOT_EXECUTED = frozenset({exits.ENVIRONMENT, exits.INTERNAL, exits.INTERRUPTED})
 
 
 def render_github(outcome: CheckOutcome) -> str:
-    """The lines to print in a workflow step; ends with a line feed."""
+    """Return the lines to print in a workflow step; ends with a line feed."""
     groups = {severity: [f for f in by_gravity(outcome.findings) if f.severity == severity] for severity in SEVERITIES}
     cut_any = any(len(findings) > ANNOTATIONS_PER_LEVEL for findings in groups.values())
     shown: list[Problem] = []
     cut: list[Problem] = []
     for severity, findings in groups.items():
-        # The annotation that tells of the cut is itself a notice, and needs one of their places.
+        # The annotation that reports the cut is itself a notice, and takes one of their places.
         room = ANNOTATIONS_PER_LEVEL - (cut_any and severity == "info")
         shown += findings[:room]
         cut += findings[room:]
@@ -112,14 +113,14 @@ def _plain_lines(findings: list[Problem]) -> Iterable[str]:
         return
     yield f"::group::{counted(len(findings), 'further finding')}"
     for finding in findings:
-        # The dash keeps a path that begins with '::' from being read as a command.
+        # The dash prevents a path that begins with '::' from being read as a command.
         message = escape(finding.message)
         yield f"- {escape(finding.path)}:{location(finding)}: {finding.severity} {escape(finding.code)}: {message}"
     yield "::endgroup::"
 
 
 def _data(text: str) -> str:
-    """Text of our own or from the door, in the escaping of the runner."""
+    """Escape our own or sanitized text for the runner."""
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
@@ -132,7 +133,7 @@ SUITE = "workpacket check"
 
 
 class _Case(Value):
-    """One file: what fails it, in which element, and what is only reported."""
+    """One file: the element for what fails it, and what is only reported."""
 
     name: str
     kind: str
@@ -142,7 +143,7 @@ class _Case(Value):
 
 
 def render_junit(outcome: CheckOutcome, reasons: Mapping[str, Reason]) -> str:
-    """The document, with a line feed at its end."""
+    """Return the document, with a line feed at its end."""
     cases = list(_cases(outcome, reasons))
     failures = sum(bool(case.failing) and case.element == "failure" for case in cases)
     errors = sum(bool(case.failing) and case.element == "error" for case in cases)
@@ -209,7 +210,7 @@ def _text(text: str) -> str:
 def render_sarif(
     outcome: CheckOutcome, reasons: Mapping[str, Reason], exit_code: int, limit: int = GITHUB_RESULTS
 ) -> str:
-    """One SARIF log with one run, on one line, in ASCII."""
+    """Return one SARIF log with one run, on one line, in ASCII."""
     findings = by_gravity(outcome.findings)
     cut = len(findings) - limit
     findings = findings[:limit]
@@ -233,7 +234,7 @@ def render_sarif(
 
 
 def relative_uri(path: str) -> str:
-    """`path` as a relative URI reference; a byte of the name that is not UTF-8 comes back as that byte."""
+    """Return `path` as a relative URI reference; a byte of the name that is not UTF-8 is preserved."""
     try:
         raw = path.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
@@ -308,7 +309,7 @@ def _artifact(path: str) -> dict[str, Json]:
 
 
 def _location(finding: Problem) -> dict[str, Json]:
-    """GitHub refuses the whole upload if a result has no location, so those without one get the nearest."""
+    """Return the location. GitHub refuses the whole upload if a result has none, so the nearest is used."""
     artifact = _artifact(finding.path or GOVERNANCE_FOLDER)
     return {"physicalLocation": {"artifactLocation": artifact, "region": _region(finding)}}
 
@@ -324,7 +325,9 @@ def _region(finding: Problem) -> dict[str, Json]:
 
 
 def _fingerprint(finding: Problem, source_line: SourceLine, seen: Counter[str]) -> str:
-    """A fingerprint that is stable when lines are added above: from code, path, text of the line, and an index."""
+    """Return a fingerprint that is stable when lines are added above: from code, path, text of the line, and an
+    index.
+    """
     line = source_line(finding.path, finding.line) if finding.line else None
     parts = (finding.code, finding.path, (line or "").strip())
     digest = sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
@@ -333,8 +336,8 @@ def _fingerprint(finding: Problem, source_line: SourceLine, seen: Counter[str]) 
 
 
 def _fix(finding: Problem) -> dict[str, Json] | None:
-    """A fix whose text SARIF can represent; its description says how safe it is, because the format has no field for
-    that.
+    """Return a fix whose text SARIF can represent; its description says how safe it is, because the format has no field
+    for that.
     """
     fix = finding.fix
     if fix is None or not fix.edits or any(without_surrogates(edit.text) != edit.text for edit in fix.edits):

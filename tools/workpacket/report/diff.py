@@ -1,8 +1,8 @@
 r"""What a fix would change, as a unified diff made from its edits.
 
-The edits say which lines they touch, so no two texts are compared and a diff of one field in a large board is as quick
-as the edit. For text without hidden characters, `git apply` takes the output. Those characters are shown as the door
-shows them; in changed lines that includes the `\r` of a CRLF.
+The edits determine the changed lines, so no texts are compared and a diff of one field in a large board is as fast as
+the edit. For text without hidden characters, `git apply` accepts the output. Those characters are shown in their
+visible form; in changed lines that includes the `\r` of a CRLF.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ NO_NEWLINE = "\\ No newline at end of file"
 
 
 class _Change(Value):
-    """Lines [start, end) of the text before become lines [new_start, new_end) of the text after, all from 0."""
+    """Lines [start, end) of the old text become lines [new_start, new_end) of the new text, all from 0."""
 
     start: int
     end: int
@@ -31,7 +31,7 @@ class _Change(Value):
 
 
 def render_diff(source: Source, edits: Iterable[Edit], style: Style = PLAIN) -> str:
-    """The diff of one file, empty where the edits change nothing."""
+    """Return the diff of one file, empty if the edits change nothing."""
     edits = tuple(edits)
     after = apply_edits(source, edits)
     if after.text == source.text:
@@ -46,14 +46,14 @@ def render_diff(source: Source, edits: Iterable[Edit], style: Style = PLAIN) -> 
 
 
 def _lines(source: Source) -> list[str]:
-    """The lines with their ends; no empty line after the last line end."""
+    """Return the lines with their ends; no empty line after the last line end."""
     starts = [*source.line_starts, len(source.text)]
     lines = [source.text[start:end] for start, end in pairwise(starts)]
     return lines[:-1] if lines[-1] == "" else lines
 
 
 def _touched(before: Source, after: Source, edits: tuple[Edit, ...]) -> list[_Change]:
-    """The lines around each edit, generously: one character earlier, since an edit may split or join a CRLF."""
+    """Return the lines around each edit, extended by one character, because an edit may split or join a CRLF."""
     changes: list[_Change] = []
     moved = 0
     for edit in sorted(dict.fromkeys(edits), key=lambda edit: (edit.start, edit.end)):
@@ -78,7 +78,7 @@ def _line_index(source: Source, offset: int) -> int:
 
 
 def _trim(change: _Change, old: list[str], new: list[str]) -> _Change | None:
-    """The change without the lines that are the same at its start and its end."""
+    """Return the change without the equal lines at its start and end."""
     start, end = change.start, min(change.end, len(old))
     new_start, new_end = change.new_start, min(change.new_end, len(new))
     while start < end and new_start < new_end and old[start] == new[new_start]:
@@ -89,7 +89,7 @@ def _trim(change: _Change, old: list[str], new: list[str]) -> _Change | None:
 
 
 def _hunks(changes: list[_Change]) -> Iterator[list[_Change]]:
-    """The changes, together where their contexts would meet."""
+    """Group changes whose contexts would meet."""
     group = [changes[0]]
     for change in changes[1:]:
         if change.start - group[-1].end > 2 * CONTEXT:
@@ -115,7 +115,7 @@ def _hunk_lines(group: list[_Change], old: list[str], new: list[str], style: Sty
 
 
 def _span(start: int, end: int) -> str:
-    """`start,length` from 1; a span of no lines is named by the line before it."""
+    """Return `start,length` from 1; an empty span is identified by the line before it."""
     length = end - start
     first = start + 1 if length else start
     return str(first) if length == 1 else f"{first},{length}"

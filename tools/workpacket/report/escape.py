@@ -1,4 +1,4 @@
-r"""Sanitises all output, so that a document cannot control the terminal or CI log that shows it. Documents are
+r"""Sanitize all output, so that a document cannot control the terminal or CI log that shows it. Documents are
 untrusted. Shown unescaped, they could colour or erase the screen (ANSI), reverse a line (Unicode bidi controls), hide
 words (zero-width characters) or give commands to a CI agent (`##vso[...]`). Everything that comes from outside passes
 through `escape`, which writes such characters visibly:
@@ -8,7 +8,7 @@ through `escape`, which writes such characters visibly:
     a byte that is not UTF-8 (kept by `Source` as a lone surrogate)     \xff
     [ of a logging command of GitHub Actions, Azure Pipelines or TeamCity   ##\u005b
 
-A backslash of the text itself stays single: the door makes text safe to look at, not reversible. Where a line of a
+A backslash in the text itself is not doubled: escaping makes text safe to display, not reversible. Where a line of a
 document is shown, `report.excerpt` expands its tabs.
 """
 
@@ -18,7 +18,7 @@ import re
 from functools import cache
 
 # Cc, Cs, Zl, Zp, Cf, Default_Ignorable_Code_Point and the noncharacters of Unicode 17, as ranges: the `unicodedata` of
-# an older Python does not know them all, and importing it costs a start-up. A test compares the two.
+# an older Python does not know all of them, and importing it slows start-up. A test compares the two.
 _HIDDEN_RANGES = (
     "\\x00-\\x1f\\x7f-\\x9f\\xad"
     "\\u034f\\u0600-\\u0605\\u061c\\u06dd\\u070f\\u0890-\\u0891\\u08e2\\u115f-\\u1160\\u17b4-\\u17b5\\u180b-\\u180f"
@@ -29,11 +29,11 @@ _HIDDEN_RANGES = (
 )
 _ASTRAL_NONCHARACTERS = "".join(f"\\U{plane:04x}fffe-\\U{plane:04x}ffff" for plane in range(1, 17))
 
-# U+FE0E and U+FE0F choose between the text and the emoji form of a symbol; anywhere else they are a hiding place.
+# U+FE0E and U+FE0F select the text or the emoji form of a symbol; anywhere else they can hide text.
 _SYMBOLS = "\\u00a9\\u00ae\\u203c-\\u205f\\u2070-\\u3163\\u3165-\\u3299\\U0001f000-\\U0001faff"
 _STRAY_VARIATION = f"(?<![{_SYMBOLS}])[\\ufe0e\\ufe0f]"
 
-# GitHub's runner and the Azure agent look for these anywhere in a line, and then act on it instead of logging it.
+# GitHub's runner and the Azure agent search for these anywhere in a line, and act on them instead of logging the line.
 _LOGGING_COMMAND = r"(?<=##)\[|(?<=##[vV][sS][oO])\[|(?<=##teamcity)\["
 
 _SHORT = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
@@ -41,24 +41,26 @@ _SHORT = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
 
 @cache
 def hidden() -> re.Pattern[str]:
-    """Matches one character that must not be shown as it is. Compiled on first use: clean ASCII never needs it."""
+    """Return a pattern for one character that must not be shown as it is. Compiled on first use: clean ASCII never
+    needs it.
+    """
     return re.compile(f"[{_HIDDEN_RANGES}{_ASTRAL_NONCHARACTERS}]|{_STRAY_VARIATION}|{_LOGGING_COMMAND}")
 
 
 def escape(text: str) -> str:
-    """`text` as one line that is safe to show."""
+    """Return `text` as one line that is safe to show."""
     if text.isascii() and text.isprintable() and "##" not in text:
         return text
     return hidden().sub(lambda match: visible(match.group()), text)
 
 
 def escape_lines(text: str) -> str:
-    """`text` with its line feeds and tabs left as they are: for text that is laid out already, such as a diff."""
+    """Escape `text` except its line feeds and tabs: for text that already has a layout, such as a diff."""
     return "\n".join("\t".join(map(escape, line.split("\t"))) for line in text.split("\n"))
 
 
 def visible(character: str) -> str:
-    """The visible form of one hidden character."""
+    """Return the visible form of one hidden character."""
     short = _SHORT.get(character)
     if short is not None:
         return short
@@ -69,7 +71,9 @@ def visible(character: str) -> str:
 
 
 def without_surrogates(text: str) -> str:
-    """`text` as every JSON reader can take it: half a surrogate pair is written visibly, all else stays exact."""
+    """Return `text` in a form that every JSON parser accepts: a lone surrogate is written visibly, all else stays
+    exact.
+    """
     if text.isascii():
         return text
     return re.sub("[\ud800-\udfff]", lambda match: visible(match.group()), text)

@@ -1,6 +1,6 @@
-"""What a reason code means, for `workpacket explain CODE`.
+"""The meaning of a reason code, for `workpacket explain CODE`.
 
-The page of all reason codes, `docs/reference/codes.md`, made from the registry that the commands use.
+Also the page of all reason codes, `docs/reference/codes.md`, generated from the registry that the commands use.
 
 Also suggests codes for a misspelled one; only then is difflib imported.
 """
@@ -15,7 +15,7 @@ from workpacket.report.terminal import PLAIN, Style, wrap
 
 
 def nearest_codes(word: str, codes: Iterable[str]) -> list[str]:
-    """The codes that `word` may be a misspelling of, likeliest first."""
+    """Return the codes that `word` may be a misspelling of, likeliest first."""
     typed = word.lower().replace("-", "_")
     known = list(codes)
     close = get_close_matches(typed, known, n=3, cutoff=0.6)
@@ -27,14 +27,14 @@ _FIXES = {
     "safe": "workpacket check --fix",
     "unsafe": "workpacket check --unsafe-fixes, then look it over",
 }
-# Only what is found in a file can be fixed there, or ignored: a refusal or a missing program can not.
+# Only findings in a file can be fixed or ignored there: a refusal or a missing program cannot.
 _ABOUT_DOCUMENTS: frozenset[Family] = frozenset({"reading", "text", "document", "cross-file", "approval", "integrity"})
 _BY_ITSELF = {"never": "no", "with_backoff": "yes, after a pause", "after_confirm": "after a person confirms"}
 _READABLE = 100  # longer lines of prose are hard to follow, however wide the terminal is
 
 
 def render_explanation(reason: Reason, style: Style = PLAIN) -> str:
-    """One page; ends with a line feed."""
+    """Return one page, which ends with a line feed."""
     room = min(style.columns or _READABLE, _READABLE)
     facts = facts_of(reason)
     widest = max(len(name) for name, _ in facts)
@@ -48,13 +48,13 @@ def render_explanation(reason: Reason, style: Style = PLAIN) -> str:
 
 
 def remedies_of(reason: Reason) -> list[str]:
-    """What can be done, the usual first."""
+    """Return what can be done, the usual remedy first."""
     others = reason.remedies[1:] if isinstance(reason, StopReason) else ()
     return [reason.remedy, *(f"Or: {other}." for other in others)]
 
 
 def facts_of(reason: Reason) -> list[tuple[str, str]]:
-    """What applies to the code in general: the same lines on the terminal and in the documentation."""
+    """Return what applies to the code in general: the same lines as in the documentation."""
     severity: str = reason.severity
     if reason.strict_severity != reason.severity:
         severity += f" (under the profile strict: {reason.strict_severity})"
@@ -82,13 +82,13 @@ _INTRODUCTION = (
 
 
 def render_codes_page(registry: Mapping[str, Reason]) -> str:
-    """Markdown: a table of contents by family, then one section per code."""
+    """Return Markdown: a table of contents by family, then one section per code."""
     families: dict[str, list[Reason]] = {}
     for reason in sorted(registry.values(), key=lambda reason: reason.code):
         families.setdefault(reason.family, []).append(reason)
     lines = [*_INTRODUCTION, ""]
     for family in sorted(families):
-        # One line a code: two branches that each add one do not conflict.
+        # One line per code: two branches that each add one do not conflict.
         lines += [f"- **{family}**", *(f"  - [`{reason.code}`](#{reason.code})" for reason in families[family])]
     for family in sorted(families):
         lines += ["", f"## {family}"]

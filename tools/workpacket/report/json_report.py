@@ -1,7 +1,7 @@
 """The JSON object that every command prints with `--json`; its schemas are `schemas/output*.schema.json`.
 
-Pure ASCII: what is not, is a JSON escape, so the object is safe to print and exact to read. Prose (message, hint,
-notes) is sanitised as well, for programs that print it; paths and edits are not, because they are to be used.
+Pure ASCII: other characters are JSON escapes, so the object is safe to print and exact to read. Prose (message, hint,
+notes) is also sanitized, for programs that print it; paths and edits are not, because they are data.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from workpacket.report.outcome import CheckOutcome
 
 
 def render_envelope(command: str, exit_code: int, findings: Iterable[Problem], data: Mapping[str, Json]) -> str:
-    """The object of any command, on one line. The strings of `data` may hold anything."""
+    """Return the object of any command, on one line. The strings of `data` may contain anything."""
     envelope: dict[str, Json] = {
         "workpacket": __version__,
         "command": command,
@@ -28,12 +28,12 @@ def render_envelope(command: str, exit_code: int, findings: Iterable[Problem], d
         "findings": [_finding(finding) for finding in sorted(findings, key=lambda finding: finding.order)],
         "data": _readable(data),
     }
-    # JSON lets DEL stand unescaped; terminals would not like it. It can only stand inside a string.
+    # JSON allows an unescaped DEL, but terminals may act on it. It can only occur inside a string.
     return json.dumps(envelope, separators=(",", ":"), allow_nan=False).replace("\x7f", "\\u007f") + "\n"
 
 
 def render_check(outcome: CheckOutcome, exit_code: int) -> str:
-    """The object of `check`."""
+    """Return the object of `check`."""
     data: dict[str, Json] = {
         "files_checked": len(outcome.files),
         "files_by_kind": outcome.files_by_kind,
@@ -69,14 +69,14 @@ def _fix(fix: Fix) -> dict[str, Json]:
 
 
 def _edits(edits: tuple[Edit, ...]) -> list[Json] | None:
-    """None if a text contains bytes that are not UTF-8: JSON cannot represent it, but `--fix` can apply it."""
+    """Return None if a text contains bytes that are not UTF-8: JSON cannot represent it, but `--fix` can apply it."""
     if any(without_surrogates(edit.text) != edit.text for edit in edits):
         return None
     return [{"start": edit.start, "end": edit.end, "text": edit.text} for edit in edits]
 
 
 def _readable(value: Json) -> Json:
-    """`value` with no half surrogate pairs, which strict readers of JSON refuse."""
+    """Return `value` without lone surrogates, which strict JSON parsers refuse."""
     if isinstance(value, str):
         return without_surrogates(value)
     if isinstance(value, Mapping):

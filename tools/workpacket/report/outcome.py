@@ -14,7 +14,7 @@ SourceLine = Callable[[str, int], "str | None"]
 
 
 def no_source(_path: str, _line: int) -> str | None:
-    """For outcomes whose texts are not at hand."""
+    """Return no line, for outcomes whose texts are not available."""
     return None
 
 
@@ -26,9 +26,10 @@ class Repaired(NamedTuple):
 
 
 class CheckOutcome(NamedTuple):
-    """`files` gives each checked path its kind, also the unreadable ones; `source_line` a line without its end.
+    """`files` maps each checked path to its kind, including unreadable ones; `source_line` returns a line without its
+    end.
 
-    `notes` are sentences about the run itself, such as what was not looked at and why. Findings from `fail_on` upwards
+    `notes` are sentences about the run itself, such as what was not checked and why. Findings from `fail_on` upwards
     make the check fail.
     """
 
@@ -58,7 +59,7 @@ class CheckOutcome(NamedTuple):
 
 
 def by_file(findings: tuple[Problem, ...]) -> dict[str, list[Problem]]:
-    """The findings of each path in the order of the text; paths sorted."""
+    """Return the findings of each path in text order; paths are sorted."""
     groups: dict[str, list[Problem]] = {}
     for finding in sorted(findings, key=lambda finding: finding.order):
         groups.setdefault(finding.path, []).append(finding)
@@ -66,16 +67,16 @@ def by_file(findings: tuple[Problem, ...]) -> dict[str, list[Problem]]:
 
 
 def by_gravity(findings: tuple[Problem, ...]) -> list[Problem]:
-    """The most severe first, so that a platform that truncates a list drops what matters least."""
+    """Return the most severe first, so that a platform that truncates a list drops what matters least."""
     return sorted(findings, key=lambda finding: (SEVERITIES.index(finding.severity), finding.order))
 
 
-# Graver first. 'Tampered' says more than 'could not look', which says more than 'looked and found faults'.
+# Most serious first. 'Tampered' outranks 'could not check', which outranks 'checked and found faults'.
 _PRECEDENCE = (exits.INTEGRITY, exits.ENVIRONMENT)
 
 
 def exit_status(outcome: CheckOutcome, reasons: Mapping[str, Reason]) -> int:
-    """The exit status of the check. Checking nothing is not a success."""
+    """Return the exit status of the check. Checking nothing is not a success."""
     if not outcome.files:
         return exits.ENVIRONMENT
     failing = [finding for finding in outcome.findings if outcome.fails(finding)]

@@ -1,6 +1,6 @@
 """Runs on a terminal: a list, the timeline of one, the checks of a decision, unfinished work. Rows are plain values.
 
-The runs of a packet are shown from its log alone, or with what the store of runs says beside it.
+The runs of a packet are shown from its log alone, or combined with the store of runs.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class PacketRun(Value):
 
 
 def linked_runs(state: PacketState, *, unfinished: bool) -> tuple[PacketRun, ...]:
-    """The state according to the log. Stopped runs of a finished packet are history."""
+    """Return the state according to the log. Stopped runs of a finished packet are history."""
     return tuple(_of_log(state, unfinished=unfinished))
 
 
@@ -64,14 +64,14 @@ def _of_log(state: PacketState, *, unfinished: bool) -> Iterable[PacketRun]:
 
 
 def seen(run: PacketRun, state: Standing, code: str = "") -> PacketRun:
-    """The same run, with its state by the store."""
+    """Return the same run, with its state according to the store."""
     commands = {"live": f"workpacket runs tail {run.run}", "ended": "workpacket runs settle"}
     commands["not begun"] = commands["ended"]
     return replace(run, state=state, code=code, command=commands.get(state, f"workpacket resume {run.run} --plan"))
 
 
 def mark(runs: Sequence[PacketRun]) -> str:
-    """All runs of a packet in a few words, as in `1 run live, 1 blocked (stalled)`; '' without any."""
+    """Return all runs of a packet in a few words, as in `1 run live, 1 blocked (stalled)`; '' without any."""
     counts = Counter(run.words for run in runs)
     told = [f"{count} {words}" for words, count in counts.items()]
     return f"runs: {', '.join(told)}" if told else ""
@@ -111,7 +111,7 @@ class CheckRow(NamedTuple):
 
 
 def render_runs(rows: Sequence[RunRow], style: Style = PLAIN) -> str:
-    """One line for each run; on a narrow terminal the id is on a line of its own."""
+    """Return one line for each run; on a narrow terminal the id is on a line of its own."""
     if not rows:
         return "no runs\n"
     width = max(text_width(escape(row.id)) for row in rows)
@@ -128,7 +128,7 @@ def render_runs(rows: Sequence[RunRow], style: Style = PLAIN) -> str:
 
 
 def render_facts(facts: Iterable[tuple[str, str]]) -> str:
-    """What is known about one run, one line each; empty values are left out."""
+    """Return what is known about one run, one line each; empty values are left out."""
     shown = [(name, escape(value)) for name, value in facts if value]
     width = max((len(name) for name, _ in shown), default=0)
     return "".join(f"{name:<{width}}  {value}\n" for name, value in shown)
@@ -150,7 +150,7 @@ def _moment_lines(moment: TimelineEvent, style: Style) -> list[str]:
 
 
 def render_checks(checks: Sequence[CheckRow], style: Style = PLAIN) -> str:
-    """The checks of a decision, in their order."""
+    """Return the checks of a decision, in order."""
     width = max((len(check.name) for check in checks), default=0)
     lines = []
     for check in checks:
@@ -161,7 +161,7 @@ def render_checks(checks: Sequence[CheckRow], style: Style = PLAIN) -> str:
 
 
 class QuestionRow(NamedTuple):
-    """What waits for a person: a heading, what to look at, and the digest that an answer is bound to."""
+    """A question for a person: a heading, what to look at, and the digest that an answer is bound to."""
 
     id: str
     question: str
@@ -179,7 +179,7 @@ def render_questions(rows: Iterable[QuestionRow], style: Style = PLAIN) -> str:
 
 
 def next_line(text: str, style: Style = PLAIN) -> str:
-    """The line that says what to do now."""
+    """Return the line that says what to do now."""
     return f"{style.paint('next:', 'help')} {escape(text)}\n"
 
 
@@ -217,7 +217,7 @@ def _reasons(rows: Sequence[Problem], role: Role, style: Style) -> Iterator[str]
 
 
 def render_task(id_: str, said: Sequence[str], task: str, command: str) -> str:
-    """One block: what was done, and what the caller does next."""
+    """Return one block: what was done, and what the caller does next."""
     lines = [f"{escape(id_)} goes on", *(escape(one) for one in said)]
     what = escape_lines(task).rstrip("\n") if task else f"next: {escape(command)}"
     return "".join(f"{line}\n" for line in [*lines, what])

@@ -1,10 +1,10 @@
 """Text on a terminal: its width, line breaks and colours, and the message of a failed command. The caller queries the
 terminal and the environment; renderers only read this value.
 
-The values on the way of every `check` (`Style`, `Excerpt`, `CheckOutcome`) are named tuples: making the class takes a
+The values used by every `check` (`Style`, `Excerpt`, `CheckOutcome`) are named tuples: creating the class takes a
 seventh of the time of a frozen dataclass, and that time is part of the start-up of the command.
 
-How many columns text takes on a terminal, and where to break it.
+Also the number of columns that text takes, and where to break it.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from unicodedata import category, east_asian_width
 from workpacket.errors import WorkpacketError
 from workpacket.report.escape import escape
 
-_VARIATION_16 = "\ufe0f"  # asks for the emoji form, which is two columns wide
+_VARIATION_16 = "\ufe0f"  # requests the emoji form, which is two columns wide
 
 
 def text_width(text: str) -> int:
-    """Columns taken by `text`, which has passed the door."""
+    """Return the columns taken by a sanitized `text`."""
     if text.isascii():
         return len(text)
     return sum(character_widths(text))
 
 
 def character_widths(text: str) -> Iterator[int]:
-    """The columns of each character: 0 for what combines with the one before, 2 for East Asian wide ones and emoji."""
+    """Yield the columns of each character: 0 for combining characters, 2 for East Asian wide ones and emoji."""
     before = 0
     for character in text:
         if character == _VARIATION_16:
@@ -45,9 +45,9 @@ def _unicode_width(character: str) -> int:
 
 
 def wrap(text: str, room: int, first_room: int | None = None) -> list[str]:
-    """`text` in lines of at most `room` columns, broken at spaces, or inside a word that is longer than a line.
+    """Break `text` into lines of at most `room` columns, at spaces, or inside a word that is longer than a line.
 
-    `first_room` is the room of the first line, where that one has less; it stays empty if no word fits into it.
+    `first_room` is the room of the first line, if smaller; that line stays empty if no word fits.
     """
     limit = room if first_room is None else first_room
     lines: list[str] = []
@@ -68,7 +68,7 @@ def wrap(text: str, room: int, first_room: int | None = None) -> list[str]:
 
 
 def _fitting(word: str, room: int) -> str:
-    """As much of `word` as fits into `room` columns, at least one symbol with what belongs to it."""
+    """Return as much of `word` as fits into `room` columns, at least one symbol with its combining characters."""
     used = 0
     for index, width in enumerate(character_widths(word)):
         used += width
@@ -104,11 +104,11 @@ class Style(NamedTuple):
 
     @property
     def columns(self) -> int | None:
-        """The width to lay out for: below some measure wrapping helps nobody."""
+        """Return the width for layout: wrapping below a minimum width helps no one."""
         return None if self.width is None else max(self.width, NARROWEST)
 
     def paint(self, text: str, role: Role) -> str:
-        """`text`, which must have passed the door, in the colour of its role."""
+        """Return a sanitized `text` in the colour of its role."""
         return f"\x1b[{_SGR[role]}m{text}\x1b[0m" if self.colour and text else text
 
 
@@ -116,7 +116,7 @@ PLAIN = Style()
 
 
 def render_failure(error: WorkpacketError, style: Style = PLAIN) -> str:
-    """`error: what (code)`, and a line that helps. Never wrapped: people search for it and paste it."""
+    """Return `error: what (code)`, and a line that helps. Never wrapped: people search for it and paste it."""
     where = f"{escape(error.path)}: " if error.path else ""
     lines = [f"{style.paint('error:', 'error')} {where}{escape(error.message)} ({escape(error.code)})"]
     if error.hint:

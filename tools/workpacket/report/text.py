@@ -8,12 +8,11 @@
 
 1 error in 1 of 35 files; 1 can be fixed with --fix [*]
 
-A line of a document with a caret below it that is where the finding is.
+A quoted line of a document has a caret below the place of the finding. Columns of a finding count characters; columns
+of a terminal do not: tabs, wide, combining and escaped characters all have other widths. Each character is therefore
+measured in the form in which it is shown.
 
-Columns of a finding count characters; columns of a terminal do not: tabs, wide and combining characters and what the
-door makes visible all take another width. So each character is measured in the form in which it is shown.
-
-How often each code was found, for a repository that has too many findings to read.
+Statistics show how often each code was found, for a repository that has too many findings to read.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from workpacket.value import Value
 
 TAB = 4
 CUT = "..."
-WITHOUT_TERMINAL = 160  # a paragraph on one line is cut around the caret even where nothing else is wrapped
+WITHOUT_TERMINAL = 160  # a paragraph on one line is cut around the caret even if nothing else is wrapped
 
 
 _Cell: TypeAlias = tuple[str, int]
@@ -47,9 +46,9 @@ class QuotedLine(NamedTuple):
 
 
 def excerpt(line: str, column: int, end_column: int, room: int) -> QuotedLine:
-    """The part of `line` that fits into `room` columns and holds [column, end_column), both counted from 1.
+    """Return the part of `line` that fits into `room` columns and contains [column, end_column), both counted from 1.
 
-    An `end_column` that is not behind `column` means one character. A column behind the end of the line points there.
+    An `end_column` not after `column` means one character. A column after the end of the line points there.
     """
     begin = min(max(column - 1, 0), len(line))
     end = min(max(end_column - 1, begin + 1), len(line))
@@ -67,7 +66,7 @@ def excerpt(line: str, column: int, end_column: int, room: int) -> QuotedLine:
 
 
 def _cells(line: str, first: int, room: int) -> list[_Cell]:
-    """The characters from `first` on, as many as fit into `room` columns."""
+    """Return the characters from `first` on, as many as fit into `room` columns."""
     part = line[first : first + room + 1]
     cells: list[_Cell] = []
     used = 0
@@ -130,7 +129,7 @@ def render_text(outcome: CheckOutcome, style: Style = PLAIN, *, quiet: bool = Fa
 
 
 def summary(outcome: CheckOutcome) -> str:
-    """`3 errors, 2 warnings in 2 of 35 files; 2 can be fixed with --fix [*]`."""
+    """Return a line such as `3 errors, 2 warnings in 2 of 35 files; 2 can be fixed with --fix [*]`."""
     files = counted(len(outcome.files), "file")
     if not outcome.files and not outcome.findings:
         return "0 files checked: no governance documents found (nothing_to_check)"
@@ -144,7 +143,7 @@ def summary(outcome: CheckOutcome) -> str:
 
 
 def shown_path(path: str) -> str:
-    """A path as the first word of a line: one that starts with '::' would be a workflow command of GitHub."""
+    """Return a path as the first word of a line: one that starts with '::' would be a workflow command of GitHub."""
     return escape(f"./{path}" if path.lstrip().startswith(":") else path) or REPOSITORY
 
 
@@ -212,7 +211,7 @@ def _labelled(label: str, text: str, gutter: int, style: Style) -> Iterator[str]
 
 
 def _hanging(head: str, text: str, columns: int | None) -> list[str]:
-    """`head` and `text`, the further lines set below the start of the text, or further left where room is short."""
+    """Return `head` and `text`, with further lines indented to the start of the text, or less if room is short."""
     if columns is None:
         return [(head + text).rstrip(" ")]
     start = text_width(head)
@@ -225,7 +224,7 @@ def _hanging(head: str, text: str, columns: int | None) -> list[str]:
 
 
 class CodeCount(Value):
-    """`severity` is the gravest under which the code was found; `fixable` counts safe fixes."""
+    """`severity` is the highest with which the code was found; `fixable` counts safe fixes."""
 
     code: str
     severity: Severity
@@ -235,7 +234,7 @@ class CodeCount(Value):
 
 
 def code_counts(findings: tuple[Problem, ...]) -> list[CodeCount]:
-    """One entry a code, the gravest and then the most frequent first."""
+    """Return one entry per code, the most severe and then the most frequent first."""
     groups: dict[str, list[Problem]] = {}
     for finding in findings:
         groups.setdefault(finding.code, []).append(finding)
@@ -244,7 +243,7 @@ def code_counts(findings: tuple[Problem, ...]) -> list[CodeCount]:
 
 
 def render_statistics(outcome: CheckOutcome, reasons: Mapping[str, Reason], style: Style = PLAIN) -> str:
-    """A table of count, severity, code and title, and the summary line of the full report."""
+    """Return a table of count, severity, code and title, and the summary line of the full report."""
     counts = code_counts(outcome.findings)
     digits = max((len(str(entry.count)) for entry in counts), default=0)
     severities = max((len(entry.severity) for entry in counts), default=0)

@@ -19,14 +19,14 @@ class File(NamedTuple):
 
 
 class BatchFolder(NamedTuple):
-    """The files of one folder, as far as they are there."""
+    """The existing files of one folder."""
 
     checkpoint: File | None
     tasks: File | None
     dependencies: File | None
 
     def files_of(self, task: str) -> list[str]:
-        """The files that a task changes: as the checkpoint says, else as tasks.yaml does."""
+        """Return the files that a task changes: according to the checkpoint, else to tasks.yaml."""
         for file in (self.checkpoint, self.tasks):
             found = dict(file.summary["files"]).get(task) if file is not None else None
             if found:
@@ -35,7 +35,7 @@ class BatchFolder(NamedTuple):
 
 
 def scopes(repository: RepositorySummaries) -> Iterator[BatchFolder]:
-    """Every scope that has tasks, a checkpoint or dependencies."""
+    """Yield every scope that has tasks, a checkpoint or dependencies."""
     kinds = ("batch_checkpoint", "batch_tasks", "batch_dependencies")
     folders: dict[str, dict[str, File]] = {}
     for kind in kinds:
@@ -50,7 +50,7 @@ def names(mentions: list[Mention]) -> set[str]:
 
 
 def unknown(mentions: Iterable[Mention], known: set[str]) -> Iterator[Mention]:
-    """The first mention of each task that is not known and belongs to this scope."""
+    """Yield the first mention of each unknown task of this scope."""
     said = set(known)
     for mention in mentions:
         if mention[0] not in said and not is_elsewhere(mention[0]):
@@ -87,7 +87,7 @@ class BatchCheckpointTaskMissing(RepositoryRule):
 
     def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         for scope in scopes(repository):
-            # A checkpoint without a list of tasks is of the newer form, which leaves that to tasks.yaml.
+            # A checkpoint without a list of tasks has the newer form, which leaves that to tasks.yaml.
             if scope.checkpoint is None or scope.tasks is None or not scope.checkpoint.summary["tasks"]:
                 continue
             listed = names(scope.checkpoint.summary["tasks"])
@@ -204,7 +204,7 @@ class BatchDependenciesDisagree(RepositoryRule):
             summary = scope.dependencies.summary
             known = names(scope.tasks.summary["tasks"])
             defined = {(one[0], other[0]) for one, other in scope.tasks.summary["depends"]}
-            # Whether `from` or `to` comes first is not agreed upon, so either will do for such pairs.
+            # It is not settled whether `from` or `to` comes first, so such pairs are accepted either way.
             either = defined | {(other, one) for one, other in defined}
             for pairs, agreeing in ((summary["depends"], defined), (summary["loose"], either)):
                 for one, other in pairs:
@@ -214,7 +214,7 @@ class BatchDependenciesDisagree(RepositoryRule):
             yield from self._left_out(scope.dependencies, scope.tasks.summary["depends"], known)
 
     def _left_out(self, file: File, defined: list[tuple[Mention, Mention]], known: set[str]) -> Iterator[Problem]:
-        """What tasks.yaml says and this file does not, if this file says anything at all."""
+        """Report what tasks.yaml says and this file does not, if this file says anything at all."""
         stated = [*file.summary["depends"], *file.summary["loose"]]
         pairs = {frozenset((one[0], other[0])) for one, other in stated}
         places = {one[0]: one for one, _ in reversed(stated)}

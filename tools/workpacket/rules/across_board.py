@@ -16,7 +16,7 @@ from workpacket.rules.rule import RepositoryRule
 
 _STUB = "STUB"
 _SUPERSEDED = "SUPERSEDED"
-# What a stub may become without ever having been a packet.
+# The lanes that a stub can reach without ever having been a packet.
 _STUB_TOKENS = MAY_BE_STUB | {""}
 
 _REVISION = lazy_pattern(r"-v[1-9][0-9]*\Z")
@@ -88,7 +88,7 @@ class StatusContradictsBoard(RepositoryRule):
             listed = work.entries.get(packet.id)
             token = listed.entry["token"] if listed is not None else ""
             lanes = packet.summary["lanes"]
-            # Of superseded packets and of entries left in the backlog, other rules speak.
+            # Other rules report superseded packets and entries left in the backlog.
             if listed is None or token in {"", _STUB, _SUPERSEDED} or not lanes or token in lanes:
                 continue
             message = f"the status is {packet.summary['status']!r}, the board has {token} ({_line(listed)})"
@@ -136,7 +136,7 @@ class SupersededStillLive(RepositoryRule):
         if listed is not None and listed.entry["token"] == _SUPERSEDED:
             return f"it is superseded according to the board ({_line(listed)})"
         known = work.superseded.get(packet.id)
-        # Where board and status differ already, another rule says so.
+        # If board and status already differ, another rule reports it.
         agreed = {"", _STUB, *packet.summary["lanes"]}
         if known is None or (listed is not None and listed.entry["token"] not in agreed):
             return ""
@@ -185,7 +185,7 @@ class RegistryBoardStale(RepositoryRule):
         headings = _headings(repository.known_lanes)
         for path, row in work.all_rows:
             name = row["active"]
-            # What the cell itself says wrong, and an active packet that is superseded, is said elsewhere.
+            # What is wrong with the cell itself, and an active packet that is superseded, are reported elsewhere.
             if not work.has_board or not name or row["board_id"] != name or not row["board_section"]:
                 continue
             said = headings[row["board_section"]]
@@ -211,7 +211,7 @@ class RegistryPacketOnNoBoard(RepositoryRule):
         work = repository.work
         for path, row in work.all_rows if work.has_board else ():
             name = row["board_id"]
-            # Of a packet that has a file, the finding stands there.
+            # For a packet that has a file, the finding is reported there.
             if name and name == row["active"] and name not in work.entries and not work.has_file(name):
                 yield self.finding(path, row["board_place"], f"{name} is not on the board")
 
@@ -234,7 +234,7 @@ class RegistryActiveMissing(RepositoryRule):
             file = row["active_path"]
             if not row["active"] or file in repository.packets or file in repository.stubs:
                 continue
-            # A path to another place is no path of a packet at all, which another rule says.
+            # A path to somewhere else is not the path of a packet, which another rule reports.
             if kind_of(file) not in {"packet", "stub"}:
                 continue
             other = work.packets.get(row["active"]) or work.stubs.get(row["active"])
@@ -279,7 +279,7 @@ class RegistryActiveSuperseded(RepositoryRule):
 
 
 def _bases_that_are_over(repository: RepositorySummaries) -> set[str]:
-    """The bases of which the log has every revision in the archive."""
+    """Return the bases whose revisions are all in the archive according to the log."""
     lanes_of: dict[str, set[str]] = {}
     for name, lane in repository.lanes.items():
         lanes_of.setdefault(_REVISION.sub("", name), set()).add(lane)
@@ -287,7 +287,7 @@ def _bases_that_are_over(repository: RepositorySummaries) -> set[str]:
 
 
 def _superseded_by(work: WorkIndex, name: str) -> str:
-    """Who says so; '' where nobody does, or the row names no packet."""
+    """Return where this is stated; '' if nowhere, or if the row names no packet."""
     if not name:
         return ""
     listed = work.entries.get(name)
@@ -316,7 +316,7 @@ class StubWithoutRow(RepositoryRule):
                 hint = f"add | {stub.base} | {stub.path} | {headings['stub backlog']}: {stub.id} | stub |"
                 yield self.finding(stub.path, stub.summary["place"], message, hint=hint)
         for name, listed in work.entries.items():
-            # A stub whose file is lost stands on the board alone.
+            # A stub whose file is lost is only on the board.
             base = listed.entry["base"]
             if listed.entry["token"] == _STUB and base not in work.rows and not work.has_file(name):
                 yield self.finding(listed.path, listed.entry["place"], f"the registry has no row for {base}")
@@ -347,7 +347,7 @@ class BaseWithoutRow(RepositoryRule):
 
 
 def _packets_by_base(work: WorkIndex) -> dict[str, set[str]]:
-    """The packets of each base that exist as a file or stand on the board."""
+    """Return the packets of each base that have a file or a board entry."""
     found: dict[str, set[str]] = {}
     for packet in work.packets.values():
         found.setdefault(packet.base, set()).add(packet.id)

@@ -18,7 +18,7 @@ from workpacket.rules.repository import RepositorySummaries, WorkFile, WorkIndex
 from workpacket.rules.rule import RepositoryRule, repeated
 from workpacket.text.formats import legacy_signature
 
-# Of a longer circle, the message names this many at the beginning and one at the end.
+# For a longer cycle, the message names this many packets at the beginning and one at the end.
 _NAMED = 6
 
 
@@ -87,7 +87,7 @@ class DependencyCycle(RepositoryRule):
             yield self.finding(file.path, mention[1:], f"a circle of dependencies: {' -> '.join(named)}")
 
 
-# What a packet depends on, each with the file and the place that says so.
+# The dependencies of each packet, with the file and the place that state them.
 _Edges = Mapping[str, Mapping[str, tuple[WorkFile, Mention]]]
 
 
@@ -96,14 +96,14 @@ def _dependencies(work: WorkIndex) -> _Edges:
     for file in work.files():
         for mention in file.summary["depends"]:
             target = mention[0] if work.has_file(mention[0]) else work.packet_of_base(mention[0])
-            # A packet that names its own base means the work before it.
+            # A packet that names its own base depends on the previous revision.
             if target and target != file.id:
                 edges.setdefault(file.id, {}).setdefault(target, (file, mention))
     return edges
 
 
 class DependencyContradiction(RepositoryRule):
-    """Dependencies that stub and packet state differently
+    """Different dependencies in stub and packet
 
     Stub and packet disagree about what the work waits for; the gate can follow only one of them.
 
@@ -131,7 +131,7 @@ class DependencyContradiction(RepositoryRule):
 
 
 def _by_base(file: WorkFile) -> dict[str, Mention]:
-    """Dependencies by base: a later revision of the same work is no contradiction."""
+    """Return dependencies by base: a later revision of the same work does not contradict an earlier one."""
     found: dict[str, Mention] = {}
     for mention in file.summary["depends"]:
         found.setdefault(base_of(mention[0]), mention)
@@ -180,7 +180,7 @@ class SignatureUse(NamedTuple):
 
 
 def _uses(repository: RepositorySummaries) -> Iterator[SignatureUse]:
-    """Every use of a signature that is one: packets first, in the order of their paths."""
+    """Yield every use of a well-formed signature: packets first, ordered by path."""
     for file in repository.work.packets.values():
         signature = file.summary["signature"]
         if signature[0] and not legacy_signature(signature[0]):
@@ -210,7 +210,7 @@ class SignatureReused(RepositoryRule):
 
 
 def _audited_owners(repository: RepositorySummaries) -> dict[str, tuple[str, set[str]]]:
-    """Which packets each audited signature was given for; a row that names none says nothing."""
+    """Return which packets each audited signature was given for; a row that names none is skipped."""
     owners: dict[str, tuple[str, set[str]]] = {}
     for path, audit in repository.signature_audits.items():
         for row in audit["rows"]:
@@ -297,5 +297,5 @@ class GatePacketUnknown(RepositoryRule):
 
 
 def _is_known(repository: RepositorySummaries, name: str) -> bool:
-    """Whether anything but an approval knows the id; a refinement is enough."""
+    """Whether anything other than an approval knows the id; a refinement suffices."""
     return name in repository.work.known or any(path in repository.refinements for path in refinement_paths(name))

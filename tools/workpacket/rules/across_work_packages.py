@@ -1,7 +1,7 @@
-"""Rules about all work packages of a mission: their ids, what they depend on, what they claim.
+"""Rules about all work packages of a mission: their ids, dependencies and claims.
 
-An id such as WP07 means something only within its mission, so every rule looks at one mission at a time. Summaries hold
-scoped ids (`<mission>--WP07`), which is how a package of another mission is told apart.
+An id such as WP07 is meaningful only within its mission, so every rule handles one mission at a time. Summaries hold
+scoped ids (`<mission>--WP07`), which distinguish packages of other missions.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _PACKAGE_ID = lazy_pattern(r"WP[0-9]{2,}\Z")
 
 
 class WorkPackageFile(NamedTuple):
-    """One work package: a file."""
+    """The file of one work package."""
 
     path: str
     summary: PackageSummary
@@ -34,7 +34,7 @@ class WorkPackageFile(NamedTuple):
 
 
 class Mission:
-    """The packages of one mission, in the order of their files; of several with one id, the first counts."""
+    """The packages of one mission, in file order; of several with the same id, the first counts."""
 
     def __init__(self, packages: list[WorkPackageFile]) -> None:
         self.packages = packages
@@ -49,7 +49,7 @@ class Mission:
         return max((_number(package.short) for package in self.packages), default=0)
 
     def independent(self, first: int, second: int) -> bool:
-        """Whether neither of two packages depends on the other. Where a file on the way is missing, nobody can say."""
+        """Whether neither of two packages depends on the other. Unknown if a file in between is missing."""
         names = self.packages[first].summary["id"], self.packages[second].summary["id"]
         needs = self._needs(names[0]), self._needs(names[1])
         if needs[0] is None or needs[1] is None or names[0] == names[1]:
@@ -57,7 +57,7 @@ class Mission:
         return names[0] not in needs[1] and names[1] not in needs[0]
 
     def _needs(self, name: str) -> frozenset[str] | None:
-        """Everything that a package depends on, directly or not; None where a file on the way is missing."""
+        """Return all direct and indirect dependencies of a package; None if a file in between is missing."""
         if name not in self._needed:
             found: set[str] = set()
             waiting = [name]
@@ -71,7 +71,7 @@ class Mission:
 
 
 def missions(repository: RepositorySummaries) -> Iterator[Mission]:
-    """Every mission that has packages."""
+    """Yield every mission that has packages."""
     found: dict[str, list[WorkPackageFile]] = {}
     for path, summary in sorted(repository.work_packages.items()):
         found.setdefault(path.rpartition("/")[0], []).append(WorkPackageFile(path, summary))
@@ -134,7 +134,7 @@ class PackageFileMissing(RepositoryRule):
 
 
 def _missing_dependencies(repository: RepositorySummaries) -> Iterator[tuple[WorkPackageFile, Mention, bool]]:
-    """Dependencies without a file; the last value says whether the mission's numbers pass over that one.
+    """Yield dependencies without a file; the last value says whether the mission's numbering skips that one.
 
     A dependency on another mission is looked up there, if the repository has that mission.
     """
@@ -211,7 +211,9 @@ class PackageOwnedFilesShared(RepositoryRule):
 
 
 def _shared_files(mission: Mission) -> Mapping[tuple[int, int], list[Mention]]:
-    """By two independent packages, what both own; of a file with many owners, each is held against one before it."""
+    """Return the files that two independent packages both own; a file with many owners is compared with one earlier
+    owner.
+    """
     owners: dict[str, list[int]] = {}
     shared: dict[tuple[int, int], list[Mention]] = {}
     for index, package in enumerate(mission.packages):

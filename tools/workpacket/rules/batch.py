@@ -1,4 +1,4 @@
-"""Rules about the files of a batch scope, one at a time. What they say of each other is in `across_batches`."""
+"""Rules about the files of a batch scope, one at a time. `across_batches` compares them with each other."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ class _Tasks(NamedTuple):
 
 
 class _PlanRule(TasksRule):
-    """A rule about what makes it impossible to plan the next batch."""
+    """A rule about faults that prevent planning the next batch."""
 
     problem: ProblemCode
 

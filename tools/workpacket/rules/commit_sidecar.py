@@ -29,9 +29,9 @@ class SidecarVersionNewer(SidecarRule):
 class SidecarShaMismatch(SidecarRule):
     """Sidecar whose file name is another commit than the one inside
 
-    One of the two is a copy or damaged; which commit was verified cannot be told, so the sidecar is skipped.
+    One of the two is a copy or damaged; it is unknown which commit was verified, so the sidecar is skipped.
 
-    Remedy: delete the sidecar; the commit message still says what it says.
+    Remedy: delete the sidecar; the commit message contains the same information.
     """
 
     def check(self, document: CommitSidecar) -> Iterator[Problem]:

@@ -1,7 +1,7 @@
-"""Rules that compare packets, board and registry with the log. What the log says holds; the others are drawn from it.
+"""Rules that compare packets, board and registry with the log, which is authoritative; the others are drawn from it.
 
-They have nothing to say where there is no log. A packet that was moved on two branches, or whose log does not hold
-together, stands nowhere, so nothing is compared with it; what is wrong is said of the log itself.
+They find nothing where there is no log. A packet that was moved on two branches, or whose log is inconsistent, has no
+lane, so nothing is compared with it; the fault is reported on the log itself.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def _lane(repository: RepositorySummaries, name: str) -> Lane | None:
 
 
 def _says(lane: Lane, said: Container[str], repository: RepositorySummaries) -> bool:
-    """Whether what is drawn is what the log says, or what that comes to on the target branch once it has landed."""
+    """Whether the drawn lane is that of the log, or the one it becomes on the target branch once landed."""
     lanes = repository.known_lanes
     pending = lane == lanes.lane("MERGE_PENDING") and lanes.onward(lane.token) == "VALIDATED"
     return lane.token in said or (pending and "VALIDATED" in said)

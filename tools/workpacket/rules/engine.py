@@ -1,9 +1,9 @@
 """Runs the rules: faults of one document, findings across documents. Severity comes later, in `settings`.
 
-Which rules judge a kind of document, and which compare documents with one another.
+Which rules apply to a kind of document, and which compare documents with one another.
 
-Only the rules of the kinds at hand are imported: a check of one stub needs no rule about boards. The rules in a module
-that is named neither here nor in `workpacket.documents.reading.KINDS` are not run, and a test says so.
+Only the rules of the kinds involved are imported: checking one stub needs no rule about boards. Rules in a module
+listed neither here nor in `workpacket.documents.reading.KINDS` are not run; a test reports them.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from workpacket.text.schema import SchemaSet
 
 
-# The modules with the rules for every kind.
+# The modules whose rules apply to every kind.
 EVERY_KIND = ("text",)
 
-# The modules with rules about documents taken together.
+# The modules with rules that compare documents.
 ACROSS = (
     "across_board",
     "drift",
@@ -39,21 +39,21 @@ ACROSS = (
     "role_progress",
 )
 
-# The rules that were needed so far: the reason of a finding is looked up here without importing the others.
+# The rules needed so far: the reason of a finding is looked up here without importing the others.
 LOADED: dict[str, type[Rule]] = {}
 
-# A megabyte of control characters has a million findings. Nobody reads them, and all that follows would carry them.
+# A megabyte of control characters has a million findings. No one reads them all, and every later step would carry them.
 MOST_OF_A_KIND = 1_000
 
 
 @cache
 def rules_in(module: str) -> tuple[type[Rule], ...]:
-    """The rules of one module of this package, in their order there, which is the order in which they are run."""
+    """Return the rules of one module of this package, in module order, which is the order in which they run."""
     there = import_module(f"workpacket.rules.{module}")
     classes = [each for each in vars(there).values() if isinstance(each, type) and issubclass(each, Rule)]
     rules = tuple(each for each in classes if each.__module__ == there.__name__ and each.is_complete())
     if not rules:
-        # `python -OO` takes the docstrings away, and a check by no rules would find nothing wrong with anything.
+        # `python -OO` removes docstrings, and a check without rules would find nothing wrong with anything.
         raise RuntimeError(f"{module} has no rules: Python must not run with -OO, because rules are their docstrings")
     LOADED.update((rule.code(), rule) for rule in rules)
     return rules
@@ -61,20 +61,20 @@ def rules_in(module: str) -> tuple[type[Rule], ...]:
 
 @cache
 def rules_for(kind: str) -> tuple[type[Rule], ...]:
-    """The rules about one document of `kind` and about what it refers to."""
+    """Return the rules about one document of `kind` and about what it refers to."""
     modules = (*EVERY_KIND, *kind_named(kind).rules)
     return tuple(rule for module in modules for rule in rules_in(module) if _judges(rule, kind))
 
 
 @cache
 def rules_across() -> tuple[type[RepositoryRule], ...]:
-    """The rules that compare documents with one another."""
+    """Return the rules that compare documents with one another."""
     return tuple(rule for module in ACROSS for rule in rules_in(module) if issubclass(rule, RepositoryRule))
 
 
 @cache
 def all_rules() -> tuple[type[Rule], ...]:
-    """Every rule there is: imports them all."""
+    """Return every rule; this imports them all."""
     modules = (*EVERY_KIND, *(module for kind in KINDS for module in kind.rules), *ACROSS)
     return tuple(rule for module in dict.fromkeys(modules) for rule in rules_in(module))
 
@@ -86,7 +86,7 @@ def _judges(rule: type[Rule], kind: str) -> bool:
 
 
 def examine(document: Document, rules: Sequence[type[Rule]], schemas: SchemaSet) -> list[Problem]:
-    """Everything that is wrong in one document, in the order of the text, and which rules were not run."""
+    """Return everything that is wrong in one document, in text order, and the rules that were not run."""
     faults = list(document.faults)
     if document.root is not None:
         faults += schema_faults(document, schemas)
@@ -94,7 +94,7 @@ def examine(document: Document, rules: Sequence[type[Rule]], schemas: SchemaSet)
     found: set[str] = {fault.code for fault in faults}
     for rule in _made(document.kind, tuple(rules)):
         if document.root is None and document.faults and rule.reads_fields:
-            continue  # nothing was read that it could judge; why, is among the faults, and no setting can hide it
+            continue  # nothing could be read; the reason is among the faults, and no setting hides it
         unmet = tuple(needed.code() for needed in rule.requires if needed.code() in found) if found else ()
         if unmet:
             not_run.setdefault(unmet[0], []).append(rule.code())
@@ -116,13 +116,13 @@ def examine(document: Document, rules: Sequence[type[Rule]], schemas: SchemaSet)
 
 @cache
 def _made(kind: str, rules: tuple[type[Rule], ...]) -> tuple[DocumentRule[Document], ...]:
-    """The rules about documents of one kind. They hold no state, so each is made once."""
+    """Return the rules about documents of one kind. They hold no state, so each is created once."""
     reader = reader_of(kind)
     return tuple(rule() for rule in rules if issubclass(rule, DocumentRule) and rule.applies_to(reader))
 
 
 def schema_faults(document: Document, schemas: SchemaSet) -> Iterator[Problem]:
-    """Violations of the kind's JSON Schema, each at the line of the field it speaks of."""
+    """Yield violations of the kind's JSON Schema, each at the line of its field."""
     if document.root is None:
         return
     for violation in schemas.violations(document.schema, document.root.plain()):
@@ -130,7 +130,7 @@ def schema_faults(document: Document, schemas: SchemaSet) -> Iterator[Problem]:
 
 
 def span_of(root: Node, violation: Problem) -> tuple[int, int]:
-    """Where a violation stands: the key, for a name that should not be there; else the value, or what holds it."""
+    """Return the position of a violation: the key, for an unexpected name; else the value, or what contains it."""
     keys = violation.location.keys
     if violation.code == "field_unknown" and keys:
         holder = root.nearest(keys[:-1])
@@ -141,20 +141,20 @@ def span_of(root: Node, violation: Problem) -> tuple[int, int]:
 
 
 def across(repository: RepositorySummaries) -> Iterator[Problem]:
-    """Findings of the rules that compare documents with one another."""
+    """Yield the findings of the rules that compare documents with one another."""
     for rule in rules_across():
         yield from rule().check(repository)
 
 
 def wanted_files(summaries: Iterable[tuple[str, str, Mapping[str, object]]]) -> Iterator[tuple[str, bool]]:
-    """The files that reference rules have to look at: path, and whether their text is wanted."""
+    """Yield the files that reference rules need: the path, and whether the text is needed."""
     for kind, _, summary in summaries:
         for rule in _reference_rules(kind):
             yield from rule.wants(summary)
 
 
 def references(summaries: Iterable[tuple[str, str, Mapping[str, object]]], files: Files) -> Iterator[Problem]:
-    """Findings of the rules that follow a document's references."""
+    """Yield the findings of the rules that follow a document's references."""
     for kind, path, summary in summaries:
         for rule in _reference_rules(kind):
             yield from rule.check(path, summary, files)

@@ -1,4 +1,4 @@
-"""Rules about what a document says of itself: its id, its base, its dates, its signature."""
+"""Rules about what a document says of itself: its id, base, dates and signature."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from workpacket.rules.structured import StructuredRule, content_of, says_somethi
 from workpacket.text.fields import Field, normal_key
 from workpacket.text.formats import date, date_time, legacy_signature
 
-# `<not applicable>` is an answer, and a comment is none. `PASS | FAIL` is a choice that the template leaves open.
+# `<not applicable>` is an answer, but a comment is not. `PASS | FAIL` is a choice left open by the template.
 PLACEHOLDER = lazy_pattern(
     r"<(?!!--|(?i:not applicable|n/?a|none)\b)[^<>\n]*>|\bPENDING\b|\bTBD\b|\bTODO\b"
     r"|[A-Z_]{2,}(?:[ \t]*\|[ \t]*[A-Z_]{2,})+|(?:YES[ \t]*/[ \t]*NO|PASS[ \t]*/[ \t]*FAIL)\b"
 )
 _LIKE_A_DATE = lazy_pattern(r"\d{4}-\d{2}-\d{2}\Z")
-# With dots the day comes first wherever dates are written so; with strokes nobody can tell.
+# With dots, the day comes first everywhere; with slashes, the order is unknown.
 _WITH_DOTS = lazy_pattern(r"(?a)(?P<day>\d{1,2})\.(?P<month>\d{1,2})\.(?P<year>\d{4})\Z")
 _NOT_APPLICABLE = lazy_pattern(r"(?i:n/?a|none|not applicable)\b")
 _BEHIND_COMMIT = lazy_pattern(r"\A[0-9a-f]{40,64}(?P<rest>[ \t]+[(<].*)\Z")
-# What stands in parentheses or angles, and of that, what templates say about how a field is filled in.
+# Text in parentheses or angle brackets, and the parts of it with which templates explain how to fill in a field.
 _ENCLOSED = lazy_pattern(r"[ \t]*(?:\((?:[^()]|\([^()]*\))*\)|<[^<>]*>)\Z")
 _OF_A_TEMPLATE = lazy_pattern(
     r"(?i)\b(?:stable|revision|without|merge-base|optional|required|template|placeholder|e\.g\.|fill in)|-vN\b"
 )
 _WORD = lazy_pattern(r"\w+")
-# All that templates say there; any other word is a person's.
+# Everything that templates say there; any other word was written by a person.
 _WORDS_OF_TEMPLATES = {
     "a", "an", "at", "base", "commit", "creation", "equals", "example", "fill", "for", "from", "git", "head", "id",
     "if", "in", "includes", "its", "main", "merge", "non", "of", "optional", "or", "override", "packet", "packets",
@@ -45,12 +45,12 @@ _FIRST_YEAR, _LAST_YEAR = 1990, 2050
 _IN_TITLE = lazy_pattern(r"<[A-Z_]*WP_ID>")
 
 
-# A demand on what describes one packet of work: stubs and packets.
+# A rule about documents that describe one packet of work: stubs and packets.
 WorkRule = DocumentRule[WorkDocument]
 
 
 def id_fields(document: StructuredDocument) -> Iterator[tuple[str, Text]]:
-    """The fields of a document's metadata that hold an id and nothing else."""
+    """Yield the fields of a document's metadata that hold only an id."""
     for key in ("wp_id", "task_id", "base_wp_id"):
         text = document.text_at("metadata", key)
         if text is not None and text.value and not PLACEHOLDER.match(text.value):
@@ -95,14 +95,14 @@ class HintTextLeft(StructuredRule):
             hint=hint,
             edits=[run.part(end).deleted()] if run is not None else [],
             fix_title=f"delete {rest!r}",
-            # The words of a template are nobody's; other words may be somebody's.
+            # Words from a template can be deleted; other words may have been written by a person.
             safe=_OF_A_TEMPLATE.search(rest) is not None
             and _WORDS_OF_TEMPLATES.issuperset(_WORD.findall(rest.lower().replace("e.g.", ""))),
         )
 
 
 def is_hint(rest: str) -> bool:
-    """Whether what stands behind a value explains it: in parentheses or angles, and without another id."""
+    """Whether the text after a value explains it: in parentheses or angle brackets, and without another id."""
     return _ENCLOSED.match(rest) is not None and not find_ids(rest)
 
 
@@ -169,7 +169,7 @@ class BaseIdMismatch(WorkRule):
             start = base.value.index(written)
             edits = [run.part(start, start + len(written)).replaced_by(str(own.base))] if run is not None else []
             message = f"BASE_WP_ID is {written}; the base of {own} is {own.base}"
-            # Of two different bases nobody can say from here which one is right.
+            # If the bases differ, it cannot be determined here which one is right.
             only_revision = WorkPacketId.parse(written).base == own.base
             yield self.fault(base.span, message, edits=edits, fix_title=f"write {own.base}", safe=only_revision)
 
@@ -193,7 +193,7 @@ class TitleMismatch(WorkRule):
 
 
 class DatedRule(DocumentRule[Document]):
-    """A demand on the documents whose reader says which fields hold a moment."""
+    """A rule about the documents whose reader lists the fields that hold a moment."""
 
     @classmethod
     def applies_to(cls, reader: type[Document]) -> bool:
@@ -231,7 +231,7 @@ class DateMalformed(DatedRule):
     def check(self, document: Document) -> Iterator[Problem]:
         for name, text in document.dates():
             value = text.value
-            # What happens only in some packets may say that it did not.
+            # A field for something that happens only in some packets may say that it did not happen.
             if name == "ORCHESTRATION_STARTED_AT_UTC" and _NOT_APPLICABLE.match(value):
                 continue
             if value and date(value) and date_time(value) and not PLACEHOLDER.match(value):
@@ -256,7 +256,7 @@ class SignatureMalformed(StructuredRule):
     Remedy: have the packet approved: `workpacket approve <WP_ID>`.
     """
 
-    except_kinds = ("stub",)  # which nobody signs
+    except_kinds = ("stub",)  # which no one signs
 
     def check(self, document: StructuredDocument) -> Iterator[Problem]:
         text = document.text_at("metadata", "user_signature")
@@ -291,7 +291,7 @@ class PlaceholderLeft(StructuredRule):
                 if match and placed.spec.field(field.name) is not None:
                     span = (field.value_span[0] + match.start(), field.value_span[0] + match.end())
                     yield self.fault(span, f"{field.key} still contains the placeholder {match.group()}")
-            # In a list, angle brackets may belong to what is said; an item that is nothing else was not filled in.
+            # In a list, angle brackets may be part of the text; an item that contains nothing else was not filled in.
             for item in walk_items(items_of_section(document.source, placed.section)):
                 if PLACEHOLDER.fullmatch(item.text):
                     yield self.fault(item.span, f"{placed.spec.heading} still contains the placeholder {item.text}")

@@ -1,4 +1,4 @@
-"""Rules about task packets, and about the evidence that they state: a command, how it ended, and an unchanged log."""
+"""Rules about task packets and the evidence in them: a command, its exit code, and an unchanged log."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from workpacket.text.fields import Field, read_fields
 from workpacket.text.limits import PATH_LENGTH
 
 _EVIDENCE_PLACE = lazy_pattern(r"`?(?P<path>[^\s`:]+):(?P<line>0*[1-9]\d*)(?:-\d+)?`?")
-# How templates say what is to be written.
+# How templates say what to write.
 _EVIDENCE_FORM = "path/to/file:line"
 _TODO = lazy_pattern(r"\bTODO\b")
 _ONE_VALUE = frozenset({"risk_tier", "user_signature"})
@@ -75,7 +75,7 @@ class PacketStatusUnknown(PacketRule):
 class PacketStatusOldForm(PacketRule):
     """Status with extra text after the lane
 
-    Scripts compare the whole line; because of the remark, they do not recognise the lane.
+    Scripts compare the whole line; because of the remark, they do not recognize the lane.
 
     Remedy: `workpacket board sync` writes only the lane; move the remark to the section STATUS_HANDOFF.
     """
@@ -263,7 +263,7 @@ class EvidencePlaceMissing(PacketRule):
 
 
 def _evidence_fields(document: Packet) -> Iterator[Field]:
-    """The fields of EVIDENCE_MAPPING, however deep in lists, and those that are lines of their own."""
+    """Yield the fields of EVIDENCE_MAPPING, at any depth of lists, and those on lines of their own."""
     placed = document.placed_section("evidence_mapping")
     for section in placed.section.walk() if placed is not None else ():
         lists = [block for block in walk(section.blocks) if block.kind.endswith("_list")]
@@ -305,7 +305,7 @@ _SOMETHING: Final = re.compile(
 
 
 def ran_nothing(log: str) -> str:
-    """The words in which a log says that no test was run at all; '' if it does not, or others were run."""
+    """Return the words in which a log says that no test was run; '' if it does not, or others were run."""
     match = _NOTHING.search(log)
     return match[0] if match is not None and not _SOMETHING.search(log) else ""
 
@@ -328,7 +328,7 @@ class EvidenceExitCodeMissing(DocumentRule[Packet]):
 
 
 class EvidenceRule(ReferenceRule):
-    """A rule about the logs that packets name as evidence."""
+    """A rule about the logs named as evidence."""
 
     kinds = ("packet",)
 
@@ -391,11 +391,11 @@ class EvidenceRanNothing(EvidenceRule):
 
 
 def is_inside(path: str) -> bool:
-    """Whether it can be the path of a file of this repository."""
+    """Whether it can be the path of a file in this repository."""
     outside = not path or path.startswith("/") or ".." in path.split("/")
     return not outside and len(path) <= PATH_LENGTH and path.isprintable()
 
 
 def logs_of(summary: Mapping[str, object]) -> list[EvidenceSummary]:
-    """The evidence whose log can be looked for."""
+    """Return the evidence whose log can be looked up."""
     return [evidence for evidence in cast("WorkSummary", summary)["evidence"] if is_inside(evidence["log"][0])]

@@ -1,6 +1,5 @@
-"""Rules about the gates that a policy adds to moves.
-
-Rules about the lanes that a policy adds. What they find is found in `lifecycle.added_lanes`, for every command.
+"""Rules about the lanes and gates that a policy adds. The lanes are judged in `lifecycle.added_lanes`, for every
+command.
 """
 
 from __future__ import annotations
@@ -39,10 +38,10 @@ class LifecycleGateUnfit(DocumentRule[PolicyDocument]):
 class ActorUnfit(DocumentRule[PolicyDocument]):
     """Actor without a person behind it, or a person with one
 
-    Who judges whose work is decided over people: behind each agent there is a person, who is an actor too. With a fault
-    in the table no event passes.
+    Work must be judged by a different person, so each agent has a person behind it, who is an actor too. Until the
+    table is valid, no event passes.
 
-    Remedy: give each agent an `operator` of kind `person`, and no person one.
+    Remedy: give each agent an `operator` of kind `person`; give no person an operator.
     """
 
     def check(self, document: PolicyDocument) -> Iterator[Problem]:
@@ -54,7 +53,9 @@ class ActorUnfit(DocumentRule[PolicyDocument]):
             if actor.string_at("kind") == "agent":
                 if operator is None:
                     yield self.fault(
-                        _span(actor), f"the agent {name} has no operator", hint="name the person behind it"
+                        _span(actor),
+                        f"the agent {name} has no operator",
+                        hint="add its `operator`, the person who answers for it",
                     )
                 elif operator.text and operator.text not in people:
                     message = f"{operator.text}, the operator of {name}, is not a person of [actors]"
@@ -71,7 +72,7 @@ class LaneRule(DocumentRule[PolicyDocument]):
         for found in lane_faults(declared_lanes(table)):
             lane = table.mapping[found.token]
             said = lane.get(found.key) if found.key else None
-            # Of a setting that is missing, or no text, the schema speaks.
+            # The schema reports a setting that is missing or not text.
             if found.code == self.code() and (found.key not in {"after", "before"} or (said is not None and said.text)):
                 yield self.fault(_span(said or lane), found.message, hint=found.hint)
 

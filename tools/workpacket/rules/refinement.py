@@ -2,10 +2,10 @@
 
 Rules about the specification that a refinement rests on: is it there, and does it say what was refined?
 
-Whether a quotation stands in a window of another text.
+Whether a window of a text contains a quotation.
 
-Excerpts are written ASCII-escaped (`§`), indented as their fence is, and people wrap and trim them. So white
-space is folded and escapes are read; every other character counts.
+Excerpts are written ASCII-escaped (`§`), indented as their fence is, and people wrap and trim them. So white space is
+folded and escapes are read; every other character counts.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _ELLIPSIS = lazy_pattern(r"\s*(?:\[?\.\.\.\]?)\s*\Z")
 _WORD = lazy_pattern(r"[A-Za-z]+")
 # The name of a file with a version: `Spec_v1.2.md`.
 _VERSIONED = lazy_pattern(r"`?(?:[^\s`]*/)?([\w-]*?_?)(v\d+(?:\.\d+)*)(?=\.md\b|[\s`]|\Z)")
-# A specification may itself speak of `<WP_ID>`; in an anchor, only an order to the author is a placeholder.
+# A specification may itself mention `<WP_ID>`; in an anchor, only an instruction to the author is a placeholder.
 _FILL_IN = lazy_pattern(r"<(?i:fill|paste|pending|copy|insert|line|token|tbd|todo)\b[^<>\n]*>|PENDING|TBD|TODO")
 
 
@@ -40,7 +40,7 @@ RefinementRule = DocumentRule[Refinement]
 
 
 class SpecificationRule(ReferenceRule):
-    """A rule about the specification that a refinement rests on."""
+    """A rule about the specification of a refinement."""
 
     kinds = ("refinement",)
 
@@ -108,7 +108,7 @@ class AnchorNotFound(SpecificationRule):
 
 
 def anchor_problem(anchor: AnchorSummary, specification: Source) -> str:
-    """What is wrong with an anchor in this very version of the specification, '' if nothing."""
+    """Return what is wrong with an anchor in this version of the specification, '' if nothing."""
     window = window_of(anchor["start"], anchor["end"])
     if window is None:
         return ""
@@ -124,7 +124,7 @@ def anchor_problem(anchor: AnchorSummary, specification: Source) -> str:
 
 
 def window_of(first: str, last: str) -> tuple[int, int] | None:
-    """The two line numbers, if they make a range."""
+    """Return the two line numbers, if they form a range."""
     if not (_LINE_NUMBER.match(first) and _LINE_NUMBER.match(last)):
         return None
     window = int(first), int(last)
@@ -132,7 +132,7 @@ def window_of(first: str, last: str) -> tuple[int, int] | None:
 
 
 def specification(refinement: RefinementSummary, files: Files) -> Source | None:
-    """The text of the specification, wherever it lies."""
+    """Return the text of the specification, wherever it is."""
     found = (files[path].source for path in candidates(refinement["spec"]))
     return next((source for source in found if source is not None), None)
 
@@ -147,13 +147,13 @@ def _summary(summary: Mapping[str, object]) -> RefinementSummary:
 
 
 def contains_token(lines: Sequence[str], token: str) -> bool:
-    """Whether one of the lines holds the token."""
+    """Whether one of the lines contains the token."""
     wanted = folded(token)
     return any(wanted in folded(line) for line in lines)
 
 
 def contains_excerpt(lines: Sequence[str], excerpt: str) -> bool:
-    """Whether every line of the excerpt stands in the window, in order. A line of dots stands for left-out lines."""
+    """Whether the window contains every line of the excerpt, in order. A line of dots represents omitted lines."""
     window = [folded(line) for line in lines]
     position = 0
     for line in excerpt.split("\n"):
@@ -168,7 +168,7 @@ def contains_excerpt(lines: Sequence[str], excerpt: str) -> bool:
 
 
 def folded(text: str) -> str:
-    """The text with escapes read and white space folded."""
+    """Return the text with escapes decoded and white space folded."""
     return " ".join(_ESCAPE.sub(lambda match: chr(int(match.group(1), 16)), text).split())
 
 
@@ -399,6 +399,6 @@ class RefinementNotAscii(RefinementRule):
 
 
 def _word(text: Text | None) -> str:
-    """The first word in capitals, whatever stands around it: `**FAIL**, see below` is `FAIL`."""
+    """Return the first word in capitals, without its surroundings: `**FAIL**, see below` is `FAIL`."""
     word = _WORD.search(text.value) if text is not None else None
     return word.group().upper() if word is not None else ""

@@ -1,6 +1,6 @@
-"""Rules about the table of a register, the same for the traceability registry and the signature audit.
+"""Rules about the table of a register, for both the traceability registry and the signature audit.
 
-Rules about the rows of the traceability registry. What they say of files and of the board is compared elsewhere.
+Rules about the rows of the traceability registry; they are compared with files and board elsewhere.
 
 Rules about the rows of the signature audit.
 
@@ -93,7 +93,7 @@ class RegisterTableTorn(RegisterRule):
         for row in table.rows:
             if row.torn == "blank":
                 between = (starts[previous.line], starts[row.line - 1])
-                # A comment may stand there.
+                # A comment may be there.
                 blank = not document.source.text[slice(*between)].strip(BLANK)
                 edits = [TextRun(document.source.text, *between).deleted()] if table.has_dashes and blank else []
                 message = "a blank line separates this row from the table"
@@ -118,7 +118,7 @@ class RegisterRowCells(RegisterRule):
             for row in table.rows:
                 count, wanted = len(row.cells), len(table.columns)
                 if count != wanted:
-                    # From the first cell too many; of a row that is too short, all of it.
+                    # From the first surplus cell; for a row that is too short, all of it.
                     span = (row.cells[wanted].start, row.span[1]) if count > wanted else row.span
                     yield self.fault(span, f"the row has {count} cells, the header {wanted}")
 
@@ -199,7 +199,7 @@ class AuditDateContradicts(AuditRule):
 
 
 def _moment(token: Text) -> int:
-    """Year, month, day and time of a token that ends in DDMMYYYYHHMM, as one number."""
+    """Return year, month, day and time of a token that ends in DDMMYYYYHHMM, as one number."""
     digits = token.value[-12:]
     return int(digits[4:8] + digits[2:4] + digits[:2] + digits[8:])
 
@@ -213,7 +213,7 @@ RegistryRule = DocumentRule[TraceabilityRegistry]
 
 
 def full_rows(document: TraceabilityRegistry) -> Iterator[RegistryRow]:
-    """The rows that are long enough to be judged cell by cell."""
+    """Yield the rows that are long enough to be judged cell by cell."""
     return (row for row in document.rows if len(row.row.cells) >= len(row.table.columns))
 
 
@@ -308,7 +308,7 @@ class RegistryBoardMalformed(RegistryRule):
             if cell is None or (section is not None and named):
                 continue
             if section is not None and active is not None:
-                # More than the name of the section is somebody's remark, and stays.
+                # Anything beyond the name of the section is a person's remark, and stays.
                 run = document.run(cell) if _says_only(cell.value, section) else None
                 edits = [run.replaced_by(f"{section.heading}: {active}")] if run is not None else []
                 yield self.fault(cell.span, f"the cell does not name a packet: {cell.value!r}", edits=edits)
@@ -319,7 +319,7 @@ class RegistryBoardMalformed(RegistryRule):
 
 
 def _says_only(cell: str, section: LaneSection) -> bool:
-    """Whether the cell holds the name of the section, perhaps with marks, and nothing else."""
+    """Whether the cell holds only the name of the section, possibly with marks."""
     return "](" not in cell and _NO_WORDS.sub(" ", cell).strip().casefold() in {
         _NO_WORDS.sub(" ", name).strip().casefold() for name in (section.heading, section.heading.partition("(")[0])
     }
@@ -417,7 +417,7 @@ class GateTimeBackwards(GateRule):
             latest: Text | None = None
             for event in history:
                 time = event.time
-                # Times of one zone and precision compare as text; others are not judged.
+                # Times of the same zone and precision compare as text; others are not judged.
                 if time is None or date_time(time.value) or not time.value.endswith("Z"):
                     continue
                 if latest is not None and time.value[:19] < latest.value[:19]:

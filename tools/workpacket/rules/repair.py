@@ -1,9 +1,9 @@
-"""Makes fixes, and proves that nothing else changed.
+"""Apply fixes, and prove that nothing else changed.
 
-Edits are chosen so that none overlaps another, applied from the end, and the text is read again. The new tree of values
-may differ from the old one only where an edit touched it; a fix of which that cannot be shown is not made. What was
-made is then compared by readers that are not ours (`text.second_reading`), which know nothing of the rule that asked
-for it: if they see any other change, the file is refused as a whole.
+Edits are chosen so that none overlap, applied from the end, and the text is read again. The new tree of values may
+differ from the old one only where an edit touched it; a fix that cannot be proved to do so is not applied. The result
+is then compared by independent readers (`text.second_reading`), which know nothing of the rule that asked for it: if
+they see any other change, the whole file is refused.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ Path: TypeAlias = tuple[str | int, ...]
 
 
 class RepairRefused(Exception):
-    """A repair would change more than its findings name; the message says what."""
+    """A repair would change more than its findings name; the message gives the details."""
 
 
 class Repair(NamedTuple):
-    """A source after a repair, and the findings that were repaired."""
+    """A source after a repair, and the repaired findings."""
 
     source: Source
     made: tuple[Problem, ...] = ()
@@ -37,7 +37,8 @@ class Repair(NamedTuple):
 def repair(
     source: Source, kind: str, findings: Sequence[Problem], *, unsafe: bool, lanes: LaneTable = BUILT_IN
 ) -> Repair:
-    """The source with the fixes of `findings` made: the safe ones, or all. What could not be proved is left out.
+    """Return the source with the fixes of `findings` applied: the safe ones, or all. Fixes that could not be proved are
+    left out.
 
     `RepairRefused` if a fix does not fit the file, or if other readers see a change that no finding names.
     """
@@ -52,20 +53,22 @@ def repair(
     after = apply_edits(source, edits)
     if after.encode() == source.encode():
         return Repair(source)
-    # Both libraries are imported where something is repaired, and nowhere else.
+    # Both libraries are imported only where something is repaired.
     from workpacket.text.second_reading import unexpected_change
 
     said = unexpected_change(source, after, edits)
     if said:
         raise RepairRefused(said)
     made = frozenset(kept)
-    # Read from its bytes, as the next round's findings are: behind a byte order mark there may stand another.
+    # Read from its bytes, like the findings of the next round: one byte order mark may follow another.
     after = Source.from_bytes(source.path, after.encode())
     return Repair(after, tuple(finding for (finding, _), group in zip(wanted, groups, strict=True) if group in made))
 
 
 def _refuse_misfit(source: Source, finding: Problem, fix: Fix) -> None:
-    """Edits lie inside the file and on the lines of their finding; blank ones also on the blank lines beside them."""
+    """Require that edits are inside the file and on the lines of their finding; white space may extend to adjacent
+    blank lines.
+    """
     ordered = sorted((edit.start, edit.end) for edit in fix.edits)
     fits = all(first[1] <= second[0] for first, second in pairwise(ordered))
     for edit in fix.edits if fits else ():
@@ -82,7 +85,7 @@ def _refuse_misfit(source: Source, finding: Problem, fix: Fix) -> None:
 
 
 def _proved(source: Source, kind: str, groups: Sequence[EditGroup], lanes: LaneTable) -> list[EditGroup]:
-    """The groups that change nothing but what they touch: all of them as a rule; else those found by halving."""
+    """Return the groups that change only what they touch: usually all of them; else those found by bisection."""
     edits = [edit for group in groups for edit in group]
     if not edits or only_touched_changed(source, apply_edits(source, edits), kind, edits, lanes):
         return list(groups)
@@ -103,9 +106,9 @@ def only_touched_changed(
 
 
 def untouched_change(old: Node, new: Node, edits: Sequence[Edit]) -> Path | None:
-    """A place of the tree whose value differs although no edit touched it.
+    """Return a place of the tree whose value differs although no edit touched it.
 
-    A value that is gone must have been touched where it stood, one that is new where it stands now.
+    A deleted value must have been touched where it was, a new one where it is now.
     """
     changes = _Changes(edits)
     waiting: list[tuple[Path, Node | None, Node | None]] = [((), old, new)]
@@ -122,7 +125,7 @@ def untouched_change(old: Node, new: Node, edits: Sequence[Edit]) -> Path | None
 
 
 class _Changes:
-    """Where the edits are, in the text before and in the text after them."""
+    """Where the edits are, in the text before and after them."""
 
     def __init__(self, edits: Sequence[Edit]) -> None:
         ordered = sorted(set(edits) - {DROP_BOM}, key=lambda edit: (edit.start, edit.end))
@@ -142,7 +145,7 @@ class _Changes:
 
 
 def _pairs(before: Node | None, after: Node | None) -> list[tuple[str | int, Node | None, Node | None]]:
-    """The parts of two values, side by side; none if one of the two has no parts."""
+    """Pair the parts of two values; none if one of the two has no parts."""
     if isinstance((before or after or _NOTHING).value, dict):
         first, second = (before or _NOTHING).mapping, (after or _NOTHING).mapping
         if (before is None or isinstance(before.value, dict)) and (after is None or isinstance(after.value, dict)):

@@ -1,8 +1,8 @@
-"""All governance documents of a repository, each as its summary: what the rules across files look at.
+"""All governance documents of a repository, as summaries: the input of the rules across files.
 
-`WorkIndex` holds what files, board and registry say of each packet, by its id: made once, asked by every rule. A file
-is known by its name, as board and registry know it; another rule compares the name with the id inside. Everything here
-is one pass over the summaries and looks things up in dictionaries, since there may be ten thousand packets.
+`WorkIndex` holds what files, board and registry say about each packet, by id; it is built once and used by every rule.
+A file is known by its name, as in board and registry; another rule compares the name with the id inside. Everything
+here is one pass over the summaries with dictionary look-ups, because there may be ten thousand packets.
 """
 
 from __future__ import annotations
@@ -31,24 +31,24 @@ from workpacket.model.ids import WorkPacketId, nearest
 from workpacket.model.lanes import ACTIVE_TOKEN, ARCHIVED, BUILT_IN, LaneTable
 from workpacket.value import NOTHING
 
-# A repository that lost its registers has thousands of unknown ids; the first ones show how to mend the others.
+# A repository that lost its registers has thousands of unknown ids; the first ones show how to fix the others.
 _MOST_ANSWERS = 100
 _MOST_CANDIDATES = 50
 
 
 class IdSuggestions:
-    """Ids that differ from the one asked for in one of their words, or in nothing but case or revision."""
+    """Ids that differ from a given one in a single word, or only in case or revision."""
 
     def __init__(self, known: Collection[str]) -> None:
         self._known = known
         self._asked = 0
 
     def hint(self, name: str) -> str:
-        """`did you mean WP-1-Parser-v2?`, or ''."""
+        """Return `did you mean WP-1-Parser-v2?`, or ''."""
         self._asked += 1
         if self._asked > _MOST_ANSWERS:
             return ""
-        # A word that few ids lack says more than one that a thousand do.
+        # A word that few ids have identifies more than one that a thousand share.
         buckets = sorted((self._by_key.get(key, []) for key in _keys(name)), key=len)
         close = dict.fromkeys(other for bucket in buckets for other in bucket[:_MOST_CANDIDATES])
         candidates = (WorkPacketId.try_parse(other) for other in islice(close, _MOST_CANDIDATES))
@@ -65,15 +65,17 @@ class IdSuggestions:
 
 
 def _keys(name: str) -> Iterator[str]:
-    """The words of an id, and these with each one left out, so that two ids with one word of difference share a key."""
+    """Yield the words of an id, and those with each one left out, so that two ids that differ in one word share a
+    key.
+    """
     words = name.casefold().split("-")
     yield "-".join(words)
-    # A mistake in the `WP` is seen by everybody, and a mistake in the phase names another phase.
+    # A mistake in the `WP` is obvious, and a mistake in the phase names another phase.
     for index in range(2, len(words)):
         word, words[index] = words[index], ""
         yield "-".join(words)
         words[index] = word
-    # A revision that one of the two lacks.
+    # A revision that only one of the two has.
     yield "-".join((*words, ""))
 
 
@@ -87,21 +89,21 @@ class WorkFile(NamedTuple):
 
 
 class Listed(NamedTuple):
-    """An entry, and its board."""
+    """An entry and its board."""
 
     path: str
     entry: EntrySummary
 
 
 class IndexedRow(NamedTuple):
-    """A row, and its registry."""
+    """A row and its registry."""
 
     path: str
     row: RowSummary
 
 
 class Superseded(NamedTuple):
-    """The row that says that a packet is superseded. `by` is '' where the row does not say by what."""
+    """The row that says that a packet is superseded. `by` is '' if the row does not name the successor."""
 
     path: str
     line: int
@@ -109,10 +111,10 @@ class Superseded(NamedTuple):
 
 
 class WorkIndex:
-    """`packets`, `stubs` and `entries` are by id, `rows` by base; of several with one key the first counts.
+    """`packets`, `stubs` and `entries` are by id, `rows` by base; of several with the same key, the first counts.
 
-    `repeated` are files whose id another file of the same kind has, `from_stub` the stubs that the registry says were
-    activated, `under_active` the packets that the board notes for other branches.
+    `repeated` are files whose id another file of the same kind has, `from_stub` the stubs that were activated according
+    to the registry, `under_active` the packets that the board notes for other branches.
     """
 
     def __init__(
@@ -150,7 +152,7 @@ class WorkIndex:
         return found
 
     def files(self) -> Iterator[WorkFile]:
-        """Every packet and every stub, packets first."""
+        """Yield every packet and every stub, packets first."""
         yield from self.packets.values()
         yield from self.stubs.values()
 
@@ -164,7 +166,7 @@ class WorkIndex:
 
     @cached_property
     def entries(self) -> Mapping[str, Listed]:
-        """The entry of each packet. An entry that names a base stands for the packet of that base."""
+        """The entry of each packet. An entry that names a base represents the packet of that base."""
         found: dict[str, Listed] = {}
         for listed in self.listed:
             if listed.entry["token"] != ACTIVE_TOKEN:
@@ -178,7 +180,9 @@ class WorkIndex:
 
     @cached_property
     def superseded(self) -> Mapping[str, Superseded]:
-        """What the registry says is superseded: by a note, or because a later packet of the base is in force."""
+        """What is superseded according to the registry: by a note, or because a later packet of the base is in
+        force.
+        """
         found: dict[str, Superseded] = {}
         for path, row in self.all_rows:
             for name in row["supersedes"]:
@@ -197,7 +201,7 @@ class WorkIndex:
 
     @cached_property
     def known(self) -> frozenset[str]:
-        """Every id that a file, the board or the registry has, and every base of one."""
+        """Every id in a file, the board or the registry, and the base of each."""
         works = [name for work in self.files() for name in (work.id, work.base)]
         entries = [name for listed in self.listed for name in (listed.entry["id"], listed.entry["base"])]
         rows = [name for _, row in self.all_rows for name in (row["base"], row["active"], *row["supersedes"])]
@@ -219,7 +223,7 @@ class WorkIndex:
         return works[0].id if len(works) == 1 else ""
 
     def is_live_stub(self, stub: WorkFile) -> bool:
-        """Whether the stub still waits to be activated."""
+        """Whether the stub is still waiting to be activated."""
         listed = self.entries.get(stub.id)
         on_board = listed is None or listed.entry["token"] in {"STUB", ""}
         given_up = bool(ARCHIVED & set(stub.summary["lanes"]))
@@ -233,7 +237,7 @@ def base_of(name: str) -> str:
 
 
 def revision_of(name: str) -> int:
-    """The number of a packet among those of its base; the one without a number is the first."""
+    """Return the number of a packet among those of its base; the one without a number is the first."""
     parsed = WorkPacketId.try_parse(name)
     return (parsed.revision or 1) if parsed is not None else 0
 
@@ -260,7 +264,7 @@ class _OfKind(Generic[S]):
 class RepositorySummaries:
     """Summaries by kind and path, and the lane of each packet that has a log.
 
-    `known_lanes` are those of the policy beside the documents; `passed` counts the moves into each lane.
+    `known_lanes` are those of the policy next to the documents; `passed` counts the moves into each lane.
     """
 
     stubs = _OfKind[WorkSummary]("stub")

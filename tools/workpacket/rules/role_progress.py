@@ -1,4 +1,4 @@
-"""Rules about checkpoints of roles, one at a time and together with what lies beside them."""
+"""Rules about checkpoints of roles, one at a time and together with the files next to them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from workpacket.text.source import Source
 from workpacket.text.toml_strict import load_toml
 
 _TIME = lazy_pattern(r"\[ ?(?:[01][0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9])? ?\]")
-# Words that people write for a status, besides other spellings of it.
+# Words that people write for a status, apart from its other spellings.
 _MEANT = {"completed": "complete", "done": "complete", "finished": "complete", "in_review": "awaiting_review"}
 
 
@@ -81,7 +81,7 @@ class RoleStatusUnknown(RoleRule):
         word = re.sub(r"[\s_-]+", "_", status.value.strip()).casefold()
         meant = word if word in STATUSES else _MEANT.get(word, "")
         inside = without_quotes(document.source, status)
-        # Another spelling, not another word: that may have been meant otherwise.
+        # Only another spelling of a status is corrected; another word may have been intended differently.
         run = document.run(inside) if word in {meant, "completed"} else None
         edits = [run.replaced_by(meant)] if run is not None else []
         hint = f"write {meant}" if meant else f"write one of {', '.join(STATUSES)}"
@@ -117,7 +117,7 @@ class RolePhaseForeign(ReferenceRule):
 
 @lru_cache(maxsize=4)
 def _vocabularies(*sources: Source | None) -> Mapping[str, tuple[str, ...]]:
-    """The phases of teams, from the files that may say them."""
+    """Return the phases of teams, from the files that may define them."""
     for source, (_, below) in zip(sources, SETTINGS, strict=True):
         root = load_toml(source).root if source is not None else None
         node = root.get(*below) if root is not None else None
@@ -205,7 +205,7 @@ class RoleTwice(RepositoryRule):
             for path, role in sorted(repository.roles.items())
             if role["is_checkpoint"] and role["feature"] and role["agent"]
         ]
-        # A file with the right name is kept, the other one is complained of.
+        # The file with the right name is kept; the finding is on the other one.
         named.sort(key=lambda item: not item[1].endswith(f"/{item[2]['feature']}-{item[2]['agent']}.md"))
         for (_, path, role), (_, earlier, _) in repeated(named, lambda item: item[0]):
             message = f"{role['agent']} already has a checkpoint for {role['feature']}: {earlier}"

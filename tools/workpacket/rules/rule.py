@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 
 class FileFact(Value):
-    """What is at a path. `source` only where a rule asked for the text."""
+    """The file at a path. `source` is set only if a rule requested the text."""
 
     state: Literal["file", "folder", "absent"]
     source: Source | None = None
 
 
 class Files:
-    """File facts by path. A path that was not asked for is a mistake in a rule, not an absent file."""
+    """Files by path. A path that was not requested is a mistake in a rule, not a missing file."""
 
     def __init__(self, facts: Mapping[str, FileFact]) -> None:
         self._facts = facts
@@ -46,15 +46,15 @@ _WORD_START = lazy_pattern(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 @cache
 def code_of(class_name: str) -> str:
-    """`ByteOrderMark` is `byte_order_mark`."""
+    """Convert `ByteOrderMark` to `byte_order_mark`."""
     return _WORD_START.sub("_", class_name).lower()
 
 
 class Rule:
-    """What all kinds share. A subclass has a docstring of three parts separated by blank lines:
+    """The base of all rules. The docstring of a subclass has three parts separated by blank lines:
 
-    the title, one phrase; why it matters; and, after the word Remedy, what to do. A class without a remedy is what
-    several rules share: it is not run itself.
+    the title, one phrase; why it matters; and, after the word Remedy, what to do. A class without a remedy is a base of
+    several rules and is not run itself.
     """
 
     family: ClassVar[Family] = "document"
@@ -72,7 +72,7 @@ class Rule:
         return code_of(cls.__name__)
 
     def finding(self, path: str, place: Sequence[int], message: str, *, hint: str = "") -> Problem:
-        """A finding at [line, column] of a file, as summaries give it."""
+        """Return a finding at [line, column] of a file, as given in summaries."""
         line, column = place[-2:]
         return Problem(
             self.code(), message, Location(path, line, column), hint, severity=self.severity, confidence=self.confidence
@@ -80,7 +80,7 @@ class Rule:
 
     @classmethod
     def reason(cls) -> Reason:
-        """The registry entry, read from the class."""
+        """Return the registry entry, made from the class."""
         title, _, rest = (cls.__doc__ or "").strip().partition("\n\n")
         explanation, remedy = explanation_and_remedy(rest)
         return Reason(
@@ -96,7 +96,7 @@ class Rule:
 
 
 def repeated(items: Iterable[T], key: Callable[[T], Hashable]) -> Iterator[tuple[T, T]]:
-    """Each item whose key an earlier one has, with the first of them."""
+    """Yield each item with the same key as an earlier one, together with the first of them."""
     first: dict[Hashable, T] = {}
     for item in items:
         earlier = first.setdefault(key(item), item)
@@ -105,7 +105,7 @@ def repeated(items: Iterable[T], key: Callable[[T], Hashable]) -> Iterator[tuple
 
 
 def out_of_order(items: Iterable[T], rank: Callable[[T], Any]) -> Iterator[tuple[T, T]]:
-    """Each item of a lower rank than one before it, with the one of the highest rank so far."""
+    """Yield each item that ranks below an earlier one, together with the highest-ranking one so far."""
     highest: T | None = None
     for item in items:
         if highest is not None and rank(item) < rank(highest):
@@ -115,12 +115,12 @@ def out_of_order(items: Iterable[T], rank: Callable[[T], Any]) -> Iterator[tuple
 
 
 class DocumentRule(Rule, Generic[D]):
-    """A demand on one document. It sees nothing but that document, so its verdict is kept by the digest of the bytes.
+    """A rule about one document. It sees only that document, so its findings are cached by the digest of the bytes.
 
-    It applies to the documents of the class in brackets: `DocumentRule[Stub]`. `kinds` are those among them that it is
-    about, empty for all; `except_kinds` those that it is not about. `reads_fields`: it judges what was read, and is not
-    run where nothing could be read. `requires`: rules that must find nothing before this one makes sense; if one of
-    them did, this rule is not run, and the report says so.
+    It applies to the documents of the class in brackets: `DocumentRule[Stub]`. `kinds` limits it to some of them, empty
+    for all; `except_kinds` excludes some. `reads_fields`: the rule judges what was read, and is not run if nothing
+    could be read. `requires`: rules that must find nothing before this one makes sense; if one of them did, this rule
+    is not run, and the report says so.
     """
 
     about: ClassVar[type[Document]] = Document
@@ -137,7 +137,7 @@ class DocumentRule(Rule, Generic[D]):
 
     @classmethod
     def applies_to(cls, reader: type[Document]) -> bool:
-        """Whether documents of this class are judged by the rule."""
+        """Whether the rule applies to documents of this class."""
         named = not cls.kinds or reader.kind in cls.kinds
         return issubclass(reader, cls.about) and named and reader.kind not in cls.except_kinds
 
@@ -154,16 +154,16 @@ class DocumentRule(Rule, Generic[D]):
         fix_title: str = "",
         safe: bool | None = None,
     ) -> Problem:
-        """A fault about `span`. A repair may change the lines of `span` and no others: else there is none.
+        """Return a fault about `span`. A repair may change only the lines of `span`; otherwise it is omitted.
 
-        `safe` is said where some repairs of a rule are less safe than the rule itself.
+        `safe` is given if some repairs of a rule are less safe than the rule itself.
         """
         fix = fix_of(span, edits, safe=self.fix == "safe" if safe is None else safe, title=fix_title)
         return Problem(self.code(), message, Location.span(*span), hint, fix, confidence=self.confidence)
 
 
 class RepositoryRule(Rule):
-    """A demand on documents taken together. It sees their summaries, never their text."""
+    """A rule about documents taken together. It sees their summaries, never their text."""
 
     family: ClassVar[Family] = "cross-file"
 
@@ -172,15 +172,15 @@ class RepositoryRule(Rule):
 
 
 class ReferenceRule(Rule):
-    """A demand on what one document refers to: paths that must exist, text that must be in another file.
+    """A rule about what one document refers to: paths that must exist, text that must be in another file.
 
-    It says first which files it `wants`; they are looked at, and only then is it asked to `check`.
+    It first lists the files it `wants`; they are read, and only then is `check` called.
     """
 
     kinds: ClassVar[tuple[str, ...]]
 
     def wants(self, summary: Mapping[str, object]) -> Iterator[tuple[str, bool]]:
-        """The files to look at, and for each whether its text is needed too."""
+        """Yield the files to look up, and for each whether its text is needed too."""
         raise NotImplementedError
 
     def check(self, path: str, summary: Mapping[str, object], files: Files) -> Iterator[Problem]:

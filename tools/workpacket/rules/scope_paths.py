@@ -1,4 +1,4 @@
-"""A rule about the paths that work may change: those of packets and those of tasks in batches."""
+"""A rule about the paths that work may change, in packets and in tasks of batches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a repository decided about rules: profile, severities, and what it ignores for a written reason."""
+"""What a repository decided about rules: profile, severities, and findings ignored for a stated reason."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from workpacket.value import NOTHING, Value
 Profile = Literal["adopt", "strict"]
 Level = Literal["error", "warning", "info", "off"]
 FEWEST_WORDS = 3
-# The files that may hold the settings, and where in them; the first that does is in force.
+# The files that may contain the settings, and where in them; the first that does is in force.
 PROJECT = "pyproject.toml"
 SETTINGS: tuple[tuple[str, tuple[str, ...]], ...] = ((POLICY_PATH, ("check",)), (PROJECT, ("tool", "workpacket")))
 LEVELS: tuple[Level, ...] = ("error", "warning", "info", "off")
 
 
 class Ignore(Value):
-    """Findings of `code` in files that fit one of `paths` are not shown. `place` is where the settings say so."""
+    """Findings of `code` in files that match one of `paths` are hidden. `place` is the position of this setting."""
 
     code: str
     paths: tuple[str, ...]
@@ -35,11 +35,11 @@ class Ignore(Value):
 
 
 class CheckSettings(Value):
-    """`where` is the file the settings were read from, '' for the defaults; `places` is where `severities` stand.
+    """`where` is the file of the settings, '' for the defaults; `places` gives the positions of `severities`.
 
-    `phases` are the words that a team has for the phases of its work, of teams that have their own.
+    `phases` are the names that teams with their own phases use.
 
-    `faults` are what of it could not be read, or does not fit its schema, and is therefore not in force.
+    `faults` are the parts that could not be read, or do not match the schema, and are therefore not in force.
     """
 
     profile: Profile = "adopt"
@@ -52,7 +52,9 @@ class CheckSettings(Value):
 
 
 def settings_of(root: Node, source: Source) -> CheckSettings:
-    """The settings that a policy states. What does not fit its schema is left out; the check of the policy says so."""
+    """Return the settings in a policy. Parts that do not match the schema are left out; the check of the policy reports
+    them.
+    """
     severities = root.mapping_at("severity")
     levels = {level: level for level in LEVELS}
     return CheckSettings(
@@ -66,7 +68,7 @@ def settings_of(root: Node, source: Source) -> CheckSettings:
 
 
 def phases_of(root: Node) -> dict[str, tuple[str, ...]]:
-    """The vocabularies of phases that a policy states, by team."""
+    """Return the phase vocabularies in a policy, by team."""
     teams = root.mapping_at("phases")
     said = {team: tuple(item.text for item in node.items if item.text) for team, node in teams.items() if node.items}
     return {team: words for team, words in said.items() if words}
@@ -81,7 +83,7 @@ def _ignore(node: Node, source: Source) -> Ignore:
 def grade(
     findings: Sequence[Problem], reasons: Mapping[str, Reason], settings: CheckSettings
 ) -> tuple[list[Problem], list[Ignore]]:
-    """The findings with the severities in force, without those that are ignored; and the ignores that ignored nothing.
+    """Return the findings with the severities in force, without the ignored ones; and the ignores that matched nothing.
 
     Reasons that may not be ignored keep their severity whatever the settings say.
     """
@@ -102,7 +104,7 @@ def grade(
 
 
 def settings_findings(settings: CheckSettings, reasons: Mapping[str, Reason]) -> Iterator[Problem]:
-    """What is wrong with the settings themselves: codes that do not exist, codes that may not be touched."""
+    """Report what is wrong with the settings themselves: unknown codes, and codes that may not be changed."""
     places = [(code, settings.places.get(code, (0, 0))) for code in settings.severities]
     for code, place in [*places, *((ignore.code, ignore.place) for ignore in settings.ignores)]:
         if code not in reasons:
@@ -118,7 +120,7 @@ def settings_findings(settings: CheckSettings, reasons: Mapping[str, Reason]) ->
 
 
 def unused_finding(ignore: Ignore, settings: CheckSettings) -> Problem:
-    """That an ignore ignored nothing in the whole repository."""
+    """Report an ignore that matched nothing in the whole repository."""
     message = f"unused ignore: no {ignore.code} finding in {', '.join(ignore.paths)}"
     return Problem("ignore_unused", message, Location(settings.where, *ignore.place), "delete it", severity="warning")
 

@@ -16,7 +16,7 @@ from workpacket.text.blocks import Block, walk
 from workpacket.text.edits import TextRun
 from workpacket.text.fields import Field, Section
 
-# A demand on every document that is read by a layout.
+# A rule about every document that is read with a layout.
 StructuredRule = DocumentRule[StructuredDocument]
 
 _ASIDES = lazy_pattern(r"\([^()\n]*\)|\[[^\[\]\n]*\]")
@@ -56,7 +56,7 @@ class SectionMissing(StructuredRule):
     Remedy: add the section with the heading from the template.
     """
 
-    # Packets lack sections for longer: PacketSectionMissing.
+    # A missing section of a packet is less serious: PacketSectionMissing.
     except_kinds = ("packet",)
 
     def check(self, document: StructuredDocument) -> Iterator[Problem]:
@@ -91,7 +91,7 @@ def _missing_sections(rule: DocumentRule[StructuredDocument], document: Structur
 
 
 def _place_for(document: StructuredDocument, missing: SectionSpec) -> tuple[int, int]:
-    """Where a missing section would stand: the heading it would follow, else the start of the file."""
+    """Return where a missing section would be: the heading it would follow, else the start of the file."""
     before = []
     for spec in document.layout.sections:
         if spec is missing:
@@ -126,7 +126,7 @@ class FenceUnclosed(StructuredRule):
     """
 
     def check(self, document: StructuredDocument) -> Iterator[Problem]:
-        # One inside a list ends with its item at the latest; the others end with the file.
+        # A fence inside a list ends with its item at the latest; any other ends with the file.
         for block in (block for section in document.outline.walk() for block in section.blocks):
             if block.kind == "fence" and not block.closed:
                 span = (block.start, block.start + len(block.marker))
@@ -191,7 +191,7 @@ class HeadingGlued(StructuredRule):
 
 
 class SectionDuplicate(StructuredRule):
-    """Section stands twice
+    """Duplicate section
 
     Tools may read only one of them, and it is unclear which one is right.
 
@@ -238,7 +238,7 @@ class SectionUnknown(StructuredRule):
 
     def check(self, document: StructuredDocument) -> Iterator[Problem]:
         for section in document.unknown:
-            # A heading above sections that are known holds them together and is read through them.
+            # A heading above known sections groups them, and is transparent to the reader.
             known = any(document.layout.section(inner.title) is not None for inner in section.subsections)
             if not known:
                 yield self.fault(section.title_span, f"unknown section `{section.title}`")
@@ -289,7 +289,7 @@ class HeadingLevel(StructuredRule):
             if heading is None:
                 continue
             marks = (heading.start, heading.start + len(heading.marker))
-            # Of a heading that is underlined, the marks stand below it: that is left to its author.
+            # The marks of an underlined heading are on the line below it: changing those is left to the author.
             can_move = heading.marker.startswith("#") and not _would_swallow(document, section)
             edits = [TextRun(document.source.text, *marks).replaced_by(wanted)] if can_move else []
             message = f"{section.title} has a heading of level {section.level} instead of {len(wanted)}"
@@ -297,14 +297,14 @@ class HeadingLevel(StructuredRule):
 
 
 def _would_swallow(document: StructuredDocument, section: Section) -> bool:
-    """Whether other sections of its level would become a part of it if it were raised alone."""
+    """Whether raising this section alone would make it absorb other sections of its level."""
     level = section.level
     others = (other for other in document.outline.walk() if other.level == level and other not in document.misplaced)
     return level > document.layout.levels[0] and next(others, None) is not None
 
 
 class FieldDuplicate(StructuredRule):
-    """Field stands twice
+    """Duplicate field
 
     Which value is used depends on the parser.
 
@@ -335,7 +335,7 @@ class FieldEmpty(StructuredRule):
         for placed in document.placed:
             for field in placed.fields if placed.spec.shape == "fields" else ():
                 spec = placed.spec.field(field.name)
-                # Of the reasons in a refinement, only those that its verdicts ask for are given.
+                # Only the reasons required by a refinement's verdicts must be given.
                 asked = spec is not None and (
                     spec.required or placed.spec.key == "metadata" or document.kind != "refinement"
                 )
@@ -369,7 +369,7 @@ class MetadataFieldUnknown(StructuredRule):
 
 
 class FieldSyntax(StructuredRule):
-    """Fields written in another way than `- KEY: value`
+    """Field not written as `- KEY: value`
 
     They are still read, but scripts that look for the plain form do not find them.
 
@@ -395,13 +395,13 @@ class FieldSyntax(StructuredRule):
 
 
 def _written(spec: FieldSpec, field: Field) -> str:
-    """How the field begins in a canonical document; what stands in parentheses behind its name stays."""
+    """Return the start of the field in a canonical document; an aside in parentheses after its name stays."""
     asides = "".join(f" {aside}" for aside in _ASIDES.findall(field.key))
     return spec.written.replace(spec.label, spec.label + asides, 1) if asides else spec.written
 
 
 def syntax_span(document: StructuredDocument, field: Field) -> tuple[int, int]:
-    """All of a field before its value: bullet, key, bold marks and colon."""
+    """Return the span of a field before its value: bullet, key, bold marks and colon."""
     text = document.source.text
     line = document.source.line_and_column(field.key_span[0])[0]
     start, end = document.source.line_span(line)

@@ -24,7 +24,7 @@ _LINE_RANGE = lazy_pattern(r"\b([1-9][0-9]{0,8})-([1-9][0-9]{0,8})\b")
 _NO_COVERAGE = lazy_pattern(r"(?i:none|n/?a)\Z")
 _KNOWS_NONE = lazy_pattern(r"(?i)none known\b")  # an answer, while a stub is only an idea
 _DEEPEST = 3
-# What people type for a box that Markdown does not take for one.
+# What people type as a box but Markdown does not read as one.
 _DRAWN_BOX = lazy_pattern(r"(?:\[\]|[\u2610\u25a1\u2b1c])[ \t]*")
 
 # Words by which each step of the checklist is known, in its order; people word the rest in their own way.
@@ -164,7 +164,7 @@ class ChecklistNumbered(StubRule):
 
 
 def _before_words(document: Stub, item: Item) -> TextRun | None:
-    """What stands before the words of an item; None of one that begins with something else than words."""
+    """Return what precedes the words of an item; None if the item begins with something other than words."""
     if not item.block.children or item.block.children[0].kind != "paragraph":
         return None
     drawn = _DRAWN_BOX.match(item.text)
@@ -316,7 +316,7 @@ class NestedTooDeep(StubRule):
 
 
 def _items_below(blocks: Sequence[Block], levels: int) -> Iterator[Block]:
-    """The items of the first lists that are nested in more than this many levels of items."""
+    """Yield the items of the first lists nested in more than this many levels of items."""
     for block in blocks:
         if block.kind not in LISTS:
             continue
@@ -329,6 +329,6 @@ def _items_below(blocks: Sequence[Block], levels: int) -> Iterator[Block]:
 
 
 def checklist(document: Stub) -> list[Item]:
-    """The items of the activation checklist."""
+    """Return the items of the activation checklist."""
     placed = document.placed_section("activation_checklist")
     return items_of_section(document.source, placed.section) if placed is not None else []

@@ -1,7 +1,4 @@
-"""Rules about the sections of the task board.
-
-Rules about the entries of the task board: their form, their ids, their tokens, what is behind them.
-"""
+"""Rules about the task board: its sections, and its entries with their form, ids, tokens and trailing text."""
 
 from __future__ import annotations
 
@@ -17,11 +14,11 @@ from workpacket.rules.rule import DocumentRule, out_of_order, repeated
 from workpacket.text.edits import BLANK, TextRun
 from workpacket.text.formats import date
 
-# Boards from before there were reviews lack it; it is added when the first packet is submitted.
-# Sections of added lanes come with the policy.
+# Boards from before there were reviews lack it; it is added when the first packet is submitted. Sections of added lanes
+# come from the policy.
 _ALWAYS = frozenset({section.key for section in BUILT_IN.sections} - {"in review"})
 _LEVEL = 2
-# The name of a section, in front of what its owner says about it.
+# The name of a section, before any remark by its owner.
 _NAME = lazy_pattern(r"[^(\[:]*[^(\[:\s]")
 
 
@@ -64,7 +61,7 @@ class BoardSectionTwice(BoardRule):
 
     def check(self, document: TaskBoard) -> Iterator[Problem]:
         for section, earlier in repeated(document.sections, lambda section: section.key):
-            message = f"the section {section.title} stands already at line {earlier.line}"
+            message = f"the section {section.title} is already on line {earlier.line}"
             yield self.fault(section.title_span, message, hint="move all entries into one of them")
 
 
@@ -118,9 +115,9 @@ def _meant(title: str, lanes: LaneTable) -> str:
 class BoardHeadingSpelling(BoardRule):
     """Non-standard heading of the board
 
-    The section is read all the same; scripts that look for the heading do not find it.
+    The section is still read, but scripts that look for the heading do not find it.
 
-    Remedy: `workpacket check --fix` writes the correct heading.
+    Remedy: `workpacket check --fix` writes the standard form.
     """
 
     severity = "warning"
@@ -139,7 +136,7 @@ class BoardHeadingSpelling(BoardRule):
             remark = section.title[len(name) :]
             if name == wanted.partition("(")[0].rstrip() and (remark or "(" not in wanted):
                 continue
-            # A remark of the owner stays.
+            # A remark by the owner stays.
             written = f"{wanted.partition('(')[0].rstrip()}{remark}" if remark else wanted
             run = TextRun.quoting(document.source.text, start, section.title)
             edits = [run.replaced_by(written)] if run is not None and name else []
@@ -172,14 +169,14 @@ class BoardBlankLines(BoardRule):
 
 
 def _holes(board: TaskBoard) -> Iterator[tuple[int, int]]:
-    """First and last of the blank lines that are too many: all between two entries, all but one beside an entry or the
-    heading of a section. Blank lines within the owner's prose are the owner's.
+    """Yield the first and last of the surplus blank lines: all between two entries, and all but one next to an entry or
+    a section heading. Blank lines within the owner's prose are the owner's.
     """
     entries = {entry.line: entry.section for entry in board.entries}
     marks = entries.keys() | {section.line for section in board.sections}
     previous = 0
     for number in range(1, board.source.line_count + 1):
-        # A no-break space is a character of the owner's: only what an edit may delete is blank.
+        # A no-break space is the owner's text: only what an edit may delete counts as blank.
         if not board.source.line(number).strip(BLANK):
             continue
         first = previous + 1
@@ -196,7 +193,7 @@ _MARKS = lazy_pattern(
 )
 _ACTIVE_SECTION = "active"
 _BLOCKED = "BLOCKED"
-# What may stand behind the token: the reason of BLOCKED, the details of ACTIVE.
+# What may follow the token: the reason of BLOCKED, the details of ACTIVE.
 _WITH_REMARK = frozenset({_BLOCKED, ACTIVE_TOKEN})
 
 
@@ -224,7 +221,7 @@ def _id_complaint(value: str) -> str:
         return str(invalid)
     if parsed.kind != "packet":
         return "is a work package of a mission, which does not belong on this board"
-    # `WP-1-Parser.log` follows the grammar, and is the name of a file.
+    # `WP-1-Parser.log` matches the grammar, but is the name of a file.
     looks_like_file = "." in value and [str(name) for name, _, _ in find_ids(value)] != [value]
     return "is the name of a file, not of a work packet" if looks_like_file else ""
 
@@ -232,9 +229,9 @@ def _id_complaint(value: str) -> str:
 class BoardEntryForm(BoardRule):
     """Board entry in a non-standard form
 
-    It is read all the same; scripts that look for `- **[WP_ID]** - [TOKEN]` pass it over.
+    It is still read, but scripts that look for `- **[WP_ID]** - [TOKEN]` skip it.
 
-    Remedy: `workpacket check --fix` writes the correct heading.
+    Remedy: `workpacket check --fix` writes the standard form.
     """
 
     severity = "warning"
@@ -255,7 +252,9 @@ class BoardEntryForm(BoardRule):
 
 
 def _marks_only(document: TaskBoard, entry: BoardEntry) -> TextRun | None:
-    """The head of an entry if, besides id and token, it holds only marks; a link, a tick, a level would be lost."""
+    """Return the head of an entry if, besides id and token, it holds only marks; a link, tick or level would be
+    lost.
+    """
     run = TextRun.on_line(document.source.text, *entry.head)
     if run is None:
         return None
@@ -356,7 +355,7 @@ class BoardTokenOldPlace(BoardRule):
 
 
 def _home(entry: BoardEntry) -> str:
-    """The section that the entry's token belongs to; '' if either is unknown."""
+    """Return the section to which the entry's token belongs; '' if either is unknown."""
     token = entry.lane_token
     if entry.section.known is None or not token:
         return ""

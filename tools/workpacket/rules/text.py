@@ -13,7 +13,7 @@ from workpacket.text.edits import TextRun, fix_of
 
 _LONE_SURROGATES = lazy_pattern("[\udc80-\udcff]+")
 _CONTROLS = lazy_pattern("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x9f]+")
-# PowerShell takes a backtick with a letter for an escape; old code pages draw signs for control characters.
+# PowerShell reads a backtick with a letter as an escape; old code pages draw symbols for control characters.
 _MEANT_BY_CONTROLS = {
     "\x00": "`0",
     "\x07": "`a",
@@ -31,15 +31,15 @@ _HOME = lazy_pattern(
     r"(?:(?<=file://)|(?<![\w/.~-]))(/home/[^/\s`'\")]+|/Users/[^/\s`'\")]+|/root(?=/)|[A-Za-z]:\\Users\\[^\\\s`'\")]+)"
 )
 _HOME_STARTS = ("/home/", "/Users/", "/root/", ":\\Users\\")
-# Names that stand for anybody's.
+# Generic names that identify no one.
 _NOBODY = frozenset(
     {"user", "username", "you", "me", "name", "your-name", "<user>", "$user", "runner", "shared", "public", "..."}
 )
 _YAML = (".yaml", ".yml")
 _BLANK_END = lazy_pattern(r"[ \t]*(\r\n|\n|\r(?!\n))([ \t]*(?:\r\n|\n|\r))+[ \t]*\Z")
 _OTHER_EOL = lazy_pattern(r"\r\n|\r(?!\n)")
-# UTF-8 read as Windows-1252 or Latin-1 and saved again: two or more characters of the upper half in a row, the first
-# being what a lead byte looks like.
+# UTF-8 read as Windows-1252 or Latin-1 and saved again: two or more characters of the upper half in a row, beginning
+# with what a lead byte looks like.
 _MOJIBAKE = lazy_pattern(
     "[\u00c2-\u00f4][\u0080-\u00bf\u0152\u0153\u0160\u0161\u0178\u017d\u017e\u0192\u02c6\u02dc\u2013-\u2122]+"
 )
@@ -47,12 +47,12 @@ _WINDOWS_GAPS = {chr(byte): bytes([byte]) for byte in (0x81, 0x8D, 0x8F, 0x90, 0
 
 
 def said_already(document: Document, *codes: str) -> bool:
-    """Whether the reader itself refused the text for what a rule is about."""
+    """Whether the reader itself refused the text for the same fault."""
     return any(fault.code in codes for fault in document.faults)
 
 
 class TextRule(DocumentRule[Document]):
-    """A demand on the text alone, whatever kind of document it is."""
+    """A rule about the text alone, whatever kind of document it is."""
 
     family = "text"
     reads_fields = False
@@ -114,7 +114,7 @@ class LineEnds(TextRule):
 
 
 def _block_at_end(document: Document) -> str:
-    """The block scalar of YAML with which the file ends, '' if it ends otherwise. What cannot be read may be one."""
+    """Return the YAML block scalar with which the file ends, '' if it ends otherwise. Unreadable text counts as one."""
     text = document.source.text
     if document.root is None and document.source.path.endswith(_YAML):
         return "|+"
@@ -140,7 +140,7 @@ class BlankLinesAtEnd(TextRule):
         text = document.source.text
         content = text.rstrip(" \t\r\n")
         match = _BLANK_END.match(text, len(content))
-        # In a block of YAML that keeps them, blank lines are part of the value.
+        # In a YAML block that keeps them, blank lines are part of the value.
         if match and "+" not in _block_at_end(document)[: len("|2+")]:
             first_end = match.end(1)
             edits = [TextRun(text, first_end, match.end()).deleted()]
@@ -162,7 +162,7 @@ class NoFinalNewline(TextRule):
         text = document.source.text
         if text and not text.endswith(("\n", "\r")):
             end = len(text)
-            # A block of YAML would get a line end that its value has not.
+            # A YAML block would get a line end that its value lacks.
             edits = [] if _block_at_end(document) else [TextRun(text, end, end).replaced_by(document.source.eol)]
             yield self.fault((end, end), "the last line has no newline", edits=edits)
 
@@ -188,9 +188,9 @@ class ControlCharacter(TextRule):
 
 
 def _what_was_meant(characters: str) -> str:
-    """What a control character stands for most often; deleting it would leave the rest of a word."""
+    """Return what a control character most often replaces; deleting it would leave the rest of a word."""
     meant = _MEANT_BY_CONTROLS.get(characters)
-    return f"probably {meant}: write that, or delete it" if meant else "write what was meant, or delete it"
+    return f"probably {meant}: write that instead, or delete it" if meant else "write what was meant, or delete it"
 
 
 class BidiControl(TextRule):
@@ -222,7 +222,7 @@ class ConflictMarker(TextRule):
     def check(self, document: Document) -> Iterator[Problem]:
         text = document.source.text
         markers = list(_CONFLICT.finditer(text)) if "<<<<<<<" in text or ">>>>>>>" in text else []
-        # A line of seven '=' alone underlines a heading; it is a conflict only between the other two.
+        # A line of seven '=' alone underlines a heading; it is a conflict marker only between the other two.
         if any(match.group()[0] in "<>" for match in markers):
             for match in markers:
                 yield self.fault(match.span(), f"conflict marker {match.group()}", hint="resolve the merge conflict")
@@ -251,7 +251,7 @@ class HomePath(TextRule):
 
 
 class Mojibake(TextRule):
-    """Garbled characters: Garbled UTF-8
+    """Garbled characters: incorrectly decoded UTF-8
 
     The text is no longer what its author wrote, and searches do not find it.
 
@@ -272,13 +272,13 @@ class Mojibake(TextRule):
 
 
 def mojibake(text: str) -> Iterator[re.Match[str]]:
-    """Runs of characters that become others when they are encoded as they once were decoded."""
+    """Yield runs of characters that become others when encoded the way they were once decoded."""
     if not text.isascii():
         yield from (match for match in _MOJIBAKE.finditer(text) if _meant(match.group()))
 
 
 def _meant(garbled: str) -> str:
-    """The characters that were meant, '' if none were. Windows-1252 leaves five bytes as they are."""
+    """Return the intended characters, '' if there are none. Windows-1252 leaves five bytes unchanged."""
     try:
         data = b"".join(_WINDOWS_GAPS.get(character) or character.encode("cp1252") for character in garbled)
         return data.decode("utf-8")

@@ -1,8 +1,8 @@
-"""Rewrites a stub of the older family into the canonical form.
+"""Rewrite a stub of the older family in the canonical form.
 
-Nothing is rendered from values. The lines of each section are moved, as they are, under the heading that the canonical
-form has for them; a section without such a place keeps its own heading. What the older form did not ask for is left
-open with a placeholder, which `check` reports: it is for a person to say.
+Nothing is rendered from values. The lines of each section are moved unchanged under the heading that the canonical form
+has for them; a section without such a place keeps its own heading. What the older form did not require is left open
+with a placeholder, which `check` reports: a person must fill it in.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from workpacket.text.fields import Field, Section
 from workpacket.text.source import Source
 
 OPEN = "<fill in>"
-# Headings for what stood above the first section, and for the steps of the older checklist.
+# Headings for the text above the first section, and for the steps of the older checklist.
 ABOVE = "CARRIED_OVER (from above the first section)"
 STEPS = "OLDER_ACTIVATION_STEPS"
-# Sections of the older form that become the value of one field, where they are no more than a value.
+# Sections of the older form that become the value of one field, if they are no more than a value.
 _VALUES = ("why", "roadmap_pointer", "anchors")
 _OUTER_LEVELS = 2
 _TITLE = re.compile(r"(?i:(?:task|work) packet stub):[ \t]*")
 _NAME = re.compile(r"[^(\[:]*")
-# What the older form itself wrote behind the names of its sections.
+# What the older form itself appended to the names of its sections.
 _ASIDES = frozenset(
     {
         "(draft)",
@@ -42,7 +42,7 @@ _RAW_HTML = re.compile(r"<(pre|script|style|textarea)\b", re.IGNORECASE)
 
 
 class _Chunk(NamedTuple):
-    """A heading of level 1 or 2 with the lines below it; of the lines above the first heading, `section` is None."""
+    """A heading of level 1 or 2 with the lines below it; for the lines above the first heading, `section` is None."""
 
     section: Section | None
     heading: list[str]
@@ -50,9 +50,9 @@ class _Chunk(NamedTuple):
 
 
 def upgraded(source: Source) -> Source | None:
-    """The canonical form of an older stub; None if it is none, or states no id to upgrade it under.
+    """Return the canonical form of an older stub; None if it is not one, or states no id under which to upgrade it.
 
-    `RepairRefused` if a block never ends, because it would swallow what comes behind it, or if a line would be lost.
+    `RepairRefused` if a block never ends, because it would swallow everything after it, or if a line would be lost.
     """
     stub = Stub(source)
     wp_id = WorkPacketId.try_parse(stub.own_id)
@@ -71,7 +71,7 @@ def upgraded(source: Source) -> Source | None:
 
 
 class _Draft:
-    """The canonical form in the making. `rewritten` are the lines of the older form that are said in other words."""
+    """The canonical form in progress. `rewritten` are the lines of the older form that were reworded."""
 
     def __init__(self, stub: Stub, wp_id: WorkPacketId) -> None:
         self.stub = stub
@@ -81,7 +81,7 @@ class _Draft:
         self.places = self._places()
         if "metadata" not in self.places:
             raise RepairRefused("its section Identity is inside another section")
-        # Fields that a section becomes: the label below which it stands, and its lines.
+        # Fields that a section becomes: the label under which it is placed, and its lines.
         self.values = {key: lines for key in _VALUES if (lines := self._value(key)) is not None}
         self.moved = {index for key, index in self.places.items() if key not in _VALUES or key in self.values}
 
@@ -107,7 +107,7 @@ class _Draft:
             yield ""
 
     def _places(self) -> dict[str, int]:
-        """The chunks that have a place in the canonical form, by the key of their section; of two, the first."""
+        """Return the chunks that have a place in the canonical form, by the key of their section; of two, the first."""
         known = {id(placed.section): placed.spec.key for placed in self.stub.placed}
         wanted = {*(spec.key for spec in SECTIONS), *_VALUES}
         places: dict[str, int] = {}
@@ -121,7 +121,7 @@ class _Draft:
         return self.chunks[self.places[key]].body if key in self.places else []
 
     def _aside(self, key: str) -> str:
-        """What the author wrote behind the name of a section."""
+        """Return what the author appended to the name of a section."""
         section = self.chunks[self.places[key]].section if key in self.places else None
         rest = _NAME.sub("", section.title, count=1).strip() if section is not None else ""
         if not rest or rest.casefold() in _ASIDES or key == "activation_checklist":
@@ -129,7 +129,9 @@ class _Draft:
         return rest if rest.startswith(":") else f" {rest}"
 
     def _value(self, key: str) -> list[str] | None:
-        """The lines of a section as the value of a field; None if there is more to them than a value has room for."""
+        """Return the lines of a section as the value of a field; None if there is more in them than a value can
+        hold.
+        """
         chunk = self.chunks[self.places[key]] if key in self.places else None
         section = chunk.section if chunk is not None else None
         if chunk is None or section is None or section.subsections or self._aside(key) or self._is_stated(key):
@@ -139,7 +141,7 @@ class _Draft:
             return None
         if key == "anchors" and kinds <= LISTS:
             return ["", *(f"  {line}" if line.strip() else "" for line in chunk.body)]
-        # A definition of a link, say, stands in no block of words.
+        # The definition of a link, for example, is not in any block of words.
         words = sum(len(block.spans) for block in section.blocks)
         if kinds != {"paragraph"} or words != sum(bool(line.strip()) for line in chunk.body):
             return None
@@ -149,7 +151,7 @@ class _Draft:
         ]
 
     def _is_stated(self, key: str) -> bool:
-        """Whether the field that the section would become is there already."""
+        """Whether the field that the section would become exists already."""
         where, name = {"why": ("intent", "why"), "roadmap_pointer": ("metadata", "roadmap_pointer")}.get(
             key, ("metadata", "spec_anchor_candidates")
         )
@@ -176,7 +178,7 @@ class _Draft:
             yield from _labelled("SPEC_ANCHOR_CANDIDATES (Main Body, not Roadmap)", self.values["anchors"])
 
     def _status(self) -> str:
-        """The status as it is written. A line that says nothing else is not carried over a second time."""
+        """Return the status as written. A line that says nothing else is not carried over a second time."""
         field = self.stub.status_line or self._fields("metadata").get("status")
         if field is None:
             return ""
@@ -191,7 +193,7 @@ class _Draft:
         return value
 
     def _with_fields(self, key: str, fields: Mapping[str, list[str] | None]) -> Iterator[str]:
-        """The lines of a section, and below them the fields that it lacks."""
+        """Yield the lines of a section, followed by the fields that it lacks."""
         yield from self._spaced(key)
         present = self._fields(key)
         for label, value in fields.items():
@@ -199,14 +201,14 @@ class _Draft:
                 yield from _labelled(label, value)
 
     def _spaced(self, key: str) -> list[str]:
-        """The lines of a section, so that items can follow them."""
+        """Return the lines of a section, so that items can follow them."""
         body = self._body(key)
         section = self.chunks[self.places[key]].section if body else None
         last = [block for inner in section.walk() for block in inner.blocks][-1:] if section is not None else []
         return [*body, ""] if body and not (last and last[0].kind in LISTS) else body
 
     def _carried(self) -> Iterator[str]:
-        """What has no place: lines above the first section, sections with their own headings, the older steps."""
+        """Yield what has no place: lines above the first section, sections with their own headings, the older steps."""
         above: list[str] = []
         for index, chunk in enumerate(self.chunks):
             if chunk.section is None or self._is_title(chunk.section):
@@ -228,7 +230,7 @@ def _labelled(label: str, value: list[str] | None) -> list[str]:
 
 
 def _chunks(stub: Stub) -> list[_Chunk]:
-    """The lines of the document, cut before each heading of level 1 or 2."""
+    """Return the lines of the document, split before each heading of level 1 or 2."""
     source = stub.source
     lines = [source.line(number) for number in range(1, source.line_count + 1)]
     sections = [section for section in stub.outline.walk() if 0 < section.level <= _OUTER_LEVELS]
@@ -241,7 +243,7 @@ def _chunks(stub: Stub) -> list[_Chunk]:
 
 
 def _trimmed(lines: Sequence[str]) -> list[str]:
-    """Without the blank lines at both ends."""
+    """Return the lines without the blank ones at both ends."""
     full = [index for index, line in enumerate(lines) if line.strip()]
     return list(lines[full[0] : full[-1] + 1]) if full else []
 

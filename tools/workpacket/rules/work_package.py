@@ -1,4 +1,4 @@
-"""Rules about one work package of spec-kitty. What concerns a whole mission is in `across_work_packages`."""
+"""Rules about one work package of spec-kitty. Rules about a whole mission are in `across_work_packages`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from workpacket.problem import Problem
 from workpacket.rules.rule import DocumentRule
 from workpacket.text.edits import TextRun
 
-# Lanes in which nobody works on a package any more.
+# Lanes of packages that are no longer worked on.
 _FINISHED = frozenset({"approved", "done"})
 
 
@@ -86,7 +86,7 @@ class PackageDependenciesText(WorkPackageRule):
             return
         names = [dependency.value for dependency in document.dependencies]
         written_anew = f"[{', '.join(names)}]"
-        # What is no id may be a word between ids; only a person can say what was meant.
+        # Text that is not an id may be a word between ids; only a person can say what was meant.
         clear = all(WorkPacketId.try_parse(name) is not None for name in names)
         run = TextRun.on_line(document.source.text, written.start, written.end) if clear else None
         edits = [run.replaced_by(written_anew)] if run is not None else []

@@ -1,1 +1,1 @@
-"""The door to the world: disk, git, clock, randomness, processes."""
+"""Access to the outside world: disk, git, clock, randomness, processes."""

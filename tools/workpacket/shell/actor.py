@@ -1,6 +1,6 @@
-"""Who acts, as far as the command line, the environment and git say, and at which moment.
+"""Who acts, according to the command line, the environment and git, and when.
 
-The actor is a claim: only an attestation is more. A moment is what no pure function can know: the time, a transaction
+The actor is a claim; only an attestation is more. A moment is what no pure function can know: the time, a transaction
 id and a nonce.
 """
 
@@ -19,7 +19,7 @@ KINDS: tuple[ActorKind, ...] = ("human", "agent", "ci")
 
 
 def acting(repository: Repository, name: str = "", kind: str = "") -> Actor:
-    """The one named, else WORKPACKET_ACTOR, else git's user.name."""
+    """Return the named actor, else that of WORKPACKET_ACTOR, else git's user.name."""
     found = name or os.environ.get("WORKPACKET_ACTOR", "") or _git_user(repository)
     found = " ".join(found.split())[:200]
     if not found:
@@ -36,8 +36,8 @@ def _git_user(repository: Repository) -> str:
 
 
 def moment() -> Moment:
-    # In a function of its own, which tests replace: a module that imported `moment` then has the test's clock as well,
-    # and one that is imported in the meantime does not keep it.
+    # A separate function, which tests replace: modules that have imported `moment` then get the test's clock too, and
+    # modules imported in the meantime do not keep it.
     return read_clock()
 
 
@@ -48,7 +48,7 @@ def read_clock() -> Moment:
 
 
 def _uuid7(milliseconds: int, random: bytes) -> str:
-    """A UUID of version 7 (RFC 9562): sortable by time. The standard library has it from Python 3.14 on."""
+    """Return a version 7 UUID (RFC 9562), which sorts by time. The standard library has it from Python 3.14 on."""
     number = milliseconds << 80 | int.from_bytes(random)
     number = number & ~(0xF << 76) | 0x7 << 76
     number = number & ~(0x3 << 62) | 0x2 << 62

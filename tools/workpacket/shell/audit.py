@@ -1,6 +1,6 @@
-"""Gathering the facts of an audit: what `check` and the approvals find, every packet, and what git knows of them.
+"""Gather the facts of an audit: the findings of `check` and the approvals, every packet, and what git knows of them.
 
-The clock is not asked: what expires is judged as of the head commit, so the same repository gives the same report. A
+The clock is not consulted: expiry is judged as of the head commit, so the same repository gives the same report. A
 decision that was used is verified as of its use.
 """
 
@@ -46,13 +46,13 @@ from workpacket.value import Value, replace
 
 
 def decisions(approvals: Approvals) -> dict[str, list[SignedDecision]]:
-    """By packet; within one in the order in which they were issued."""
+    """Return the decisions by packet, in the order in which they were issued."""
     found: dict[str, dict[str, SignedDecision]] = {}
     for packet, gate in sorted({(said.packet, said.gate) for said in approvals.claims.values()}):
         here = found.setdefault(packet, {})
         for consumer in (*_consumers(approvals, packet, gate), None):
             for judged in approvals.verdict(packet, gate, consumer).judged:
-                # As of the event that rests on it; only if none does, as of now.
+                # As of the event that depends on it; as of now only if none does.
                 if judged.opened is not None and judged.name not in here and _is_about(judged, consumer):
                     here[judged.name] = _decision(judged, consumer)
     ordered = {packet: sorted(known.values(), key=_order) for packet, known in found.items()}
@@ -92,7 +92,7 @@ def _decision(judged: Judged, consumer: LogEvent | None) -> SignedDecision:
 
 
 def commits(repository: Repository, wanted: Iterable[str], target: str) -> dict[str, KnownCommit]:
-    """Those of the commits that are in this clone; `target` is the commit of the branch that work is merged into."""
+    """Return the wanted commits that are in this clone; `target` is the commit of the target branch."""
     contents = read_objects(repository, sorted({each for each in wanted if each}))
     held = known_to(repository, target, contents) if contents else frozenset()
     return {identity: _commit(identity, data, identity in held) for identity, data in contents.items()}
@@ -109,7 +109,7 @@ def _commit(identity: str, data: bytes, on_target: bool) -> KnownCommit:
 
 
 def target_commit(repository: Repository, target: str) -> str:
-    """The commit of the target branch; without one that of the main branch, else the one checked out."""
+    """Return the commit of the target branch; else that of the main branch; else the one checked out."""
     names = (f"refs/heads/{target}", f"refs/remotes/origin/{target}", target) if target else ()
     for name in names:
         answer = run_git(
@@ -122,14 +122,14 @@ def target_commit(repository: Repository, target: str) -> str:
 
 
 def blobs(repository: Repository, names: Iterable[str]) -> dict[str, str | None]:
-    """The digests of files as commits hold them, by `<commit>:<path>`; None for one that is not there."""
+    """Return the digests of files in commits, by `<commit>:<path>`; None for a missing one."""
     wanted = sorted({name for name in names if "\n" not in name})
     found = read_objects(repository, wanted)
     return {name: hashlib.sha256(found[name]).hexdigest() if name in found else None for name in wanted}
 
 
 def last_changes(repository: Repository, head: str, also: Iterable[str]) -> dict[str, LastChange]:
-    """For each governed file, and each of these, the last commit that touched it."""
+    """Return for each governed file, and each of these, the last commit that changed it."""
     if not head:
         return {}
     answer = run_git(
@@ -148,12 +148,12 @@ def last_changes(repository: Repository, head: str, also: Iterable[str]) -> dict
 
 
 _NOBODY = Actor("nobody", "agent")
-# Before the first commit there is no date to judge by.
+# Before the first commit, there is no date to judge by.
 _BEGINNING = "1970-01-01T00:00:00Z"
 
 
 class AuditInput(Value):
-    """The facts of the audit, those of the commands about the same packets, and the kinds of the files checked."""
+    """The facts of the audit, those of the commands about the same packets, and the kinds of the checked files."""
 
     facts: AuditFacts
     governed: Facts
@@ -185,7 +185,7 @@ def gather_audit(
         specification=governed.specification,
         specifications=_specifications(root, governed.packets.values()),
         changes=last_changes(repository, head, named),
-        # In a clone the same branch is known by the name of the remote.
+        # In a clone, the same branch goes by the name of the remote.
         target=governed.target_branch.removeprefix("origin/"),
         head=seen,
         uncommitted=frozenset(entry.path for entry in status(repository, GOVERNANCE_FOLDER, *named)),
@@ -212,7 +212,7 @@ def _signed(repository: Repository, now: str) -> _Signed:
 
 
 def _specifications(root: str, packets: Iterable[PacketFacts]) -> dict[str, Source]:
-    """Every specification that a refinement names, as it lies here."""
+    """Return every specification that a refinement names, from the work tree."""
     named = {packet.refinement.spec_path for packet in packets if packet.refinement is not None}
     found: dict[str, Source] = {}
     for path in sorted({path for name in named for path in candidates(name)}):
@@ -224,7 +224,7 @@ def _specifications(root: str, packets: Iterable[PacketFacts]) -> dict[str, Sour
 
 
 def _with_history(repository: Repository, facts: AuditFacts) -> AuditFacts:
-    """What the logs name: commits, and the files that they rest on, then and now."""
+    """Add what the logs name: commits, and the files that they depend on, then and now."""
     proofs = sorted(set(_proofs(facts.packets.values())))
     paths = sorted({path for _, path in proofs} | set(_named(facts.packets.values())))
     root = str(repository.root)
@@ -237,7 +237,7 @@ def _with_history(repository: Repository, facts: AuditFacts) -> AuditFacts:
 
 
 def _named(packets: Iterable[PacketFacts]) -> Iterator[str]:
-    """The files that the logs hold by digest."""
+    """Yield the files that the logs record by digest."""
     return (path for packet in packets for _, path, _ in named_files(packet.log))
 
 
@@ -253,7 +253,7 @@ def _commits(repository: Repository, facts: AuditFacts) -> dict[str, KnownCommit
 
 
 def _proofs(packets: Iterable[PacketFacts]) -> Iterator[tuple[str, str]]:
-    """Pairs of a commit and a path in it that proves something."""
+    """Yield pairs of a commit and a path in it that serves as proof."""
     for packet in packets:
         commit = ""
         for event in packet.state.evidence:

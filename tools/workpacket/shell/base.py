@@ -1,8 +1,8 @@
-"""The base: the commit whose policy is in force, what is committed there, and the policy that this person saw last.
+"""The base: the commit whose policy is in force, the files committed there, and the policy that this person saw last.
 
 The base is what CI passes, else the remote's default branch, else the repository's main branch; never the work tree,
-and never the change that is judged. `Base.place_of` says which policy judges an event: every verdict starts there.
-What a commit holds cannot change, so it is read once in a process, and many files by one call of git.
+and never the change being judged. `Base.place_of` says which policy judges an event: every verdict starts there. The
+contents of a commit cannot change, so they are read once per process, and many files by one call of git.
 """
 
 from __future__ import annotations
@@ -54,12 +54,12 @@ _BEFORE = "^1"
 
 
 class BaseLine:
-    """The commits of the base along first parents, and what each of them held of some paths.
+    """The commits of the base along first parents, and what each of them had at some paths.
 
-    One call of git tells of all commits. Asking for `<commit>:<path>` makes git unpack the trees of that commit for
-    every name, which takes longer with every file that lies beside it. `first_seen` says of each file which commit held
-    it first, `held_since` which one since which it was never gone and never different, each with the commit's time.
-    A branch that was landed by rebase can hold a file for the length of two commits, under a policy of its own.
+    One call of git covers all commits. Asking for `<commit>:<path>` makes git unpack the trees of that commit for every
+    name, which takes longer with every file next to it. `first_seen` gives for each file the first commit that had it,
+    `held_since` the commit since which it was never missing or different, each with the commit's time. A branch landed
+    by rebase can hold a file for only two commits, under a policy of its own.
     """
 
     def __init__(self, repository: Repository, commit: str, paths: tuple[str, ...]) -> None:
@@ -67,14 +67,14 @@ class BaseLine:
         self.first_seen: dict[str, tuple[str, int]] = {}
         self.held_since: dict[str, tuple[str, int]] = {}
         self._places: dict[str, int] = {}
-        # Of each path, newest first: after how many newer commits it changed, and what it was from then on.
+        # For each path, newest first: after how many newer commits it changed, and its value from then on.
         self._changed: dict[str, tuple[list[int], list[str]]] = {}
         for place, (header, changes) in enumerate(changes_before(repository, commit, *paths, options=FIRST_PARENTS)):
             identity, _, time = header.partition(" ")
             self._places[identity] = place
             for change in changes:
                 if change.letter == "A":
-                    # The log runs backwards, so what is met last was first.
+                    # The log runs backwards, so the last match is the first commit.
                     self.first_seen[change.path] = (identity, int(time))
                 if change.path not in self._changed and change.blob:
                     self.held_since[change.path] = (identity, int(time))
@@ -83,12 +83,12 @@ class BaseLine:
                 blobs.append(change.blob)
 
     def knows(self, revision: str, path: str) -> bool:
-        """Whether it can tell what `revision`, a commit that changed some of the paths or the one before it, held."""
+        """Whether it covers `revision`, a commit that changed some of the paths, or the one before it."""
         covered = any(path == each or path.startswith(f"{each}/") for each in self._covered)
         return covered and revision.removesuffix(_BEFORE) in self._places
 
     def blob(self, revision: str, path: str) -> str:
-        """The id of what `revision` holds at the path, '' where it holds no file."""
+        """Return the id of the file at the path in `revision`, '' if there is none."""
         place = self._places[revision.removesuffix(_BEFORE)] + revision.endswith(_BEFORE)
         places, blobs = self._changed.get(path, ([], []))
         found = bisect_left(places, place)
@@ -97,22 +97,22 @@ class BaseLine:
 
 @lru_cache(maxsize=16)
 def base_line(repository: Repository, commit: str, *paths: str) -> BaseLine:
-    """The line that ends at `commit`; what a commit holds cannot change, so it is read once in a process."""
+    """Return the line that ends at `commit`; it cannot change, so it is read once per process."""
     return BaseLine(repository, commit, paths)
 
 
 _MANY = 4096
-# The policy, and the pointer to the specification: whoever asks for one of them will ask for the others.
+# The policy, and the pointer to the specification: code that needs one of them will need the others.
 OF_EVERY_JUDGEMENT = (POLICY_PATH, SIGNERS_PATH, REVOKED_PATH, SPEC_POINTER)
-# Objects that git is asked for with one call: so many specifications fit into memory at the same time.
+# Objects requested from git in one call: this many specifications fit into memory at a time.
 _AT_ONCE = 500
-# What was read ahead: by the name of the object, None for one that is not there.
+# Objects read in advance, by name; None for a missing one.
 _READ: dict[Repository, dict[str, bytes | None]] = {}
 
 
 @lru_cache(maxsize=_MANY)
 def committed(repository: Repository, commit: str, paths: tuple[str, ...]) -> dict[str, bytes]:
-    """The files that the commit holds, of those named; do not change the answer, others get the same."""
+    """Return those of the named files that the commit has; do not change the result, which is shared."""
     if not commit:
         return {}
     names = {f"{commit}:{path}": path for path in paths if "\n" not in path}
@@ -123,9 +123,9 @@ def committed(repository: Repository, commit: str, paths: tuple[str, ...]) -> di
 
 
 def read_ahead(repository: Repository, names: Iterable[str], line: BaseLine | None = None) -> None:
-    """Read many files (`<commit>:<path>`) with few calls of git, for `committed` to find.
+    """Read many files (`<commit>:<path>`) in few calls of git, for `committed` to find.
 
-    What `line` knows of is asked for by the id of its contents.
+    Files that `line` covers are requested by the id of their contents.
     """
     known = _READ.setdefault(repository, {})
     wanted = {name: name for name in names if name not in known and "\n" not in name}
@@ -134,7 +134,7 @@ def read_ahead(repository: Repository, names: Iterable[str], line: BaseLine | No
         if line is not None and line.knows(revision, path):
             wanted[name] = line.blob(revision, path)
     asked = list(dict.fromkeys(filter(None, wanted.values())))
-    # One specification stands in a thousand commits, and is kept once.
+    # The same specification is in a thousand commits, and is kept once.
     found, same = dict[str, bytes](), dict[bytes, bytes]()
     for start in range(0, len(asked), _AT_ONCE):
         read = read_objects(repository, asked[start : start + _AT_ONCE])
@@ -149,18 +149,18 @@ def committed_file(repository: Repository, commit: str, path: str) -> bytes | No
     return committed(repository, commit, (path,)).get(path)
 
 
-# What every judgement asks for, and one call of git tells.
+# What every judgement needs, from one call of git.
 _LISTED_TOGETHER = (POLICY_FOLDER, ATTESTATIONS_FOLDER)
-# Above this number of commits in question it is quicker to list the whole history once.
+# Above this number of commits, listing the whole history once is faster.
 _FEW = 8
 
 
 class Place(Value):
     """Where one judgement reads policy and specification, and as of when.
 
-    Of a file that the base holds, it is the commit before the one that brought it, at that commit's time: what was
-    right by the policy of its day stays right. Of every other file it is the base as it is, now. `first_landed` is set
-    for a file that was taken back once: when the base held it first, which decides whether it was used in time.
+    For a file on the base, it is the commit before the one that brought it, at that commit's time: what was valid under
+    the policy of its day stays valid. For every other file it is the base as it is now. `first_landed` is set for a
+    file that was reverted once: the time at which the base first had it, which decides whether it was used in time.
     """
 
     repository: Repository
@@ -175,7 +175,7 @@ class Place(Value):
 
 
 class Base(Value):
-    """`commit` is '' where there is no base yet; `chosen` says that somebody named it instead of leaving it to us."""
+    """`commit` is '' if there is no base yet; `chosen` says that the caller named it."""
 
     repository: Repository
     commit: str
@@ -188,9 +188,9 @@ class Base(Value):
 
     @property
     def policy(self) -> PolicyFiles:
-        """The files in force: where those of the base cannot be read, the last ones on its line that could.
+        """Return the files in force: those of the base, or the last readable ones on its line.
 
-        A list of revoked keys that this clone lacks is an error: no list would mean that no key is revoked.
+        A list of revoked keys missing from this clone is an error: without it, no key would count as revoked.
         """
         commit = readable_commit(self.repository, self.commit)
         files = policy_at(self.repository, commit)
@@ -202,11 +202,11 @@ class Base(Value):
 
     @property
     def unreadable(self) -> tuple[Problem, ...]:
-        """Why the policy of the base itself cannot be read; nothing where it can, or where there is none."""
+        """Return why the policy of the base itself cannot be read; empty if it can, or if there is none."""
         return unreadable(policy_at(self.repository, self.commit))
 
     def place_of(self, path: str, folder: str) -> Place:
-        """Where to judge the file, which is in this folder of write-once files."""
+        """Return where to judge the file, which is in this folder of write-once files."""
         if not self.commit:
             return Place(self.repository, self.commit)
         line = base_line(self.repository, self.commit, folder)
@@ -216,19 +216,19 @@ class Base(Value):
         if arrived is None:
             return Place(self.repository, self.commit, first_landed=landed)
         commit, time = arrived
-        # The first commit has none before it; what anchors the policy is judged by itself.
+        # The first commit has no predecessor; the anchor of the policy is judged by itself.
         before = commit if commit == self.root_commit else f"{commit}{_BEFORE}"
         return Place(self.repository, before, commit, datetime.fromtimestamp(time, UTC), landed)
 
     @property
     def policy_files(self) -> dict[str, bytes]:
-        """All files of the folder of the policy, also those that nothing reads."""
+        """Return all files of the policy folder, including those that nothing reads."""
         paths = tree_at(self.repository, self.commit, POLICY_FOLDER)
         return committed(self.repository, self.commit, tuple(paths))
 
 
 def find_base(repository: Repository, revision: str | None = None) -> Base:
-    """The base; WorkpacketError if `revision` names no commit, or the clone lacks the history that has to be judged."""
+    """Return the base; WorkpacketError if `revision` names no commit, or the clone lacks history needed for judging."""
     if (repository.common_dir / "shallow").exists():
         raise WorkpacketError(
             "history_shallow",
@@ -244,7 +244,7 @@ def find_base(repository: Repository, revision: str | None = None) -> Base:
 
 
 def unanchored(base: Base) -> Problem:
-    """No policy at the base, and the command that puts one there."""
+    """Return the problem of a base without a policy, with the command that adds one."""
     if not base.commit:
         what = "the repository has no main branch with a commit yet"
         return Problem("policy_unanchored", f"{what}; anchor the policy: {ANCHORING}", Location(POLICY_PATH))
@@ -253,9 +253,9 @@ def unanchored(base: Base) -> Problem:
 
 
 def _commit(repository: Repository, revision: str) -> str:
-    """A full id means the same commit for ever; a name has to be looked up each time.
+    """Resolve the revision. A full id always means the same commit; a name must be looked up each time.
 
-    git takes a tag for a branch of the same name, and whoever may push a tag would choose the base.
+    git prefers a tag to a branch of the same name, so anyone allowed to push a tag could choose the base.
     """
     if len(revision) in {40, 64} and all(digit in "0123456789abcdef" for digit in revision):
         return _commit_with_id(repository, revision)
@@ -277,14 +277,16 @@ def _commit_with_id(repository: Repository, identity: str) -> str:
 
 @lru_cache(maxsize=_MANY)
 def root_commit(repository: Repository, commit: str) -> str:
-    """The first commit, along first parents: merging an unrelated history does not change who we are."""
+    """Return the first commit along first parents: merging an unrelated history does not change the repository's
+    identity.
+    """
     answer = run_git(repository.root, "rev-list", "--first-parent", "--max-parents=0", "--end-of-options", commit)
     return answer.text.strip()
 
 
 @lru_cache(maxsize=_MANY)
 def policy_at(repository: Repository, commit: str) -> PolicyFiles:
-    """The policy files of the commit; the specification, which is asked for next, is read by the same call."""
+    """Return the policy files of the commit; the same call reads the specification, which is needed next."""
     if commit:
         read_ahead(repository, (f"{commit}:{path}" for path in OF_EVERY_JUDGEMENT))
     files = committed(repository, commit, (POLICY_PATH, SIGNERS_PATH, REVOKED_PATH))
@@ -303,23 +305,23 @@ def no_verdict(base: Base) -> tuple[Problem, ...]:
 
 
 def gate_policy(files: PolicyFiles, gate: str) -> GatePolicy | None:
-    """What the policy asks for at the gate; None without a readable policy."""
+    """Return what the policy requires at the gate; None without a readable policy."""
     trusted = _trusted(files)
     return None if isinstance(trusted, tuple) else trusted.policy.rules_of(gate)
 
 
 def _trusted(files: PolicyFiles) -> Trusted | tuple[Problem, ...]:
-    from workpacket.approvals.policy import read_policy_files  # most commands ask no approvals
+    from workpacket.approvals.policy import read_policy_files  # most commands need no approvals
 
     return read_policy_files(files, files.revoked_keys)
 
 
-# What a policy lacks that names no approvers yet. It can still be read.
+# What a policy without approvers lacks. It can still be read.
 NOBODY_YET = frozenset({"policy_unanchored", "approvers_unnamed"})
 
 
 def unreadable(files: PolicyFiles) -> tuple[Problem, ...]:
-    """Why these files cannot be read as a policy. Naming no approvers yet is not a reason."""
+    """Return why these files cannot be read as a policy. A policy without approvers can."""
     trusted = _trusted(files)
     if not isinstance(trusted, tuple) or {each.code for each in trusted} <= NOBODY_YET:
         return ()
@@ -328,7 +330,7 @@ def unreadable(files: PolicyFiles) -> tuple[Problem, ...]:
 
 @lru_cache(maxsize=_MANY)
 def readable_commit(repository: Repository, commit: str) -> str:
-    """The commit, or the last one before it on its line whose policy can be read. Where there is none, the commit."""
+    """Return the commit, or the last one before it on its line with a readable policy; if there is none, the commit."""
     if not commit or not unreadable(policy_at(repository, commit)):
         return commit
     changes = changes_before(repository, commit, POLICY_FOLDER, options=FIRST_PARENTS)
@@ -337,7 +339,7 @@ def readable_commit(repository: Repository, commit: str) -> str:
 
 
 def landed_at(repository: Repository, commit: str, landing: str) -> datetime:
-    """When the line of the base reached the landing. No commit counts as older than those before it."""
+    """Return when the line of the base reached the landing. No commit counts as older than its predecessors."""
     latest = 0
     for each, time in line_times(repository, commit):
         latest = max(latest, time)
@@ -348,7 +350,7 @@ def landed_at(repository: Repository, commit: str, landing: str) -> datetime:
 
 @lru_cache(maxsize=256)
 def tree_at(repository: Repository, commit: str, *folders: str) -> dict[str, str]:
-    """Paths of the files at or below these folders, with the ids of their contents."""
+    """Return the paths of the files at or below these folders, with the ids of their contents."""
     if not commit:
         return {}
     if len(folders) == 1 and folders[0] in _LISTED_TOGETHER:
@@ -358,7 +360,7 @@ def tree_at(repository: Repository, commit: str, *folders: str) -> dict[str, str
 
 
 def known_to(repository: Repository, commit: str, asked: Iterable[str]) -> frozenset[str]:
-    """Which of the commits asked for are `commit` or lie before it."""
+    """Return the given commits that are `commit` or its ancestors."""
     if not commit:
         return frozenset()
     wanted = frozenset(asked)
@@ -372,7 +374,7 @@ def _is_ancestor(repository: Repository, ancestor: str, descendant: str) -> bool
     try:
         return is_ancestor(repository, ancestor, descendant)
     except WorkpacketError:
-        return False  # git does not know the commit at all
+        return False  # git does not have the commit at all
 
 
 @lru_cache(maxsize=4)
@@ -381,17 +383,17 @@ def _history(repository: Repository, commit: str) -> frozenset[str]:
 
 
 def held_since(repository: Repository, commit: str, folder: str) -> dict[str, tuple[str, int]]:
-    """For each file below `folder`: the commit since which the base has held it, and that commit's time."""
+    """Return for each file below `folder` the commit since which the base has had it, and that commit's time."""
     return base_line(repository, commit, folder).held_since if commit else {}
 
 
-# The policy seen last is kept in a file for each repository, outside of it, so that it is noticed when an old policy
-# is brought back by force. Where that file cannot be written, `approvals verify` says so.
+# The policy seen last is stored per repository, outside it, so that a forced return to an old policy is noticed. If
+# that file cannot be written, `approvals verify` reports it.
 _LARGEST = 64 * 1024
 
 
 def settings_folder() -> Path:
-    """Where this person's settings of workpacket are kept."""
+    """Return the folder of this person's workpacket settings."""
     own = os.environ.get("APPDATA" if os.name == "nt" else "XDG_CONFIG_HOME", "")
     return (Path(own) if own else Path.home() / ".config") / "workpacket"
 
@@ -401,7 +403,7 @@ def trust_path(root_commit: str) -> Path:
 
 
 def judge_pin(base: Base) -> Pin | Problem | None:
-    """The pin to remember, or why this base may not be believed. None where there is no policy to remember yet."""
+    """Return the pin to remember, or why this base cannot be trusted. None if there is no policy to remember yet."""
     if base.policy.policy is None:
         return None
     seen = Pin(base.root_commit, base.commit, policy_digest(base.policy))
@@ -413,18 +415,18 @@ def judge_pin(base: Base) -> Pin | Problem | None:
 
 
 def remember_base(base: Base) -> bool:
-    """Whether the policy of this base is, or need not be, remembered."""
+    """Whether the policy of this base is remembered, or need not be."""
     pin = judge_pin(base)
     return base.chosen or not isinstance(pin, Pin) or remember(pin)
 
 
 def remember(pin: Pin) -> bool:
-    """Keep the pin; False where that is not possible."""
+    """Store the pin; False if that is not possible."""
     return keep(trust_path(pin.root_commit), pin.to_bytes())
 
 
 def keep(path: Path, data: bytes) -> bool:
-    """Have the file of the person's own folder hold these bytes; False where that is not possible."""
+    """Write these bytes to the file in the person's own folder; False if that is not possible."""
     try:
         if path.exists() and path.read_bytes() == data:
             return True
@@ -443,7 +445,7 @@ def keep(path: Path, data: bytes) -> bool:
 
 
 def policy_digest(files: PolicyFiles) -> str:
-    """One digest for all policy files."""
+    """Return one digest for all policy files."""
     parts = ((POLICY_PATH, files.policy), (SIGNERS_PATH, files.allowed_signers), (REVOKED_PATH, files.revoked_keys))
     value: dict[str, Json] = {path: hashlib.sha256(data).hexdigest() for path, data in parts if data is not None}
     return hashlib.sha256(canonical_bytes(value)).hexdigest()
@@ -461,7 +463,7 @@ def _read(path: Path) -> Pin | Problem | None:
 
 @lru_cache(maxsize=64)
 def lifecycle_of(data: bytes) -> LifecyclePolicy:
-    """What a `policy.toml` says of the lifecycle. A history has few policies, and every event is judged by one."""
+    """Return the lifecycle section of a `policy.toml`. A history has few policies, and each judges many events."""
     from workpacket.documents.policy import PolicyDocument
 
     policy = PolicyDocument.from_bytes(data)
@@ -474,7 +476,7 @@ def _with_others(repository: Repository, commit: str, others: Iterable[str]) -> 
 
 
 class BasePolicy(Value):
-    """`where` says which commit the policy was read from, or that it is the one of the work tree."""
+    """`where` names the commit from which the policy was read, or the work tree."""
 
     lifecycle: LifecyclePolicy
     anchored: bool
@@ -483,10 +485,10 @@ class BasePolicy(Value):
 
 
 def read_base_policy(repository: Repository, base: str = "", ahead: Iterable[str] = ()) -> BasePolicy:
-    """From `base`, else from the default branch of the remote, else from the main branch; who may do what counts only
-    from there. Without a commit that holds it, lane settings are read from the work tree and nobody is trusted.
+    """Read the policy from `base`, else from the remote's default branch, else from the main branch; permissions count
+    only from there. If no commit has it, lane settings are read from the work tree and no one is trusted.
 
-    `ahead` are further files of which the caller knows that they will be asked for: they are read by the same call.
+    `ahead` are further files that the caller will need: the same call reads them.
     """
     branch = default_branch(repository)
     commit = branch.commit if branch is not None else head_commit(repository) or ""

@@ -1,21 +1,21 @@
-"""What was found out before, kept until anything that it rests on has changed.
+"""Cached results, kept until anything that they depend on changes.
 
-One rule holds for all of it. An answer is kept under a key that names everything it was made from, and an output also
-with the state of each file and folder that it rests on. It is *not kept if it asked the clock, or anything that
-neither the key nor those files name* (`RestsOn`). Another version of the tool has another cache.
+One rule applies throughout. A result is stored under a key that names everything it was made from, and an output also
+with the state of each file and folder that it depends on. It is *not stored if it depends on the clock, or on anything
+that neither the key nor those files name* (`RestsOn`). Each version of the tool has its own cache.
 
     kind       key                                          value
     file       path                                         digest of its bytes, and its state when they were read
     examined   digest of the bytes, lanes, path             findings and summary
-    output     folder, command, terminal, deciding commits  what was written, and the state of what it rests on
-    sound      digest of all that a verdict follows from    nothing
+    output     folder, command, terminal, deciding commits  the output, and the state of its dependencies
+    sound      digest of a verdict's dependencies          nothing
     claim      digest of an envelope                        what the envelope claims to be about
     landed     commit of the target branch, verdict         whether the work landed as it was judged
 
-It lies in the git common directory, so all work trees share it and `git clean` leaves it alone; it may be deleted at
-any time. Anyone who writes there can make it say anything, so `check --base`, `check --no-cache` and `approvals verify`
-open none, and no gate asks it: the claims of envelopes, and what landed, lie in the person's own folder. A cache that
-cannot be opened, is locked for long or is damaged counts as empty.
+It is in the git common directory, so all work trees share it and `git clean` leaves it alone; it may be deleted at any
+time. Anyone with write access there can forge its contents, so `check --base`, `check --no-cache` and `approvals
+verify` do not open it, and no gate uses it: the claims of envelopes, and what landed, are in the person's own folder. A
+cache that is damaged, cannot be opened or stays locked counts as empty.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 
     Kind = Literal["file", "examined", "output", "sound", "claim", "landed"]
 
-# Coarsest clock of a file system in use (FAT: two seconds). A file younger than this when it was read may be written to
-# again without a change of its times: git's rule for racily clean entries.
+# Coarsest clock of a file system in use (FAT: two seconds). A file younger than this when read may be written again
+# without a change of its times: git's rule for racily clean entries.
 RACY_NS = 2_100_000_000
 
-# From here on, reading all rows of a kind is quicker than asking for one after the other.
+# From this number on, reading all rows of a kind is faster than single look-ups.
 MANY = 200
 
 _PLACE = ("workpacket", "cache")
@@ -51,10 +51,10 @@ DELETE FROM kept WHERE kind = ? AND substr(key, 1, 64) NOT IN (SELECT substr(val
 
 
 class RestsOn:
-    """What an answer was made from besides what its key names.
+    """What a result depends on besides its key.
 
     `files` are paths; one that ends with '/' is a folder with everything below it. `clock`: time alone can change the
-    answer. `unnamed`: it rests on something else that can change, or giving it again would leave out an effect.
+    result. `unnamed`: it depends on something else that can change, or repeating it would omit an effect.
     """
 
     __slots__ = ("clock", "files", "unnamed")
@@ -74,7 +74,7 @@ class RestsOn:
 
 
 class Cache:
-    """One open cache. With no folder to lie in, it forgets everything."""
+    """One open cache. Without a folder, it stores nothing."""
 
     def __init__(self, folder: str | None, fingerprint: str, place: Sequence[str] = _PLACE) -> None:
         self._connection = _open(os.path.join(folder, *place), fingerprint) if folder is not None else None
@@ -87,7 +87,7 @@ class Cache:
         return not self._all("SELECT 1 FROM kept WHERE kind = ? LIMIT 1", (kind,))
 
     def recall(self, kind: Kind, keys: Collection[str]) -> dict[str, str]:
-        """The values of the keys that are known."""
+        """Return the values of the known keys."""
         if len(keys) > MANY:
             wanted = frozenset(keys)
             rows = self._all("SELECT key, value FROM kept WHERE kind = ?", (kind,))
@@ -96,16 +96,16 @@ class Cache:
         return {key: value for key in keys for (value,) in self._all(query, (kind, key))}
 
     def keep(self, kind: Kind, rows: Iterable[tuple[str, str]]) -> None:
-        """Rows of (key, value)."""
+        """Store rows of (key, value)."""
         self._write("INSERT OR REPLACE INTO kept VALUES(?, ?, ?)", [(kind, key, value) for key, value in rows])
 
     def make_room(self, kind: Kind, most: int) -> None:
-        """Forget this kind altogether, once there are more than `most` of it: they are found out again when needed."""
+        """Delete all entries of this kind once there are more than `most`: they are recomputed when needed."""
         if self._count(kind) > most:
             self._write("DELETE FROM kept WHERE kind = ?", [(kind,)])
 
     def forget_unused(self, most: int) -> None:
-        """Forget what was found in bytes that no file holds any more, once there are more than `most`."""
+        """Delete results for bytes that no file has any more, once there are more than `most`."""
         if self._count("examined") > most:
             self._write(_FORGET, [("examined", "file")])
             self._write("DELETE FROM kept WHERE kind = ?", [("output",)])
@@ -138,15 +138,15 @@ class Cache:
             self.close()
 
 
-# For what has to be found out from the files alone.
+# For results that must be computed from the files alone.
 NO_CACHE = Cache(None, "")
 
 
 class CachedOutput:
     """The output of one command on these files.
 
-    `deciding` names what else it rests on, such as commits; None where that cannot be told. It is asked before and
-    after the output is made, since a commit can come in between.
+    `deciding` names its other dependencies, such as commits; None if they are unknown. It is called before and after
+    the output is made, because a commit can be made in between.
     """
 
     def __init__(
@@ -160,11 +160,11 @@ class CachedOutput:
         self._cache, self._root, self._files, self._deciding = cache, root, files, deciding
         self._started = time.time_ns()
         self._decides = deciding()
-        # In this form even names that are not UTF-8 can be stored.
+        # This form can store even names that are not UTF-8.
         self._key = repr((root, *request, self._decides))
 
     def recall(self) -> tuple[int, str] | None:
-        """Exit status and text, if nothing that they rest on has changed."""
+        """Return exit status and text, if none of their dependencies has changed."""
         if self._decides is None:
             return None
         for value in self._cache.recall("output", (self._key,)).values():
@@ -177,7 +177,9 @@ class CachedOutput:
         return None
 
     def keep(self, status: int, text: str, rests_on: RestsOn) -> None:
-        """For as long as the rule allows. What was read while it could still change unseen is not kept either."""
+        """Store the output if the rule allows it. A file that could still change unnoticed when read rules it out
+        too.
+        """
         if not rests_on.can_be_kept or self._decides is None or self._deciding() != self._decides:
             return
         extras = sorted(set(rests_on.files))
@@ -192,7 +194,7 @@ class CachedOutput:
 
 
 def _state(seen: Iterable[Found]) -> str:
-    """Changes when any of the files does."""
+    """Return a text that changes when any of the files does."""
     return _storable("\n".join(f"{found.path}\t{found.state}\t{found.problem}" for found in seen))
 
 
@@ -205,7 +207,7 @@ def _folders(extras: Iterable[str]) -> list[str]:
 
 
 def _packed(parts: Sequence[str]) -> str:
-    """Several texts as one. Their lengths come first, since no character can be ruled out as a separator."""
+    """Join several texts. Their lengths come first, because no character is safe as a separator."""
     return " ".join(str(len(part)) for part in parts) + "\n" + "".join(parts)
 
 
@@ -219,17 +221,18 @@ def _unpacked(text: str) -> list[str]:
 
 
 def _storable(text: str) -> str:
-    """With names that are not UTF-8 spelled out."""
+    """Escape names that are not UTF-8."""
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-# Between the records of a folder, since no name may hold it. A record is a state, a blank and a path below the folder.
+# Separates the records of a folder, because no name may contain it. A record is a state, a blank and a path below the
+# folder.
 _BETWEEN = "\0"
 _HAS_POSIX_TIMES = os.name == "posix" and os.stat in os.supports_dir_fd
 
 
 class Described:
-    """`text` is what `unchanged` compares; `newest` is when anything changed last, in nanoseconds."""
+    """`text` is what `unchanged` compares; `newest` is the time of the last change, in nanoseconds."""
 
     __slots__ = ("newest", "text")
 
@@ -239,7 +242,7 @@ class Described:
 
 
 def describe(root: str, folder: str) -> Described:
-    """The folder and all below it, through no link; '' for one that is not there or that is not a folder."""
+    """Describe the folder and everything below it, following no link; '' if it is missing or not a folder."""
     top = os.path.join(root, folder)
     records: list[str] = []
     newest = 0
@@ -247,7 +250,7 @@ def describe(root: str, folder: str) -> Described:
     while waiting:
         current = waiting.pop()
         try:
-            # A folder's own state comes first: what changes while it is listed then shows in it.
+            # A folder's own state comes first, so that a change during the listing shows in it.
             status = os.lstat(os.path.join(top, current)) if current != "." else os.stat(top)
             records.append(f"{_stamp(status)} {current}")
             newest = max(newest, status.st_mtime_ns, status.st_ctime_ns)
@@ -271,11 +274,11 @@ def describe(root: str, folder: str) -> Described:
 
 
 def unchanged(root: str, folder: str, text: str) -> bool:
-    """Whether the folder is as it was when `describe` gave this text, without listing it again.
+    """Whether the folder is as it was when `describe` returned this text, without listing it again.
 
-    To list ten thousand folders takes four times as long as to ask for the state of each file that was there. What was
-    added, removed or renamed shows in the times of its folder, what was edited in those of the file: that `st_ctime`
-    moves with every change and cannot be set back is what POSIX promises. Elsewhere the folder is listed again.
+    Listing ten thousand folders takes four times as long as checking the state of each known file. Additions, removals
+    and renames show in the times of the folder, edits in those of the file: POSIX guarantees that `st_ctime` moves with
+    every change and cannot be set back. On other systems the folder is listed again.
     """
     if not _HAS_POSIX_TIMES:
         return describe(root, folder).text == text
@@ -301,7 +304,9 @@ def _stamp(status: os.stat_result) -> str:
 
 
 def _unfit() -> tuple[type[Exception], ...]:
-    """What storing and reading may raise: text with surrogates, from a path that is not UTF-8, cannot be stored."""
+    """Return what storing and reading may raise: text with surrogates, from a path that is not UTF-8, cannot be
+    stored.
+    """
     import sqlite3
 
     return sqlite3.Error, UnicodeEncodeError
@@ -332,7 +337,7 @@ def _connect(path: str) -> sqlite3.Connection:
         _remove_other_versions(path)
     connection = sqlite3.connect(path, timeout=2.0)
     if new:
-        # Write-ahead logging with synchronous=NORMAL cannot leave a damaged file behind, at worst an older one.
+        # Write-ahead logging with synchronous=NORMAL cannot leave a damaged file, at worst an outdated one.
         connection.execute("PRAGMA journal_mode=WAL")
     connection.execute("PRAGMA synchronous=NORMAL")
     connection.executescript(_TABLE)

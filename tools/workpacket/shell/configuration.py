@@ -1,4 +1,4 @@
-"""Reads the settings of a repository: `.GOV/policy/policy.toml`, else `[tool.workpacket]` in `pyproject.toml`."""
+"""Read the settings of a repository: `.GOV/policy/policy.toml`, else `[tool.workpacket]` in `pyproject.toml`."""
 
 from __future__ import annotations
 
@@ -19,12 +19,14 @@ from workpacket.value import replace
 if TYPE_CHECKING:
     from workpacket.git.repository import Repository
 
-# The bytes of a file, None where there is none; OSError where it cannot be read.
+# Returns the bytes of a file, None if it is missing; OSError if it cannot be read.
 Read = Callable[[str], bytes | None]
 
 
 def read_settings(root: str) -> CheckSettings:
-    """The settings in force. Of a file that cannot be read, none are, and `faults` of the settings say so."""
+    """Return the settings in force. If the file cannot be read, there are none, and `faults` of the settings says
+    so.
+    """
 
     def read(path: str) -> bytes | None:
         try:
@@ -36,7 +38,7 @@ def read_settings(root: str) -> CheckSettings:
 
 
 def read_settings_at(repository: Repository, base: str) -> CheckSettings:
-    """The settings as a revision has them, so that a change cannot lower what it is judged by."""
+    """Return the settings of a revision, so that a change cannot relax its own checks."""
     from workpacket.git.objects import read_file_at
     from workpacket.git.revisions import commit_of
 
@@ -70,16 +72,17 @@ def _unread(path: str, why: str) -> Problem:
 
 
 def _misfits(node: Node, source: Source) -> Iterator[Problem]:
-    """What does not fit the schema and is therefore left out."""
+    """Yield what does not match the schema and is therefore ignored."""
     for violation in schemas().violations("policy", {"check": node.plain()}):
         place = node.nearest(violation.location.keys[1:])
         yield violation.at(source.path, *source.line_and_column(place.start))
 
 
 def lanes_here(root: str) -> LaneTable:
-    """The lanes of the documents in the work tree: those of the policy that lies there beside them.
+    """Return the lanes of the documents in the work tree: those of the policy next to them.
 
-    What moves a packet asks the base instead. A policy without added lanes is not even parsed: most have none.
+    Commands that move a packet ask the base instead. A policy without added lanes is not even parsed, which is the
+    usual case.
     """
     try:
         data = read_bytes(root, POLICY_PATH, DATA.size)

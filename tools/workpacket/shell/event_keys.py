@@ -1,8 +1,9 @@
-"""Event keys: which key signs what a command writes to the log, and the signing.
+"""Event keys: which key signs what a command writes to the log, and the signing itself.
 
-An event key says who typed. It has no passphrase, belongs to one person on one machine or to one agent, and lies among
-the person's settings, never in a repository. Where the policy of the base names actors, a command that has no key of
-the actor is refused before it writes; where it names none, an event is signed if there is a key of its actor's name.
+An event key identifies who typed a command. It has no passphrase, belongs to one person on one machine or to one agent,
+and is kept among the person's settings, never in a repository. If the policy of the base names actors, a command
+without a key of the actor is refused before it writes; otherwise, an event is signed if a key with its actor's name
+exists.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def keys_folder() -> Path:
 
 
 def key_path(name: str) -> Path:
-    """Where the key of an actor lies; what no file name can hold is written as `%XX`."""
+    """Return the path of an actor's key; characters not allowed in file names are written as `%XX`."""
     safe = "".join(
         each if each in _PLAIN else "".join(f"%{byte:02X}" for byte in each.encode("utf-8", "surrogatepass"))
         for each in name
@@ -45,13 +46,13 @@ def key_path(name: str) -> Path:
 
 
 def make_event_key(name: str, kind: Literal["event", "agent"], path: Path | None = None) -> OwnKey:
-    """A new key without a passphrase, readable by its owner alone, whose comment says what it is for."""
+    """Create a key without a passphrase, readable only by its owner; its comment states its purpose."""
     from workpacket.shell.keys import find_key, find_ssh_keygen, run_openssh
 
     found = path or key_path(name)
     if found.exists() or Path(f"{found}.pub").exists():
-        hint = "it is used already; name another file to have a second one"
-        raise WorkpacketError("key_exists", "there is a file of that name", hint=hint, path=str(found))
+        hint = "it is already in use; name another file to create a second one"
+        raise WorkpacketError("key_exists", "a file of that name exists", hint=hint, path=str(found))
     _require_outside(found)
     found.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     comment = f"workpacket {kind} key of {name}"
@@ -59,28 +60,28 @@ def make_event_key(name: str, kind: Literal["event", "agent"], path: Path | None
         [find_ssh_keygen(), "-q", "-t", "ed25519", "-N", "", "-C", comment, "-f", str(found)], in_terminal=True
     )
     if status != 0 or not found.exists():
-        raise WorkpacketError("signing_failed", f"ssh-keygen made no key (status {status})", path=str(found))
+        raise WorkpacketError("signing_failed", f"ssh-keygen did not create a key (status {status})", path=str(found))
     if os.name != "nt":
         found.chmod(0o600)
     return find_key(str(found))
 
 
 def _require_outside(path: Path) -> None:
-    """An event key in the work tree would be committed sooner or later."""
+    """Refuse a path in the work tree, where an event key would be committed sooner or later."""
     from workpacket.shell.keys import work_tree_here
 
     top = work_tree_here()
     if top is not None and top.resolve() in path.resolve().parents:
         raise WorkpacketError(
             "event_key_in_repository",
-            f"the event key {path} is in the work tree {top}; a key that everybody can read proves nothing",
-            hint="keep it elsewhere: workpacket key init --event makes one among your settings",
+            f"the event key {path} is in the work tree {top}; a key that everyone can read proves nothing",
+            hint="keep it elsewhere: workpacket key init --event creates one in your settings folder",
             path=str(path),
         )
 
 
 def own_keys() -> Iterator[Path]:
-    """The event keys of this account: the one that the environment names, else all that lie among the settings."""
+    """Yield the event keys of this account: the one in the environment, else all in the settings folder."""
     named = os.environ.get(EVENT_KEY_VARIABLE)
     if named:
         yield Path(named)
@@ -91,7 +92,7 @@ def own_keys() -> Iterator[Path]:
 
 
 def usable_names(actors: Actors) -> tuple[str, ...]:
-    """The names that the keys of this account may use."""
+    """Return the names that the keys of this account may use."""
     keys = [_fingerprint(path) for path in own_keys()]
     return tuple(dict.fromkeys(name for key in keys for name in actors.names_by_key.get(key, ())))
 
@@ -106,7 +107,7 @@ def _fingerprint(path: Path) -> str:
 
 
 def key_of(actor: Actor, actors: Actors) -> Path | None:
-    """The key that signs for the actor; None where there is none and the policy asks for none."""
+    """Return the key that signs for the actor; None if there is none and the policy requires none."""
     named = os.environ.get(EVENT_KEY_VARIABLE)
     if not actors.present:
         path = Path(named) if named else key_path(actor.id)
@@ -122,13 +123,14 @@ def key_of(actor: Actor, actors: Actors) -> Path | None:
     else:
         hint = "workpacket key init --event, then have the policy of the base list its fingerprint in [actors.NAME]"
     what = f"no event key of this account may act as {actor.id}" if own else "this account has no event key"
-    raise WorkpacketError("event_key_missing", f"{what}, and the policy of the base asks for signed events", hint=hint)
+    raise WorkpacketError("event_key_missing", f"{what}, and the policy of the base requires signed events", hint=hint)
 
 
 def signed(plan: Plan, actors: Actors) -> Plan:
-    """The plan with its events signed. An event's id changes with its signature, so later events name the new ids.
+    """Return the plan with its events signed. An event's id changes with its signature, so later events name the new
+    ids.
 
-    Checkpoints are vouched for by a signature of their own, beside their event.
+    Checkpoints have a signature of their own, in a file next to their event.
     """
     if not plan.events or plan.events[0].packet == CHECKPOINT_LOG:
         return plan
@@ -158,12 +160,12 @@ def _require_private(key: Path | None) -> None:
         message = f"the event key {key} cannot be read: {error.strerror}"
         raise WorkpacketError("event_key_unfit", message, path=str(key)) from error
     if os.name != "nt" and mode & _PRIVATE:
-        message = f"others than its owner can read the event key {key}"
+        message = f"the event key {key} is readable by others than its owner"
         raise WorkpacketError("event_key_unfit", message, hint=f"chmod 600 {key}", path=str(key))
 
 
 def _after(event: LogEvent, renamed: dict[str, str]) -> LogEvent:
-    """The event as the follower of signed ones."""
+    """Return the event with the new ids of the signed events before it."""
     if not any(parent in renamed for parent in event.parents):
         return event
     parents: Iterable[Json] = sorted(renamed.get(parent, parent) for parent in event.parents)
@@ -182,7 +184,9 @@ def _made(value: dict[str, Json]) -> LogEvent:
 
 
 def sign_event(message: bytes, key: Path) -> bytes:
-    """The SSHSIG blob. It is not verified here: that would load `cryptography`, and `check --base` does it anyway."""
+    """Return the SSHSIG blob. It is not verified here: that would load `cryptography`, and `check --base` verifies it
+    anyway.
+    """
     from workpacket.approvals.sshsig import EVENT_NAMESPACE, unarmor
     from workpacket.shell.keys import find_ssh_keygen, run_openssh
 
@@ -195,7 +199,7 @@ def sign_event(message: bytes, key: Path) -> bytes:
         raise WorkpacketError(
             "signing_failed",
             f"ssh-keygen did not sign with {key} (status {status})",
-            hint="an event key has no passphrase; workpacket key init --event makes one",
+            hint="an event key has no passphrase; workpacket key init --event creates one",
             path=str(key),
         )
     return blob

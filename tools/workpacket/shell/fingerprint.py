@@ -1,4 +1,4 @@
-"""A fingerprint of the tool itself: whatever it is made of, its caches are worth nothing once that changed."""
+"""A fingerprint of the tool itself: its caches are invalid once any of its parts has changed."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ from workpacket import __version__
 
 
 def package_fingerprint() -> str:
-    """What an installed package is known by; of a checkout, number, size and time of all source and schema files."""
+    """Return the identity of an installed package; for a checkout, count, size and time of all source and schema
+    files.
+    """
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     schemas = schema_folder()
     if schemas.startswith(package):
-        # Installed packages are replaced whole, never edited.
+        # Installed packages are replaced as a whole, never edited.
         status = os.stat(__file__)
         return f"{__version__}-{status.st_mtime_ns}-{status.st_ino}"
     count = size = newest = 0
@@ -26,7 +28,7 @@ def package_fingerprint() -> str:
 
 
 def schema_folder() -> str:
-    """Where the JSON Schemas are: inside an installed package, beside `tools` in a checkout."""
+    """Return where the JSON Schemas are: inside an installed package, next to `tools` in a checkout."""
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     installed = os.path.join(package, "schemas")
     return installed if os.path.isdir(installed) else os.path.join(os.path.dirname(os.path.dirname(package)), "schemas")

@@ -1,4 +1,4 @@
-"""Finding and reading what belongs to a packet: its files by id, and its log."""
+"""Find and read what belongs to a packet: its files by id, and its log."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from workpacket.text.source import Source
 
 
 class GovernedFiles:
-    """Where the files of each packet are, as one look at the folders found them."""
+    """Where the files of each packet are, from one listing of the folders."""
 
     def __init__(self, root: str) -> None:
         self.root = root
@@ -34,7 +34,7 @@ class GovernedFiles:
         return frozenset((*self.stubs, *self.packets, *self.logs))
 
     def read(self, path: str) -> Source | None:
-        """The file, None if there is none. One that cannot be read is an error."""
+        """Return the file, None if it is missing. An unreadable file is an error."""
         try:
             data = read_bytes(self.root, path, REGISTER.size)
         except FileNotFoundError:
@@ -56,7 +56,7 @@ class GovernedFiles:
         return read_log(name, dict(self.events(name))) if name in self.logs else read_log(name, {})
 
     def look_for_log(self, name: str) -> None:
-        """Find the log of this packet only."""
+        """Find only the log of this packet."""
         if _is_id(name) and os.path.isdir(os.path.join(self.root, LOG_FOLDER, name)):
             self.logs |= {name}
 
@@ -71,7 +71,7 @@ class GovernedFiles:
 
 
 def find_governed(root: str) -> GovernedFiles:
-    """One look at the folders."""
+    """List the folders once."""
     governed = GovernedFiles(root)
     governed.stubs.update(_documents(root, STUBS))
     governed.packets.update(_documents(root, PACKETS))
@@ -86,7 +86,7 @@ def find_governed(root: str) -> GovernedFiles:
 
 
 def packets_that_say(root: str, words: bytes) -> Iterator[Log]:
-    """The logs in one of whose files these words stand. Looking is cheaper than joining each log."""
+    """Return the logs in which one file contains these words. Searching is cheaper than reading each log."""
     governed = GovernedFiles(root)
     for name in _names(root, LOG_FOLDER):
         if name == CHECKPOINT_LOG or not _is_id(name):
@@ -114,7 +114,7 @@ def _names(root: str, folder: str) -> list[str]:
 
 
 def _folders(root: str, folder: str) -> list[str]:
-    """The folders in a folder, without asking for each of ten thousand files whether it is one."""
+    """List the subfolders of a folder without a stat call for each of ten thousand files."""
     try:
         with os.scandir(os.path.join(root, folder)) as entries:
             return sorted(entry.name for entry in entries if entry.is_dir())
@@ -133,11 +133,11 @@ def _is_file(root: str, path: str) -> bool:
         return False
 
 
-_is_id = cache(is_packet_id)  # each name stands in several folders
+_is_id = cache(is_packet_id)  # each name is in several folders
 
 
 def packet_called(root: str, word: str) -> WorkPacketId:
-    """As `packet_named`, without a look at all packets where the word is the id of one that has a log."""
+    """Like `packet_named`, but without listing all packets if the word is the id of one that has a log."""
     parsed = WorkPacketId.try_parse(word)
     if parsed is not None and parsed.kind == "packet" and os.path.isdir(os.path.join(root, LOG_FOLDER, parsed.text)):
         return parsed
@@ -145,7 +145,7 @@ def packet_called(root: str, word: str) -> WorkPacketId:
 
 
 def packet_named(governed: GovernedFiles, word: str) -> WorkPacketId:
-    """The packet that a person named; an error with the nearest id if there is none."""
+    """Return the packet that a person named; if there is none, raise an error with the nearest id."""
     parsed = WorkPacketId.try_parse(word)
     if parsed is not None and parsed.text in governed.known:
         return parsed

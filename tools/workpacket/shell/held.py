@@ -1,12 +1,12 @@
-"""Whether everything that git holds of the governed files is in the work tree, and how what is missing comes back.
+"""Whether the work tree has all governed files that git holds, and how to restore missing ones.
 
 A sparse checkout, a flag of the index, a clone without a checkout or a deletion hides files that exist all the same. A
-command that takes a hidden file for a missing one begins it a second time. So every command that writes looks at the
-index once:
+command that mistakes a hidden file for a missing one would create it a second time. Every command that writes therefore
+reads the index once:
 
-- a governed path that git was told to leave out, and that is not here, stops every command that writes;
-- so does any other path that the command reads, writes or draws from, and that the index or HEAD holds;
-- other deletions are named, and stop nothing.
+- a missing governed path that git was told to leave out stops every command that writes;
+- so does any other missing path that the command uses and that the index or HEAD holds;
+- other deletions are reported, and stop nothing.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ _REASONS: Final[dict[Why, str]] = {
     "skip-worktree": "it is in the index, but this checkout leaves it out (skip-worktree)",
     "assume-unchanged": "it is in the index but missing here, and git was told to ignore that (assume-unchanged)",
 }
-# A command that brings files back names as many places; the next call names the others.
+# A restoring command names this many places; the next call names the others.
 _PLACES: Final = 10
 
 
 def folders_of(path: str) -> list[str]:
-    """The folders on the way to a path, the outermost first."""
+    """Return the folders on the path, outermost first."""
     parts = path.split("/")
     return ["/".join(parts[:count]) for count in range(1, len(parts))]
 
@@ -51,8 +51,8 @@ def described(paths: Sequence[str], why: Why) -> str:
 
 
 def bring_back(repository: Repository, paths: Sequence[str], why: Why) -> str:
-    """The command of git that brings files back and touches nothing that is here."""
-    import shlex  # every command imports this module, and next to none refuses
+    """Return the git command that restores files and changes nothing else."""
+    import shlex  # every command imports this module, and hardly any refuses
 
     shown = from_here(str(repository.root), "")
     git = f"git -C {shlex.quote(shown)}" if shown else "git"
@@ -63,7 +63,7 @@ def bring_back(repository: Repository, paths: Sequence[str], why: Why) -> str:
     if why == "skip-worktree" and _setting(repository, "core.sparseCheckout"):
         if _setting(repository, "core.sparseCheckoutCone"):
             patterns = [*dict.fromkeys(path.split("/")[0] for path in paths)]
-        else:  # a pattern that leaves out a folder is overruled only by one for this very folder
+        else:  # a pattern that excludes a folder is overridden only by one for that very folder
             patterns = [f"/{place}" for place in _places(repository, paths)]
         return f"restore it: {git} sparse-checkout add {' '.join(map(shlex.quote, patterns))}"
     places = " ".join(map(shlex.quote, _places(repository, paths)))
@@ -76,7 +76,7 @@ def bring_back(repository: Repository, paths: Sequence[str], why: Why) -> str:
 
 
 def _places(repository: Repository, absent: Sequence[str]) -> list[str]:
-    """The absent paths, or the outermost folders on the way to them that are not here either."""
+    """Return the missing paths, or the outermost missing folders above them."""
     places: dict[str, None] = {}
     for path in absent:
         ways = (place for place in folders_of(path) if not os.path.lexists(repository.root / place))
@@ -92,17 +92,17 @@ def _setting(repository: Repository, name: str) -> bool:
 
 
 def from_here(root: str, path: str) -> str:
-    """A path below the repository as a person would type it in this folder; '' for this folder."""
+    """Return a path below the repository as typed in this folder; '' for this folder."""
     try:
         shown = os.path.relpath(os.path.join(root, path), os.getcwd()).replace(os.sep, "/")
-    except (FileNotFoundError, ValueError):  # the folder is gone, or lies on another drive
+    except (FileNotFoundError, ValueError):  # the folder is gone, or is on another drive
         shown = os.path.join(root, path)
     return "" if shown == "." else shown
 
 
-# Where the files of a packet lie, each below or beside others of that kind.
+# Where the files of a packet are, each below or next to others of that kind.
 _OF_PACKETS: Final = (LOG_FOLDER, PACKETS, STUBS, REFINEMENTS)
-# What an empty file is called, by SHA-1 and by SHA-256.
+# The ids of an empty file, by SHA-1 and by SHA-256.
 _EMPTY: Final = (
     "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391",
     "473a0f4c3be8a93681a267e3b1e9a7dcda1185436fe141f7749120a303721813",
@@ -112,14 +112,16 @@ _MANY: Final = 5000
 
 
 class Held(Value):
-    """What git holds of a folder. `removed` are the paths that HEAD alone holds; a folder stands for all below it."""
+    """What git holds of a folder. `removed` are the paths that only HEAD holds; a folder represents everything below
+    it.
+    """
 
     repository: Repository
     index: Index
     removed: frozenset[str]
 
     def require_visible(self) -> None:
-        """WorkpacketError `tree_incomplete` if git was told to leave out a governed path, and it is not here."""
+        """Raise WorkpacketError `tree_incomplete` if a governed path that git was told to leave out is missing."""
         if self.index.holds(GOVERNANCE_FOLDER) and self._is_empty(GOVERNANCE_FOLDER):
             raise self._refusal([GOVERNANCE_FOLDER], "submodule")
         if self.removed and not has_index(self.repository):
@@ -129,7 +131,7 @@ class Held(Value):
             raise self._refusal([path for path, why in told if why == told[0][1]], told[0][1])
 
     def require(self, paths: Iterable[str]) -> None:
-        """The same if one of these paths is not here although git holds it, or a submodule that it lies in."""
+        """Raise it if one of these paths is missing although git holds it, or a submodule that contains it."""
         absent = [path for path in paths if not self._is_here(path)]
         self._refuse([path for path in absent if _is_governed(path)])
         elsewhere = [path for path in absent if not _is_governed(path)]
@@ -137,14 +139,14 @@ class Held(Value):
             _held_below(self.repository, elsewhere, head=True)._refuse(elsewhere)
 
     def require_packets(self, names: Iterable[str]) -> None:
-        """The same for all files of these packets, and of the other revisions of their bases."""
+        """Raise it for all files of these packets, and of the other revisions of their bases."""
         self._refuse([path for base in dict.fromkeys(map(_base, names)) for path in self._of_base(base)])
 
     def require_everything(self) -> None:
         self._refuse(self._absent([path for path, _ in self.index.below(f"{GOVERNANCE_FOLDER}/")]))
 
     def deleted(self) -> str:
-        """What is not here of the governed files, and how it comes back, on one line; '' if all is here."""
+        """Return which governed files are missing, and how to restore them, on one line; '' if none is."""
         paths = [path for path, _ in self.index.below(f"{GOVERNANCE_FOLDER}/")]
         try:
             absent = self._absent(paths) if len(paths) <= _MANY else []
@@ -170,7 +172,7 @@ class Held(Value):
                     yield path
 
     def _is_here(self, path: str) -> bool:
-        """WorkpacketError `tree_unreadable` if a folder on the way does not let itself be looked into."""
+        """Whether the path exists. WorkpacketError `tree_unreadable` if a folder above it cannot be read."""
         root = str(self.repository.root)
         try:
             os.lstat(os.path.join(root, path))
@@ -187,7 +189,7 @@ class Held(Value):
         return not place.exists() or (place.is_dir() and not any(place.iterdir()))
 
     def _refuse(self, absent: Sequence[str]) -> None:
-        """Of paths that are not here: an error if git holds any of them."""
+        """Raise an error if git holds any of the missing paths."""
         told = {path: why for path in absent for found, why in self.index.below(path) if found == path}
         if told:
             first = next(iter(told))
@@ -202,7 +204,7 @@ class Held(Value):
             raise self._refusal(removed, "HEAD")
 
     def _is_intent(self, path: str) -> bool:
-        """Whether it was only ever announced: the index has an empty file for it, and HEAD has none."""
+        """Whether the path was only announced: the index has an empty file for it, and HEAD has none."""
         entry = run_git(self.repository.root, "ls-files", "--stage", "-z", "--", path).text.split(" ")
         if len(entry) < 2 or entry[1] not in _EMPTY:
             return False
@@ -215,12 +217,12 @@ class Held(Value):
 
 
 def look(repository: Repository, *, head: bool = True) -> Held:
-    """What git holds of the governed folder. Without `head`, deletions that are staged do not count."""
+    """Return what git holds of the governed folder. Without `head`, staged deletions do not count."""
     return _held_below(repository, [GOVERNANCE_FOLDER], head=head)
 
 
 def hidden(root: str) -> WorkpacketError | None:
-    """What git was told to leave out of this work tree, for commands that only look; None if that is nothing."""
+    """Return what git was told to leave out of this work tree, for read-only commands; None if nothing."""
     held = _look_if_there(root, head=False)
     try:
         if held is not None:
@@ -231,7 +233,7 @@ def hidden(root: str) -> WorkpacketError | None:
 
 
 def note(root: str) -> str:
-    """One line for commands that only look, '' if all is here."""
+    """Return one line for read-only commands, '' if nothing is missing."""
     error = hidden(root)
     if error is not None:
         return f"incomplete work tree: {error.path}: {error.message}; {error.hint}"
@@ -240,7 +242,9 @@ def note(root: str) -> str:
 
 
 def require_shown(root: str, paths: Iterable[str]) -> None:
-    """For a folder that may lie outside of git: WorkpacketError if git hides a governed path, or lacks one of these."""
+    """For a folder that may be outside git: raise WorkpacketError if git hides a governed path, or one of these is
+    missing.
+    """
     held = _look_if_there(root)
     if held is not None:
         held.require_visible()
@@ -248,7 +252,7 @@ def require_shown(root: str, paths: Iterable[str]) -> None:
 
 
 def require_found(root: str, name: str = "") -> None:
-    """To be called when something was not found: WorkpacketError if git holds it, or hides anything at all."""
+    """Call this when something was not found: WorkpacketError if git holds it, or hides anything at all."""
     held = _look_if_there(root)
     if held is not None:
         held.require_visible()
@@ -267,7 +271,7 @@ def _look_if_there(root: str, *, head: bool = True) -> Held | None:
 
 
 def paths_below(root: str, folder: str) -> Iterator[str]:
-    """Every file below a folder; WorkpacketError `tree_unreadable` for a folder that cannot be read."""
+    """Yield every file below a folder; WorkpacketError `tree_unreadable` if the folder cannot be read."""
 
     def refuse(error: OSError) -> None:
         if not isinstance(error, (FileNotFoundError, NotADirectoryError)):
@@ -296,7 +300,7 @@ def _held_below(repository: Repository, places: Sequence[str], *, head: bool) ->
     except WorkpacketError as error:
         if error.code != "object_missing" or known:
             raise
-        # A clone with neither checkout nor trees. What HEAD holds, git fetches when it is asked to restore it.
+        # A clone with neither checkout nor trees. git fetches what HEAD holds when asked to restore it.
         removed = frozenset(places)
     return Held(repository, read_index(repository, *places), removed)
 
@@ -311,10 +315,10 @@ def _base(name: str) -> str:
 
 
 def judged_in_part(root: str, findings: Iterable[Problem]) -> list[Problem]:
-    """The findings; where git leaves out governed files, that in the place of the damage which it seems to be.
+    """Return the findings; if git leaves out governed files, that replaces the damage it appears to be.
 
-    Nothing passes because of that: what could not be looked at is an error. A file that was simply deleted is not
-    hidden. The log has lost it as soon as somebody commits.
+    Nothing passes because of that: what could not be read is an error. A file that was simply deleted is not hidden:
+    the log will have lost it once that is committed.
     """
     missing = hidden(root)
     if missing is None:

@@ -1,8 +1,8 @@
-"""The key with which a person approves: found, made and tried, never read. Only its public half is looked at.
+"""The key with which a person approves: found, created and tested, but never read. Only its public half is read.
 
-The private key, its passphrase and its token are the business of OpenSSH and of the person at the terminal. Signatures
-are made by the person's own `ssh-keygen`: arguments are lists and never pass a shell, what is signed goes in by
-standard input.
+The private key, its passphrase and its token are left to OpenSSH and the person at the terminal. Signatures are made by
+the person's own `ssh-keygen`: arguments are lists and never pass through a shell, and the message goes in on standard
+input.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from workpacket.errors import WorkpacketError
 from workpacket.problem import Problem
 from workpacket.value import Value
 
-# What is reported for a program that was stopped because it waited for somebody.
+# Reported for a program that was stopped because it waited for someone.
 WAITED = -1
 
 
 def find_ssh_keygen() -> str:
-    """The path of the tool; an error if there is none, or one that somebody else may have put there.
+    """Return the path of the tool; an error if it is missing, or if someone else may have put it there.
 
-    The program is handed the person's passphrase, and with an event key the right to sign.
+    The program receives the person's passphrase and, with an event key, the right to sign.
     """
     tool = shutil.which("ssh-keygen")
     if tool is None:
@@ -45,13 +45,13 @@ def find_ssh_keygen() -> str:
 
 
 def work_tree_here() -> Path | None:
-    """The top of the work tree around the current folder."""
+    """Return the top of the work tree around the current folder."""
     here = Path.cwd()
     return next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), None)
 
 
 def _doubt(tool: Path) -> str:
-    """Why the program may not be the one of OpenSSH; '' if nothing speaks against it."""
+    """Return why the program may not be that of OpenSSH; '' if there is no doubt."""
     work_tree = work_tree_here()
     for path in dict.fromkeys((tool, tool.resolve())):
         for folder in path.parents:
@@ -59,7 +59,7 @@ def _doubt(tool: Path) -> str:
                 return f"it is in the work tree {folder}"
         for place in (path, *path.parents) if os.name != "nt" else ():
             writer = _other_writer(place.stat())
-            # Where the sticky bit is set, others can add files and not exchange them.
+            # With the sticky bit set, others can add files but not replace them.
             sticky = place.stat().st_mode & stat.S_ISVTX and place not in {path, path.parent}
             if writer and not sticky:
                 return f"{writer} can write to {place}"
@@ -76,7 +76,7 @@ def _other_writer(status: os.stat_result) -> str:
     Many systems have folders of a group without other members, so being writable for a group is not enough.
     """
     if status.st_mode & stat.S_IWOTH:
-        return "everybody"
+        return "everyone"
     own = {0, os.getuid(), _UNMAPPED}
     if status.st_uid not in own:
         return f"the account {_account(status.st_uid)}"
@@ -106,11 +106,11 @@ def _account(identity: int) -> str:
 
 
 def sign(message: bytes, key: str, namespace: str = NAMESPACE) -> bytes:
-    """The SSHSIG blob of the key over the message.
+    """Return the SSHSIG blob of the key over the message.
 
-    `key` is the path of a private key, or of a public key whose private half an agent or a token holds. The tool asks
-    for passphrase, PIN and touch in the person's terminal, which is why its words are not caught. The signature is
-    verified before it is returned, so that nothing is written down which a gate would refuse.
+    `key` is the path of a private key, or of a public key whose private half is held by an agent or a token. The tool
+    asks for passphrase, PIN and touch in the person's terminal, so its output is not captured. The signature is
+    verified before it is returned, so that nothing is written that a gate would refuse.
     """
     command = [find_ssh_keygen(), "-q", "-Y", "sign", "-n", namespace, "-f", key]
     status, output = run_openssh(command, message, in_terminal=True)
@@ -137,7 +137,7 @@ def run_openssh(
     environment: Mapping[str, str] | None = None,
     patience: float | None = None,
 ) -> tuple[int, bytes]:
-    """Status and output of a program of OpenSSH. Unless `in_terminal`, it has no terminal to ask anybody in."""
+    """Return status and output of a program of OpenSSH. Unless `in_terminal`, it has no terminal to prompt in."""
     import subprocess
 
     try:
@@ -157,7 +157,7 @@ def run_openssh(
 
 
 def _usable(armored: str, message: bytes, namespace: str) -> bytes | Problem:
-    """The signature, if a gate would take it."""
+    """Return the signature, if a gate would accept it."""
     blob = unarmor(armored)
     if isinstance(blob, Problem):
         return blob
@@ -171,7 +171,7 @@ KEY_VARIABLE = "WORKPACKET_KEY"
 
 
 class OwnKey(Value):
-    """`path` is what ssh-keygen is given to sign with."""
+    """`path` is the file that ssh-keygen is given to sign with."""
 
     path: str
     public: PublicKey
@@ -195,7 +195,7 @@ def write_public_key(path: Path, line: str) -> None:
 
 
 def find_key(named: str = "") -> OwnKey:
-    """The key named, else the one of the environment, else the one that `key init` makes."""
+    """Return the named key, else that of the environment, else the one that `key init` creates."""
     path = Path(named) if named else default_path()
     public = path if path.suffix == ".pub" else Path(f"{path}.pub")
     try:
@@ -216,7 +216,7 @@ def find_key(named: str = "") -> OwnKey:
 
 
 def make_key(path: Path, comment: str) -> OwnKey:
-    """A new key in a file, protected by a passphrase that ssh-keygen asks for in the person's terminal."""
+    """Create a key in a file, protected by a passphrase that ssh-keygen asks for in the person's terminal."""
     tool = find_ssh_keygen()
     if path.exists() or Path(f"{path}.pub").exists():
         raise WorkpacketError(
@@ -234,8 +234,8 @@ def make_key(path: Path, comment: str) -> OwnKey:
         Path(f"{path}.pub").unlink(missing_ok=True)
         raise WorkpacketError(
             "key_without_passphrase",
-            "no passphrase was given, so any program running under this account could have approved; the key was "
-            "deleted",
+            "no passphrase was given, so any program running under this account could have used the key to approve; "
+            "the key was deleted",
             hint="run the command again and give a passphrase",
         )
     return find_key(str(path))
@@ -247,19 +247,19 @@ def has_no_passphrase(tool: str, path: Path) -> bool:
 
 
 def signers_line(principal: str, key: PublicKey) -> str:
-    """The line of allowed_signers that lets the person approve with this key."""
+    """Return the line of allowed_signers that lets the person approve with this key."""
     from workpacket.approvals.encodings import encode_base64
 
     return f'{principal} namespaces="{NAMESPACE}" {key.kind} {encode_base64(key.blob)}'
 
 
-# Signatures in this namespace are refused by every gate.
+# Every gate refuses signatures in this namespace.
 TRIAL_NAMESPACE = "workpacket-key-doctor@v1"
 _TRIAL = b"A trial by `workpacket key doctor`. It approves nothing.\n"
-# A token waits for its touch, and an agent for its confirmation, for longer than this.
+# A token waits longer than this for its touch, and an agent for its confirmation.
 PATIENCE = 3.0
 
-# From the least effort to the most protection.
+# From the least effort to the best protection.
 LADDER = (
     "Use a key for approvals only, with a passphrase, and never add it to an agent: `workpacket key init` creates one.",
     "If it must be in an agent, have the agent ask each time: `ssh-add -c KEY`.",
@@ -271,7 +271,7 @@ Place = Literal["agent", "file"]
 
 
 class Trial(Value):
-    """One key, where it was found (with its path if in a file), and whether it signed unasked."""
+    """One key, where it was found (with its path if in a file), and whether it signed without asking."""
 
     key: PublicKey
     place: Place
@@ -295,9 +295,9 @@ class Diagnosis(Value):
 
 
 def examine(key_files: Iterable[str], approving: frozenset[bytes] | None, patience: float = PATIENCE) -> Diagnosis:
-    """Try the agent's keys and these private keys.
+    """Test the agent's keys and these private keys.
 
-    `approving` are the blobs of the keys that allowed_signers trusts; None, where there is no such list yet, means that
+    `approving` are the blobs of the keys that allowed_signers trusts; None, if that list does not exist yet, means that
     every key counts.
     """
     tool = find_ssh_keygen()
@@ -307,7 +307,7 @@ def examine(key_files: Iterable[str], approving: frozenset[bytes] | None, patien
 
 
 def private_keys(folder: str) -> tuple[str, ...]:
-    """The files in `folder` (usually `~/.ssh`) that begin as private keys do."""
+    """Return the files in `folder` (usually `~/.ssh`) that begin like private keys."""
     paths = (os.path.join(folder, name) for name in sorted(os.listdir(folder))) if os.path.isdir(folder) else ()
     return tuple(path for path in paths if _begins_as_private_key(path))
 
@@ -323,7 +323,7 @@ def _begins_as_private_key(path: str) -> bool:
 
 def _try_agent(tool: str, patience: float) -> Iterator[Trial]:
     with tempfile.TemporaryDirectory(prefix="workpacket-") as folder:
-        # Alone in its folder the public key can only be completed by the agent, not by a private key beside it.
+        # Alone in its folder, the public key can be matched only by the agent, not by a private key next to it.
         path = os.path.join(folder, "key.pub")
         for line in _agent_lines():
             key = _read_line(line)
@@ -349,7 +349,7 @@ def _try_files(tool: str, paths: Iterable[str], patience: float) -> Iterator[Tri
 
 
 def _public_line(tool: str, private: str) -> str:
-    """From the public key beside it, else out of the private key if that has no passphrase."""
+    """Return the line from the public key file, else from the private key if it has no passphrase."""
     try:
         with open(private + ".pub", encoding="utf-8", errors="replace") as file:
             return file.readline().rstrip("\n")
@@ -359,7 +359,7 @@ def _public_line(tool: str, private: str) -> str:
 
 
 def _read_line(line: str) -> PublicKey | None:
-    """The key of a `.pub` line, if it is of a kind that could approve."""
+    """Return the key of a `.pub` line, if its type can be used to approve."""
     kind, _, rest = line.partition(" ")
     try:
         return read_key_fields(kind, rest.partition(" ")[0])

@@ -1,4 +1,4 @@
-"""The log and the approvals of the whole repository: as they lie here, and as a revision holds them."""
+"""The log and the approvals of the whole repository: in the work tree, and in a revision."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from workpacket.model.layout import CHECKPOINTS_FOLDER, LARGEST_WRITE_ONCE, LOG_
 from workpacket.shell import held
 from workpacket.shell.tree import read_bytes
 
-# Stand among the files that an output rests on, for everything below the log and the checkpoints.
+# Among the files that an output depends on, these represent everything below the log and the checkpoints.
 LOG_STATE = f"{LOG_FOLDER}/"
 CHECKPOINTS_STATE = f"{CHECKPOINTS_FOLDER}/"
 
 
 def log_files(root: str) -> dict[str, bytes]:
-    """Every file below the log, by path."""
+    """Return every file below the log, by path."""
     return {path: read_logged(root, path) for path in paths_below(root, LOG_FOLDER)}
 
 
 def append_only_files(root: str) -> dict[str, bytes]:
-    """Every file that may never change."""
+    """Return every file that may never change."""
     paths = [path for folder in APPEND_ONLY_FOLDERS for path in paths_below(root, folder)]
     return {path: read_logged(root, path) for path in paths}
 
 
 def read_logged(root: str, path: str) -> bytes:
-    """One file that may never change; WorkpacketError where it cannot be read."""
+    """Return one file that may never change; WorkpacketError if it cannot be read."""
     try:
         return read_bytes(root, path, LARGEST_WRITE_ONCE)
     except OSError as error:
@@ -38,33 +38,32 @@ def read_logged(root: str, path: str) -> bytes:
 
 
 def paths_below(root: str, folder: str) -> Iterator[str]:
-    """Every file below a folder but those that a command is about to put in place; a folder that cannot be read is an
-    error."""
+    """Yield every file below a folder except temporary ones; an unreadable folder is an error."""
     return (path for path in held.paths_below(root, folder) if not is_temporary(path))
 
 
 def is_temporary(path: str) -> bool:
-    """Whether a command is about to put it in place; both sides of a comparison leave such a file out."""
+    """Whether a command is about to move the file into place; comparisons leave it out on both sides."""
     return path.rpartition("/")[2].startswith(TEMPORARY_PREFIX)
 
 
 def committed_ids(repository: Repository, commit: str) -> dict[str, str]:
-    """The object ids of the append-only files as a commit holds them."""
+    """Return the object ids of the append-only files in a commit."""
     entries = (entry for folder in APPEND_ONLY_FOLDERS for entry in list_tree(repository, commit, folder))
     return {entry.path: entry.object_id for entry in entries if entry.is_file and not is_temporary(entry.path)}
 
 
 def require_no_log_elsewhere(repository: Repository, names: Sequence[str]) -> None:
-    """WorkpacketError `log_elsewhere` if any branch, tag or other reference holds a log of one of these packets."""
+    """Raise WorkpacketError `log_elsewhere` if any branch, tag or other reference has a log of one of these packets."""
     if not names:
         return
     main = default_branch(repository)
-    # Where several branches hold it, the main one is named.
+    # If several branches have it, the main one is named.
     tips = reference_tips(repository)
     if main is not None:
         tips = {main.commit: main.ref, **{commit: ref for commit, ref in tips.items() if commit != main.commit}}
     folders = object_names(repository, (f"{commit}:{LOG_FOLDER}" for commit in tips))
-    # Many branches have the same log: each state of it is asked once.
+    # Many branches have the same log: each state of it is looked up once.
     holders: dict[str, str] = {}
     for name, folder in folders.items():
         holders.setdefault(folder, tips[name.partition(":")[0]])
@@ -77,7 +76,7 @@ def require_no_log_elsewhere(repository: Repository, names: Sequence[str]) -> No
     more = f" and of {others} more" if others else ""
     raise WorkpacketError(
         "log_elsewhere",
-        f"{branch} has the log of {packet}{more}; a second first event would conflict with it for good",
-        hint=f"bring the log here first: git merge {branch}",
+        f"{branch} has the log of {packet}{more}; a second first event would conflict with it permanently",
+        hint=f"merge the log first: git merge {branch}",
         path=f"{LOG_FOLDER}/{packet}",
     )

@@ -9,7 +9,7 @@ from workpacket.shell.fingerprint import schema_folder
 from workpacket.text.schema import SchemaSet
 
 STARTER = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "starter")
-# One line a text that `init` ever wrote: its SHA-256 and its path. `just reference` adds lines and takes none away.
+# One line per text that `init` ever wrote: its SHA-256 and its path. `just reference` adds lines and removes none.
 SHIPPED = os.path.join(STARTER, "shipped.sha256")
 
 

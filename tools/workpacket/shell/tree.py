@@ -1,4 +1,4 @@
-"""Finds and reads governance documents on disk, following no symbolic link."""
+"""Find and read governance documents on disk, following no symbolic link."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ FOLDER_SHUT = "is an unreadable folder"
 
 
 def refusal(error: OSError) -> str:
-    """What the system said, as the rest of a sentence that begins with the file."""
+    """Return the system's message, as the rest of a sentence that begins with the file."""
     return NOT_A_FILE if error.strerror == NOT_A_FILE else f"cannot be read ({error.strerror or error})"
 
 
 class Found:
-    """A file that `check` has to look at. `state` changes when the file does; '' where it could not be read."""
+    """A file that `check` must read. `state` changes when the file does; '' if it could not be read."""
 
     __slots__ = ("kind", "mtime_ns", "path", "problem", "state")
 
@@ -38,7 +38,9 @@ class Found:
 
 
 def find_documents(root: str, folders: Iterable[str] = ROOTS) -> list[Found]:
-    """Every governance document below `root`, by path. A link in the place of a document or folder is a problem."""
+    """Return every governance document below `root`, by path. A link in the place of a document or folder is a
+    problem.
+    """
     found: list[Found] = []
     for folder in folders:
         found.extend(_walk(root, folder))
@@ -47,7 +49,7 @@ def find_documents(root: str, folders: Iterable[str] = ROOTS) -> list[Found]:
 
 
 def look_at(root: str, path: str, kind: str = UNKNOWN_KIND) -> Found:
-    """The state of one file."""
+    """Return the state of one file."""
     try:
         status = os.lstat(os.path.join(root, path))
     except OSError as error:
@@ -80,7 +82,7 @@ def _walk(root: str, folder: str) -> Iterator[Found]:
 
 
 def look_below(root: str, folder: str) -> list[Found]:
-    """The state of every file below a folder, by path."""
+    """Return the state of every file below a folder, by path."""
     found: list[Found] = []
     waiting = [folder]
     while waiting:
@@ -99,7 +101,7 @@ def look_below(root: str, folder: str) -> list[Found]:
 
 
 def _leads_to_a_folder(entry: os.DirEntry[str]) -> bool:
-    """Whether it is a symbolic link behind which documents may lie."""
+    """Whether the entry is a symbolic link behind which documents may be."""
     try:
         return entry.is_symlink() and entry.is_dir()
     except OSError:
@@ -107,7 +109,7 @@ def _leads_to_a_folder(entry: os.DirEntry[str]) -> bool:
 
 
 def link_on_the_way(root: str, folder: str) -> str:
-    """The first component of `folder` that is a symbolic link."""
+    """Return the first component of `folder` that is a symbolic link."""
     parts = folder.split("/")
     for count in range(1, len(parts) + 1):
         path = "/".join(parts[:count])
@@ -117,7 +119,7 @@ def link_on_the_way(root: str, folder: str) -> str:
 
 
 def named_document(root: str, path: str, kind: str) -> Found:
-    """A document that somebody named: below a symbolic link it may lie anywhere, and is not looked at."""
+    """Return a document named by the user: one behind a symbolic link may be anywhere, and is not read."""
     link = link_on_the_way(root, os.path.dirname(path)) if "/" in path else ""
     return Found(path, kind, "", 0, f"is behind the symbolic link {link}") if link else look_at(root, path, kind)
 
@@ -142,7 +144,7 @@ def _is_utf8(path: str) -> bool:
 
 
 def read_bytes(root: str, path: str, limit: int) -> bytes:
-    """The bytes of a regular file, at most `limit` and one more (so that the caller sees that it is too large)."""
+    """Return the bytes of a regular file, at most `limit` and one more (which shows that it is too large)."""
     descriptor = os.open(os.path.join(root, path), os.O_RDONLY | _NO_FOLLOW)
     with os.fdopen(descriptor, "rb") as stream:
         if not stat_module.S_ISREG(os.fstat(descriptor).st_mode):

@@ -1,4 +1,4 @@
-"""What the work on a packet changed, as git tells it, and whether it is on the target branch."""
+"""What the work on a packet changed, according to git, and whether it is on the target branch."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from workpacket.lifecycle.facts import PacketFacts
 from workpacket.lifecycle.review import Containment, Work, recorded, report_of, submitted_commit
 from workpacket.model.layout import AUDIT_PATH, BOARD_PATH, PACKETS, REFINEMENTS, REGISTRY_PATH
 
-# What the lifecycle itself writes is no part of the work that it governs.
+# Files that the lifecycle itself writes are not part of the work that it governs.
 _OWN_FOLDERS = tuple(f"{folder}/" for folder in (*APPEND_ONLY_FOLDERS, PACKETS, REFINEMENTS))
 _OWN_FILES = frozenset({BOARD_PATH, REGISTRY_PATH, AUDIT_PATH})
-# How far back on the target branch the same change is looked for.
+# How far back on the target branch to look for the same change.
 _LOOKED_AT = 500
 
 
@@ -29,7 +29,7 @@ def is_own(path: str) -> bool:
 
 
 def work_done(repository: Repository, packet: PacketFacts, target: str, commit: str = "") -> Work:
-    """The commit that is to be judged (HEAD unless told), and what it changed since the work began."""
+    """Return the commit to be judged (by default HEAD), and what it changed since the work began."""
     head = commit_of(repository, commit) if commit else head_commit(repository) or ""
     if not head:
         return Work("")
@@ -47,7 +47,7 @@ def work_done(repository: Repository, packet: PacketFacts, target: str, commit: 
 
 
 def reports_at(repository: Repository, packet: PacketFacts, head: str) -> Iterator[str]:
-    """The validators' reports on this packet that are what a verdict names: they are not part of the work."""
+    """Yield the validators' reports on this packet named by a verdict: they are not part of the work."""
     for event in packet.state.verdicts:
         report = report_of(event)
         data = read_file_at(repository, head, report.path) if report is not None else None
@@ -56,21 +56,21 @@ def reports_at(repository: Repository, packet: PacketFacts, head: str) -> Iterat
 
 
 def _alike(repository: Repository, packet: PacketFacts, head: str) -> Iterator[str]:
-    """The commits at which something was proved for this packet, and that hold the same work as `head`."""
+    """Yield the commits at which something was proved for this packet, and that contain the same work as `head`."""
     for commit in sorted({str(row["commit"]) for row in recorded(packet) if "commit" in row}):
-        # One that is not in this clone is taken for other work: nobody here can tell.
+        # A commit missing from this clone counts as other work: no one here can tell.
         with suppress(WorkpacketError):
             if same_work(repository, commit_of(repository, commit), head):
                 yield commit
 
 
 def same_work(repository: Repository, one: str, other: str) -> bool:
-    """Whether two commits differ in nothing but what the lifecycle itself writes."""
+    """Whether two commits differ only in files that the lifecycle itself writes."""
     return one == other or all(is_own(change.path) for change in changed_paths(repository, one, other))
 
 
 def containment(repository: Repository, packet: PacketFacts, target: str) -> Containment:
-    """Whether the submitted commit, the same change, or the same files are on the target branch."""
+    """Return whether the submitted commit, the same change, or the same files are on the target branch."""
     commit = submitted_commit(packet)
     target_commit = _target_commit(repository, target) or ""
     if not commit or not target_commit:
@@ -106,7 +106,7 @@ def _same_change(repository: Repository, base: str, commit: str, target: str, pa
 
 
 def _same_files(repository: Repository, commit: str, target: str, paths: list[str]) -> bool:
-    """Whether the target holds every changed path exactly as the commit does: after rebases and several commits."""
+    """Whether the target has every changed path exactly as in the commit: after rebases and several commits."""
     sides = [
         {entry.path: (entry.mode, entry.object_id) for entry in list_tree(repository, side, *paths)}
         for side in (commit, target)
@@ -127,13 +127,13 @@ def _target_commit(repository: Repository, target: str) -> str | None:
 
 
 def branch_here(repository: Repository) -> str:
-    """The branch checked out, '' for a detached HEAD."""
+    """Return the branch checked out, '' for a detached HEAD."""
     from workpacket.git.revisions import current_branch
 
     return current_branch(repository) or ""
 
 
 def relative_place(repository: Repository, path: str) -> str:
-    """A path as the event records it: below the repository where it is, else as it is."""
+    """Return a path as the event records it: relative to the repository if inside it, else unchanged."""
     relation = os.path.relpath(path, repository.root)
     return path if relation.startswith("..") else relation

@@ -1,1 +1,1 @@
-"""Reading text without losing a byte of it: sources, strict loaders, Markdown blocks, schemas, span edits."""
+"""Reading text without losing a byte: sources, strict loaders, Markdown blocks, schemas, span edits."""

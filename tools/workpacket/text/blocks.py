@@ -1,9 +1,9 @@
-"""The blocks of a Markdown document: what the parsers make and all readers read.
+"""The blocks of a Markdown document, produced by the parsers and used by all readers.
 
-Positions are exact: rules point at line and column, and edits replace [start, end) of `Source.text`. Lines count from 1
-and are those of `Source.line_starts`; a block's last line is included, the blank lines after it are not.
+Positions are exact: rules point to line and column, and edits replace [start, end) of `Source.text`. Lines count from 1
+and are those of `Source.line_starts`; a block includes its last line, but not the blank lines after it.
 
-What both Markdown parsers must read alike inside one line: the words of a heading, the cells of a table row.
+Also, what both Markdown parsers must read alike within a line: the words of a heading, the cells of a table row.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from workpacket.lazy_pattern import lazy_pattern
 
 BLANKS = " \t"
 
-# What markdown-it trims from a table row before it looks for the outer pipes.
+# What markdown-it strips from a table row before it looks for the outer pipes.
 _ROW_TRIM = "\t\n\v\f\r \u00a0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
 _CELL_BORDER = lazy_pattern(r"(?<!\\)\|")
 
 
 def trimmed(text: str, start: int, end: int) -> tuple[int, int]:
-    """[start, end) without the blanks at both ends; an empty span stays where it starts."""
+    """Return [start, end) without the white space at both ends; an empty span stays where it starts."""
     body = text[start:end]
     core = body.strip(BLANKS)
     if not core:
@@ -30,7 +30,9 @@ def trimmed(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def heading_words(text: str, start: int, end: int) -> tuple[int, int]:
-    """The span of an ATX heading's words: `start` follows the opening `#`s, a closing run of `#` is left out."""
+    """Return the span of an ATX heading's words: `start` follows the opening `#`s, and a closing run of `#` is left
+    out.
+    """
     body = text[start:end].rstrip(BLANKS)
     words = body.rstrip("#")
     if not words.endswith((" ", "\t")):
@@ -39,7 +41,7 @@ def heading_words(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def row_cells(text: str, start: int, end: int) -> list[tuple[int, int]]:
-    """The cells of a table row as they stand: as many as the row has, whatever the header says."""
+    """Return the cells of a table row as written: as many as the row has, whatever the header says."""
     row = text[start:end]
     start += len(row) - len(row.lstrip(_ROW_TRIM))
     row = row.strip(_ROW_TRIM)
@@ -59,23 +61,23 @@ MAX_LINES = 200_000
 MAX_NODES = 20_000
 MAX_DEPTH = 32
 
-# The kinds of blocks that hold items.
+# The kinds of blocks that contain items.
 LISTS = frozenset({"bullet_list", "ordered_list"})
 
 
 class Block:
-    """One block. A plain class: some hundred of them are made for each of thousands of files.
+    """One block. A plain class: hundreds of them are made for each of thousands of files.
 
     `kind` is one of heading, paragraph, bullet_list, ordered_list, item, quote, fence, code, html, table, rule and
-    definition (a link reference definition, which shows nothing but is there).
+    definition (a link reference definition, which is not rendered).
 
     `start` is the offset of the block's first character: the `#`, `-`, `>`, the first backtick, the first letter.
     `spans` are the lines of text of a leaf, each as [start, end) without container prefixes, markers and surrounding
     blanks: the words of a heading, each line of a paragraph, each line inside a fence (this one verbatim to its end).
-    `marker` is what makes the block what it is: `##`, `-`, `1.`, the backticks of a fence; of a list, the character
-    that its items share. `level` belongs to headings, `info` to fences, `content_start` to items: the offset of the
-    first character after the marker, or of the end of the marker if the line holds nothing else.
-    `rows` of a table are its header and its body rows, each a list of cells; the delimiter row is line `line + 1`.
+    `marker` is the mark of the block: `##`, `-`, `1.`, the backticks of a fence; for a list, the character that its
+    items share. `level` belongs to headings, `info` to fences, `content_start` to items: the offset of the first
+    character after the marker, or of the end of the marker if the line holds nothing else. `rows` of a table are its
+    header and its body rows, each a list of cells; the delimiter row is line `line + 1`.
     """
 
     __slots__ = (
@@ -119,16 +121,16 @@ class Block:
 
     @property
     def closed(self) -> bool:
-        """Whether a fence has its closing line; without one it swallows all that follows."""
+        """Whether a fence has its closing line; without one it swallows the rest of the document."""
         return self.end_line - self.line > len(self.spans)
 
     def text(self, source_text: str) -> str:
-        """The lines of a leaf, joined by newlines."""
+        """Return the lines of a leaf, joined by newlines."""
         return "\n".join(source_text[start:end] for start, end in self.spans)
 
 
 def walk(blocks: Iterable[Block]) -> Iterator[Block]:
-    """All blocks, each before the blocks inside it, in the order of the document."""
+    """Yield all blocks in document order, each before its children."""
     stack = list(blocks)
     stack.reverse()
     while stack:
@@ -138,5 +140,5 @@ def walk(blocks: Iterable[Block]) -> Iterator[Block]:
 
 
 def node_count(blocks: Iterable[Block]) -> int:
-    """How many blocks and table cells there are: what the limit on nodes counts."""
+    """Return the number of blocks and table cells, which the limit on nodes counts."""
     return sum(1 + sum(map(len, block.rows)) for block in walk(blocks))

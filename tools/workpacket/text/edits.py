@@ -1,4 +1,4 @@
-"""Span edits: change what is meant and leave every other byte alone.
+"""Span edits: change only what is intended and leave every other byte alone.
 
 A plan of a command makes its edits itself and is judged as a whole. A repair is made on the word of a finding, so its
 edits can only be made from a `TextRun`: characters that were shown to stand together in the source.
@@ -12,14 +12,14 @@ from itertools import pairwise
 from workpacket.problem import Edit, Fix
 from workpacket.text.source import Source
 
-# A byte order mark stands before offset 0; this edit takes it away.
+# A byte order mark precedes offset 0; this edit removes it.
 DROP_BOM = Edit(-1, 0, "")
 BLANK = " \t\r\n"
 _LINE_ENDS = ("\r", "\n")
 
 
 class OverlappingEdits(ValueError):
-    """Two edits want the same characters; applying both would lose one."""
+    """Two edits change the same characters; applying both would lose one."""
 
 
 class NotTogether(ValueError):
@@ -43,7 +43,7 @@ class Replacement:
 class TextRun:
     """Characters [start, end) of a text, all on one line or all blank. `offset` is where the text begins in its source.
 
-    A value that a reader put together from several lines is no run of any text: `quoting` gives None for it.
+    A value that a reader assembled from several lines is not a run of any text: `quoting` returns None for it.
     """
 
     __slots__ = ("end", "offset", "start", "text")
@@ -61,14 +61,14 @@ class TextRun:
 
     @classmethod
     def quoting(cls, text: str, start: int, quoted: str) -> TextRun | None:
-        """The run that begins at `start` and reads as `quoted`; None if the text does not read so there."""
+        """Return the run that begins at `start` and reads as `quoted`; None if the text there differs."""
         if start < 0 or not quoted or _has_line_end(quoted) or not text.startswith(quoted, start):
             return None
         return cls(text, start, start + len(quoted))
 
     @classmethod
     def on_line(cls, text: str, start: int, end: int) -> TextRun | None:
-        """The run [start, end); None if it does not stand on one line."""
+        """Return the run [start, end); None if it is not on one line."""
         try:
             run = cls(text, start, end)
         except NotTogether:
@@ -84,7 +84,7 @@ class TextRun:
         return not self.words.strip(BLANK)
 
     def part(self, start: int, end: int | None = None) -> TextRun:
-        """Some of it, counted from its first character."""
+        """Return part of the run, counted from its first character."""
         length = self.end - self.start
         last = length if end is None else end
         if not 0 <= start <= last <= length:
@@ -93,7 +93,7 @@ class TextRun:
 
     def replaced_by(self, text: str) -> Replacement:
         if self.is_blank:
-            # Where nothing is left between two lines they become one.
+            # If nothing is left between two lines, they become one.
             alone = self.start == 0 or self.text[self.start - 1] in _LINE_ENDS or self.end == len(self.text)
             if _has_line_end(self.words) and not _has_line_end(text) and not alone:
                 raise NotTogether(f"removing {self.start}..{self.end} would join two lines")
@@ -111,7 +111,9 @@ class TextRun:
 def fix_of(
     span: tuple[int, int], replacements: Iterable[Replacement], *, safe: bool, title: str = "", bom: bool = False
 ) -> Fix | None:
-    """The fix of a finding about `span`; None if there is nothing to replace, or more than the finding's own lines."""
+    """Return the fix of a finding about `span`; None if there is nothing to replace, or it exceeds the finding's
+    lines.
+    """
     made = tuple(replacements)
     edits = tuple(replacement.edit for replacement in made)
     if bom:
@@ -122,7 +124,7 @@ def fix_of(
 
 
 def _is_own(span: tuple[int, int], replacement: Replacement) -> bool:
-    """Whether it stays on the lines of `span`; one of blanks by blanks, on these and the blank lines beside them."""
+    """Whether the replacement stays on the lines of `span`; white space may also change on adjacent blank lines."""
     run = replacement.run
     text = run.text
     start, end = span[0] - run.offset, max(span) - run.offset
@@ -143,7 +145,9 @@ def _has_line_end(text: str) -> bool:
 
 
 def apply_edits(source: Source, edits: Iterable[Edit]) -> Source:
-    """A new source with all edits made. Identical edits count once; insertions at one place keep their order."""
+    """Return a new source with all edits applied. Identical edits count once; insertions at one place keep their
+    order.
+    """
     ordered = sorted(dict.fromkeys(edits), key=lambda edit: (edit.start, edit.end))
     bom = source.bom and DROP_BOM not in ordered
     ordered = [edit for edit in ordered if edit != DROP_BOM]
@@ -162,7 +166,7 @@ def apply_edits(source: Source, edits: Iterable[Edit]) -> Source:
 
 
 def compatible(edits: Iterable[Iterable[Edit]]) -> list[tuple[Edit, ...] | None]:
-    """Of each group of edits, what it adds to the earlier ones; None for one that cannot be made together with them."""
+    """Return what each group of edits adds to the earlier ones; None for one that conflicts with them."""
     taken: list[tuple[Edit, ...] | None] = []
     spans: list[tuple[int, int]] = []
     seen: set[Edit] = set()

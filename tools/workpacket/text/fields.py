@@ -1,27 +1,26 @@
-"""Keys and values as people write them: fields in list items and paragraphs, and the items of lists.
+"""Keys and values as written by people: fields in list items and paragraphs, and the items of lists.
 
-A line is a field if it begins with a label (see `labels`). Its value is what follows on that line and on the lines of
-the same paragraph that are indented deeper than it. A line that is not indented so never becomes a value, even where
-Markdown takes it for the same paragraph: a field left empty must stay empty. Such lines are the field's `tail`.
+A line that begins with a label (see below) is a field. Its value follows on that line and on the more deeply indented
+lines of the same paragraph. Other lines never become part of the value, even if Markdown counts them to the same
+paragraph: an empty field must stay empty. Such lines are the field's `tail`.
 
-Lists and fences below the key belong to it: those inside its list item; of a field that is a paragraph, the one that
-follows directly, if the field has no value of its own. The items of such a list are read as fields, too, because a
-paragraph that ends in a colon may as well be a caption.
+Lists and fences below the key belong to it: those inside its list item or, for a field that is a paragraph without a
+value of its own, the one that follows directly. The items of such a list are also read as fields, because a paragraph
+that ends in a colon may be a caption.
 
-Nothing is interpreted: hints left behind a value, quotation marks and placeholders are part of it.
+Nothing is interpreted: hints after a value, quotation marks and placeholders are part of it.
 
-The label of a field is a few words and a colon at the beginning of a line:
+The label of a field consists of a few words and a colon at the beginning of a line:
 
     KEY: value        **KEY**: value       **KEY:** value       **KEY: value**       `KEY`: value
     KEY (an aside): value                  **KEY** (an aside): value
     Mixed words: value                     KEY:value            (capitals only)
 
-At the beginning of a paragraph or list item a label may be any few words without a comma. On a later line of the same
-paragraph it has to be bold, or to start with a capital and have at most three words: most lines there are sentences
-that wrap.
+At the beginning of a paragraph or list item, a label may be any few words without a comma. On a later line of the same
+paragraph it must be bold, or start with a capital and have at most three words: most lines there are wrapped sentences.
 
-Sections are the outline around the fields: each begins with a heading. Only headings on their own count: one
-inside a quote or a list belongs to that quote or list.
+Sections are the outline around the fields: each begins with a heading. Only headings on their own count: one inside a
+quote or a list belongs to that quote or list.
 """
 
 from __future__ import annotations
@@ -43,9 +42,10 @@ _NO_WORD = lazy_pattern(r"[\W_]+")
 
 @lru_cache(maxsize=4096)
 def normal_key(raw: str) -> str:
-    """`SPEC_ANCHOR_CANDIDATES (Main Body, not Roadmap)` and `Spec anchor candidates` are both `spec_anchor_candidates`.
+    """Normalize a key: `SPEC_ANCHOR_CANDIDATES (Main Body, not Roadmap)` and `Spec anchor candidates` both give
+    `spec_anchor_candidates`.
 
-    What is in parentheses or brackets is an aside, unless nothing else is there.
+    Text in parentheses or brackets is dropped, unless there is nothing else.
     """
     return _words(_ASIDE.sub(" ", raw)) or _words(raw)
 
@@ -66,8 +66,8 @@ _BEHIND_LABEL = r"\([^()\n]{0,80}\)|\[[^\[\]\n]{0,80}\]"
 _ASIDES = lazy_pattern(_BEHIND_LABEL)
 _LABEL = lazy_pattern(
     rf"(\*{{1,3}}|__|`)?(\w(?:[\w ./&+#'@-]|{_BEHIND_LABEL}){{0,80}}?)"  # the mark and the key
-    # The mark is closed before the colon, behind it, or not here.
-    # A mark behind the colon ends the label even if no blank follows.
+    # The mark is closed before the colon, after it, or not here. A mark after the colon ends the label even if no blank
+    # follows.
     rf"(?:\1(?: ?(?:{_BEHIND_LABEL})){{0,2}}[ \t]*:()(?=[ \t]|\Z)|:\1()|[ \t]*:(?=[ \t]|\Z))"
 )
 _TIGHT_LABEL = lazy_pattern(r"()([A-Z][A-Z0-9_]{2,}):()(?=[^\s:/\\])")
@@ -75,12 +75,12 @@ _LATER_KEY = lazy_pattern(rf"[A-Z][\w-]*(?: [\w/&-]+){{0,2}}(?: ?(?:{_BEHIND_LAB
 
 
 def first_label(text: str, start: int, end: int) -> tuple[Span, Span] | None:
-    """The spans of key and value, if the line [start, end) that begins a paragraph begins with a label."""
+    """Return the spans of key and value, if the line [start, end), the first of a paragraph, begins with a label."""
     match = _LABEL.match(text, start, end) or _TIGHT_LABEL.match(text, start, end)
     if match is None or len(_ASIDES.sub("", match[2]).split()) > _MOST_WORDS:
         return None
     mark, value = match[1], trimmed(text, match.end(), end)
-    if mark and match.lastindex == 2:  # `**KEY: value**`: the value, too, is inside the mark
+    if mark and match.lastindex == 2:  # `**KEY: value**`: the value is inside the mark too
         if mark == "`" or not text.endswith(mark, *value):
             return None
         value = trimmed(text, value[0], value[1] - len(mark))
@@ -88,7 +88,7 @@ def first_label(text: str, start: int, end: int) -> tuple[Span, Span] | None:
 
 
 def later_label(text: str, start: int, end: int) -> tuple[Span, Span] | None:
-    """The same for a later line of a paragraph."""
+    """Return the same for a later line of a paragraph."""
     label = first_label(text, start, end)
     if label is None or text[start] in "*_" or _LATER_KEY.match(text, *label[0]):
         return label
@@ -100,7 +100,7 @@ _BOX = lazy_pattern(r"\[([ xX])\](?:[ \t]+|\Z)")
 
 
 class Field:
-    """One field. `name` is the normal form of its `key`; `block` the list item or the paragraph it is in."""
+    """One field. `name` is the normalized `key`; `block` is the list item or paragraph that contains it."""
 
     __slots__ = ("_source", "block", "key", "key_span", "name", "owned", "tail", "value", "value_span")
 
@@ -134,7 +134,7 @@ class Field:
 
     @property
     def bare_span(self) -> Span:
-        """The value without one pair of backticks or asterisks around the whole of it."""
+        """The value without a pair of backticks or asterisks around all of it."""
         start, end = self.value_span
         for mark in ("`", "**", "*"):
             inner = self.value[len(mark) : -len(mark)]
@@ -148,7 +148,7 @@ class Field:
         return self._source.text[start:end]
 
     def extend(self, line: Span) -> None:
-        """Take one more line into the value."""
+        """Add one more line to the value."""
         text = self._source.text
         start = self.value_span[0] if self.value else line[0]
         self.value = f"{self.value} {text[line[0] : line[1]]}".lstrip(" ")
@@ -158,8 +158,8 @@ class Field:
 class Item:
     """One item of a list: its words on all lines of its first paragraph, without task box, and the items below it.
 
-    `ticked` is None if the item has no task box; `box` is then None as well, else the span of the character inside
-    it. `number` is that of an item in an ordered list.
+    `ticked` is None if the item has no task box; `box` is then None too, else the span of the character inside it.
+    `number` is that of an item in an ordered list.
     """
 
     __slots__ = ("_source", "block", "box", "number", "span", "text", "ticked")
@@ -188,17 +188,17 @@ class Item:
 
     @property
     def fields(self) -> list[Field]:
-        """The fields that the item is: one as a rule, none if it is prose."""
+        """The fields of the item: usually one, none if it is prose."""
         return list(_item_fields(self._source, self.block))
 
 
 def read_items(source: Source, blocks: Iterable[Block]) -> list[Item]:
-    """The items of the lists among `blocks`."""
+    """Return the items of the lists among `blocks`."""
     return [Item(source, item) for block in blocks if block.kind in LISTS for item in block.children]
 
 
 def read_fields(source: Source, blocks: Iterable[Block]) -> list[Field]:
-    """The fields in the paragraphs and list items among `blocks`, in their order; not those of nested lists."""
+    """Return the fields in the paragraphs and list items among `blocks`, in order; nested lists are excluded."""
     fields: list[Field] = []
     caption: Field | None = None
     for block in blocks:
@@ -221,7 +221,7 @@ def _item_fields(source: Source, item: Block) -> Iterator[Field]:
         if block.kind == "paragraph":
             found = list(_paragraph_fields(source, block, item))
             if not found and field is not None and not (field.value or field.owned):
-                # A value may stand behind a blank line, as long as it belongs to the item.
+                # A value may follow a blank line, as long as it belongs to the item.
                 for line in block.spans:
                     field.extend(line)
             for field in found:
@@ -231,7 +231,7 @@ def _item_fields(source: Source, item: Block) -> Iterator[Field]:
 
 
 def _paragraph_fields(source: Source, paragraph: Block, holder: Block) -> Iterator[Field]:
-    """The fields of a paragraph that is, or is in, `holder`."""
+    """Yield the fields of a paragraph that is `holder` or part of it."""
     text, line_starts = source.text, source.line_starts
     column = holder.start - line_starts[holder.line - 1]
     previous_end = 0
@@ -260,7 +260,7 @@ def _paragraph_fields(source: Source, paragraph: Block, holder: Block) -> Iterat
 
 def _first_lines(item: Block) -> list[Span]:
     first = item.children[0] if item.children else item
-    # `- <fill in>` is a block of HTML to Markdown, and words to everybody else.
+    # `- <fill in>` is an HTML block to Markdown, and words to everyone else.
     return (
         list(first.spans)
         if first.kind in {"paragraph", "heading", "html"}
@@ -274,11 +274,11 @@ if TYPE_CHECKING:
 
 
 class Section:
-    """What is below one heading, up to the next heading of the same or a higher level.
+    """Everything below one heading, up to the next heading of the same or a higher level.
 
-    `blocks` are those before the first subsection, without the heading itself. [start, end) is the whole section in
-    the source, from the line of its heading to the line of the next section, blank lines included. `end_line` is the
-    last line of that. The section of level 0 is the document: its `blocks` are those before the first heading.
+    `blocks` are those before the first subsection, without the heading itself. [start, end) is the whole section in the
+    source, from the line of its heading to that of the next section, blank lines included; `end_line` is its last line.
+    The section of level 0 is the document: its `blocks` are those before the first heading.
     """
 
     __slots__ = ("blocks", "end", "end_line", "heading", "level", "line", "name", "start", "subsections", "title")
@@ -300,13 +300,13 @@ class Section:
 
     @property
     def title_span(self) -> tuple[int, int]:
-        """Where the words of the title are; of the document as a whole, its beginning."""
+        """The span of the title's words; for the document as a whole, its beginning."""
         if self.heading is None:
             return self.start, self.start
         return self.heading.spans[0][0], self.heading.spans[-1][1]
 
     def walk(self) -> Iterator[Section]:
-        """This section and all below it, in the order of the document."""
+        """Yield this section and all below it, in document order."""
         stack = [self]
         while stack:
             section = stack.pop()
@@ -314,15 +314,12 @@ class Section:
             stack.extend(reversed(section.subsections))
 
     def find(self, name: str) -> Section | None:
-        """The first section at or below this one whose title comes down to `name` (see `normal_key`)."""
+        """Return the first section at or below this one whose title normalizes to `name` (see `normal_key`)."""
         return next((section for section in self.walk() if section.name == name), None)
-
-    def find_all(self, name: str) -> list[Section]:
-        return [section for section in self.walk() if section.name == name]
 
 
 def outline(source: Source, blocks: Sequence[Block], start: int = 0) -> Section:
-    """The document, whose Markdown begins at `start`, as a tree of sections."""
+    """Return the document, whose Markdown begins at `start`, as a tree of sections."""
     document = Section(0, source.line_and_column(start)[0], start, "", None)
     open_sections = [document]
     for block in blocks:

@@ -1,9 +1,9 @@
-"""What `format` means in our schemas: each name is checked by code of our own, which says what is wrong.
+"""The meaning of `format` in our schemas: each name has a check of our own, which says what is wrong.
 
-`jsonschema` leaves most formats unchecked unless further packages are installed, and a format that is not checked is a
-hole that nobody sees. So the names in `FORMATS` are all there are; the schema loader refuses any other.
+`jsonschema` leaves most formats unchecked unless further packages are installed, and an unchecked format is an
+invisible gap. The names in `FORMATS` are therefore the only ones allowed; the schema loader refuses any other.
 
-A check gets a string and answers with a complaint, a clause whose subject is the string, or with "" if it has none.
+A check takes a string and returns a complaint, a clause whose subject is the string, or "" if it is valid.
 """
 
 from __future__ import annotations
@@ -38,18 +38,22 @@ _MINUTES_A_DAY = 24 * 60
 
 
 def date(text: str) -> str:
-    """A day as in RFC 3339: `2026-01-31`. Years count from 0001, as in every calendar that could compute with it."""
+    """Check a day in RFC 3339 form: `2026-01-31`. Years count from 0001, as in every calendar that can compute with
+    it.
+    """
     match = _DATE_ONLY.match(text)
     return _calendar(match) if match else "is not written YYYY-MM-DD"
 
 
 def date_time(text: str) -> str:
-    """A moment as in RFC 3339: `2026-01-31T09:30:00Z`. A second 60 may only end a month of UTC."""
+    """Check a moment in RFC 3339 form: `2026-01-31T09:30:00Z`. A second 60 is allowed only at the end of a month in
+    UTC.
+    """
     match = _DATE_TIME.match(text)
     if match is None:
         return _why_no_date_time(text)
     if text[-1] == "Z" and text[11:13] < "24" and _in_the_calendar(text):
-        return ""  # as nearly every moment is; each event of a log has one
+        return ""  # the usual form; each event of a log has one
     complaint = _calendar(match) or _clock(match)
     if complaint or match["second"] < "60":
         return complaint
@@ -57,58 +61,58 @@ def date_time(text: str) -> str:
 
 
 def legacy_signature(text: str) -> str:
-    """A user name and the local minute of signing, DDMMYYYYHHMM, run together: `mara310120260930`."""
+    """Check a user name followed by the local minute of signing, DDMMYYYYHHMM: `mara310120260930`."""
     match = _LEGACY_SIGNATURE.match(text)
     return _calendar(match) or _clock(match) if match else "is not a lower-case name followed by DDMMYYYYHHMM"
 
 
 def uuid(text: str) -> str:
-    """A UUID of any version, in hexadecimal groups of 8-4-4-4-12."""
+    """Check a UUID of any version, in hexadecimal groups of 8-4-4-4-12."""
     return "" if _UUID.match(text) else "is not five groups of hexadecimal digits, 8-4-4-4-12"
 
 
 def uuid4(text: str) -> str:
-    """A random UUID."""
+    """Check a random UUID."""
     return uuid(text) or _uuid_version(text, "4")
 
 
 def uuid7(text: str) -> str:
-    """A UUID that begins with its time."""
+    """Check a UUID that begins with its time."""
     return uuid(text) or _uuid_version(text, "7")
 
 
 def sha1(text: str) -> str:
-    """A SHA-1 digest: 40 lower-case hexadecimal digits."""
+    """Check a SHA-1 digest: 40 lower-case hexadecimal digits."""
     return _hexadecimal(text, 40, 40)
 
 
 def sha256(text: str) -> str:
-    """A SHA-256 digest: 64 lower-case hexadecimal digits."""
+    """Check a SHA-256 digest: 64 lower-case hexadecimal digits."""
     return _hexadecimal(text, 64, 64)
 
 
 def git_sha(text: str) -> str:
-    """The name of a git object, whole or cut short: 7 to 64 lower-case hexadecimal digits."""
+    """Check a git object name, full or abbreviated: 7 to 64 lower-case hexadecimal digits."""
     return _hexadecimal(text, 7, 64)
 
 
 def work_packet_id(text: str) -> str:
-    """The id of a work packet, with or without a revision."""
+    """Check the id of a work packet, with or without a revision."""
     return _id_of_kind(text, "packet", "is the id of a work package, not of a work packet")
 
 
 def work_package_id(text: str) -> str:
-    """The short id of a work package within its mission: `WP07`."""
+    """Check the short id of a work package within its mission: `WP07`."""
     return _id_of_kind(text, "short", "is not of the form `WP07`")
 
 
 def scoped_work_package_id(text: str) -> str:
-    """The id of a work package with its mission: `012-parser--WP07`."""
+    """Check the id of a work package with its mission: `012-parser--WP07`."""
     return _id_of_kind(text, "scoped", "is not of the form `<mission>--WP07`")
 
 
 def repository_path(text: str) -> str:
-    """A path below the root of the repository, with '/' between its parts."""
+    """Check a path below the root of the repository, with '/' between its parts."""
     if len(text) <= MAX_PATH and not _DOUBTFUL_PATH.search(text):
         return ""
     parts = text.split("/")

@@ -1,13 +1,11 @@
-"""The one JSON loader: RFC 8259 to the letter, bounded, and with a position for every value and key.
+"""The only JSON loader: RFC 8259 to the letter, bounded, and with a position for every value and key.
 
-Beyond the grammar it refuses, each with its own code: a key given twice, an integer that not every reader holds
-exactly, a number too large for any, an escape for half a character, anything after the value. A byte order mark, which
-the RFC lets a reader ignore, is a warning. The standard library's parser knows no positions and recurses; this one
-keeps the open lists and mappings in a list of its own, so that depth is a limit and not a crash.
+Beyond the grammar it refuses, each with its own code: a duplicate key, an integer that not every parser holds exactly,
+a number too large for any, an escape for a lone surrogate, anything after the value. A byte order mark, which the RFC
+lets a parser ignore, is a warning. The standard library's parser has no positions and recurses; this one keeps the open
+lists and mappings in a list of its own, so that depth is a limit and not a crash.
 
-Syntax errors of JSON, in words for people: what is there, and what JSON wants.
-
-Syntax errors of YAML, in words for people who do not know its grammar.
+Syntax errors are explained in plain words: what was found, and what JSON requires.
 """
 
 from __future__ import annotations
@@ -27,7 +25,7 @@ from workpacket.text.source import Source
 _WHOLE_STRING = lazy_pattern(r'"[^"\\\x00-\x1f]*+(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*+)*+')
 _COMMENT = lazy_pattern(r"//|/\*|#")
 
-# What people write for a value, what to tell them, and under which code; the first that fits counts.
+# What people write for a value, the hint for it, and its code; the first match counts.
 _MISTAKES: tuple[tuple[re.Pattern[str], str, str, str], ...] = (
     (re.compile(r"[-+]?(?:NaN|Infinity|inf)\b"), "json_not_a_number", "JSON does not have NaN or infinity", "use null"),
     (re.compile(r"'"), "json_syntax", "JSON does not allow single quotes", "use double quotes"),
@@ -40,7 +38,9 @@ _MISTAKES: tuple[tuple[re.Pattern[str], str, str, str], ...] = (
 
 
 def syntax_fault(source: Source, position: int, inside: Node | None, *, after_value: bool = False) -> Problem:
-    """Why no value (or, `after_value`, neither a comma nor the closing bracket) can be read from `position`."""
+    """Return why no value (or, with `after_value`, neither a comma nor the closing bracket) can be read at
+    `position`.
+    """
     at = _past_blanks(source.text, position)
     if at == len(source.text):
         if inside is None:
@@ -54,7 +54,7 @@ def syntax_fault(source: Source, position: int, inside: Node | None, *, after_va
 
 
 def trailing_fault(source: Source, position: int) -> Problem:
-    """The fault of what follows the value that ends at `position`."""
+    """Return the fault of what follows the value that ends at `position`."""
     at = _past_blanks(source.text, position)
     comment = _comment_fault(source, at)
     message = "data after the value; a JSON file must be a single value"
@@ -84,7 +84,7 @@ def _value_fault(source: Source, at: int) -> Problem:
 
 
 def _string_fault(source: Source, at: int) -> Problem | None:
-    """What is wrong with the string that begins at `at`, if anything is."""
+    """Return what is wrong with the string that begins at `at`, if anything."""
     good = _WHOLE_STRING.match(source.text, at)
     end = good.end() if good else at
     if end == len(source.text):
@@ -145,7 +145,7 @@ _WORDS: Final[dict[str, bool | None]] = {"true": True, "false": False, "null": N
 
 
 def load_json(source: Source, limits: Limits = DATA) -> Loaded:
-    """The JSON value that is the whole of `source`."""
+    """Return the JSON value that makes up all of `source`."""
     faults = unreadable(source.text, 0, limits)
     if faults:
         return Loaded(None, tuple(faults))
@@ -160,7 +160,7 @@ def load_json(source: Source, limits: Limits = DATA) -> Loaded:
 
 
 class _Open:
-    """A list or mapping that is not closed yet."""
+    """A list or mapping that is not yet closed."""
 
     __slots__ = ("closing", "items", "keys", "members", "node", "pattern")
 
@@ -177,7 +177,7 @@ class _Open:
 
 
 class _Scanner:
-    """Reads one text from front to back; `_open` holds the lists and mappings that are not closed yet."""
+    """Reads one text from front to back; `_open` holds the unclosed lists and mappings."""
 
     def __init__(self, source: Source, limits: Limits) -> None:
         self.faults: list[Problem] = []
@@ -188,7 +188,7 @@ class _Scanner:
         self._count = 0
 
     def scan(self) -> Node | None:
-        """The root, if there are no faults."""
+        """Return the root, if there are no faults."""
         root: Node | None = None
         position: int | None = 0
         while position is not None:
@@ -215,7 +215,7 @@ class _Scanner:
         return None if self.faults else root
 
     def _node(self, match: re.Match[str]) -> Node:
-        """The value that `match` found; a bracket becomes the innermost open list or mapping."""
+        """Return the value that `match` found; a bracket becomes the innermost open list or mapping."""
         group = match.re.groups
         start, end = match.span(group)
         written = match[group]
@@ -240,9 +240,9 @@ class _Scanner:
             inside.members[key] = node
 
     def _next(self, position: int) -> int | None:
-        """Go from `position`, past what ends values, to where the next one begins; none if there is none."""
+        """Go from `position`, past anything that ends values, to the start of the next one; None if there is none."""
         text, stack = self._text, self._open
-        # A bracket that has just been opened may close at once; a comma may not follow it.
+        # A bracket just opened may close at once; no comma may follow it.
         if stack and stack[-1].node.end == position and _CLOSES.match(text, position) is None:
             return position
         while stack:
@@ -278,7 +278,7 @@ class _Scanner:
         return None
 
     def _string(self, written: str, start: int) -> str:
-        """The string that is written with escapes."""
+        """Return the string that is written with escapes."""
         text = _ESCAPE.sub(_unescaped, written[1:-1])
         try:
             # Two escapes make one character beyond U+FFFF.

@@ -1,7 +1,7 @@
-"""How much one document may ask of a reader. Files other than documents have their sizes in `model/layout`.
+"""How much one document may require of a reader. The sizes of other files are in `model/layout`.
 
-A limit is a fault with a place and a remedy, never a crash, and it is checked before the work it limits: sizes before
-reading, depth before a tree is built.
+Exceeding a limit is a fault with a place and a remedy, never a crash. Limits are checked before the work they bound:
+sizes before reading, depth before a tree is built.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ from workpacket.value import Value
 KIB = 1024
 MIB = 1024 * KIB
 
-# Of a WP id and of a path below the repository, in characters.
-ID_LENGTH = 80
+# Of a path below the repository, in characters.
 PATH_LENGTH = 240
 
 
@@ -25,11 +24,11 @@ class Limits(Value):
     nodes: int = 20_000
 
     def size_fault(self, start: int) -> Problem:
-        """The fault of a text that begins at `start` and is longer than it may be."""
+        """Return the fault of a text at `start` that exceeds the size limit."""
         return Problem("limit_size", f"more than {self.size:,} bytes of text", Location.span(start, start))
 
     def depth_fault(self, start: int, end: int) -> Problem:
-        """The fault of the first bracket, dash or key that opens one level too many."""
+        """Return the fault of the first bracket, dash or key that opens a level too many."""
         return Problem(
             "limit_depth",
             f"lists and mappings are nested more than {self.depth} levels deep here",
@@ -37,7 +36,7 @@ class Limits(Value):
         )
 
     def nodes_fault(self, start: int, end: int) -> Problem:
-        """The fault of the first value beyond the limit."""
+        """Return the fault of the first value beyond the limit."""
         return Problem("limit_nodes", f"more than {self.nodes:,} values", Location.span(start, end))
 
 

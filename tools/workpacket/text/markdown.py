@@ -1,30 +1,30 @@
-"""Markdown to blocks: the door.
+"""The entry point for reading Markdown as blocks.
 
-`read_blocks` takes the fast way where a document is plain and the full parser where it is not. Where both give blocks,
-they are the same. Limits of bytes, lines, blocks and depth hold for both; only the full parser also has to refuse what
-would take it too many steps.
+`read_blocks` uses the fast reader for plain documents and the full parser for others. Where both return blocks, they
+are the same. Limits on bytes, lines, blocks and depth apply to both; only the full parser must also refuse what would
+take it too many steps.
 
-Most governed documents use little of Markdown: headings, nested lists, fences, paragraphs, a table. For these one pass
-over the lines gives exactly the blocks that `markdown_full` gives, several times faster and without importing a parser.
-It gives up (`None`) as soon as it meets anything whose reading is not plain: quotes, HTML, underlined headings,
-indented code, link reference definitions, tabs that indent, a lone carriage return, an empty item before a blank line.
+Most governed documents use little of Markdown: headings, nested lists, fences, paragraphs, a table. For these, one pass
+over the lines returns exactly the blocks of `markdown_full`, several times faster and without importing a parser. It
+gives up (`None`) as soon as it finds anything that is not plain: quotes, HTML, underlined headings, indented code, link
+reference definitions, tabs that indent, a lone carriage return, an empty item before a blank line.
 
-That both readings are equal is proved by the tests: on every example of the CommonMark specification, on every
-document of the corpus and on generated documents.
+The tests prove that both agree: on every example of the CommonMark specification, on every document of the corpus and
+on generated documents.
 
-Columns count from 0. A list item stays open for a line that is indented at least to the column where the item's
-content began; a paragraph also takes lines indented less, as long as they begin nothing else.
+Columns count from 0. A list item stays open for a line that is indented at least to the column where the item's content
+began; a paragraph also takes lines indented less, as long as they begin nothing else.
 
-Lines that begin with `<` may be words all the same: placeholders such as `<fill in: events, or NONE>`, arrows.
+Lines that begin with `<` may still be words: placeholders such as `<fill in: events, or NONE>`, arrows.
 
 CommonMark has seven ways to begin a block of HTML. The first six begin with a mark (`<!`, `<?`) or with a name from a
-list that ends there (by a blank, `>`, `/>` or the end of the line); the seventh is a whole tag, alone on its line.
-What is none of them beyond doubt is words. A line that is not ASCII is doubted, since two letters of other alphabets
-count as `s` and `k` where case does not matter.
+list that ends there (by a blank, `>`, `/>` or the end of the line); the seventh is a whole tag, alone on its line. A
+line is words only if it is certainly none of them. A line that is not ASCII is uncertain, because two letters of other
+alphabets count as `s` and `k` when case is ignored.
 
-Of fences and tables the first line decides what the following lines are. Both functions get the `lines` of the document
-and their `starts` as offsets, the `index` of the block's first line and the column `inside` at which its container
-begins. They give None when the block is not plain.
+The first line of a fence or table decides how the following lines are read. Both functions take the `lines` of the
+document and their `starts` as offsets, the `index` of the block's first line and the column `inside` at which its
+container begins. They return None when the block is not plain.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ if TYPE_CHECKING:
 def read_blocks(
     source: Source, start: int = 0, *, most_bytes: int = MAX_BYTES, most_nodes: int = MAX_NODES
 ) -> list[Block] | Problem:
-    """The blocks of `source`, or the one fault for which it has none.
+    """Return the blocks of `source`, or the one fault that prevents reading them.
 
-    `start` is where the Markdown begins: behind the front matter, at the beginning of a line.
+    `start` is where the Markdown begins: after the front matter, at the beginning of a line.
     """
     refusal = _refusal(source, most_bytes, most_nodes)
     if refusal is not None:
@@ -67,7 +67,7 @@ def read_blocks(
 def parse_blocks(
     source: Source, start: int = 0, *, most_bytes: int = MAX_BYTES, most_nodes: int = MAX_NODES
 ) -> list[Block] | Problem:
-    """The same, always by the full parser: what the fast way is measured against."""
+    """Return the same, always using the full parser: the reference for the fast reader."""
     refusal = _refusal(source, most_bytes, most_nodes)
     if refusal is not None:
         return refusal
@@ -99,7 +99,7 @@ if TYPE_CHECKING:
     from workpacket.text.source import Source
 
 
-# The names of the first and the sixth way.
+# The tag names of the first and the sixth way.
 HTML_NAME = lazy_pattern(
     "address|article|aside|base|basefont|blockquote|body|caption|center|col|colgroup|dd|details|dialog|dir|div|dl|dt"
     "|fieldset|figcaption|figure|footer|form|frame|frameset|h[1-6]|head|header|hr|html|iframe|legend|li|link|main|menu"
@@ -108,12 +108,12 @@ HTML_NAME = lazy_pattern(
     re.IGNORECASE,
 )
 _NAME = lazy_pattern(r"<([A-Za-z][A-Za-z0-9-]*)")
-# Without a value, a tag is made of nothing but this.
+# Without a value, a tag consists only of these characters.
 _BARE_TAG = lazy_pattern(r"<[A-Za-z0-9_:.\-\s/]*>\s*\Z")
 
 
 def begins_no_html(body: str) -> bool:
-    """Whether the line, which begins with `<`, is surely not the beginning of a block of HTML."""
+    """Whether the line, which begins with `<`, is certainly not the beginning of an HTML block."""
     if not body.isascii():
         return False
     named = _NAME.match(body)
@@ -121,13 +121,13 @@ def begins_no_html(body: str) -> bool:
         return body[1:2] not in ("/", "!", "?")
     after = body[named.end() : named.end() + 1]
     if after and after not in "/>" and not after.isspace():
-        return True  # `<https://...`, `<name,`: neither a name from the list nor a tag ends here
+        return True  # `<https://...`, `<name,`: neither a listed name nor a tag ends here
     return HTML_NAME.fullmatch(named[1]) is None and "=" not in body and _BARE_TAG.match(body) is None
 
 
 _BLANKS = " \t\r"
 _DELIMITER_ROW = lazy_pattern(r"(?!-(?: |\Z))\|? *:?-+:? *(?:\| *:?-+:? *)*\|?\Z")
-_MOST_MISSING_CELLS = 65_536  # markdown-it ends a table for whose short rows it would have to make up more cells
+_MOST_MISSING_CELLS = 65_536  # markdown-it ends a table when its short rows would need more cells than this
 
 
 Span = tuple[int, int]
@@ -137,7 +137,7 @@ Row = list[Span]
 def fenced_lines(
     lines: list[str], starts: list[int], index: int, inside: int, marker: str, column: int
 ) -> tuple[list[Span], bool] | None:
-    """The lines after the opening `marker` at `column`, and whether a closing line follows them."""
+    """Return the lines after the opening `marker` at `column`, and whether a closing line follows them."""
     spans: list[Span] = []
     for number in range(index + 1, len(lines)):
         line = lines[number].removesuffix("\r")
@@ -158,7 +158,7 @@ def fenced_lines(
 def table_rows(
     text: str, lines: list[str], starts: list[int], index: int, inside: int, offset: int, most_cells: int
 ) -> list[Row] | None:
-    """The header, which begins at `offset`, and the rows below the delimiter row."""
+    """Return the header, which begins at `offset`, and the rows below the delimiter row."""
     header = row_cells(text, offset, starts[index] + len(lines[index]))
     delimiter = lines[index + 1].strip(_BLANKS)
     if not _belongs(lines[index + 1], inside) or not _DELIMITER_ROW.match(delimiter):
@@ -192,7 +192,7 @@ _BULLET = lazy_pattern(r"[-+*](?: {1,4}(?=[^ \t])|\Z)")
 _NUMBER = lazy_pattern(r"([0-9]{1,9}[.)])(?: {1,4}(?=[^ \t])|\Z)")
 _NUMBER_WITH_BLANK = lazy_pattern(r"[0-9]{1,9}[.)][ \t]")
 _NO_DEFINITION = lazy_pattern(r"\[[^\[\]\\]*(?:\[|\](?!:))")
-_MOST_OPEN_ITEMS = MAX_DEPTH // 2 - 1  # each stands in a list, and both are levels of the tree
+_MOST_OPEN_ITEMS = MAX_DEPTH // 2 - 1  # each is in a list, and both are levels of the tree
 
 
 class _NotPlain(Exception):
@@ -200,7 +200,7 @@ class _NotPlain(Exception):
 
 
 def fast_blocks(source: Source, start: int, most_nodes: int) -> list[Block] | None:
-    """The blocks of `source` from the line that begins at `start`, if the document is plain."""
+    """Return the blocks of `source` from the line that begins at `start`, if the document is plain."""
     if source.text.count("\r") != source.text.count("\r\n"):
         return None
     try:
@@ -219,7 +219,7 @@ class _Scan:
         self._first = bisect_right(source.line_starts, start)
         self._starts = source.line_starts[self._first - 1 :]
         self._lines = source.text[start:].split("\n")
-        if not self._lines[-1].strip(_BLANKS):  # markdown-it sees no line in blanks that no line end follows
+        if not self._lines[-1].strip(_BLANKS):  # markdown-it sees no line in trailing blanks without a line end
             self._lines.pop()
         self._index = 0
         self._last = self._first
@@ -236,7 +236,7 @@ class _Scan:
                 body = filled.lstrip(" ")
                 column = len(filled) - len(body)
                 reader = readers.get(body[0], _Scan._read_words)
-                # "An indented code block cannot interrupt a paragraph": so far to the right, nothing can.
+                # "An indented code block cannot interrupt a paragraph": this far to the right, nothing can.
                 if self._paragraph is not None and column - self._columns[-1] > 3 and body[0] != "\t":
                     reader = _Scan._read_words
                 reader(self, body, column, starts[self._index] + column)
@@ -248,7 +248,7 @@ class _Scan:
         return self._children[0]
 
     def _enter(self, column: int) -> int:
-        """Something new begins at `column`: close what does not reach so far. Gives the number of the line."""
+        """Begin something new at `column`: close what does not extend so far. Return the number of the line."""
         while column < self._columns[-1]:
             self._leave_item()
         if column - self._columns[-1] > 3:
@@ -320,7 +320,7 @@ class _Scan:
         if match is not None:
             self._open_item(body[0], body[0], body, column, offset, match.end())
         elif body[1] in _BLANKS:
-            raise _NotPlain  # the content is indented code, or a tab stands before it
+            raise _NotPlain  # the content is indented code, or a tab precedes it
         else:
             self._read_words(body, column, offset)
 
@@ -350,7 +350,9 @@ class _Scan:
         return True
 
     def _open_item(self, marker: str, sign: str, body: str, column: int, offset: int, width: int) -> None:
-        """`width` is that of the marker and the blanks after it, `sign` what the items of a list share."""
+        """Open an item. `width` is that of the marker and the blanks after it, `sign` what the items of a list
+        share.
+        """
         content = body[width:]
         if not content:
             self._require_plain_empty_item(column)
@@ -378,7 +380,7 @@ class _Scan:
             raise _NotPlain
 
     def _following(self) -> str:
-        """The next line without the blanks around it."""
+        """Return the next line without the blanks around it."""
         after = self._index + 1
         return self._lines[after].strip(_BLANKS) if after < len(self._lines) else ""
 
@@ -414,7 +416,7 @@ class _Scan:
         self._read_words(body, column, offset)
 
     def _refuse_delimiter_row(self, body: str) -> None:
-        """Any line with a pipe may have been the header of the table that begins here."""
+        """Give up if the line may be a delimiter row: any line with a pipe may then have been the table's header."""
         if not body.strip("|:- \t") and self._index and "|" in self._lines[self._index - 1]:
             raise _NotPlain
 

@@ -1,18 +1,18 @@
 """The blocks of any document, through markdown-it-py.
 
-HTML blocks are recognised, which is not the same as allowing HTML: nothing here renders, and what stands inside
-`<!-- ... -->` must not be taken for a field or a heading, as it would be if comments were read as paragraphs. Link
-reference definitions are blocks too, so that each line of the source that is not blank belongs to a block.
+HTML blocks are recognized, which does not mean that HTML is allowed: nothing here renders, and the inside of `<!-- ...
+-->` must not be mistaken for a field or a heading, as it would be if comments were read as paragraphs. Link reference
+definitions are blocks too, so that every non-blank line of the source belongs to a block.
 
-markdown-it-py, made to say where each line of text is and to stop before it has worked too long.
+markdown-it-py is extended to report where each line of text is, and to stop before working too long.
 
-markdown-it tells on which lines a block is, not at which columns. Its block rules know, because they keep for each
-line where the text begins behind all container prefixes; so each rule is wrapped, and when it has matched, the places
-it saw are written into its token (`meta`). Nothing is guessed from the source afterwards.
+markdown-it reports the lines of a block, but not its columns. Its block rules know them, because they record where the
+text of each line begins after all container prefixes; each rule is therefore wrapped, and when it has matched, the
+places it saw are written to its token (`meta`). Nothing is guessed from the source afterwards.
 
-The wrappers also keep count. Every loop of the parser that is not linear goes through its rules: a budget of steps,
-blocks and tokens therefore bounds time and memory for any text, and the same text always stops at the same line. The
-parser's own limit on nesting bounds its recursion.
+The wrappers also count steps. Every loop of the parser that is not linear goes through its rules, so a budget of steps,
+blocks and tokens bounds time and memory for any text, and the same text always stops at the same line. The parser's own
+limit on nesting bounds its recursion.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from workpacket.text.source import Source
 
 
-# A place in the text that markdown-it sees, where all line ends are "\n": line (from 0), first and last offset.
+# A place in the text that markdown-it sees, in which all line ends are "\n": line (from 0), first and last offset.
 Place = tuple[int, int, int]
 _Rule = Callable[["StateBlock", int, int, bool], bool]
 _Record = Callable[["StateBlock", "list[Token]", int, int], None]
@@ -42,16 +42,16 @@ _Record = Callable[["StateBlock", "list[Token]", int, int], None]
 _STEPS = 200_000
 _STEPS_PER_NODE = 10
 _TOKENS_PER_NODE = 5
-_MADE_UP_TOKENS = 5 * 65_536  # markdown-it fills up short rows of a table with at most so many cells
-_CHARACTERS_PER_STEP = 32  # a rule looks through the whole line, and does so again for each list that begins on it
-_QUOTED_LINES_PER_STEP = 4  # a quote goes through all its lines before the first block in it is read
-# What one try to end a block costs, by the block. A paragraph is tried twice, by `table` and by `fence`; the others
-# once. The title of a link definition is copied whole for each line it goes on.
+_MADE_UP_TOKENS = 5 * 65_536  # markdown-it fills short rows of a table with at most this many cells
+_CHARACTERS_PER_STEP = 32  # a rule scans the whole line, and does so again for each list that begins on it
+_QUOTED_LINES_PER_STEP = 4  # a quote reads all its lines before the first block in it
+# The cost of one attempt to end a block, by block type. A paragraph is tried twice, by `table` and by `fence`; the
+# others once. The title of a link definition is copied in full for each line it spans.
 _STEPS_TO_END = {"paragraph": 1, "reference": 20}
 
 
 class Exhausted(Exception):
-    """The text asks for more work than a document may cost; `line` (from 0) is where the budget ended."""
+    """The text requires more work than a document may cost; `line` (from 0) is where the budget ended."""
 
     def __init__(self, line: int) -> None:
         super().__init__(line)
@@ -63,7 +63,7 @@ class TooManyBlocks(Exhausted):
 
 
 class _Budget:
-    """What is left to be spent on one text."""
+    """The remaining budget for one text."""
 
     __slots__ = ("_blocks", "_cells", "_steps", "_tokens")
 
@@ -96,13 +96,13 @@ class _Budget:
 
 
 def _begins_table(state: StateBlock, line: int) -> bool:
-    """Whether a delimiter row may follow: a table makes the tokens of all its columns before it asks for anything."""
+    """Whether a delimiter row may follow: a table makes the tokens of all its columns before checking anything."""
     delimiter = state.src[state.bMarks[line + 1] : state.eMarks[line + 1]]
     return bool(delimiter) and not delimiter.strip("|:- \t")
 
 
 def placed_tokens(text: str, most_nodes: int) -> list[Token]:
-    """The tokens of `text`. Their `meta` holds `start`, `places`, `rows`, `info`, `marker`, `content` as they apply."""
+    """Return the tokens of `text`; their `meta` holds `start`, `places`, `rows`, `info`, `marker`, `content`."""
     return _parser().parse(text, {"budget": _Budget(most_nodes)})
 
 
@@ -120,7 +120,7 @@ def _parser() -> MarkdownIt:
 
 
 def _metered_table(rule: _Rule) -> _Rule:
-    """`table` is what the parser tries first where a block begins, and where a paragraph may end."""
+    """Count the steps of `table`, which the parser tries first where a block begins, and where a paragraph may end."""
 
     def run(state: StateBlock, line: int, end_line: int, silent: bool) -> bool:
         budget: _Budget = state.env["budget"]
@@ -134,7 +134,7 @@ def _metered_table(rule: _Rule) -> _Rule:
 
 
 def _metered_fence(rule: _Rule) -> _Rule:
-    """`fence` is tried wherever anything may end."""
+    """Count the steps of `fence`, which is tried wherever anything may end."""
 
     def run(state: StateBlock, line: int, end_line: int, silent: bool) -> bool:
         if silent:
@@ -149,7 +149,7 @@ _METERS: dict[str, Callable[[_Rule], _Rule]] = {"table": _metered_table, "fence"
 
 
 def _placing(rule: _Rule, record: _Record) -> _Rule:
-    """The rule, which after a match also writes into its first token where it stood."""
+    """Return the rule, which after a match also records its position in its first token."""
 
     def run(state: StateBlock, line: int, end_line: int, silent: bool) -> bool:
         first = len(state.tokens)
@@ -219,7 +219,7 @@ def _record_items(state: StateBlock, tokens: list[Token], _line: int, _end: int)
 
 
 def _record_nothing(_state: StateBlock, _tokens: list[Token], _line: int, _end: int) -> None:
-    """A quote or a rule: that it stands there is all there is to know."""
+    """Record nothing: for a quote or a thematic break, its existence is all there is to know."""
 
 
 _RECORDS: dict[str, _Record] = {
@@ -243,7 +243,7 @@ def _words(state: StateBlock, line: int) -> Place:
 
 
 def _behind_indent(state: StateBlock, line: int, indent: int) -> int:
-    """Where the text of `line` begins when `indent` columns of it belong to the containers (see `getLines`)."""
+    """Return where the text of `line` begins when `indent` columns of it belong to the containers (see `getLines`)."""
     position = begin = state.bMarks[line]
     column = 0
     while position < state.eMarks[line] and column < indent:
@@ -277,7 +277,7 @@ _LEAVES = {
 
 
 def full_blocks(source: Source, start: int, most_nodes: int) -> list[Block] | Problem:
-    """The blocks of `source` from the line that begins at `start`, or why there are none."""
+    """Return the blocks of `source` from the line that begins at `start`, or why there are none."""
     origin = _Origin(source, start)
     try:
         tokens = placed_tokens(source.text[start:], most_nodes)
@@ -291,7 +291,7 @@ def full_blocks(source: Source, start: int, most_nodes: int) -> list[Block] | Pr
             Location.span(*span),
         )
     for token in tokens:
-        # Below this level markdown-it leaves out the rest of the container, without a word.
+        # Below this level markdown-it silently omits the rest of the container.
         if token.type in _CONTAINERS and token.level >= MAX_DEPTH - 1:
             span = source.line_span(origin.first_line + (token.map or [0])[0])
             return Problem(
@@ -312,7 +312,7 @@ def _too_many_blocks(source: Source, line: int, most_nodes: int) -> Problem:
 
 
 class _Origin:
-    """Leads from offsets in the text that markdown-it saw back to the source, where a line may end in CRLF."""
+    """Maps offsets in the text that markdown-it saw to the source, in which a line may end in CRLF."""
 
     def __init__(self, source: Source, start: int) -> None:
         self.first_line = source.line_and_column(start)[0]
@@ -335,7 +335,7 @@ class _Origin:
 
 
 def _fold(tokens: list[Token], origin: _Origin) -> list[Block]:
-    """The tree that the sequence of opening and closing tokens describes."""
+    """Return the tree described by the sequence of opening and closing tokens."""
     levels: list[list[Block]] = [[]]
     for token in tokens:
         if token.type in _CONTAINERS:
@@ -347,7 +347,7 @@ def _fold(tokens: list[Token], origin: _Origin) -> list[Block]:
         elif token.type in _CLOSINGS:
             children = levels.pop()
             container = levels[-1][-1]
-            if container.kind != "quote":  # markdown-it counts the blank lines after a list as part of it
+            if container.kind != "quote":  # markdown-it includes the blank lines after a list in it
                 container.end_line = children[-1].end_line if children else container.line
     return levels[0]
 

@@ -1,9 +1,9 @@
 """A parsed value that remembers where it was written.
 
 Every reader (YAML, JSON, TOML, the Markdown kinds) makes a tree of nodes, so that one schema validator and one set of
-rules can speak of all of them and still point at line and column.
+rules can handle all of them and still point to line and column.
 
-What every strict loader returns is a tree of nodes, or why there is none.
+Every strict loader returns a tree of nodes, or why there is none.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ Plain: TypeAlias = "Scalar | list[Plain] | dict[str, Plain]"
 class Node:
     """A scalar, a list of nodes or a mapping of nodes, at [start, end) of its source.
 
-    `keys` holds, for a mapping, where each key is. A node that the reader derived from elsewhere (a title, a file
-    name) has the span of what it was derived from.
+    For a mapping, `keys` holds the position of each key. A node that the reader derived (a title, a file name) has the
+    span of its origin.
     """
 
     __slots__ = ("end", "keys", "start", "value")
@@ -50,21 +50,21 @@ class Node:
 
     @property
     def mapping(self) -> dict[str, Node]:
-        """The entries of a mapping; of anything else, none."""
+        """Return the entries of a mapping; none for anything else."""
         return self.value if isinstance(self.value, dict) else {}
 
     @property
     def items(self) -> list[Node]:
-        """The items of a list; of anything else, none."""
+        """Return the items of a list; none for anything else."""
         return self.value if isinstance(self.value, list) else []
 
     @property
     def text(self) -> str | None:
-        """The string of a string node."""
+        """Return the string of a string node."""
         return self.value if isinstance(self.value, str) else None
 
     def get(self, *path: str | int) -> Node | None:
-        """The node at `path` below this one, if it is there."""
+        """Return the node at `path` below this one, if it exists."""
         node: Node | None = self
         for step in path:
             if node is None:
@@ -73,22 +73,22 @@ class Node:
         return node
 
     def items_at(self, *path: str | int) -> list[Node]:
-        """The items of the list at `path`; none where there is no list."""
+        """Return the items of the list at `path`; none if there is no list."""
         node = self.get(*path)
         return node.items if node is not None else []
 
     def mapping_at(self, *path: str | int) -> dict[str, Node]:
-        """The entries of the mapping at `path`; none where there is no mapping."""
+        """Return the entries of the mapping at `path`; none if there is no mapping."""
         node = self.get(*path)
         return node.mapping if node is not None else {}
 
     def string_at(self, *path: str | int) -> str:
-        """The string at `path`, '' where there is none."""
+        """Return the string at `path`, '' if there is none."""
         node = self.get(*path)
         return node.text or "" if node is not None else ""
 
     def nearest(self, path: tuple[str | int, ...]) -> Node:
-        """The node at `path`, or the innermost one on the way to it."""
+        """Return the node at `path`, or the innermost one on the way to it."""
         node = self
         for step in path:
             child = node._child(step)
@@ -105,7 +105,7 @@ class Node:
         return None
 
     def plain(self) -> Plain:
-        """The value without positions, as a JSON library would give it."""
+        """Return the value without positions, as a JSON library would."""
         value = self.value
         if isinstance(value, dict):
             return {key: node.plain() for key, node in value.items()}
@@ -114,7 +114,7 @@ class Node:
         return value
 
     def walk(self) -> Iterator[Node]:
-        """This node and every node below it."""
+        """Yield this node and every node below it."""
         stack = [self]
         while stack:
             node = stack.pop()
@@ -128,8 +128,8 @@ class Node:
 class Loaded(Value):
     """A tree, or the reasons why there is none.
 
-    There is no half-loaded document: one fault that is an error, and `root` is None. The only fault beside a tree is
-    one that the catalogue calls a warning (`json_byte_order_mark`).
+    A document is never half loaded: if any fault is an error, `root` is None. The only fault that can accompany a tree
+    is one that the catalogue calls a warning (`json_byte_order_mark`).
     """
 
     root: Node | None
@@ -137,7 +137,7 @@ class Loaded(Value):
 
 
 def unreadable(text: str, start: int, limits: Limits) -> list[Problem]:
-    """Why `text`, which begins at `start` of its source, cannot be read at all: too long, or not UTF-8."""
+    """Return why `text`, at `start` of its source, cannot be read at all: too long, or not UTF-8."""
     if len(text) > limits.size:
         return [limits.size_fault(start)]
     try:
@@ -156,7 +156,7 @@ def _not_utf8(text: str, first: int, start: int) -> Problem:
 
 
 def duplicate_key(code: str, source: Source, key: str, first: tuple[int, int], again: tuple[int, int]) -> Problem:
-    """The fault of a key that is at `first` and `again` in one mapping."""
+    """Return the fault of a key that occurs at `first` and `again` in one mapping."""
     line, later = source.line_and_column(first[0])[0], source.line_and_column(again[0])[0]
     where = f"twice on line {line}" if line == later else f"on line {line} and again on line {later}"
     return Problem(code, f"the key {key!r} stands {where}", Location.span(*again), "keep only one of them")

@@ -1,26 +1,20 @@
-"""The one door to JSON Schema: is this value what the schema of its kind says, and if not, what is wrong with it?
+"""The entry point to JSON Schema: whether a value matches the schema of its kind, and if not, what is wrong with it.
 
-Schemas are JSON Schema 2020-12, in files `<name>.schema.json`; what they may say, and the annotations `x-label` and
-`x-noun` with which messages speak the words of the document, is described in schemas/README.md. Nothing here opens a
-file: texts come from the function that `SchemaSet` is given, and references lead nowhere else.
+Schemas are JSON Schema 2020-12, in files `<name>.schema.json`. schemas/README.md describes what they may contain, and
+the annotations `x-label` and `x-noun`, which let messages use the words of the document. Nothing here opens a file:
+texts come from the function given to `SchemaSet`, and references lead nowhere else.
 
-A valid value is recognised by a compiled acceptor. Only for others is `jsonschema` imported, which decides; what it
-says is then put in words for the person who wrote the document.
+A valid value is recognized by a compiled acceptor. Only for others is `jsonschema` imported, which decides; its
+complaints are then reworded for the person who wrote the document.
 
-A fast way to say yes: schemas compiled to nested closures.
+An acceptor is a schema compiled to nested closures. Nearly every value is valid, and `jsonschema` takes 50 ms to import
+and milliseconds to confirm it; an acceptor takes microseconds. It can only say yes; if it does not, `jsonschema`
+decides and explains. A schema with an unknown keyword has no acceptor at all. tests/text/test_acceptor.py proves that
+both agree, also on the published test suite.
 
-Nearly every value that is judged is valid, and `jsonschema` takes 50 ms to import and milliseconds to agree. An
-acceptor agrees in microseconds. It only ever says yes; no answer means that `jsonschema`, which decides and explains,
-is asked. A schema with a keyword that is not known here has no acceptor at all. That both have the same opinion of
-everything is proved in tests/text/test_acceptor.py and on the published test suite.
-
-How it works: a schema becomes a table from the type of a value to the test that a value of this type has to pass; a
-type that is not in the table is refused. Combining schemas is combining tables, so `oneOf` a string and a list costs
-one look-up. Values are those of a strict loader: of exactly these types, no NaN.
-
-The acceptor's tests of single values: enumerations, types, texts and numbers.
-
-A test is a function of a value of the type that it is for; see `acceptor` for how tests become schemas.
+A schema becomes a table from the type of a value to the test that a value of this type must pass; a type missing from
+the table is refused. Combining schemas means combining tables, so `oneOf` a string and a list costs one look-up. Values
+come from a strict loader: exactly these types, no NaN.
 """
 
 from __future__ import annotations
@@ -43,17 +37,16 @@ __all__ = ["SchemaSet", "UnusableSchema"]
 
 
 def identity(value: Plain) -> str:
-    """A text that two values share exactly when they are the same value of JSON.
+    """Return a text that two values share exactly when they are the same JSON value.
 
-    Python has `True == 1`, JSON Schema has not; both have `1 == 1.0`. With texts, sets find repetitions in one pass
-    however hostile the list is: the hash of a string is keyed; the hashes of numbers and tuples are not, and can be
-    made to collide.
+    In Python `True == 1`, in JSON Schema not; in both `1 == 1.0`. With texts, sets find repetitions in one pass even in
+    hostile lists: the hash of a string is keyed; those of numbers and tuples are not, and can be made to collide.
     """
     return json.dumps(_whole(value), sort_keys=True, ensure_ascii=False, separators=(",", ":"))
 
 
 def repetitions(items: list[Plain]) -> list[tuple[int, int]]:
-    """Of each item that an earlier one equals: its index and the index of the first of its kind."""
+    """Return for each item that equals an earlier one its index and the index of the first such item."""
     first: dict[str, int] = {}
     repeated: list[tuple[int, int]] = []
     for index, item in enumerate(items):
@@ -64,7 +57,7 @@ def repetitions(items: list[Plain]) -> list[tuple[int, int]]:
 
 
 def _whole(value: Plain) -> Plain:
-    """The value with every float that is a whole number as an integer."""
+    """Return the value with every float that is a whole number as an integer."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, list):
@@ -75,12 +68,12 @@ def _whole(value: Plain) -> Plain:
 
 
 class EvaluatedFields:
-    """Which fields of a mapping that it accepts a schema has looked at: what `unevaluatedProperties` is about.
+    """Which fields of a mapping an accepting schema has evaluated, as needed for `unevaluatedProperties`.
 
-    A field counts if the schema, or a schema that it applies to the same value (`allOf`, the branches of `anyOf` and
-    `oneOf` that hold, `if` and what follows from it), names it, has a pattern for it or has a rule for all the rest.
-    `jsonschema` answers this with lists that it searches again for every field; here it is linear, and the acceptor and
-    the judge share it. `holds` makes the test of whether a schema holds.
+    A field counts if the schema, or a schema that it applies to the same value (`allOf`, the matching branches of
+    `anyOf` and `oneOf`, `if` and its consequence), names it, has a pattern for it or has a rule for all others.
+    `jsonschema` computes this with lists that it searches again for every field; here it is linear, and shared by
+    acceptor and judge. `holds` returns the test of whether a schema matches.
     """
 
     def __init__(self, schema: dict[str, Any], holds: Callable[[Schema], Test]) -> None:
@@ -92,7 +85,7 @@ class EvaluatedFields:
         self._add(schema, whole=False)
 
     def rest(self, value: dict[str, Any]) -> list[str]:
-        """The fields of `value` that nothing has looked at."""
+        """Return the fields of `value` that nothing has evaluated."""
         layers = [self]
         for layer in layers:
             layers += [inner for applies, inner in layer._conditional if applies(value)]
@@ -102,7 +95,7 @@ class EvaluatedFields:
         return [name for name in value if not any(name in layer._names for layer in layers) and not search(name)]
 
     def _add(self, schema: Schema, *, whole: bool = True) -> None:
-        """Adds what a schema that must hold looks at; `whole` says that its own rule for the rest counts as well."""
+        """Add what a schema that must match evaluates; `whole` includes its own rule for all other fields."""
         if isinstance(schema, bool):
             return
         self._names.update(schema.get("properties", ()))
@@ -124,7 +117,7 @@ class EvaluatedFields:
 
 
 class UnknownKeyword(Exception):
-    """The schema asks something that this module does not know."""
+    """The schema uses a keyword that this module does not know."""
 
 
 def always(_value: object) -> bool:
@@ -132,14 +125,14 @@ def always(_value: object) -> bool:
 
 
 def every(tests: Iterable[Test]) -> Test:
-    """One test in the place of several that must all be passed."""
+    """Return a single test that passes only if all of them do."""
     asked = [test for test in tests if test is not always]
     if len(asked) < 2:
         return asked[0] if asked else always
     first, second, *rest = asked
     if not rest:
         return lambda value: first(value) and second(value)
-    # A generator would take as long as two tests do, and three tests are the most common number.
+    # A generator would take as long as two tests, and three tests are the most common number.
     third = every(rest)
     return lambda value: first(value) and second(value) and third(value)
 
@@ -158,7 +151,7 @@ _BY_NAME: Mapping[str, type] = {"null": type(None), "boolean": bool, "string": s
 
 
 def members(values: list[Plain]) -> Table:
-    """The table of an enumeration. Numbers are one kind of value, whatever their type; truth values are another."""
+    """Return the table of an enumeration. Numbers are one kind of value, whatever their type; booleans are another."""
     table: Table = {}
     for kinds in ((type(None),), (bool,), (int, float), (str,)):
         allowed = frozenset(value for value in values if type(value) in kinds)
@@ -187,7 +180,7 @@ def text_test(schema: Mapping[str, Any]) -> Test:
 
 
 def _length(least: float, most: float | None) -> Test:
-    """The test of the length of a text, a list or a mapping."""
+    """Return the test of the length of a text, list or mapping."""
     if most is None:
         return (lambda value: len(value) >= least) if least else always
     return lambda value: least <= len(value) <= most
@@ -237,7 +230,9 @@ _KNOWN = _COMBINING | _OF_VALUES | _OF_TEXT | _OF_NUMBERS | _OF_LISTS | _OF_MAPP
 
 
 def compile_acceptor(schema: Schema) -> Callable[[Plain], bool] | None:
-    """A function that is true of a value only if the (loaded) schema accepts it; None if that cannot be compiled."""
+    """Return a function that is true only for values that the (loaded) schema accepts; None if it cannot be
+    compiled.
+    """
     try:
         table = _table(schema)
     except UnknownKeyword:
@@ -255,7 +250,7 @@ _NOTHING: Table = {}
 
 
 def _table(schema: Schema) -> Table:
-    """The tests of a schema. Every part of it is a table; what passes is what passes all of them."""
+    """Return the tests of a schema. Every part of it is a table; a value passes if it passes all of them."""
     if isinstance(schema, bool):
         return _ANYTHING if schema else _NOTHING
     for keyword in schema:
@@ -340,7 +335,7 @@ def _mapping_test(schema: dict[str, Any]) -> Test:
 
 
 def _dependent(schema: Mapping[str, Any]) -> Test:
-    """What else holds where a field is there: `dependentRequired` is a shorter way to say a schema with `required`."""
+    """Return what else must hold if a field is present: `dependentRequired` is short for a schema with `required`."""
     needed = ((name, {"required": names}) for name, names in schema.get("dependentRequired", {}).items())
     tables = [(name, _table(also)) for name, also in (*needed, *schema.get("dependentSchemas", {}).items())]
     return lambda value: all(name not in value or _passes(table, value) for name, table in tables)
@@ -385,7 +380,7 @@ _FAMILIES: tuple[tuple[frozenset[str], tuple[type, ...], Callable[[dict[str, Any
 
 
 def _combined(schema: Mapping[str, Any]) -> Iterator[Table]:
-    """A table for each keyword that combines schemas."""
+    """Yield a table for each keyword that combines schemas."""
     if "allOf" in schema:
         yield _all(map(_table, schema["allOf"]))
     if "anyOf" in schema:
@@ -403,7 +398,7 @@ def _combined(schema: Mapping[str, Any]) -> Iterator[Table]:
 
 
 def _tabulated(combine: Callable[[list[Test]], Test | None], tables: list[Table]) -> Table:
-    """For each type, the tests of the tables that know it made into one; None refuses the type."""
+    """Combine, for each type, the tests of the tables that have it; None rejects the type."""
     combined = {kind: combine([table[kind] for table in tables if kind in table]) for kind in _ALL_TYPES}
     return {kind: test for kind, test in combined.items() if test is not None}
 

@@ -1,16 +1,14 @@
-r"""Schema files made ready for judging: every `$ref` replaced by what it refers to, every pattern made Python's.
+r"""Schema files prepared for judging: every `$ref` replaced by its target, every pattern translated for Python.
 
 A schema refers to its own `#/$defs/<name>` or to `common.schema.json#/$defs/<name>`, and to nothing else: nothing is
-ever fetched. What the layer would not honour (a keyword it does not know, a format without a check, a pattern that two
+ever fetched. Anything this layer would not honour (an unknown keyword, a format without a check, a pattern that two
 languages read differently, a circle of references) is refused here, because a schema that is silently weaker than it
-reads is worse than none. These are faults of the package, not of a user's document, and so exceptions.
+reads is worse than none. These are faults of the package, not of a user's document, and are therefore exceptions.
 
-Patterns of JSON Schema, made into Python patterns that mean the same.
-
-JSON Schema takes its patterns from ECMA-262. Given to `re` as they are, most of them work, and a few lie: `$` also
-matches before a final line break, `\d` and `\w` take digits and letters of every script, `.` takes a carriage return.
-`translate` writes out what is meant. What Python has of its own, or reads differently, it refuses with the place: a
-schema of ours has to say the same thing here and in the editor of the one who uses it.
+JSON Schema takes its patterns from ECMA-262. Passed to `re` unchanged, most of them work, but a few mislead: `$` also
+matches before a final line break, `\d` and `\w` match digits and letters of every script, `.` matches a carriage
+return. `translate` spells out the ECMA-262 meaning. Whatever Python alone supports, or reads differently, is refused
+with its position: our schemas must mean the same here and in the user's editor.
 """
 
 from __future__ import annotations
@@ -56,11 +54,11 @@ _MEMBER = lazy_pattern(r"\\(?:u[0-9A-Fa-f]{4}|x[0-9A-Fa-f]{2}|.)|.", re.DOTALL)
 
 
 class UnusablePattern(ValueError):
-    """The pattern does not mean the same to Python and to ECMA-262, or nothing at all."""
+    """The pattern is invalid, or means something different in Python and in ECMA-262."""
 
 
 def translate(pattern: str) -> str:
-    """The Python pattern with the meaning that `pattern` has in ECMA-262, for `re.search`."""
+    """Return the Python pattern for `re.search` with the meaning that `pattern` has in ECMA-262."""
     translated = "".join(_pieces(pattern))
     try:
         re.compile(translated)
@@ -104,17 +102,17 @@ def _piece(kind: str | None, text: str) -> str:
 
 
 def _escape(text: str) -> str:
-    """A `\\` and what it changes the meaning of, outside a set. KeyError: not both languages know it."""
+    """Translate a `\\` and the character it changes, outside a set. KeyError: not supported in both languages."""
     letter = text[1]
     if letter.lower() in _SETS:
         return f"[{'^' if letter.isupper() else ''}{_SETS[letter.lower()]}]"
     if letter == "-":
-        raise KeyError(text)  # a dash is only special, and so only escaped, within a set
+        raise KeyError(text)  # a dash is special, and therefore escaped, only within a set
     return _character(text)
 
 
 def _set(text: str) -> str:
-    """`[...]`, its members one by one. KeyError: not both languages read it so."""
+    """Translate `[...]`, member by member. KeyError: the languages read it differently."""
     negated = text.startswith("[^")
     members = _MEMBER.findall(text[2:-1] if negated else text[1:-1])
     if not members:
@@ -133,14 +131,14 @@ def _set(text: str) -> str:
 
 
 def _character(text: str) -> str:
-    """One character that stands for itself, however it was written."""
+    """Return one literal character, however it was written."""
     if len(text) == 1:
         return re.escape(text)
     letter, digits = text[1], text[2:]
     if digits:
         code = int(digits, 16)
         if 0xD800 <= code <= 0xDFFF:
-            raise KeyError(text)  # half a character: the two languages put the halves together differently
+            raise KeyError(text)  # a lone surrogate: the two languages combine surrogates differently
         return re.escape(chr(code))
     if letter in _CONTROLS:
         return text
@@ -176,21 +174,22 @@ ASSERTIONS = frozenset(
      "maxLength", "maxProperties", "maximum", "minContains", "minItems", "minLength", "minProperties", "minimum",
      "multipleOf", "pattern", "required", "type", "uniqueItems"]
 )  # fmt: skip
-# `false` under these is what jsonschema, the acceptor and the messages know by name; elsewhere it becomes {"not": {}}.
+# Under these keywords, `false` is known by name to jsonschema, the acceptor and the messages; elsewhere it becomes
+# {"not": {}}.
 _MAY_BE_FALSE = frozenset(["additionalProperties", "items", "unevaluatedProperties"])
 
 
 class UnusableSchema(ValueError):
-    """A schema file says what this layer does not do; the message names the file and the place."""
+    """A schema file uses something unsupported; the message names the file and the place."""
 
 
 def is_annotation(keyword: str) -> bool:
-    """Whether the keyword only tells people and tools something, and asks nothing of a value."""
+    """Whether the keyword only informs people and tools, and does not constrain a value."""
     return keyword in ANNOTATIONS or keyword.startswith("x-")
 
 
 class Loader:
-    """Loads schemas by name ("stub" for the file stub.schema.json); each file is asked for once."""
+    """Loads schemas by name ("stub" for the file stub.schema.json); each file is requested once."""
 
     def __init__(self, read: Read) -> None:
         self._read = read
@@ -261,7 +260,7 @@ class Loader:
 
 
 class _Place(Value):
-    """Where the loader is: the file, the JSON pointer in it, and the definitions it came through."""
+    """The loader's position: the file, the JSON pointer in it, and the definitions it came through."""
 
     file: str
     pointer: str
@@ -279,7 +278,7 @@ class _Place(Value):
 
 
 def parse_schema(name: str, text: bytes) -> dict[str, Any]:
-    """The JSON of a schema file, as it is written."""
+    """Return the JSON of a schema file as written."""
     place = _Place(name, "", ())
     try:
         schema = json.loads(text, object_pairs_hook=_without_repetition)

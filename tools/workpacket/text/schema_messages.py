@@ -1,31 +1,22 @@
-"""What a keyword that is not met means, in words.
+"""What an unsatisfied keyword means, in words.
 
-Sentences name the field as it is written in the document, say what was expected and show what is there, cut to
-a length that no document can stretch. They hold what the document holds, control characters included: making that safe
-to show is the business of the output door.
-
-Why something is asked: the `if` that a complaint is under, in words.
-
-What `jsonschema` has against a value.
+Sentences name the field as written in the document, say what was expected and show what was found, cut to a length that
+no document can extend. They repeat the document's text, including control characters: making it safe to display is left
+to the output layer. A condition (`if`) that applies to a complaint is put in words too.
 
 This module is imported only when an acceptor could not say yes, because `jsonschema` costs 50 ms to import. The
-validator never sees a reference (the loader has resolved them all) and has an empty registry, so that nothing could
-be fetched even if it did.
+validator never sees a reference (the loader has resolved them all) and has an empty registry, so that nothing could be
+fetched even if it did.
 
-Some keywords are our own. `format` uses our checks, always. `pattern` leaves a text alone that `maxLength` refuses
-anyway: no pattern runs on a megabyte. Those about fields say which field, one by one and in the order of the
-document; `uniqueItems` says which item repeats which; and it and `unevaluatedProperties` take time in proportion to
-the value.
+Some keywords are our own. `format` always uses our checks. `pattern` skips a text that `maxLength` refuses anyway: no
+pattern runs on a megabyte. Those about fields name each field, in document order; `uniqueItems` says which item repeats
+which; and it and `unevaluatedProperties` take time proportional to the value.
 
-What people call the things that a schema speaks of.
-
-A reader may gather `USER_SIGNATURE` under `metadata` as `user_signature`; the person who wrote the document has seen
-only the first. So a property may carry `"x-label": "USER_SIGNATURE"`, its key as it is written, and a schema
-`"x-noun": "work packet id"`, the noun for what it accepts. Both are looked up here along the path of the value,
-through whatever applies in place (`allOf`, branches, `then`), because the place that complains is seldom the place
-that names.
-
-What somebody probably meant to write.
+A reader may store `USER_SIGNATURE` under `metadata` as `user_signature`, but the author of the document has seen only
+the first. A property may therefore have `"x-label": "USER_SIGNATURE"`, its key as written, and a schema `"x-noun":
+"work packet id"`, the noun for what it accepts. Both are looked up here along the path of the value, through every
+schema that applies in place (`allOf`, branches, `then`), because the schema that complains is seldom the one with the
+name.
 """
 
 from __future__ import annotations
@@ -55,12 +46,12 @@ LONGEST_SHOWN = 60
 
 
 def shortened(text: str) -> str:
-    """At most `LONGEST_SHOWN` characters of what a document holds, so that no message grows with the document."""
+    """Return at most `LONGEST_SHOWN` characters of a document's text, so that no message grows with the document."""
     return text if len(text) <= LONGEST_SHOWN else text[:LONGEST_SHOWN] + "…"
 
 
 def in_place(schema: Schema) -> Iterator[dict[str, Any]]:
-    """The schema and all schemas that it may apply to the same value."""
+    """Yield the schema and all schemas that it may apply to the same value."""
     if isinstance(schema, bool):
         return
     yield schema
@@ -74,13 +65,13 @@ def in_place(schema: Schema) -> Iterator[dict[str, Any]]:
 
 
 class Labels:
-    """The names of things in values of one schema, by path."""
+    """The names of things in the values of one schema, by path."""
 
     def __init__(self, schema: Schema) -> None:
         self._schemas: dict[Path, list[dict[str, Any]]] = {(): list(in_place(schema))}
 
     def schemas(self, path: Path) -> list[dict[str, Any]]:
-        """All schemas that may apply to the value at `path`."""
+        """Return all schemas that may apply to the value at `path`."""
         if path not in self._schemas:
             outer, step = self.schemas(path[:-1]), path[-1]
             self._schemas[path] = [
@@ -89,20 +80,20 @@ class Labels:
         return self._schemas[path]
 
     def annotation(self, path: Path, keyword: str) -> Any:
-        """The first annotation of this name at `path`, or None."""
+        """Return the first annotation of this name at `path`, or None."""
         return next((schema[keyword] for schema in self.schemas(path) if keyword in schema), None)
 
     def key(self, path: Path) -> str:
-        """The key at the end of `path` as it is written in the document."""
+        """Return the key at the end of `path` as written in the document."""
         return shortened(str(self.annotation(path, "x-label") or path[-1]))
 
     def keys(self, path: Path) -> Iterator[str]:
-        """The keys that are known in the mapping at `path`, as they are written."""
+        """Yield the known keys of the mapping at `path`, as written."""
         names = dict.fromkeys(name for schema in self.schemas(path) for name in schema.get("properties", ()))
         yield from (self.key((*path, name)) for name in names)
 
     def of(self, path: Path) -> str:
-        """What to call the value at `path` in a sentence."""
+        """Return what to call the value at `path` in a sentence."""
         if not path:
             return str(self.annotation(path, "x-label") or "the document")
         if isinstance(path[-1], int):
@@ -111,7 +102,7 @@ class Labels:
 
 
 def _steps(schema: dict[str, Any], step: str | int) -> Iterator[Schema]:
-    """The schemas that `schema` applies to the member `step` of a value."""
+    """Yield the schemas that `schema` applies to the member `step` of a value."""
     if isinstance(step, int):
         prefix = schema.get("prefixItems", [])
         yield prefix[step] if step < len(prefix) else schema.get("items", True)
@@ -130,13 +121,13 @@ _SEARCHES = 50
 
 
 class Suggestions:
-    """Finds the nearest of some known words, fifty times: a search is slow, and who errs more often errs on purpose."""
+    """Finds the nearest known word, at most fifty times: a search is slow, and more errors are rarely accidental."""
 
     def __init__(self) -> None:
         self._searches_left = _SEARCHES
 
     def nearest(self, word: object, known: Iterable[object]) -> str:
-        """The known word that `word` is a misspelling of, or ""."""
+        """Return the known word of which `word` is a misspelling, or ""."""
         if not isinstance(word, str) or len(word) > _LONGEST or not self._searches_left:
             return ""
         self._searches_left -= 1
@@ -151,16 +142,16 @@ class Suggestions:
 
 
 def _spelling(word: str) -> str:
-    """What is left of a word when case and punctuation are not looked at: `Created at` and CREATED_AT are the same."""
+    """Return a word without case and punctuation: `Created at` and CREATED_AT are the same."""
     return "".join(character for character in word.casefold() if character.isalnum())
 
 
 class Complaint(Value):
-    """One keyword that is not met: which, by what, and where in the value and in the schema (both from the root).
+    """One keyword that is not satisfied: which, by what, and where in the value and in the schema (both from the root).
 
-    `branches` holds, for `anyOf` and `oneOf`, what each branch complains of, if none holds; `matches` the branches of
-    `oneOf` that hold, if they are too many. `detail` is what a check of our own adds: the missing field, what is
-    wrong with the form, the item that is repeated.
+    `branches` holds, for `anyOf` and `oneOf`, the complaints of each branch, if none matches; `matches` the matching
+    branches of `oneOf`, if there are too many. `detail` is added by our own checks: the missing field, what is wrong
+    with the form, the repeated item.
     """
 
     keyword: str
@@ -175,7 +166,7 @@ class Complaint(Value):
 
 
 def complaints(schema: Schema, value: Plain) -> list[Complaint]:
-    """Everything that the (loaded) schema has against the value."""
+    """Return every complaint of the (loaded) schema about the value."""
     validator = _validator_class()(schema, registry=Registry())
     return [_complaint(error, validator) for error in validator.iter_errors(value)]
 
@@ -265,7 +256,7 @@ def _unevaluated_properties(
 
 
 def _rest(validator: Validator, allowed: Schema, instance: Any, schema: dict[str, Any]) -> Iterator[ValidationError]:
-    """What `allowed` has against the fields that `schema` does not look at."""
+    """Yield the complaints of `allowed` about the fields that `schema` does not evaluate."""
     if not isinstance(instance, dict):
         return
     inner = validator.evolve(schema=allowed)
@@ -301,7 +292,7 @@ _OTHER_MEMBERS = frozenset(["additionalProperties", "items"])
 
 
 def condition(complaint: Complaint, schema: Schema, labels: Labels) -> str:
-    """ "`VERDICT` is FAIL", if the complaint stands in a `then` whose `if` is as simple as that; else nothing."""
+    """Return "`VERDICT` is FAIL" if the complaint is in a `then` whose `if` is as simple as that; else nothing."""
     said = ""
     node: Any = schema
     depth = 0  # how many steps of the value's path have been taken
@@ -314,13 +305,13 @@ def condition(complaint: Complaint, schema: Schema, labels: Labels) -> str:
         if step in _NAMED_MEMBERS or step in SCHEMA_LISTS or step == "dependentSchemas":
             name = next(steps, None)
             if name is None:
-                break  # the keyword itself is what complains
+                break  # the complaint is about the keyword itself
             node = node[name]
     return said
 
 
 def _in_words(asked: Schema, path: Path, labels: Labels) -> str:
-    """What an `if` asks, if it is that fields are there and have certain values."""
+    """Return what an `if` requires, if it is that fields are present and have certain values."""
     if not isinstance(asked, dict) or "required" not in asked:
         return ""
     said = []
@@ -348,12 +339,12 @@ _MOST_CHOICES = 24
 
 
 def message(complaint: Complaint, labels: Labels) -> str:
-    """One sentence without a full stop. The complaint is about one thing (see `schema_violations`)."""
+    """Return one sentence without a full stop. The complaint is about one thing (see `schema_violations`)."""
     return _WORDINGS[complaint.keyword](complaint, labels)
 
 
 def shown(value: Plain) -> str:
-    """A value within a sentence."""
+    """Return a value formatted for a sentence."""
     if isinstance(value, list):
         return "a list"
     if isinstance(value, dict):
@@ -366,7 +357,7 @@ def shown(value: Plain) -> str:
 
 
 def choices(values: Iterable[Plain]) -> str:
-    """Permitted values, bare if they read as words."""
+    """Return permitted values, without quotes if they read as words."""
     words = [_choice(value) for value in values]
     return any_of(words) if len(words) <= _MOST_CHOICES else f"one of {', '.join(words[:_MOST_CHOICES])}, …"
 
@@ -430,7 +421,7 @@ def _required(complaint: Complaint, labels: Labels) -> str:
 
 
 def _field_name(complaint: Complaint, labels: Labels) -> str:
-    """Of a field that is not known, and of one whose name has not the form that names have here."""
+    """Describe an unknown field, or one whose name has an invalid form."""
     if complaint.keyword != "propertyNames":
         return f"`{shortened(str(complaint.path[-1]))}` is not a known field{_within(complaint.path[:-1], labels)}"
     noun = complaint.argument.get("x-noun", "name for a field") if complaint.argument else "name for a field"

@@ -1,13 +1,12 @@
-"""From what `jsonschema` has against a value to what a person is told.
+"""Turn the complaints of `jsonschema` about a value into what a person is told.
 
-Branches are settled, of several complaints about one scalar the most telling stays (a text that is empty need not be
-told that it is no date either), and all come in the order of the value.
+Branches are resolved, the most informative of several complaints about one scalar is kept (for an empty text, it is
+pointless to add that it is not a date), and all come in the order of the value.
 
-Which branch of `anyOf` or `oneOf` the writer was most likely after, so that one fault is not told five times.
-
-In this order: the branches whose type fits; the branch that a discriminator (a field whose value tells the branches
-apart) chooses; what all remaining branches want of the same thing, as one complaint; the branch with the fewest
-complaints, of equals the one that got deeper.
+The branch of `anyOf` or `oneOf` that the writer most likely meant is chosen, so that one fault is not reported five
+times. In this order: the branches whose type fits; the branch chosen by a discriminator (a field whose value
+distinguishes the branches); what all remaining branches require of the same thing, as one complaint; the branch with
+the fewest complaints, and among equals the one that got deeper.
 """
 
 from __future__ import annotations
@@ -46,9 +45,9 @@ class _Branch(NamedTuple):
 
 
 def settled(complaint: Complaint) -> tuple[Complaint, ...]:
-    """The complaints that say best what this one is about; itself if it is not about branches.
+    """Return the complaints that best explain this one; itself if it is not about branches.
 
-    A `required` complaint without detail among them has the lists of fields as argument, one of which is needed.
+    A `required` complaint without detail among them has as its argument lists of fields, one of which is needed.
     """
     if not complaint.branches:
         return (complaint,)
@@ -62,7 +61,7 @@ def settled(complaint: Complaint) -> tuple[Complaint, ...]:
 
 
 def _chosen(complaint: Complaint, branches: list[_Branch]) -> list[_Branch]:
-    """The branches that the discriminators leave; what is wrong with a discriminator is a branch of its own."""
+    """Return the branches that the discriminators leave; a wrong discriminator is a branch of its own."""
     for name in _discriminators(branches) if isinstance(complaint.instance, dict) else ():
         path = (*complaint.path, name)
         if name in complaint.instance:
@@ -79,7 +78,7 @@ def _chosen(complaint: Complaint, branches: list[_Branch]) -> list[_Branch]:
 
 
 def _discriminators(branches: list[_Branch]) -> list[str]:
-    """The fields for which several branches prescribe values, none of them the same."""
+    """Return the fields for which several branches prescribe values, all of them different."""
     prescribed: dict[str, list[str]] = {}
     branches_with: dict[str, int] = {}
     for branch in branches:
@@ -90,7 +89,7 @@ def _discriminators(branches: list[_Branch]) -> list[str]:
 
 
 def _prescriptions(schema: Schema) -> dict[str, set[str]]:
-    """For each field that the schema restricts to a list of values: their identities."""
+    """Return the identities of the allowed values of each field that the schema restricts to a list."""
     prescribed: dict[str, set[str]] = {}
     for part in in_place(schema):
         for name, field in part.get("properties", {}).items():
@@ -105,7 +104,7 @@ def _options(schema: dict[str, Any]) -> list[Plain]:
 
 
 def _agreed(complaint: Complaint, branches: list[_Branch]) -> tuple[Complaint, ...]:
-    """One complaint, if all branches have the same against the value: that it is not in a list, or lacks a field."""
+    """Return one complaint, if all branches share it: that the value is not in a list, or lacks a field."""
     everything = list(chain.from_iterable(branch.complaints for branch in branches))
     if len(branches) < 2 or any(found.path != complaint.path for found in everything):
         return ()
@@ -119,7 +118,7 @@ def _agreed(complaint: Complaint, branches: list[_Branch]) -> tuple[Complaint, .
 
 
 def _united(keyword: str, found: list[Complaint]) -> tuple[Complaint, ...]:
-    """One complaint whose argument lists what any of the `found` ones would have taken."""
+    """Return one complaint whose argument lists everything that the `found` ones would accept."""
     values: list[Any] = []
     for each in found:
         values += each.argument if isinstance(each.argument, list) and each.keyword != "const" else [each.argument]
@@ -127,18 +126,18 @@ def _united(keyword: str, found: list[Complaint]) -> tuple[Complaint, ...]:
 
 
 def _distance(branch: _Branch) -> tuple[int, int]:
-    """How far the value is from the branch: the number of complaints, then how early they come."""
+    """Return how far the value is from the branch: the number of complaints, then how early they occur."""
     return len(branch.complaints), -max(len(found.path) for found in branch.complaints)
 
 
 _MISSING = frozenset(["required", "dependentRequired"])
 _UNKNOWN = frozenset(["additionalProperties", "unevaluatedProperties", "propertyNames"])
-# Of several complaints about one scalar, the first of these is the most telling; others come after them.
+# Of several complaints about one scalar, the first of these is the most informative; all others come after them.
 _MOST_TELLING = ("type", "const", "enum", "minLength", "format", "maxLength", "pattern")
 
 
 def violations(schema: Schema, value: Plain) -> tuple[Problem, ...]:
-    """What is wrong with the value under the (loaded) schema."""
+    """Return what is wrong with the value according to the (loaded) schema."""
     labels, suggestions, order = Labels(schema), Suggestions(), _Order(value)
     found = chain.from_iterable(map(settled, complaints(schema, value)))
     told: list[Problem] = []
@@ -151,7 +150,7 @@ def violations(schema: Schema, value: Plain) -> tuple[Problem, ...]:
 
 
 def _most_telling(found: Iterable[Complaint]) -> list[Complaint]:
-    """The complaints without those that a better one about the same scalar makes superfluous."""
+    """Return the complaints without those made superfluous by a better one about the same scalar."""
     kept: list[Complaint] = []
     best: dict[Path, int] = {}
     for complaint in found:
@@ -178,7 +177,7 @@ def _code(complaint: Complaint) -> str:
 
 
 def _hint(complaint: Complaint, labels: Labels, suggestions: Suggestions) -> str:
-    """What the writer probably meant, or what would do."""
+    """Return what the writer probably meant, or what would be valid."""
     if complaint.keyword in _UNKNOWN:
         meant = suggestions.nearest(complaint.path[-1], labels.keys(complaint.path[:-1]))
         return f"did you mean `{meant}`?" if meant else ""
@@ -196,14 +195,14 @@ def _hint(complaint: Complaint, labels: Labels, suggestions: Suggestions) -> str
 
 
 class _Order:
-    """Where things stand in a value, for sorting."""
+    """The positions of places in a value, for sorting."""
 
     def __init__(self, value: Plain) -> None:
         self._value = value
         self._positions: dict[int, dict[str, int]] = {}
 
     def of(self, path: Path) -> tuple[int, ...]:
-        """The position of each step of the path in its list or mapping."""
+        """Return the position of each step of the path in its list or mapping."""
         node: Any = self._value
         positions: list[int] = []
         for step in path:

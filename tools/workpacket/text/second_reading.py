@@ -1,11 +1,12 @@
-"""What a repair really changed, by readers that are not ours: lines, markdown-it's tokens, PyYAML, json and tomllib.
+"""What a repair really changed, according to independent readers: lines, markdown-it's tokens, PyYAML, json and
+tomllib.
 
-Rules find what is wrong with the readers of this project, and edits come from there. A reader that is wrong about where
-a value ends would make a repair that destroys text, and reading the result again would not show it. So each repaired
-file is compared once more, before it is written, by libraries that know nothing of our documents.
+Rules and their edits depend on this project's own readers. A reader that is wrong about where a value ends would lead
+to a repair that destroys text, and reading the result again would not show it. Before it is written, each repaired file
+is therefore compared once more by libraries that know nothing of our documents.
 
-A line is known by its number among the lines that are not blank: blank lines come and go. The lines that findings name
-are those whose words an edit touches; everything else has to be as it was.
+A line is identified by its number among the non-blank lines, because blank lines come and go. The lines that findings
+name are those whose words an edit touches; everything else must be unchanged.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from workpacket.problem import Edit
 from workpacket.text.edits import DROP_BOM
 from workpacket.text.source import Source
 
-# Every line end is taken in one way only: of a carriage return that may stand alone there would be two.
+# Every line end is read in only one way: a lone carriage return would have two.
 _FRONT_MATTER = re.compile(
     r"---[ \t]*+(?:\r\n?+|\n)(?P<yaml>(?:[^\r\n]*+(?:\r\n?+|\n))*?)(?:---|\.\.\.)[ \t]*+(?:\r\n?+|\n|\Z)"
 )
@@ -34,7 +35,7 @@ Leaf: TypeAlias = tuple[str, str, int, int]
 
 
 def unexpected_change(before: Source, after: Source, edits: Sequence[Edit]) -> str:
-    """What is different although no edit was to change it; '' if nothing is."""
+    """Return what differs although no edit was to change it; '' if nothing."""
     old, new = NumberedLines(before.text), NumberedLines(after.text)
     wanted = _wanted_lines(old, edits)
     named = frozenset(wanted)
@@ -58,11 +59,11 @@ def unexpected_change(before: Source, after: Source, edits: Sequence[Edit]) -> s
 
 
 def _wanted_lines(old: NumberedLines, edits: Sequence[Edit]) -> dict[int, list[str]]:
-    """Of each line whose words are to change, by its number, the lines that are to stand in its place."""
+    """Return the replacement lines of each line whose words are to change, by its number."""
     by_line: dict[int, list[Edit]] = {}
     for edit in edits:
         there = old.text[max(edit.start, 0) : edit.end]
-        # Blank lines come and go; a blank inside of a line is part of it.
+        # Blank lines come and go; white space inside a line is part of it.
         if edit != DROP_BOM and (edit.text.strip() or there.strip() or not LINE_END.search(there + edit.text)):
             by_line.setdefault(old.line_at(edit.start), []).append(edit)
     wanted: dict[int, list[str]] = {}
@@ -76,7 +77,7 @@ def _wanted_lines(old: NumberedLines, edits: Sequence[Edit]) -> dict[int, list[s
 
 
 def _compare_lines(old: NumberedLines, new: NumberedLines, wanted: dict[int, list[str]]) -> str:
-    """Whether each line is as it was, or as it was to become. Notes in `new` where its lines come from."""
+    """Check that each line is unchanged, or changed as intended. Notes in `new` where its lines come from."""
     origin: list[int] = []
     expected: list[str] = []
     for number, line in enumerate(old.lines):
@@ -86,7 +87,7 @@ def _compare_lines(old: NumberedLines, new: NumberedLines, wanted: dict[int, lis
         expected += pieces
         origin += [number] * len(pieces)
     for line, other in zip_longest(expected, new.lines):
-        # Blanks at the end of a line may be edited without naming it.
+        # White space at the end of a line may be edited without naming it.
         if line is None or other is None or line.rstrip() != other.rstrip():
             return f"the line {line!r} would be {other!r}"
     new.origin = [*origin, len(old.lines)]
@@ -94,7 +95,7 @@ def _compare_lines(old: NumberedLines, new: NumberedLines, wanted: dict[int, lis
 
 
 def _compare_values(old: NumberedLines, new: NumberedLines, load: Callable[[str], Any]) -> str:
-    """JSON and TOML tell no places: their words were compared line by line, here it is their shape."""
+    """Compare the structure of JSON and TOML, which have no positions; their words were compared line by line."""
     try:
         before = load(old.text)
     except ValueError:
@@ -114,7 +115,7 @@ def _shape(value: Any) -> Any:
 
 
 def _compare_marks(old: str, new: str) -> str:
-    """Of a text that could not be read before: blanks may change, and characters that no syntax is made of."""
+    """Compare a text that was unreadable before: white space may change, and characters without syntactic meaning."""
     was, now = ([character for character in text if "!" <= character <= "~"] for text in (old, new))
     return "" if was == now else "the original could not be read"
 
@@ -142,7 +143,7 @@ def _compare_yaml(
 
 
 def _leaves(reading: NumberedLines, start: int, end: int) -> Iterator[tuple[tuple[str, ...], Leaf]]:
-    """Every scalar and every empty collection of the YAML in [start, end), by its path; keys are numbered as well."""
+    """Yield every scalar and every empty collection of the YAML in [start, end), by path; keys are numbered too."""
     import yaml
 
     first = reading.line_at(start)
@@ -171,10 +172,10 @@ def _leaves(reading: NumberedLines, start: int, end: int) -> Iterator[tuple[tupl
 
 
 def not_carried_over(before: Source, after: Source, rewritten: Sequence[str], invented: str) -> str:
-    """What of a document that is written in another order would be lost; '' if nothing would be.
+    """Return what would be lost of a document that is rewritten in another order; '' if nothing.
 
-    Each line of it has to be there, indented or with a label in front of it, but for the lines that are `rewritten`.
-    `invented` are the only words that may stand in a block of HTML that was not there before.
+    Each of its lines must be present, indented or after a label, except those that are `rewritten`. `invented` are the
+    only words allowed in an HTML block that was not there before.
     """
     old, new = NumberedLines(before.text), NumberedLines(after.text)
     there = Counter(line.strip() for line in new.lines)
@@ -191,7 +192,7 @@ def not_carried_over(before: Source, after: Source, rewritten: Sequence[str], in
 
 
 def _behind(line: str) -> Iterator[str]:
-    """The words of a line behind its label, and behind each colon in it."""
+    """Yield the words of a line after its label, and after each colon in it."""
     yield line.removeprefix("- ")
     for match in re.finditer(r":[ \t]+", line):
         yield line[match.end() :]
@@ -201,7 +202,7 @@ if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
-# Blocks in which nothing is read as Markdown.
+# Blocks whose content is not read as Markdown.
 HIDING = {"fence": "a fence", "code_block": "a block of code", "html_block": "a block of HTML"}
 _BREAKS = frozenset({"softbreak", "hardbreak"})
 
@@ -214,7 +215,7 @@ def _parser() -> MarkdownIt:
 
 
 class Blocks:
-    """What markdown-it makes of a text: for each line its items and what hides it, and where lines are one."""
+    """markdown-it's view of a text: for each line, its items and what hides it, and where lines are joined."""
 
     def __init__(self, reading: NumberedLines, start: int) -> None:
         self.reading = reading
@@ -233,7 +234,7 @@ class Blocks:
                 self._take(token, tuple(holders))
 
     def hidden_words(self) -> Iterator[tuple[str, str]]:
-        """The lines that are not read as Markdown, with what hides them."""
+        """Yield the lines that are not read as Markdown, with what hides them."""
         return ((kind, words.strip()) for kind, _, words in self.hidden.values())
 
     def _number(self, line: int) -> int:
@@ -252,7 +253,7 @@ class Blocks:
             self.holders.update(dict.fromkeys(numbers, holders))
         elif token.type == "inline":
             breaks = sum(child.type in _BREAKS for child in token.children or ())
-            # Code, a comment or a link goes on over the end of a line where no break is seen.
+            # Code, a comment or a link continues past the end of a line where no break is visible.
             self.joined[self._number(first)] = max(last - first - 1 - breaks, 0)
             self.holders.update(dict.fromkeys(numbers, holders))
         elif token.type in {"heading_open", "paragraph_open", "tr_open"}:
@@ -260,7 +261,7 @@ class Blocks:
 
 
 def compare_markdown(old: Blocks, new: Blocks, named: frozenset[int]) -> str:
-    """Whether each line that no finding names is in the same items, and as visible as it was."""
+    """Check that each line that no finding names is in the same items and as visible as before."""
     for number, line in enumerate(old.reading.lines):
         was, now = old.hidden.get(number), new.hidden.get(number)
         if (was or now) and (was is None or now is None or was[:2] != now[:2]):
@@ -280,7 +281,7 @@ def compare_markdown(old: Blocks, new: Blocks, named: frozenset[int]) -> str:
 
 
 def _outer(holders: tuple[tuple[str, int], ...], named: frozenset[int]) -> tuple[tuple[str, int], ...]:
-    """The items and quotes around a line, but for those that begin on a line that is named."""
+    """Return the items and quotes around a line, except those that begin on a named line."""
     return tuple(holder for holder in holders if holder[1] not in named)
 
 
@@ -288,7 +289,7 @@ LINE_END = re.compile(r"\r\n|\r|\n")
 
 
 class NumberedLines:
-    """The lines of a text that are not blank. `origin` gives the number that each of them had before the repair."""
+    """The non-blank lines of a text. `origin` gives the number that each had before the repair."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -305,6 +306,6 @@ class NumberedLines:
         return bisect_right(self.starts, offset) - 1
 
     def number(self, line: int) -> int:
-        """The number of the line, counted from 0 with the blank ones, or of the next that is not blank."""
+        """Return the number of the line, counted from 0 with the blank ones, or of the next non-blank one."""
         number = self._numbers[line] if line < len(self._numbers) else len(self.lines)
         return self.origin[number] if number < len(self.origin) else len(self.lines)

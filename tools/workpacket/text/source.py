@@ -1,7 +1,7 @@
-"""One file's text with every byte accounted for.
+"""The text of one file, with every byte preserved.
 
-Bytes that are not UTF-8 are kept as lone surrogates (`surrogateescape`), a byte order mark is kept apart, line ends
-stay as they are; so `Source.encode()` gives back the very bytes that were read. Positions are offsets into `text`;
+Bytes that are not UTF-8 are kept as lone surrogates (`surrogateescape`), a byte order mark is kept separately, and line
+ends are unchanged, so `Source.encode()` returns exactly the bytes that were read. Positions are offsets in `text`;
 people see them as line and column, both counted from 1, a column being one character.
 """
 
@@ -14,7 +14,6 @@ from workpacket.lazy_pattern import lazy_pattern
 from workpacket.problem import Location, Problem
 from workpacket.value import replace
 
-BOM = "\ufeff"
 _BOM_BYTES = b"\xef\xbb\xbf"
 _LINE_END = lazy_pattern(r"\r\n?|\n")
 
@@ -43,19 +42,21 @@ class Source:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the raw bytes, in hexadecimal."""
+        """The SHA-256 of the raw bytes, in hexadecimal."""
         if not self._digest:
             self._digest = hashlib.sha256(self.encode()).hexdigest()
         return self._digest
 
     @property
     def sha1(self) -> str:
-        """SHA-1 of the raw bytes. Older documents pin specifications by it; nothing is trusted because of it."""
+        """The SHA-1 of the raw bytes. Older documents pin specifications by it; nothing is trusted because of it."""
         return hashlib.sha1(self.encode(), usedforsecurity=False).hexdigest()
 
     @property
     def line_starts(self) -> list[int]:
-        """Offset of the first character of each line. A line ends at CRLF, LF or CR, as in CommonMark; nowhere else."""
+        """The offset of the first character of each line. As in CommonMark, a line ends at CRLF, LF or CR, and nowhere
+        else.
+        """
         if self._starts is None:
             self._starts = _line_starts(self.text)
         return self._starts
@@ -66,7 +67,7 @@ class Source:
         return line, offset - starts[line - 1] + 1
 
     def line_span(self, line: int) -> tuple[int, int]:
-        """Offsets of line `line` (from 1) without its line end."""
+        """Return the offsets of line `line` (from 1) without its line end."""
         starts = self.line_starts
         start = starts[line - 1]
         end = starts[line] if line < len(starts) else len(self.text)
@@ -83,14 +84,14 @@ class Source:
         return len(self.line_starts)
 
     def placed(self, problem: Problem) -> Problem:
-        """A problem that a reader found in this text, with path, line and column."""
+        """Return a problem found in this text, with path, line and column."""
         start, end = max(problem.start, 0), max(problem.end, problem.start, 0)
         where = Location(self.path, *self.line_and_column(start), *self.line_and_column(end), start, end)
         return replace(problem, location=where)
 
     @property
     def eol(self) -> str:
-        """The line end that the file uses first, for lines added to it."""
+        """The first line end in the file, used for lines added to it."""
         newline = self.text.find("\n")
         if newline > 0 and self.text[newline - 1] == "\r":
             return "\r\n"

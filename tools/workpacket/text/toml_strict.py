@@ -1,13 +1,11 @@
-"""The one TOML loader: `tomllib` for the values, a reading of our own for their positions.
+"""The only TOML loader: `tomllib` for the values, and a scan of our own for their positions.
 
 `tomllib` is strict already: duplicate keys, tables defined twice and everything else outside TOML 1.0 are errors with a
-line and a column. What it lacks are limits, and numbers that every reader can hold; dates become the text that was
+line and a column. It lacks limits, and refuses no number that some parsers cannot hold; dates become the text that was
 written, as in YAML.
 
-Where the keys and values of a valid TOML text are.
-
-This reads only what `tomllib` has accepted, so it looks for places and decides nothing: values come from `tomllib`.
-The span of a table is its header, of a table that a dotted key implies the part of the key that names it.
+The scan reads only what `tomllib` has accepted, so it finds positions and decides nothing: values come from `tomllib`.
+The span of a table is its header; of a table implied by a dotted key, the part of the key that names it.
 """
 
 from __future__ import annotations
@@ -38,13 +36,13 @@ _SCALAR = lazy_pattern(
 
 
 def place(source: Source, plain: dict[str, Any]) -> tuple[Node, list[Problem]]:
-    """The tree of `source`, whose value is `plain`, and the faults of values that are no JSON."""
+    """Return the tree of `source`, whose value is `plain`, and the faults of values that JSON cannot hold."""
     placer = _Placer(source.text)
     return placer.document(plain), placer.faults
 
 
 class _Placer:
-    """Walks through the text once; `_at` is where it stands."""
+    """Walks through the text once; `_at` is the current position."""
 
     def __init__(self, text: str) -> None:
         self.faults: list[Problem] = []
@@ -64,7 +62,7 @@ class _Placer:
         return root
 
     def _header(self, root: Node, plain: dict[str, Any]) -> tuple[Node, Any]:
-        """The table that a header opens, and its values."""
+        """Return the table that a header opens, and its values."""
         start = self._at
         brackets = 2 if self._text.startswith("[[", start) else 1
         self._at += brackets
@@ -127,11 +125,11 @@ class _Placer:
         if too_large or (isinstance(plain, float) and not math.isfinite(plain)):
             message = f"{self._text[start : self._at][:40]} is not a number that every parser can represent"
             self.faults.append(Problem("toml_number_range", message, Location.span(start, self._at)))
-        # What is left are dates and times, which are text here as in YAML and JSON.
+        # Only dates and times are left, which are text here as in YAML and JSON.
         return plain if isinstance(plain, (int, float)) else self._text[start : self._at]
 
     def _path(self) -> list[tuple[str, tuple[int, int]]]:
-        """The parts of a key, each with its place."""
+        """Return the parts of a key, each with its position."""
         path = []
         while True:
             match = _KEY_PART.match(self._text, self._at)
@@ -165,7 +163,7 @@ def _name(written: str) -> str:
 
 
 def _descend(node: Node, values: Any, path: list[tuple[str, tuple[int, int]]]) -> tuple[Node, Any]:
-    """Go down `path` from `node`, making the tables it implies; in a list of tables the last one is meant."""
+    """Follow `path` from `node`, creating the tables it implies; in a list of tables, it refers to the last one."""
     for name, span in path:
         node, values = _table(node, name, span), values[name]
         if node.items:
@@ -197,7 +195,7 @@ _ENDLESS_NUMBER = lazy_pattern(r"[0-9_]{1000,}")
 
 @lru_cache(maxsize=64)
 def plain_toml(text: str) -> dict[str, Any]:
-    """The values alone, parsed once for all who ask; do not change the answer, others get the same."""
+    """Return the values alone, parsed once for all callers; do not change the result, which is shared."""
     return _parsed(text)
 
 
@@ -208,12 +206,12 @@ def _parsed(text: str) -> dict[str, Any]:
 
 
 def load_toml(source: Source, limits: Limits = DATA) -> Loaded:
-    """The TOML document that is the whole of `source`."""
+    """Return the TOML document that makes up all of `source`."""
     fault = next(iter(unreadable(source.text, 0, limits)), None) or _too_deep(source.text, limits)
     if fault is not None:
         return Loaded(None, (fault,))
     try:
-        # What may be larger than a document of ours is not kept.
+        # Files that may be larger than our documents are not cached.
         plain = plain_toml(source.text) if limits is DATA else _parsed(source.text)
     except ValueError as error:
         return Loaded(None, (_syntax_fault(source.text, str(error)),))
@@ -223,7 +221,7 @@ def load_toml(source: Source, limits: Limits = DATA) -> Loaded:
 
 
 def _beyond(root: Node, limits: Limits) -> list[Problem]:
-    """The first value too many or too deep: headers, dotted keys and brackets, each within limits, add up."""
+    """Return the first value too many or too deep: headers, dotted keys and brackets, each within limits, add up."""
     level, depth, count = [root], 0, 0
     while level:
         count += len(level)
@@ -237,7 +235,7 @@ def _beyond(root: Node, limits: Limits) -> list[Problem]:
 
 
 def _too_deep(text: str, limits: Limits) -> Problem | None:
-    """The bracket or the dot that nests deeper than allowed: `tomllib` recurses and copies what leads there."""
+    """Return the bracket or dot that nests too deep: `tomllib` recurses and copies the path to it."""
     brackets = dots = 0
     for token in _NESTING.finditer(text):
         brackets += {"[": 1, "{": 1, "]": -1, "}": -1}.get(token[0], 0)
@@ -254,7 +252,7 @@ def _too_deep(text: str, limits: Limits) -> Problem | None:
 def _syntax_fault(text: str, said: str) -> Problem:
     parts = _PLACE.match(said)
     if parts is None:
-        # Python refuses to convert a number of thousands of digits, and says nothing about where it stands.
+        # Python refuses to convert a number of thousands of digits, without saying where it is.
         number = _ENDLESS_NUMBER.search(text)
         at, end = number.span() if number else (0, 0)
         return Problem("toml_number_range", "this number is too large", Location.span(at, end))

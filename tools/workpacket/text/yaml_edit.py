@@ -1,20 +1,17 @@
 """Edits of YAML written by people: one value, item or key changes, and every other byte stays, comments included.
 
-Each function proposes spans to replace, in the style that stands there, and tries them: the edited text is read again
-by the strict loader, and the first proposal after which only the intended thing has changed is the answer. If there is
-none, `CannotEdit` says so.
+Each function proposes spans to replace, in the existing style, and tries them: the edited text is read again by the
+strict loader, and the first proposal after which only the intended part has changed is the result. If there is none,
+`CannotEdit` says so.
 
-The proof after an edit: the document says what was meant, and nothing else has changed.
+The check after an edit requires that the document says what was intended, and that nothing else has changed.
 
-Bringing YAML that people wrote to what it should say, with the smallest changes that do it.
+Reconciling brings existing YAML to the wanted value with the smallest changes. Values that are already right are not
+touched, however they are written. In a list, items are removed, and added at the end; only if that does not suffice is
+the value rewritten, and with it the comments inside it.
 
-Values that are right already are not touched, however they are written. Of a list, items go and items are added to
-its end; only if that is not enough is a value written again, and with it the comments inside it.
-
-Proposals for `yaml_edit`: which characters to replace by what, best first.
-
-Nothing here proves anything. A proposal may even break the document in some odd layout; it is tried, and then the
-next.
+The proposals say which characters to replace by what, best first. They prove nothing: a proposal may even break the
+document in some unusual layout; it is tried, and then the next.
 """
 
 from __future__ import annotations
@@ -46,7 +43,7 @@ from workpacket.value import Value
 
 
 class Removed(Enum):
-    """Stands for the value of something that is there no more."""
+    """Represents a value that is removed."""
 
     REMOVED = "removed"
 
@@ -58,8 +55,8 @@ Change: TypeAlias = "Plain | Removed"
 def changed_only(before: Node, after: Node, path: NodePath, value: Change) -> bool:
     """Whether `after` is `before` with `value` at `path` and all else equal: values, types and the order of keys.
 
-    A path that ends with the length of a list appends to it; `REMOVED` takes an item or a key away. The empty path is
-    the whole document.
+    A path that ends with the length of a list appends to it; `REMOVED` deletes an item or a key. The empty path is the
+    whole document.
     """
     if not path:
         return not isinstance(value, Removed) and _same_value(value, after.plain())
@@ -79,7 +76,7 @@ def _below(plain: Plain, step: str | int) -> Plain:
 
 
 def _make(inside: Plain, step: str | int, value: Change) -> bool:
-    """Make the change in place; false if there is no such place."""
+    """Make the change in place; return false if there is no such place."""
     if isinstance(inside, dict) and isinstance(step, str):
         there = step in inside
         if isinstance(value, Removed):
@@ -117,7 +114,7 @@ _LINE_END = lazy_pattern(r"\r\n|\r|\n|\Z")
 
 
 class Region(Value):
-    """The text of a file, in which YAML ends at `end`, and the line end that the file uses."""
+    """The text of a file, with YAML that ends at `end`, and the file's line end."""
 
     text: str
     end: int
@@ -130,7 +127,7 @@ class Region(Value):
         return self.text[self.line_start(offset) : offset]
 
     def line_end(self, offset: int) -> tuple[int, int]:
-        """Where the line end after `offset` begins and ends."""
+        """Return where the line end after `offset` begins and ends."""
         found = _LINE_END.search(self.text, offset, self.end)
         return found.span() if found else (self.end, self.end)
 
@@ -138,12 +135,12 @@ class Region(Value):
         return self.text[offset - 1 : offset] in ("\n", "\r")
 
     def before_line_ends(self, offset: int) -> int:
-        """`offset`, or what it is without the line ends just before it."""
+        """Return `offset` without the line ends just before it."""
         return len(self.text[:offset].rstrip("\r\n"))
 
 
 def replacing(region: Region, node: Node, value: Scalar) -> list[Edits]:
-    """Put `value` where the scalar `node` stands."""
+    """Replace the scalar `node` with `value`."""
     raw = region.text[node.start : node.end]
     spellings = _spellings(value, raw)
     if not raw:
@@ -154,14 +151,14 @@ def replacing(region: Region, node: Node, value: Scalar) -> list[Edits]:
 
 
 def beginning_a_list(region: Region, node: Node, value: Plain) -> list[Edits]:
-    """Put a list of one item where null stands, or nothing."""
+    """Begin a list of one item in place of null or an omitted value."""
     if node.start == node.end:
         return _into_nothing(region, node.start, inline([value]))
     return [(Edit(node.start, node.end, inline([value])),)]
 
 
 def appending(region: Region, holder: Node, value: Plain) -> list[Edits]:
-    """Add an item to the end of a list."""
+    """Append an item to a list."""
     if region.text[holder.start] != "[":
         return [_lines_after(region, holder, write_yaml([value]))]
     if not holder.items:
@@ -180,7 +177,7 @@ def appending(region: Region, holder: Node, value: Plain) -> list[Edits]:
 
 
 def inserting(region: Region, holder: Node, key: str, value: Plain) -> list[Edits]:
-    """Add an entry to the end of a mapping."""
+    """Append an entry to a mapping."""
     if region.text[holder.start] != "{":
         return [_lines_after(region, holder, write_yaml({key: value}))]
     entry = inline({key: value})[1:-1]
@@ -191,7 +188,7 @@ def inserting(region: Region, holder: Node, key: str, value: Plain) -> list[Edit
 
 
 def removing(region: Region, holder: Node, index: int, key: tuple[int, int] | None) -> list[Edits]:
-    """Take an item out of the list that is the value of `key`, if it is the value of one."""
+    """Remove an item from the list that is the value of `key`, if there is one."""
     if region.text[holder.start] == "[":
         return _out_of_brackets(region, holder, index)
     item = holder.items[index]
@@ -204,14 +201,14 @@ def removing(region: Region, holder: Node, index: int, key: tuple[int, int] | No
         return [(Edit(colon.end(), colon.end(), " []"), _whole_lines(region, dash, item.end)), emptied]
     if not region.before_on_line(dash).strip():
         return [(_whole_lines(region, dash, item.end),)]
-    # The first item of a list inside a list: the next one moves up, if no comment stands in its way.
+    # The first item of a list inside a list: the next one moves up, unless a comment is in the way.
     following = _dash(region, holder, index + 1)
     clear = _ONE_LINE_END.match(region.text[item.end : following])
     return [(Edit(dash, following, ""),)] if clear else []
 
 
 def replacing_value(region: Region, node: Node, key: tuple[int, int], value: Plain) -> list[Edits]:
-    """Put `value` where the value of `key` stands: on its line if it fits there, else as a block below it."""
+    """Replace the value of `key` with `value`: on its line if it fits there, else as a block below it."""
     colon = _COLON.match(region.text, key[1])
     after = colon.end() if colon else node.start
     end = max(after, region.before_line_ends(node.end))
@@ -226,7 +223,7 @@ def replacing_value(region: Region, node: Node, key: tuple[int, int], value: Pla
 
 
 def removing_key(region: Region, key: tuple[int, int], node: Node) -> list[Edits]:
-    """Take an entry out of a mapping."""
+    """Remove an entry from a mapping."""
     if not region.before_on_line(key[0]).strip():
         return [(_whole_lines(region, key[0], max(key[1], node.end)),)]
     comma = _COMMA.match(region.text, node.end)
@@ -250,7 +247,7 @@ def _out_of_brackets(region: Region, holder: Node, index: int) -> list[Edits]:
 
 
 def _dash(region: Region, holder: Node, index: int) -> int:
-    """The '-' of an item: it stands under the first one, where the list begins."""
+    """Return the '-' of an item: it is aligned with the first one, where the list begins."""
     if index == 0:
         return holder.start
     column = len(region.before_on_line(holder.start))
@@ -260,7 +257,7 @@ def _dash(region: Region, holder: Node, index: int) -> int:
 
 
 def _whole_lines(region: Region, start: int, end: int) -> Edit:
-    """Delete all lines from the one of `start` to the one of `end`."""
+    """Delete all lines from that of `start` to that of `end`."""
     first = region.line_start(start)
     last = end if region.at_line_start(end) else region.line_end(end)[1]
     if last == region.end and not region.at_line_start(last):
@@ -269,7 +266,7 @@ def _whole_lines(region: Region, start: int, end: int) -> Edit:
 
 
 def _lines_after(region: Region, holder: Node, lines: str) -> Edits:
-    """Add lines below a block list or mapping, as far to the right as it begins."""
+    """Add lines below a block list or mapping, with its indentation."""
     margin = " " * len(region.before_on_line(holder.start))
     added = [margin + line if line else line for line in lines.split("\n")[:-1]]
     if region.at_line_start(holder.end):
@@ -279,7 +276,7 @@ def _lines_after(region: Region, holder: Node, lines: str) -> Edits:
 
 
 def _into_nothing(region: Region, at: int, spelling: str) -> list[Edits]:
-    """Where a value is left out: after the ':' or '-', or after a key in braces that has not even a ':'."""
+    """Fill in an omitted value: after the ':' or '-', or after a key in braces that does not even have a ':'."""
     blanks = len(region.text[at:]) - len(region.text[at:].lstrip(" "))
     line_end = region.line_end(at)[0]
     rest = line_end if at + blanks == line_end else at
@@ -287,7 +284,7 @@ def _into_nothing(region: Region, at: int, spelling: str) -> list[Edits]:
 
 
 def _replacing_block(region: Region, node: Node, value: Scalar) -> list[Edits]:
-    """In place of a block of text: another block, or one line; the comment after its mark stays."""
+    """Replace a block of text with another block, or one line; the comment after its indicator stays."""
     raw = region.text[node.start : node.end]
     mark = _BLOCK_MARK.match(raw)
     mark_end = node.start + (mark.end() if mark else 1)
@@ -304,7 +301,7 @@ def _replacing_block(region: Region, node: Node, value: Scalar) -> list[Edits]:
 
 
 def _spellings(value: Scalar, raw: str) -> list[str]:
-    """The ways to write `value` on one line, best first, where `raw` stood: its quotes stay if they can hold it."""
+    """Return the ways to write `value` on one line in place of `raw`, best first: its quotes stay if possible."""
     if not isinstance(value, str):
         return [spelled(value)]
     spellings = [double_quoted(value)]
@@ -312,7 +309,7 @@ def _spellings(value: Scalar, raw: str) -> list[str]:
     needs_escapes = "\\" in value or '"' in value
     if single and (raw.startswith("'") or (needs_escapes and not raw.startswith('"'))):
         spellings.insert(0, single)
-    # A date may follow a date without quotes; new guesswork for other readers may not begin.
+    # An unquoted date may follow another; no new ambiguity for other parsers may be introduced.
     no_new_guess = read_otherwise(value) in (None, read_otherwise(raw))
     if not raw.startswith(("'", '"')) and has_plain_shape(value) and no_new_guess:
         spellings.insert(0, value)
@@ -320,11 +317,11 @@ def _spellings(value: Scalar, raw: str) -> list[str]:
 
 
 class CannotEdit(ValueError):
-    """There is no edit that makes this change and no other."""
+    """No edit makes this change and no other."""
 
 
 class YamlText(Value):
-    """The YAML in [start, end) of `source`, loaded: a whole file, or the front matter of one."""
+    """The YAML in [start, end) of `source`, loaded: a whole file, or its front matter."""
 
     source: Source
     root: Node
@@ -333,7 +330,7 @@ class YamlText(Value):
     limits: Limits
 
     def edited(self, edits: Edits) -> YamlText:
-        """The text after `edits`, all of which lie in it; `CannotEdit` if it is no longer YAML."""
+        """Return the text after `edits`, which must lie inside it; `CannotEdit` if it is no longer YAML."""
         source = apply_edits(self.source, edits)
         end = self.end + len(source.text) - len(self.source.text)
         return yaml_text(source, start=self.start, end=end, limits=self.limits)
@@ -344,7 +341,7 @@ class YamlText(Value):
 
 
 def yaml_text(source: Source, *, start: int = 0, end: int | None = None, limits: Limits = DATA) -> YamlText:
-    """The YAML in [start, end) of `source`; `CannotEdit` if the strict loader refuses it."""
+    """Return the YAML in [start, end) of `source`; `CannotEdit` if the strict loader refuses it."""
     end = len(source.text) if end is None else end
     loaded = load_yaml(source, start=start, end=end, limits=limits)
     if loaded.root is None:
@@ -355,7 +352,7 @@ def yaml_text(source: Source, *, start: int = 0, end: int | None = None, limits:
 
 
 def set_scalar(text: YamlText, path: NodePath, value: Scalar) -> Edits:
-    """Put `value` in place of the scalar at `path`, in its style of quotes as far as it can hold the value."""
+    """Replace the scalar at `path` with `value`, keeping its quotes if they can hold the value."""
     node = _at(text, path)
     if isinstance(node.value, (dict, list)):
         raise CannotEdit(f"{_place(text, node)}: this is a list or mapping, not a single value")
@@ -365,7 +362,7 @@ def set_scalar(text: YamlText, path: NodePath, value: Scalar) -> Edits:
 
 
 def append_item(text: YamlText, path: NodePath, value: Plain) -> Edits:
-    """Add `value` to the end of the list at `path`; where the value is left out, a list begins."""
+    """Append `value` to the list at `path`; an omitted value becomes a list."""
     node = _at(text, path)
     if node.value is None:
         return _first_that_holds(text, beginning_a_list(text.region, node, value), path, [value])
@@ -375,7 +372,7 @@ def append_item(text: YamlText, path: NodePath, value: Plain) -> Edits:
 
 
 def remove_item(text: YamlText, path: NodePath) -> Edits:
-    """Take away the item at `path`, with the comment on its line; a list that becomes empty is written `[]`."""
+    """Remove the item at `path`, with the comment on its line; an emptied list is written `[]`."""
     node = _at(text, path)
     holder = _at(text, path[:-1])
     if not isinstance(holder.value, list) or not isinstance(path[-1], int):
@@ -386,7 +383,7 @@ def remove_item(text: YamlText, path: NodePath) -> Edits:
 
 
 def insert_key(text: YamlText, path: NodePath, key: str, value: Plain) -> Edits:
-    """Add `key: value` to the end of the mapping at `path`, which has no such key yet."""
+    """Append `key: value` to the mapping at `path`, which has no such key yet."""
     node = _at(text, path)
     if not isinstance(node.value, dict):
         raise CannotEdit(f"{_place(text, node)}: this is not a mapping")
@@ -396,9 +393,9 @@ def insert_key(text: YamlText, path: NodePath, key: str, value: Plain) -> Edits:
 
 
 def set_value(text: YamlText, path: NodePath, value: Plain) -> Edits:
-    """Put `value`, which may be a list or mapping, in place of the value of the key at `path`.
+    """Replace the value of the key at `path` with `value`, which may be a list or mapping.
 
-    Comments inside of what is replaced go with it; where a smaller change does, make that one.
+    Comments inside the replaced part are lost; prefer a smaller change where one suffices.
     """
     node = _at(text, path)
     if not isinstance(node.value, (dict, list)) and not isinstance(value, (dict, list)):
@@ -408,16 +405,16 @@ def set_value(text: YamlText, path: NodePath, value: Plain) -> Edits:
 
 
 def remove_key(text: YamlText, path: NodePath) -> Edits:
-    """Take away the entry at `path`, with the comment on its line."""
+    """Remove the entry at `path`, with the comment on its line."""
     node = _at(text, path)
     return _first_that_holds(text, removing_key(text.region, _key_of(text, path), node), path, REMOVED)
 
 
 def _key_of(text: YamlText, path: NodePath) -> tuple[int, int]:
-    """Where the key at `path` stands."""
+    """Return the position of the key at `path`."""
     holder = _at(text, path[:-1])
     if holder.keys is None or path[-1] not in holder.keys:
-        raise CannotEdit(f"{_place(text, holder)}: here is no key {path[-1]!r}")
+        raise CannotEdit(f"{_place(text, holder)}: there is no key {path[-1]!r} here")
     return holder.keys[str(path[-1])]
 
 
@@ -449,7 +446,9 @@ IsText = Callable[[NodePath], bool]
 
 
 def reconciled(text: YamlText, path: NodePath, wanted: Plain, is_text: IsText) -> YamlText:
-    """`text` with `wanted` at `path`. Where `is_text` says so, `2` and `"2"` are the same; `CannotEdit` if need be."""
+    """Return `text` with `wanted` at `path`. Where `is_text` says so, `2` and `"2"` are the same; may raise
+    `CannotEdit`.
+    """
     node = _read(text, is_text).get(*path)
     if node is None:
         return text.edited(insert_key(text, path[:-1], str(path[-1]), wanted))
@@ -476,7 +475,7 @@ def _mapping(text: YamlText, path: NodePath, wanted: dict[str, Plain], is_text: 
 
 
 def _list(text: YamlText, path: NodePath, values: tuple[list[Plain], list[Plain]]) -> YamlText:
-    """Items taken out, last one first, and items added to the end; `CannotEdit` if one would have to stand between."""
+    """Remove items, last one first, and append items; `CannotEdit` if one would have to go in between."""
     have, wanted = values
     kept: list[Plain] = []
     gone: list[int] = []
@@ -503,7 +502,7 @@ def _read(text: YamlText, is_text: IsText) -> Node:
 
 
 def _same(one: Plain, other: Plain) -> bool:
-    """Equal in value and type; the order of keys does not count."""
+    """Whether both are equal in value and type; the order of keys does not count."""
     if isinstance(one, dict) and isinstance(other, dict):
         return one.keys() == other.keys() and all(_same(item, other[key]) for key, item in one.items())
     if isinstance(one, list) and isinstance(other, list):

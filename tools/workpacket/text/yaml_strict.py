@@ -1,19 +1,19 @@
-"""The one YAML loader: strict, bounded, and with a position for every value and key.
+"""The only YAML loader: strict, bounded, and with a position for every value and key.
 
-It reads the part of YAML that all readers agree on. Refused, each with its own code: anchors and aliases (an alias
-bomb needs them), tags, directives, merge keys, a second document, duplicate keys, keys that are no text, and the
-spellings of `yaml_portable`. Plain scalars mean what `plain_scalars` says; a key is always the text that was written.
+It reads the part of YAML on which all parsers agree. It refuses, each with its own code: anchors and aliases (an alias
+bomb needs them), tags, directives, merge keys, a second document, duplicate keys, keys that are not text, and the
+spellings listed in `yaml_tree`. Plain scalars mean what `yaml_scalars` says; a key is always the text as written.
 
-A node's span holds its quotes or its block header. A value left out is null with an empty span, where it would stand;
-a block scalar ends with the line end of its last line, a block list or mapping with its last value.
+A node's span includes its quotes or its block header. An omitted value is null with an empty span, where it would be; a
+block scalar ends with the line end of its last line, a block list or mapping with its last value.
 
-What an unquoted YAML scalar means, and what it means to other readers.
+What an unquoted YAML scalar means, here and to other parsers.
 
 YAML guesses types, and every version guesses differently: `no` is false, `12:30` is 750 and `2026-06-08` a date in one
-reader and text in the next; a commit id of digits becomes a number that has lost its zeros. Here a plain scalar is
-text, unless it is null, true or false as YAML 1.2 spells them, or an integer of at most 15 digits in the one form that
-`str` gives back. So nothing is lost: the text of an integer is `str` of it, and `written_as_text` gives a field that
-is text (a commit id, a batch label) the characters that stand in the file.
+parser and text in the next; a commit id of digits becomes a number that has lost its zeros. Here a plain scalar is
+text, unless it is null, true or false as spelled in YAML 1.2, or an integer of at most 15 digits in the form that `str`
+returns. Nothing is lost: the text of an integer is `str` of it, and `written_as_text` gives a text field (a commit id,
+a batch label) the characters in the file.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _WORDS: dict[str, bool | None] = {
 }
 _INTEGER = lazy_pattern(r"(?:0|-?[1-9][0-9]{0,14})\Z")
 
-# What YAML 1.1 or the core schema of YAML 1.2 makes of text that is text to us, most telling name first.
+# What YAML 1.1 or the core schema of YAML 1.2 makes of values that are text here, most informative name first.
 _READ_OTHERWISE: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("boolean", re.compile(r"(?:y|n|yes|no|on|off)\Z", re.IGNORECASE)),
     ("date", re.compile(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:[Tt \t].*)?\Z")),
@@ -55,8 +55,8 @@ _READ_OTHERWISE: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("merge key", re.compile(r"(?:<<|=)\Z")),
 )
 
-# What YAML forbids, what only YAML 1.1 takes for a line end, a byte order mark inside the text, and the code point
-# (or an escape for it) that `yaml_events` needs for itself.
+# Characters that YAML forbids, line ends of YAML 1.1 only, a byte order mark inside the text, and the code point (or an
+# escape for it) that `yaml_events` reserves for itself.
 _UNPRINTABLE = lazy_pattern(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\U0010ffff]" + r"|\\U0010[Ff]{4}"
 )
@@ -64,26 +64,26 @@ _DIRECTIVE = lazy_pattern(r"(?:[ \t]*(?:#[^\r\n]*)?(?:\r\n|\r|\n))*+(%[^\r\n]*)"
 
 
 def resolve(text: str) -> str | int | bool | None:
-    """The value of a plain scalar."""
+    """Return the value of a plain scalar."""
     if text in _WORDS:
         return _WORDS[text]
     return int(text) if _INTEGER.match(text) else text
 
 
 def read_otherwise(text: str) -> str | None:
-    """What another YAML reader takes the plain scalar `text` for, if we take it for text and it does not."""
+    """Return what another YAML parser makes of the plain scalar `text`, if it is text only here."""
     return next((kind for kind, pattern in _READ_OTHERWISE if pattern.match(text)), None)
 
 
 def raw_text(source: Source, node: Node) -> str:
-    """The characters that `node` was read from; of a scalar that is not a string, all that was written."""
+    """Return the characters from which `node` was read; all of them, if it is not a string."""
     return source.text[node.start : node.end]
 
 
 def written_as_text(source: Source, root: Node, is_text: Callable[[NodePath], bool]) -> Node:
-    """`root` with each integer and boolean at a path that `is_text` accepts turned into the characters written.
+    """Return `root` with each integer and boolean at a path accepted by `is_text` replaced by its characters.
 
-    Null stays null: a field left empty is empty, whatever its type.
+    Null stays null: an empty field is empty, whatever its type.
     """
     return _as_text(source, root, (), is_text)
 
@@ -101,12 +101,12 @@ def _as_text(source: Source, node: Node, path: NodePath, is_text: Callable[[Node
 
 
 def load_yaml(source: Source, *, start: int = 0, end: int | None = None, limits: Limits = DATA) -> Loaded:
-    """The YAML document in [start, end) of `source`, with positions in the whole of it."""
+    """Return the YAML document in [start, end) of `source`, with positions in all of it."""
     text = source.text[start:end]
     faults = unreadable(text, start, limits) or _characters(text, start) or _directive(text, start)
     if faults:
         return Loaded(None, tuple(faults))
-    # `yaml` costs more to import than a file to read, so a run that meets no YAML does without it.
+    # Importing `yaml` costs more than reading a file, so a run without YAML avoids it.
     from workpacket.text.yaml_tree import build
 
     return build(source, text, start, limits)

@@ -1,31 +1,26 @@
 """From YAML events to nodes, collecting every fault on the way.
 
-The event stream of PyYAML, made the same with and without libyaml.
+Events come one at a time, so that the caller can stop at the first bracket that is too deep: libyaml and PyYAML compose
+trees by recursion, and 30,000 opening brackets crash the process. Neither scanner looks ahead by more than a line.
 
-Events come one at a time, so that the caller can stop at the first bracket too deep: libyaml and PyYAML compose trees
-by recursion, and 30,000 opening brackets end the process there. Neither scanner looks ahead by more than a line.
+libyaml reads YAML 1.1, and so does PyYAML's own parser, with other gaps. The event stream is made the same with both:
+what they read differently from each other or from YAML 1.2 is refused, except for the question mark. Inside brackets
+PyYAML reads any `?` as the start of a key, so that `[what?]` fails in one parser and `[?x]` is misread by both. A `?`
+that is text in YAML 1.2 is therefore passed to them as U+10FFFF, a code point that Unicode reserves for internal use
+and that no document may contain. A text without a final line end gets one; otherwise a block scalar at the end of the
+file would have a different value in PyYAML.
 
-libyaml reads YAML 1.1, and so does PyYAML's own parser, with other gaps. `yaml_portable` refuses what the two read
-differently from each other or from YAML 1.2; only the question mark is healed instead. Inside brackets PyYAML takes
-any `?` for the start of a key, so that `[what?]` fails in one parser and `[?x]` is misread by both. A `?` that YAML
-1.2 takes for text is therefore shown to them as U+10FFFF, a code point that Unicode reserves for the inside of
-programs and that no document may hold. And a text without a final line end gets one, without which a block scalar at
-the end of the file has another value in PyYAML than elsewhere.
+This module imports `yaml`, which costs more than reading a file with it; `yaml_strict` imports it when there is a file.
 
-This module imports `yaml`, which costs more than reading a file with it; `yaml_strict` imports it when there is a
-file.
-
-What YAML readers read differently, found in a text that one of them has accepted.
-
-YAML 1.1 and 1.2, libyaml and PyYAML's own parser agree on nearly everything people write. The rest is refused, so
-that a file has one meaning or none, on every machine (the tests compare the two parsers on random text, and both with
-the published results of yaml-test-suite):
+YAML 1.1 and 1.2, libyaml and PyYAML's own parser agree on nearly everything people write. The rest is refused, so that
+a file has one meaning or none, on every machine (the tests compare the two parsers on random text, and both with the
+published results of yaml-test-suite):
 
 - a tab anywhere but in a comment, in quotes, or inside the lines of a block scalar;
-- a comment without a blank before its '#', which is text to some readers;
+- a comment without a blank before its '#', which some parsers read as text;
 - a key marked with '?', and a lone '?' or '-' in brackets;
 - a plain key in brackets whose ':' touches the next bracket or comma;
-- a block scalar whose last line is blank and ends with the file (one that is the whole document, `yaml_tree` refuses).
+- a block scalar whose last line is blank and ends with the file (refused if it is the whole document).
 """
 
 from __future__ import annotations
@@ -47,7 +42,7 @@ from workpacket.text.yaml_strict import resolve
 _QUOTE = "put the whole value in double quotes"
 _NO_SIBLING = "this line does not match the lines above it"
 
-# What libyaml and PyYAML say, what it means, and what to do; the first that fits counts.
+# Messages of libyaml and PyYAML, what they mean, and the remedy; the first match counts.
 _MEANINGS: tuple[tuple[str, str, str], ...] = (
     (
         "mapping values are not allowed",
@@ -74,12 +69,12 @@ _MEANINGS: tuple[tuple[str, str, str], ...] = (
     ("<block end>", _NO_SIBLING, "align it with its siblings"),
     ("expected '-' indicator", _NO_SIBLING, "align it with its siblings, or begin it with '- '"),
 )
-# Told best where they begin, not where the parser gave up.
+# Best reported where they begin, not where the parser gave up.
 _SHOWN_AT_THEIR_START = ("could not find expected ':'", "unexpected document")
 
 
 def syntax_fault(source: Source, start: int, end: int, error: NotYaml) -> Problem:
-    """The fault for the text in [start, end) of `source`, which stops being YAML."""
+    """Return the fault for the text in [start, end) of `source`, which stops being YAML."""
     at, since = start + error.at, start + error.since
     if source.text[at:end].startswith("\t"):
         return Problem(
@@ -91,7 +86,7 @@ def syntax_fault(source: Source, start: int, end: int, error: NotYaml) -> Proble
     )
     if meaning == _NO_SIBLING and source.line(line)[: column - 1].strip():
         meaning, hint = "the value ended before this", _QUOTE
-    # What is never closed is no news at the end of the file.
+    # At the end of the file, something unclosed is to be expected.
     if any(said in error.problem for said in _SHOWN_AT_THEIR_START) or not source.text[at:end].strip():
         at, line = since, source.line_and_column(since)[0]
     begun = source.line_and_column(since)[0]
@@ -103,8 +98,8 @@ def syntax_fault(source: Source, start: int, end: int, error: NotYaml) -> Proble
 Scalar: TypeAlias = tuple[int, int, bool]
 """Where a scalar begins and ends in the text, and whether it stands in brackets."""
 
-# Most texts hold none of these; only one that does is looked at scalar by scalar. Each begins with a character of its
-# own, for which a text is searched faster than for what may stand before it.
+# Most texts contain none of these; only one that does is examined scalar by scalar. Each begins with its own character,
+# which is faster to search for than what may precede it.
 _SUSPECT = lazy_pattern(
     r"\t|#(?<=\S#)|:(?=[,\[\]{}])|\?(?<![^\s,\[\]{}]\?)(?=[\s,\[\]{}]|\Z)|-(?<![^\s,\[\]{}]-)(?=[,\[\]{}])"
 )
@@ -116,7 +111,7 @@ _BLOCK = lazy_pattern(
 
 
 def faults(text: str, start: int, scalars: list[Scalar]) -> Iterator[Problem]:
-    """The places of `text`, which stands at `start` of its source and has these scalars, that readers dispute."""
+    """Yield the places of `text`, at `start` of its source and with these scalars, that parsers read differently."""
     yield from _unfinished(text, start, scalars)
     if _SUSPECT.search(text) is None:
         return
@@ -129,7 +124,9 @@ def faults(text: str, start: int, scalars: list[Scalar]) -> Iterator[Problem]:
 
 
 def end_of_block_scalar(text: str, start: int, end: int) -> int:
-    """Where the last line of the block scalar in [start, end) ends: blank lines after it belong to it only if kept."""
+    """Return where the last line of the block scalar in [start, end) ends: trailing blank lines belong to it only if
+    kept.
+    """
     end = min(end, len(text))
     header = _BLOCK.match(text, start)
     if header is None or header["marks"].strip("-"):
@@ -142,7 +139,7 @@ def end_of_block_scalar(text: str, start: int, end: int) -> int:
 
 
 def _between(text: str, done: int, first: int, start: int, *, after_plain: bool) -> Iterator[Problem]:
-    """What is wrong between the scalar that ends at `done` and the one that begins at `first`."""
+    """Yield what is wrong between the scalar that ends at `done` and the one that begins at `first`."""
     for found in _BETWEEN_SCALARS.finditer(text, done, first):
         at = found.start()
         match text[at]:
@@ -162,7 +159,7 @@ def _between(text: str, done: int, first: int, start: int, *, after_plain: bool)
 
 
 def _within(text: str, scalar: Scalar, start: int) -> Iterator[Problem]:
-    """What is wrong inside a scalar."""
+    """Yield what is wrong inside a scalar."""
     first, end, in_brackets = scalar
     if text[first:end].startswith(("'", '"')):
         return
@@ -239,9 +236,9 @@ class NotYaml(Exception):
 
 
 def events(text: str) -> Iterator[Event]:
-    """The events of `text`, in which `STAND_IN` may stand for a question mark; `NotYaml` where it is none.
+    """Yield the events of `text`, in which `STAND_IN` may represent a question mark; `NotYaml` on a syntax error.
 
-    What stands last, a block scalar or nothing, may end one beyond the end of `text`.
+    The last event, a block scalar or nothing, may end one beyond the end of `text`.
     """
     final = "" if text.endswith(("\n", "\r")) else "\n"
     shown = _TEXTUAL_QUESTION_MARK.sub(STAND_IN, text) if "?" in text else text
@@ -254,7 +251,7 @@ def events(text: str) -> Iterator[Event]:
         since = at if error.context_mark is None else min(error.context_mark.index, at)
         raise NotYaml(error.problem or "", at, since) from None
     except (ValueError, OverflowError):
-        # PyYAML's own parser asks `chr` for whatever an escape says; libyaml refuses it as we do here.
+        # PyYAML's own parser passes any escaped number to `chr`; libyaml refuses it, as we do here.
         at = parser.get_mark().index if isinstance(parser, yaml.BaseLoader) else 0
         raise NotYaml("found invalid Unicode character escape code", at, at) from None
     finally:
@@ -262,7 +259,7 @@ def events(text: str) -> Iterator[Event]:
 
 
 def restored(value: str) -> str:
-    """`value` with its question marks."""
+    """Return `value` with its question marks."""
     return value.replace(STAND_IN, "?") if STAND_IN in value else value
 
 
@@ -272,7 +269,7 @@ _SURROGATE = lazy_pattern("[\ud800-\udfff]")
 
 
 def build(source: Source, text: str, start: int, limits: Limits) -> Loaded:
-    """The tree of `text`, which stands at `start` of `source`."""
+    """Return the tree of `text`, at `start` of `source`."""
     builder = _Builder(source, text, start, limits)
     try:
         for event in events(text):
@@ -288,7 +285,7 @@ def build(source: Source, text: str, start: int, limits: Limits) -> Loaded:
 
 
 class _OpenNode:
-    """A list or mapping whose end has not come yet; of a mapping, `key` waits for its value."""
+    """An unclosed list or mapping; in a mapping, `key` waits for its value."""
 
     __slots__ = ("in_brackets", "is_key", "is_list", "items", "key", "keys", "members", "node")
 
@@ -308,7 +305,7 @@ class _OpenNode:
 
 
 class _Builder:
-    """Takes events and holds the way down from the root to where reading stands."""
+    """Consumes events and holds the path from the root to the current node."""
 
     def __init__(self, source: Source, text: str, start: int, limits: Limits) -> None:
         self.root: Node | None = None
@@ -335,7 +332,7 @@ class _Builder:
         }
 
     def take(self, event: Event) -> bool:
-        """Take in one event; false when a limit is passed and nothing after it counts."""
+        """Process one event; return false once a limit is exceeded and nothing after it counts."""
         handler = self._handlers.get(type(event))
         return handler is None or handler(event)
 
@@ -367,7 +364,7 @@ class _Builder:
         return self._add(Node(written if event.style else resolve(written), start, end))
 
     def _place_of_nothing(self, at: int) -> int:
-        """Where a value left out would stand: in brackets after its ':', or after the key that has none."""
+        """Return where an omitted value would be: in brackets after its ':', or after the key without one."""
         if not self._brackets:
             return min(at, len(self._text))
         done = self.scalars[-1][1] if self.scalars else 0
@@ -437,7 +434,7 @@ class _Builder:
         return True
 
     def _properties(self, event: Event, start: int, end: int) -> None:
-        """Refuse an anchor and a tag; what has one has a span that begins with it."""
+        """Refuse an anchor or a tag; the span of such a value begins with it."""
         if event.anchor is None and event.tag is None:
             return
         self.has_properties = True

@@ -1,8 +1,8 @@
 """YAML for files that the package creates: one block style, and never a value that reads back as another.
 
-A string stands without quotes only if every reader takes it for that string: not only ours, also those that see dates,
-booleans and numbers in base 60 (`plain_scalars.read_otherwise`). Everything else is quoted; text of several lines that
-shows all it holds is a block.
+A string is left unquoted only if every parser reads it as that string, including those that see dates, booleans and
+numbers in base 60 (`yaml_scalars.read_otherwise`). Everything else is quoted; multi-line text without invisible
+characters is a block.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from workpacket.text.node import Plain, Scalar
 from workpacket.text.yaml_strict import read_otherwise, resolve
 
 _STEP = "  "
-# What YAML forbids, or takes for a line end in one version; a block can still hold tabs and line feeds.
+# Characters that YAML forbids, or that one version treats as a line end; a block can still contain tabs and line feeds.
 _HIDDEN = "\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff"
-# A first character that marks nothing, then anything but a mark of a key, of a comment or of the end of a line.
+# A first character without special meaning, then anything but a mark of a key, a comment or a line end.
 _PLAIN = lazy_pattern(rf"(?!\.\.\.)[\w./(+$](?:[^\t\n{_HIDDEN}:#]|:(?=\S)|(?<=\S)#)*+(?<=\S)\Z")
 _BRACKETS_OR_QUESTION = lazy_pattern(r"[,\[\]{}?]")
 _UNFIT_FOR_BLOCK = lazy_pattern(rf"\A\s|[{_HIDDEN}]|[ \t](?:\n|\Z)")
@@ -32,14 +32,14 @@ class NotWritable(ValueError):
 
 
 def write_yaml(value: Plain) -> str:
-    """`value` as a YAML document, with a final line end."""
+    """Return `value` as a YAML document, with a final line end."""
     if not isinstance(value, (dict, list)):
         return spelled(value) + "\n"
     return "\n".join(_block(value) if value else [inline(value)]) + "\n"
 
 
 def inline(value: Plain) -> str:
-    """`value` on one line, fit to stand inside brackets too."""
+    """Return `value` on one line, valid inside brackets too."""
     if isinstance(value, dict):
         return "{" + ", ".join(f"{_key(key, in_brackets=True)} {inline(item)}" for key, item in value.items()) + "}"
     if isinstance(value, list):
@@ -48,7 +48,7 @@ def inline(value: Plain) -> str:
 
 
 def spelled(value: Scalar, *, in_brackets: bool = False) -> str:
-    """A scalar on one line."""
+    """Return a scalar on one line."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -63,26 +63,26 @@ def spelled(value: Scalar, *, in_brackets: bool = False) -> str:
 
 
 def is_plain(text: str, *, in_brackets: bool = False) -> bool:
-    """Whether `text` can stand without quotes and is this text to every reader."""
+    """Whether `text` can be unquoted and is this text to every parser."""
     if in_brackets and _BRACKETS_OR_QUESTION.search(text):
         return False
     return has_plain_shape(text) and resolve(text) == text and read_otherwise(text) is None
 
 
 def has_plain_shape(text: str) -> bool:
-    """Whether nothing in `text` marks a key, a comment or the end of a line; what it means is another question."""
+    """Whether nothing in `text` marks a key, a comment or a line end; its meaning is a separate question."""
     return _PLAIN.match(text) is not None and writable(text)
 
 
 def single_quoted(text: str) -> str | None:
-    """`text` in single quotes, which know no escapes; none if something in it would not show."""
+    """Return `text` in single quotes, which have no escapes; None if something in it would be invisible."""
     if not text.isprintable():
         return None
     return "'" + text.replace("'", "''") + "'"
 
 
 def double_quoted(text: str) -> str:
-    """`text` in double quotes, with an escape for all that does not show."""
+    """Return `text` in double quotes, with escapes for everything invisible."""
     if not writable(text):
         raise NotWritable("the text contains a lone surrogate or U+10FFFF, which YAML does not allow")
     return f'"{_ESCAPED.sub(_escape, text)}"'
@@ -94,7 +94,9 @@ def writable(text: str) -> bool:
 
 
 def literal(text: str) -> list[str] | None:
-    """`text` as the lines of a literal block, header first, to be indented; none if a block would not show it all."""
+    """Return `text` as the lines of a literal block, header first, to be indented; None if it would not show
+    everything.
+    """
     body = text.rstrip("\n")
     if "\n" not in text or not body or _UNFIT_FOR_BLOCK.search(body) or not writable(text):
         return None
@@ -103,7 +105,7 @@ def literal(text: str) -> list[str] | None:
 
 
 def _block(value: dict[str, Plain] | list[Plain]) -> list[str]:
-    """The lines of a list or mapping that is not empty."""
+    """Return the lines of a non-empty list or mapping."""
     if isinstance(value, list):
         return [line for item in value for line in _item(item)]
     return [line for key, item in value.items() for line in _entry(_key(key), item)]
@@ -117,7 +119,7 @@ def _item(value: Plain) -> list[str]:
 
 
 def _entry(mark: str, value: Plain) -> list[str]:
-    """`value` after `mark`, which is a key with its ':' or the '-' of an item."""
+    """Return `value` after `mark`, which is a key with its ':' or the '-' of an item."""
     if isinstance(value, (dict, list)) and value:
         return [mark, *(_indented(line) for line in _block(value))]
     block = literal(value) if isinstance(value, str) else None

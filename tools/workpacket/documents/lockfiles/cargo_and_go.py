@@ -29,7 +29,7 @@ _GROUPS = ("dependencies", "dev-dependencies", "build-dependencies")
 def read_cargo(source: Source) -> Dependencies:
     root = rooted(load_toml(source, LOCKFILE))
     packages = items(root, "package")
-    # What has no source is a part of the workspace, or lies at a path that its manifest names.
+    # A package without a source is part of the workspace, or is at a path that its manifest names.
     own = [node for node in packages if not text(node, "source")]
     members = {required_text(node, "name") for node in own}
     direct = {(row.text or "").split(" ", 1)[0]: "" for node in own for row in items(node, "dependencies") if row.text}
@@ -54,7 +54,7 @@ def _asked(root: Node, source: Source) -> Iterator[tuple[str, str, int]]:
     tables += [("target", target, group) for target in mapping(root, "target") for group in _GROUPS]
     for path in tables:
         for name, node in mapping(root, *path).items():
-            # `package` names what is really taken where the key is only how the code calls it.
+            # `package` names the actual package; the key is then only its name in the code.
             yield text(node, "package") or name if node.mapping else name, _wanted(node, source), node.start
     for registry in mapping(root, "patch"):
         for name, node in mapping(root, "patch", registry).items():
@@ -78,7 +78,7 @@ _VERBS = frozenset(
 
 
 def read_go_mod(source: Source) -> Dependencies:
-    """Every requirement is a package; it is direct if it is a replacement or not marked as indirect."""
+    """Read every requirement as a package; it is direct if it is a replacement or not marked as indirect."""
     packages: dict[str, Package] = {}
     direct: dict[str, str] = {}
     for verb, line, comment, at in _directives(source):
@@ -103,7 +103,7 @@ def read_go_mod(source: Source) -> Dependencies:
 
 
 def _directives(source: Source) -> Iterator[tuple[str, str, str, int]]:
-    """Directive, arguments, comment and position; one for each line of a block."""
+    """Yield directive, arguments, comment and position, one for each line of a block."""
     block = ""
     for whole, at in text_lines(source):
         said, _, comment = whole.partition("//")
@@ -128,7 +128,7 @@ def _directives(source: Source) -> Iterator[tuple[str, str, str, int]]:
 
 
 def read_go_sum(source: Source) -> Dependencies:
-    """Digests of modules and of their go.mod. go.mod says which are direct and which version is used."""
+    """Read the digests of modules and of their go.mod. go.mod says which are direct and which version is used."""
     digests: dict[tuple[str, str], dict[str, str]] = {}
     places: dict[tuple[str, str], int] = {}
     for line, at in text_lines(source):
@@ -143,7 +143,7 @@ def read_go_sum(source: Source) -> Dependencies:
             raise _wrong(at, line, "gives a second digest for the same item")
         places.setdefault(key, at)
     packages = tuple(Package(*key, "", rows, places[key]) for key, rows in digests.items())
-    # A digest alone asks for nothing: every version that was ever looked at has one.
+    # A digest alone requires nothing: every version ever examined has one.
     return Dependencies(packages, {})
 
 

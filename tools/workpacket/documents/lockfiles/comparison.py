@@ -1,10 +1,10 @@
-"""Compares two states of lock files and manifests, and judges the changes by the policy. Direct dependencies are named
+"""Compare two states of lock files and manifests, and judge the changes by the policy. Direct dependencies are named
 one by one, transitive ones are counted. No direct dependency may change without permission. These changes are never
 covered by a permission, for direct and transitive packages alike:
 
-  source     a package comes from somewhere from where none came before
-  integrity  the same version has a different digest than before, or lost it; or a new one has none where all others do
-  removed    a lock file is gone, and what it held fast is free again
+  source     a package comes from an origin not used before
+  integrity  the same version has a different digest, or lost it; or a new one has none although all others do
+  removed    a lock file is gone, so its versions are no longer pinned
 
 Every command that reads a policy imports this module, so it imports the parsers only when they are needed.
 """
@@ -68,14 +68,14 @@ FORMATS: Final[tuple[LockFormat, ...]] = (
     LockFormat("Cargo.toml", "cargo", r"Cargo\.toml", "cargo_and_go", "read_cargo_manifest", False),
 )  # fmt: skip
 
-# Copies of other people's packages, each with a manifest of its own that nobody here asks anything with.
+# Copies of other people's packages, whose manifests request nothing here.
 INSTALLED: Final = frozenset({"node_modules", ".venv", "site-packages"})
 
 _PATTERNS: Final = tuple((re.compile(row.files), row) for row in FORMATS)
 
 
 def format_of(path: str) -> LockFormat | None:
-    """The format of the file at `path` (with '/'), if it is a dependency file."""
+    """Return the format of the file at `path` (with '/'), if it is a dependency file."""
     *folders, name = path.split("/")
     if INSTALLED.intersection(folders):
         return None
@@ -85,7 +85,7 @@ def format_of(path: str) -> LockFormat | None:
 
 
 def read_dependencies(source: Source, known: LockFormat) -> Dependencies:
-    """The complete content of the file; `WorkpacketError` with the place if it is malformed."""
+    """Return the complete content of the file; `WorkpacketError` with the place if it is malformed."""
     module = import_module(f"workpacket.documents.lockfiles.{known.module}")
     read = cast("Callable[[Source], Dependencies]", getattr(module, known.reader))
     try:
@@ -115,7 +115,7 @@ class State:
         return self._sources[path]
 
     def read(self, path: str) -> Dependencies:
-        """The content of the file; empty for a missing one. `WorkpacketError` if it cannot be read."""
+        """Return the content of the file; empty for a missing one. `WorkpacketError` if it cannot be read."""
         if path not in self._read:
             self._read[path] = self._examined(path)
         found = self._read[path]
@@ -124,8 +124,8 @@ class State:
         return found
 
     def asked_below(self, folder: str, names: tuple[str, ...]) -> Mapping[str, str] | None:
-        """The requirements of the manifests with these names at and below `folder`, including workspace members. None
-        if there are none.
+        """Return the requirements of the manifests with these names at and below `folder`, including workspace members.
+        None if there are none.
         """
         found: dict[str, str] = {}
         above = f"{folder}/" if folder else ""
@@ -196,7 +196,7 @@ class Compared(Value):
 
 
 def compare(before: State, after: State) -> tuple[tuple[Compared, ...], tuple[Problem, ...]]:
-    """All changed files by path, and all that could not be compared."""
+    """Return all changed files by path, and all that could not be compared."""
     changed: list[Compared] = []
     unreadable: dict[Problem, None] = {}
     for path in sorted({*before.files, *after.files}):
@@ -225,8 +225,8 @@ def _compared(path: str, known: LockFormat, before: State, after: State) -> Comp
 
 
 def _asked(path: str, known: LockFormat, found: Dependencies, state: State) -> Mapping[str, str]:
-    """The direct dependencies. If a lock file does not tell, its manifests do; without those, everything counts as
-    direct. If there was no lock file before, the requirements of the manifests are the previous state.
+    """Return the direct dependencies. If a lock file does not mark them, its manifests do; without those, everything
+    counts as direct. If there was no lock file before, the requirements of the manifests are the previous state.
     """
     if found.direct is not None and (path in state or not known.locks):
         return found.direct
@@ -241,7 +241,7 @@ def _changes(
     old: Dependencies, new: Dependencies, asked_old: Mapping[str, str], asked_new: Mapping[str, str],
     source: Source, *, first: bool,
 ) -> Iterator[DependencyChange]:  # fmt: skip
-    """`first`: there was no lock file before, so pinning a version does not change a requirement."""
+    """Yield the changes. `first`: there was no lock file before, so pinning a version does not change a requirement."""
     for name in sorted({*asked_old, *asked_new}):
         was, now = _said(old, asked_old, name), _said(new, asked_new, name)
         line = source.line_and_column(new.place(name))[0] if name in asked_new else 0
@@ -255,7 +255,7 @@ def _changes(
 
 
 def _said(found: Dependencies, asked: Mapping[str, str], name: str) -> str:
-    """The versions, otherwise the requirement."""
+    """Return the versions, otherwise the requirement."""
     versions = " | ".join(sorted(filter(None, found.versions(name))))
     requirement = without_credentials(asked.get(name, ""))
     if not versions or not requirement or requirement == versions:
@@ -281,7 +281,7 @@ def _versions(packages: Iterable[Package], without: set[str]) -> dict[str, set[s
 
 
 def _lines(before: State, after: State, path: str) -> tuple[int, int]:
-    """The numbers of added and removed lines; moved lines do not count."""
+    """Return the numbers of added and removed lines; moved lines do not count."""
     was, now = (Counter(state.source(path).text.splitlines()) for state in (before, after))
     return (now - was).total(), (was - now).total()
 
@@ -316,7 +316,7 @@ def _suspicions(
 
 
 def _of_package(package: Package, old: Dependencies) -> Iterator[tuple[Literal["source", "integrity"], str]]:
-    """A comparison with an empty lock file shows nothing."""
+    """Yield suspicious changes of a package. A comparison with an empty lock file shows nothing."""
     if not old.packages:
         return
     same = [one for one in old.by_name.get(package.name, ()) if one.version == package.version]
@@ -341,13 +341,13 @@ def _integrity(package: Package, same: list[Package]) -> Iterator[tuple[Literal[
             return
         yield "integrity", f"{what} has lost its digest"
     elif digests and not digests.keys() & package.integrity.keys():
-        yield "integrity", f"{what} has different digests than before, and none of them can be compared"
+        yield "integrity", f"{what} has different digests from before, and none of them can be compared"
     for label in sorted(digests.keys() & package.integrity.keys()):
         if package.integrity[label] not in digests[label]:
-            yield "integrity", f"{what} has a different digest than before ({label.partition(':')[2]})"
+            yield "integrity", f"{what} has a different digest from before ({label.partition(':')[2]})"
 
 
-# More new packages than this in one file are worth a look, even where what brought them is allowed.
+# More new packages than this in one file deserve attention, even if the change that brought them is allowed.
 NEW_PACKAGES: Final = 50
 
 
@@ -381,7 +381,7 @@ class FileVerdict(Value):
     warning: str
 
     def as_json(self) -> dict[str, Json]:
-        """The row for this file in the event `lockfile_changed`."""
+        """Return the row for this file in the event `lockfile_changed`."""
         direct: dict[str, Json] = {
             kind: [_row(change) for change in self.file.direct if change.kind == kind]
             for kind in ("added", "removed", "updated")
@@ -404,7 +404,7 @@ def judge(files: Sequence[Compared], leave: Leave) -> tuple[FileVerdict, ...]:
 
 
 def _judged(file: Compared, leave: Leave) -> FileVerdict:
-    if file.ecosystem == "pypi":  # its names have one spelling here, and people write them in several
+    if file.ecosystem == "pypi":  # its names have one spelling here, but people write them in several
         leave = Leave(tuple(python_name(pattern) for pattern in leave.patterns), leave.threshold)
     covered = [change.name for change in file.direct if leave.covers(change.name)]
     violations = [

@@ -17,19 +17,19 @@ from workpacket.text.node import Loaded, Node, unreadable
 from workpacket.text.source import Source
 from workpacket.value import NOTHING, Value
 
-# Here the host says nothing about who wrote the code; the repository does.
+# On these hosts, the repository, and not the host, identifies the author of the code.
 _ANYBODYS: Final = frozenset({
     "bitbucket.org", "codeberg.org", "codeload.github.com", "gist.github.com", "gist.githubusercontent.com",
     "github.com", "gitlab.com", "raw.githubusercontent.com",
 })  # fmt: skip
-# A requirement that is no range of versions: an address, a repository, an archive.
+# A requirement other than a range of versions: an address, a repository, an archive.
 _ADDRESS: Final = re.compile(
     r"://|^(?:git|github|gitlab|bitbucket|gist|patch|exec|http|https):|\bgit@"
     r"|\b(?:git|url|registry|registry-index|index|source)\s*=|^[\w.-]+/[\w.-]+(?:#.*)?$"
     r"|=>\s+(?![./])\S|^-+(?!r\b|c\b|e\b|requirement|constraint|editable|require-hashes)\w"
 )
 _CREDENTIALS: Final = re.compile(r"://[^/@\s\"']*@")
-# One that names a file or a folder.
+# A requirement that names a file or a folder.
 _LOCAL: Final = re.compile(
     r"(?:^(?:file|link|portal):|\b(?:path|file)\s*=\s*[\"']?|=>\s+|^(?:-e|--editable|-r|--requirement|-c|--constraint)"
     r"[\s=]+|^(?=[~./]))(?P<path>[^\"'\s,}#\[]*)"
@@ -37,8 +37,8 @@ _LOCAL: Final = re.compile(
 
 
 def origin_of(address: str, name: str = "", version: str = "") -> str:
-    """Scheme and host; for a registry with paths, everything before the name; for a repository, the whole address. An
-    archive whose address names another package or version is a separate origin.
+    """Return scheme and host; for a registry with paths, everything before the name; for a repository, the whole
+    address. An archive whose address names another package or version is a separate origin.
     """
     plain, _, fragment = address.partition("#")
     plain = plain.split("?", 1)[0]
@@ -57,7 +57,7 @@ def origin_of(address: str, name: str = "", version: str = "") -> str:
 
 
 def _before_name(path: str, name: str, version: str) -> str:
-    """The folder below which an npm-style registry has its packages: `<folder>/<name>/-/<name>-<version>.tgz`."""
+    """Return the folder in which an npm-style registry has its packages: `<folder>/<name>/-/<name>-<version>.tgz`."""
     package, _, file = path.partition("/-/")
     package = package.replace("%2f", "/").replace("%2F", "/")
     own_file = file.rpartition("/")[2] == f"{name.rpartition('/')[2]}-{version}.tgz"
@@ -67,7 +67,7 @@ def _before_name(path: str, name: str, version: str) -> str:
 
 
 def without_credentials(text: str) -> str:
-    """The text without credentials, so that it can be shown and stored."""
+    """Return the text without credentials, so that it can be shown and stored."""
     return _CREDENTIALS.sub("://", text)
 
 
@@ -111,7 +111,7 @@ class Package(Value):
 
     @property
     def origins(self) -> frozenset[str]:
-        """Its origin, which does not change with the version."""
+        """The origins, which do not change with the version."""
         return frozenset(origin_of(address, self.name, self.version) for address in (self.source, *self.archives))
 
 
@@ -126,13 +126,13 @@ class Dependencies(Value):
     resolved: Mapping[str, frozenset[str]] = NOTHING
 
     def place(self, name: str) -> int:
-        """Where in the file the package is."""
+        """Return where in the file the package is."""
         if name in self.places:
             return self.places[name]
         return next((package.start for package in self.by_name.get(name, ())), 0)
 
     def versions(self, name: str) -> frozenset[str]:
-        """The versions of a direct dependency."""
+        """Return the versions of a direct dependency."""
         if name in self.resolved:
             return self.resolved[name]
         return frozenset(package.version for package in self.by_name.get(name, ()))
@@ -155,7 +155,7 @@ class Dependencies(Value):
 
 
 def malformed_at(start: int, end: int, message: str) -> WorkpacketError:
-    """Raised by a parser if the file is malformed."""
+    """Return the error that a parser raises if the file is malformed."""
     return WorkpacketError.of(Problem("lockfile_malformed", message, Location.span(start, end)))
 
 
@@ -164,7 +164,7 @@ def malformed(node: Node, message: str) -> WorkpacketError:
 
 
 def _at(node: Node, path: tuple[str | int, ...]) -> Node | None:
-    """The node at `path`. Every value on the path must be a mapping; anything else would hide its content."""
+    """Return the node at `path`. Every value on the path must be a mapping; anything else would hide its content."""
     found: Node | None = node
     for step in path:
         if found is None or found.value is None:
@@ -176,7 +176,7 @@ def _at(node: Node, path: tuple[str | int, ...]) -> Node | None:
 
 
 def _value(node: Node, path: tuple[str | int, ...], kind: type, noun: str) -> Any:
-    """The value at `path`; None if it is missing, malformed if it has another type."""
+    """Return the value at `path`; None if it is missing, malformed if it has another type."""
     found = _at(node, path)
     if found is None or found.value is None:
         return None
@@ -205,29 +205,29 @@ def required_text(node: Node, *path: str | int) -> str:
 
 
 def written(node: Node | None, source: Source) -> str:
-    """A scalar as written, so that version 1.10 is not the number 1.1; '' if it is missing."""
+    """Return a scalar as written, so that version 1.10 is not the number 1.1; '' if it is missing."""
     if node is None or node.value is None or isinstance(node.value, (dict, list)):
         return ""
     return node.value if isinstance(node.value, str) else source.text[node.start : node.end].strip()
 
 
 def subresource(integrity: str) -> dict[str, str]:
-    """The digests of an `integrity` text, by algorithm: 'sha512-... sha1-...'."""
+    """Return the digests of an `integrity` text, by algorithm: 'sha512-... sha1-...'."""
     rows = (part.partition("-") for part in integrity.split())
     return {f"alg:{algorithm}": digest for algorithm, dash, digest in rows if dash}
 
 
 def python_name(name: str) -> str:
-    """A Python project's name in its normal form: `Ruamel.YAML` is `ruamel-yaml`."""
+    """Return a Python project's normalized name: `Ruamel.YAML` is `ruamel-yaml`."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-# Name, requirement, and where it is asked for.
+# Name, requirement, and where it is stated.
 Asked = Iterable[tuple[str, str, int]]
 
 
 def merged(requirements: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Name to requirement; if several workspace members require a package, all their requirements."""
+    """Return name to requirement; if several workspace members require a package, all their requirements."""
     found: dict[str, set[str]] = {}
     for name, requirement in requirements:
         found.setdefault(name, set()).add(requirement)
@@ -235,7 +235,7 @@ def merged(requirements: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 
 def asked_for(asked: Asked) -> Dependencies:
-    """What a manifest says."""
+    """Return what a manifest requires."""
     rows = list(asked)
     places: dict[str, int] = {}
     for name, _, at in rows:
@@ -244,7 +244,7 @@ def asked_for(asked: Asked) -> Dependencies:
 
 
 def rooted(loaded: Loaded) -> Node:
-    """The root mapping. The message contains the strict loader's error and its code."""
+    """Return the root mapping. The error message includes the strict loader's error and its code."""
     if loaded.root is None:
         first = loaded.faults[0]
         raise malformed_at(first.start, first.end, f"{first.message} ({first.code})")
@@ -254,7 +254,7 @@ def rooted(loaded: Loaded) -> Node:
 
 
 def text_lines(source: Source) -> Iterator[tuple[str, int]]:
-    """The lines of a file with its own format, and where each begins."""
+    """Yield the lines of a file with its own format, and where each begins."""
     for fault in unreadable(source.text, 0, LOCKFILE):
         raise malformed_at(fault.start, fault.end, f"{fault.message} ({fault.code})")
     for number, at in enumerate(source.line_starts, 1):

@@ -30,7 +30,7 @@ from workpacket.text.source import Source
 from workpacket.text.yaml_strict import load_yaml
 
 _NPM_GROUPS = ("dependencies", "devDependencies", "optionalDependencies", "peerDependencies")
-# Where a manifest says which version of a dependency of a dependency is taken.
+# Where a manifest overrides the version of a transitive dependency.
 _OVERRIDES = ("overrides", "resolutions")
 _INSTALLED = "node_modules/"
 
@@ -45,16 +45,16 @@ def read_npm(source: Source) -> Dependencies:
         (path, name): _got(path, name, packages) for path, node in own.items() for name, _ in _npm_requirements(node)
     }
     direct = merged(wanted for node in own.values() for wanted in _npm_requirements(node))
-    # Somebody else's package in the folder of what was asked for was asked for too, whatever the manifest says.
+    # A package from elsewhere in the folder of a workspace member was requested too, whatever the manifest says.
     direct = {
         text(node, "name"): f"as {name}" for (_, name), node in got.items() if node and text(node, "name")
     } | direct
-    # Version 2 also has the tree of version 1, and an old npm reads nothing else.
+    # Version 2 also has the tree of version 1, which is all that an old npm reads.
     return Dependencies((*_installed(packages), *_tree(root)), direct, resolved=_npm_resolved(got))
 
 
 def _got(path: str, name: str, packages: dict[str, Node]) -> Node | None:
-    """The version that a workspace member gets: from its own folder, otherwise from the root."""
+    """Return the version that a workspace member gets: from its own folder, otherwise from the root."""
     folders = (f"{path}/{_INSTALLED}{name}".lstrip("/"), f"{_INSTALLED}{name}")
     return next((packages[folder] for folder in folders if folder in packages), None)
 
@@ -70,19 +70,19 @@ def _npm_resolved(got: dict[tuple[str, str], Node | None]) -> dict[str, frozense
 
 
 def _installed(packages: dict[str, Node]) -> Iterator[Package]:
-    """The packages of a flat list: by installation folder."""
+    """Yield the packages of a flat list, by installation folder."""
     for path, node in packages.items():
         link = node.get("link")
         if f"/{_INSTALLED}" not in f"/{path}" or (link is not None and link.value is True):
             continue
-        # An alias is installed under one name and is another package.
+        # An alias is installed under one name but is another package.
         name = text(node, "name") or path.rpartition(_INSTALLED)[2]
         yield _npm_package(name, node)
 
 
 def _tree(root: Node) -> Iterator[Package]:
-    """The packages of version 1, where the dependencies of a package are nested inside it. It does not mark direct
-    ones.
+    """Yield the packages of version 1, where the dependencies of a package are nested inside it. It does not mark
+    direct ones.
     """
     waiting = [root]
     while waiting:
@@ -115,7 +115,7 @@ def _npm_requirements(node: Node) -> Iterator[tuple[str, str]]:
         for name in mapping(node, group):
             wanted = text(node, group, name)
             yield name, wanted
-            # An alias is called by one name and is another package: leave is needed for both.
+            # An alias is known by one name but is another package: both names need permission.
             if wanted.startswith("npm:"):
                 yield wanted.removeprefix("npm:").rpartition("@")[0] or wanted.removeprefix("npm:"), wanted
 
@@ -154,19 +154,19 @@ def _pnpm_requirements(importer: Node, source: Source) -> Iterator[tuple[str, st
             wanted = written(node.get("specifier") or specifiers.get(name) or node, source)
             yield name, wanted
             other = _other_name(written(node.get("version") or node, source))
-            if other not in {"", name}:  # an alias: leave is needed for both names
+            if other not in {"", name}:  # an alias: both names need permission
                 yield other, f"as {name}"
 
 
 def _other_name(version: str) -> str:
-    """The actual package, if it differs from the name: `wolf@1.0.0`, before `/wolf/1.0.0`."""
+    """Return the actual package, if it differs from the name: `wolf@1.0.0`, formerly `/wolf/1.0.0`."""
     plain = version.partition("(")[0]
     found = None if "://" in plain or ":" in plain else _WITH_AT.match(plain) or _WITH_SLASH.match(plain)
     return found["name"] if found is not None else ""
 
 
 def _pnpm_package(key: str, node: Node, source: Source) -> Package:
-    """An archive or a repository has its address in place of a version."""
+    """Return a package. An archive or a repository has its address in place of a version."""
     resolution = node.get("resolution")
     if resolution is None:
         raise malformed(node, f"{key} has no resolution")
@@ -186,7 +186,7 @@ def _pnpm_package(key: str, node: Node, source: Source) -> Package:
 _BERRY = lazy_pattern(r"^__metadata:", re.MULTILINE)
 _NAME = lazy_pattern(r"(?P<name>(?:@[^/@]+/)?[^/@]+)@(?P<rest>.*)\Z", re.DOTALL)
 
-# The first format, line by line: a heading with what was asked for, fields, and groups of dependencies.
+# The first format, line by line: a heading with the requested packages, fields, and groups of dependencies.
 _ASKED = r'(?:"[^"\\]+"|[^\s",:][^\s",]*)'
 _HEADING = lazy_pattern(rf"(?P<asked>{_ASKED}(?:, {_ASKED})*):\Z")
 _FIELD = lazy_pattern(r'  (?P<key>[a-z]+) (?:"(?P<quoted>[^"\\]*)"|(?P<plain>[^\s"]+))\Z')
@@ -228,7 +228,7 @@ def _classic_package(heading: str, fields: dict[str, str], start: int) -> Packag
         missing = "a version" if named else "a name and a version"
         raise malformed_at(start, start + len(heading), f"{heading} has not {missing}")
     name = named["name"]
-    if named["rest"].startswith("npm:"):  # an alias: installed under one name, and another package
+    if named["rest"].startswith("npm:"):  # an alias: installed under one name, but another package
         aliased = _NAME.match(named["rest"].removeprefix("npm:"))
         name = aliased["name"] if aliased else name
     address, _, digest = fields.get("resolved", "").partition("#")

@@ -29,7 +29,7 @@ from workpacket.text.toml_strict import load_toml
 
 # ---- uv --------------------------------------------------------------------------------------------------------------
 
-# A package whose source is one of these is a part of the workspace itself.
+# A package with one of these sources is part of the workspace itself.
 _OWN = ("editable", "virtual", "directory")
 
 
@@ -44,7 +44,7 @@ def read_uv(source: Source) -> Dependencies:
 
 
 def _uv_requirements(node: Node) -> Iterator[tuple[str, str]]:
-    """The requirements in the member's metadata; the resolved lists have names but no requirements."""
+    """Yield the requirements in the member's metadata; the resolved lists have names but no requirements."""
     for row in items(node, "dependencies"):
         yield python_name(required_text(row, "name")), ""
     for group in ("optional-dependencies", "dev-dependencies"):
@@ -83,7 +83,7 @@ def _file_name(file: Node) -> str:
 
 
 def read_poetry(source: Source) -> Dependencies:
-    """It does not mark direct packages; pyproject.toml does."""
+    """Read the file. It does not mark direct packages; pyproject.toml does."""
     root = rooted(load_toml(source, LOCKFILE))
     old = mapping(root, "metadata", "files")  # where lock files before version 2 have the digests
     return Dependencies(tuple(_poetry_package(node, old) for node in items(root, "package")))
@@ -104,7 +104,7 @@ def _poetry_package(node: Node, old: dict[str, Node]) -> Package:
 
 
 def read_pipenv(source: Source) -> Dependencies:
-    """It does not mark direct packages; its Pipfile does."""
+    """Read the file. It does not mark direct packages; its Pipfile does."""
     root = rooted(load_json(source, LOCKFILE))
     named = {text(row, "name"): text(row, "url") for row in items(root, "_meta", "sources")}
     only = next(iter(named.values())) if len(named) == 1 else ""
@@ -161,7 +161,7 @@ def read_pipfile(source: Source) -> Dependencies:
 
 def _listed(rows: list[Node]) -> Asked:
     for row in rows:
-        if row.mapping:  # `{ include-group = "test" }` asks for nothing of its own
+        if row.mapping:  # `{ include-group = "test" }` requires nothing itself
             continue
         found = _REQUIREMENT.match((row.text or "").strip())
         if found is None:
@@ -170,7 +170,7 @@ def _listed(rows: list[Node]) -> Asked:
 
 
 def _table(root: Node, source: Source, *path: str) -> Asked:
-    """A table of name = requirement; a detailed requirement is used as written."""
+    """Return a table of name = requirement; a detailed requirement is used as written."""
     for name, node in mapping(root, *path).items():
         if python_name(name) != "python":
             yield python_name(name), _plain(node.text or source.text[node.start : node.end]), node.start
@@ -186,7 +186,7 @@ def _requirement_lines(source: Source) -> Asked:
         if not said:
             continue
         if said.startswith("-"):
-            # An index, another file, something editable: what it brings has no name here, so the line itself is it.
+            # An index, another file, something editable: what it adds has no name here, so the line itself is the name.
             yield said, "", at
             continue
         digests = re.split(r"\s--hash[= ]", said)
@@ -198,7 +198,7 @@ def _requirement_lines(source: Source) -> Asked:
 
 
 def _joined(source: Source) -> Iterator[tuple[str, int]]:
-    """The lines, with continuation lines joined."""
+    """Yield the lines, with continuation lines joined."""
     waiting, begun = "", 0
     for line, at in text_lines(source):
         begun = begun if waiting else at

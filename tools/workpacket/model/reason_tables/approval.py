@@ -45,16 +45,16 @@ FIT = _refused(f"""
         Remedy: Check the packet against the specification in force, then have it approved again.
 
     contract_mismatch: Approval of another contract
-        What a person approves is the contract: what, why, criteria, scope, risk, dependencies, evidence demanded.
+        A person approves the contract: what, why, criteria, scope, risk, dependencies, required evidence.
         Remedy: Restore the approved contract, or have the new one approved; `workpacket contract WP` shows it.
 
     contract_unreadable: Packet without a contract that could be approved
-        A part of the contract is missing, appears twice, or has more than one meaning, so it cannot be told what was
-        approved.
-        Remedy: Mend the place named in the message; docs/approvals/contract.md says where each part is written.
+        A part of the contract is missing, appears twice, or is ambiguous, so it is unclear what was approved.
+        Remedy: Correct the place that the message names; docs/approvals/contract.md says where each part is written.
 
     statement_outdated: Approval that covers the refinement only
-        It was given before approvals named the contract. What used it on the base stays good; nothing new can use it.
+        It was given before approvals named the contract. Events on the base that used it stay valid; no new event can
+        use it.
         Remedy: {APPROVE_ANEW}
 
     policy_moved: Policy changed since the approval
@@ -257,8 +257,8 @@ SIGNER = _refused(f"""
         Remedy: Approve with a valid key, or have valid-before extended in an approved policy change.
 
     event_key_at_gate: Approval signed by an event key
-        An event key has no passphrase, so any program of its account can sign with it. It says who typed, and never
-        opens a gate.
+        An event key has no passphrase, so any program of its account can sign with it. It identifies the writer of an
+        event, and never opens a gate.
         Remedy: Approve with a key of your own that [actors] does not list; `workpacket key init` makes one.
 
     role_not_accepted: Role that this gate does not accept
@@ -324,8 +324,7 @@ POLICY = (
 
     reanchor_unnamed: New root of trust that the CI configuration on the base does not name
         No key approves a new root of trust, so it counts only if the base itself names the digest of the new policy.
-        Remedy: Have somebody who may write to the base put the line that the message shows into its CI configuration.
-        """),
+        Remedy: Have someone who may write to the base add the line in the message to its CI configuration. """),
     *_forged("""
     policy_rolled_back: Base with an older policy than the one last seen here
         The base lacks the commit at which this machine last saw the policy, and has a different policy: an older one
@@ -376,7 +375,7 @@ LEGACY = _refused(f"""
 ASKING = (
     *_refused("""
     contract_unchanged: Amendment that changes nothing
-        Stub and packet say the contract that is in force already.
+        Stub and packet state the contract that is already in force.
         Remedy: Write the new contract into stub and packet first; `workpacket contract WP` shows the one in force.
     """),
     *_forged("""
@@ -385,14 +384,15 @@ ASKING = (
         Remedy: Remove the event, and move the packet with its command, which names the right envelopes.
 
     reapproval_unfit: New approvals for an event that they cannot be for
-        `reapproved` names approvals for an earlier event of the base whose own were taken back. Here there is none.
-        Remedy: Take the event back; `workpacket reapprove WP_ID` writes one where it helps.
+        `reapproved` names approvals for an earlier event on the base whose own were revoked. Here there is no such
+        event.
+        Remedy: Remove the event; `workpacket reapprove WP_ID` writes one where it is needed.
     """),
     *reasons(
         "approval",
         """
-    revocation_lands: A revocation of an approval that was used
-        From when the base holds it, what rests on the approval counts no more, and every check says so.
+    revocation_lands: Revocation of an approval that was used
+        Once the revocation is on the base, events that used the approval no longer count, and every check reports them.
         Remedy: Have it approved again after the revocation has landed, then `workpacket reapprove WP_ID`.
     """,
         severity="info",
@@ -456,8 +456,8 @@ ASKING = (
         again without a filter; `git fsck` shows damage.
     """),
     *_finding("""
-    contract_changed: Stub, packet and log that do not say the same contract
-        From the activation on, the contract that was approved is fixed. Status, evidence and notes stay free.
+    contract_changed: Stub, packet and log that do not state the same contract
+        After activation, the approved contract is fixed. Status, evidence and notes may still change.
         Remedy: Restore what was approved (`workpacket contract WP` shows it), or write the new contract into stub and
         packet and have it approved: `workpacket approve WP --gate amendment`, then `workpacket amend WP`.
 
@@ -469,26 +469,26 @@ ASKING = (
 
 SIGNING = _environment("""
     ssh_keygen_missing: The program ssh-keygen is not installed
-        OpenSSH does the signing, so that this package never touches a private key. Verifying works without it.
+        OpenSSH does the signing, so that this package never touches a private key. Verification works without it.
         Remedy: Install OpenSSH 8.2 or later (Debian, Ubuntu: `apt install openssh-client`; macOS and Windows 10 include
         it).
 
     ssh_keygen_doubtful: The ssh-keygen in PATH may not be that of OpenSSH
-        It is in the work tree, or where others can write. The program gets the passphrase, and can sign what it likes.
+        It is in the work tree, or where others can write. The program gets the passphrase, and can sign anything.
         Remedy: Put the folder of OpenSSH, such as `/usr/bin`, before others in PATH.
 
     event_key_missing: No event key here may act under this name
-        The policy of the base names the actors, and each event has to be signed by a key that it lists for its actor.
-        Remedy: `workpacket key init --event` or `key init --agent NAME` makes a key; an approved change of the policy
-        adds its fingerprint to [actors.NAME].
+        The policy of the base names the actors, and each event must be signed by a key listed for its actor.
+        Remedy: Create a key with `workpacket key init --event` or `key init --agent NAME`, and add its fingerprint to
+        [actors.NAME] in an approved policy change.
 
     event_key_unfit: Event key that cannot be used
-        It is missing, or others than its owner can read it.
+        It is missing, or not only its owner can read it.
         Remedy: `chmod 600 FILE`; or name another one in WORKPACKET_EVENT_KEY.
 
     event_key_in_repository: Event key in the work tree
-        What is in the work tree is read by everybody who works there, and is committed sooner or later.
-        Remedy: Keep the key elsewhere; `workpacket key init --event` puts it among your settings.
+        A file in the work tree can be read by everyone who works there, and is committed sooner or later.
+        Remedy: Keep the key elsewhere; `workpacket key init --event` stores it in your settings folder.
 
     machine_key_unfit: Key that cannot sign the statements of a machine
         Statements for other tools are signed with a key that those tools read, without a person at hand.
@@ -516,15 +516,14 @@ SIGNING = _environment("""
 ROOT = (
     *_forged("""
     reanchor_named: Change that names a new root of trust in the CI configuration
-        A digest named there replaces the root of trust. A change that is judged cannot do that.
-        Remedy: Take the line out of the change. Somebody who may write to the base commits it there.
-        """),
+        A digest named there replaces the root of trust, which the change being judged must not do.
+        Remedy: Remove the line from the change. Someone who may write to the base must commit it there. """),
     *reasons(
         "approval",
         """
     policy_reanchored: Policy whose root of trust was replaced
-        The keys of the policy before were lost, so this policy has no approval; the CI configuration on the base named
-        it. Approvals from before are judged by the policy of their time.
+        The keys of the previous policy were lost, so this policy has no approval; the CI configuration on the base
+        named it. Earlier approvals are judged by the policy of their time.
         Remedy: None is needed. Compare the people that the policy names with those you expect.
         """,
         exit_code=exits.FINDINGS,

@@ -19,12 +19,12 @@ RUNS = (
         Remedy: Activate the stub: `just create-task-packet WP_ID`; or name a packet that `workpacket list` shows.
 
     run_not_lost: The run is not lost
-        Its store is here: how it ended can be read, or it can be brought to an end.
-        Remedy: Resume or cancel it, or have `workpacket runs settle` write down how it ended.
+        Its store is here, so its end can be read, or it can be ended.
+        Remedy: Resume or cancel it, or have `workpacket runs settle` record how it ended.
 
-    person_needed: That is for a person to say
+    person_needed: Only a person may declare this
         A program that could call its own runs lost could have a verdict on unfinished work.
-        Remedy: A person types it, without `--kind` and without WORKPACKET_ACTOR_KIND.
+        Remedy: Have a person type it, without `--kind` and without WORKPACKET_ACTOR_KIND.
     """),
     *_conflict("""
     run_links_disagree: Log and store disagree about a run
@@ -67,7 +67,7 @@ BATCHES = (
         neither.
         Remedy: Add `depends_on` to the task that has to wait, in tasks.yaml. """),
     *_gate("""
-    batch_not_begun: No batch is under way
+    batch_not_begun: No batch is in progress
         A batch that was not started cannot be completed: its tasks are not known.
         Remedy: Begin it: workpacket batch begin SPEC.
 

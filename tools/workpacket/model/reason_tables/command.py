@@ -66,7 +66,7 @@ ENVIRONMENT = _environment("""
         Remedy: Change into a repository, or make one with `git init` and then run `workpacket init`.
 
     nothing_to_check: No governed files found
-        A check that looked at nothing must not look like one that passed.
+        A check of no files must not look like one that passed.
         Remedy: Check the paths on the command line; in a new repository, run `workpacket init` first.
 
     tool_missing: A program that the command needs is not installed
@@ -118,9 +118,8 @@ GIT = (
         Remedy: Give yourself permission to read the folder: `chmod u+rwx <folder>`. """),
     *_conflict("""
     log_elsewhere: Packet whose log is on another branch
-        A log has one first event. A second one, made here, would conflict with it for good when both are merged.
-        Remedy: Bring the log here by merging the branch that the message names; only adopt packets that have no log on
-        any branch.
+        A log has one first event. A second one, made here, would conflict with it permanently once both are merged.
+        Remedy: Merge the branch that the message names; adopt only packets that have no log on any branch.
 
     branch_exists: The branch already exists
         It may contain someone's work, so it is not moved.

@@ -154,7 +154,7 @@ BEGINNING = (
         The packet takes its scope and acceptance criteria from it.
         Remedy: Restore it from git, or write it again.
 
-    successor_unfit: This packet cannot take the place of the other
+    successor_unfit: This packet cannot replace the other
         A packet can only be superseded by another packet that exists and has a log.
         Remedy: Name a later revision, or create one: `workpacket new --next BASE`.
 
@@ -175,9 +175,9 @@ BEGINNING = (
         Remedy: Add the proposed text to the specification, then refine against the new version.
 
     coverage_point_open: A point of the five-point checklist is not passed
-        A box without a tick was never answered, whatever word is behind it and whatever the verdict says.
-        Remedy: Tick the points that hold (`[x] PASS`). If one does not, the verdict is FAIL and the specification has
-        to be enriched.
+        An unticked box was never answered, whatever word follows it and whatever the verdict says.
+        Remedy: Tick the points that are met (`[x] PASS`). If one is not, the verdict is FAIL and the specification must
+        be enriched.
 
     refinement_missing: No technical refinement
         Without one, no one has checked that the specification covers the work.
@@ -323,9 +323,9 @@ WORK = _gate("""
         The coder would have to guess.
         Remedy: `workpacket verdict WP CHANGES --reference PLACE`.
 
-    reapproval_needless: No approval has to be replaced
-        Every approval that the packet rests on counts.
-        Remedy: Nothing has to be done; `workpacket approvals list WP_ID` shows them.
+    reapproval_needless: No approval needs to be replaced
+        Every approval used by the packet is valid.
+        Remedy: None is needed; `workpacket approvals list WP_ID` shows the approvals.
 
     run_unfinished: A run of the packet is unfinished
         The verdict would not cover what it does afterwards.
@@ -342,7 +342,7 @@ WORK = _gate("""
 
     not_contained: The work is not on the target branch
         Neither the commit, the same change, nor the same files were found there.
-        Remedy: Merge it; squash and rebase merges are recognised too.
+        Remedy: Merge it; squash and rebase merges are recognized too.
 
     hand_edit_not_adoptable: The move requires more than an edit of the board
         Its gate requires evidence, which a board entry does not contain.

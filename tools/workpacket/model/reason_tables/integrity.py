@@ -136,30 +136,30 @@ LOG = (
 
 CHANGE = (
     *_integrity("""
-    move_illegal: A move that is not a transition
+    move_illegal: Move that is not a transition
         No command makes this move; the event was written by hand, perhaps to bypass a gate.
         Remedy: Remove the event, and move the packet with its command.
 
-    move_without_gate: A move whose gate was not passed
+    move_without_gate: Move whose gate was not passed
         The event exists, but what its gate requires is missing: anyone can write an event file.
         Remedy: Remove the event; `workpacket why WP` says what the gate requires.
 
-    not_committed: A file below .GOV that HEAD does not hold as it lies here
-        What HEAD holds is merged, and what lies here would be judged. Attributes, filters and files that were never
-        committed make them differ.
-        Remedy: Commit what belongs to the change, or move the rest away. Before the commit, `--worktree` judges what
-        lies here; CI does not.
+    not_committed: File below .GOV that differs from HEAD
+        HEAD would be merged, but the work tree would be judged. Attributes, filters and uncommitted files make them
+        differ.
+        Remedy: Commit what belongs to the change, and move the rest away. Before the commit, `--worktree` judges the
+        work tree; CI does not.
 
-    attribute_converts: A change of attributes that convert files below .GOV
-        A checkout would show other bytes than are merged, so a person or a check would read another text.
-        Remedy: Take the line out of .gitattributes. Below .GOV those that `workpacket init` writes are enough.
+    attribute_converts: Changed attributes that convert files below .GOV
+        A checkout would show different bytes from those merged, so a person or a check would read a different text.
+        Remedy: Remove the line from .gitattributes. Below .GOV, the lines that `workpacket init` writes suffice.
 
-    path_twin: A name that is the same as another where case does not count
-        On macOS and Windows one of the two files takes the place of the other.
+    path_twin: Name that equals another one where case is ignored
+        On macOS and Windows, one of the two files replaces the other.
         Remedy: Rename it, or remove it.
 
-    tree_entry_foreign: An entry below .GOV that is not a file of its own
-        A submodule or a link shows what another place holds, and a temporary name is read by no command.
+    tree_entry_foreign: Entry below .GOV that is not a regular file
+        A submodule or a link shows the contents of another place, and no command reads a temporary name.
         Remedy: Remove it from the commit: `git rm --cached -- PATH`.
 
     event_subject_false: An event that says something false of the packet's file
@@ -168,15 +168,14 @@ CHANGE = (
         Remedy: Commit the packet right after the command, before it is edited further. If the bytes are lost, take the
         event back and run its command again.
 
-    event_ahead: An event of the change is from a clock that is ahead
-        It says that it was written more than 300 seconds from now. No later event could follow it before that time.
-        Remedy: Set the clock, take the event back and run its command again.
+    event_ahead: Event from a clock that is ahead
+        Its time is more than 300 seconds in the future, and no other event could follow it before then.
+        Remedy: Set the clock, remove the event, and run its command again.
 
-    move_beside_base: A move that does not rest on what the base has
-        The packet was moved on the base meanwhile. The writer of this event did not know it, nor did those who
-        approved it.
-        Remedy: Merge the base, take the log back to it (`git restore --source=BASE --staged --worktree
-        .GOV/log/WP_ID`, `workpacket board sync`, commit), and type the commands again that still apply.
+    move_beside_base: Move that ignores a move on the base
+        The packet was moved on the base in the meantime, without the knowledge of this event's writer and approvers.
+        Remedy: Merge the base, reset the log to it (`git restore --source=BASE --staged --worktree .GOV/log/WP_ID`,
+        `workpacket board sync`, commit), and repeat the commands that still apply.
 
     base_lanes_unfit: Base whose policy adds invalid lanes
         It is unknown which moves the base allows, so no move in a change is accepted.
@@ -189,48 +188,48 @@ CHANGE = (
         names it in the CI configuration: `workpacket policy re-anchor`. With approvers (`workpacket policy trust`, on
         the base) later changes can be approved.
 
-    event_unsigned: An event without a signature where the policy names actors
-        The policy of the base says which keys act as whom, so a name alone is not believed.
+    event_unsigned: Unsigned event although the policy names actors
+        The policy of the base says which keys act as whom, so a name alone is not trusted.
         Remedy: Make a key with `workpacket key init --event`, have [actors] list it, and record the event again.
 
-    event_signature_invalid: An event whose signature does not hold
-        The signature is not one of an event key over these bytes, so somebody else may have written the event.
-        Remedy: Take the event back, and record it by its command.
+    event_signature_invalid: Event with an invalid signature
+        The signature was not made by an event key over these bytes, so someone else may have written the event.
+        Remedy: Remove the event, and record it with its command.
 
-    actor_key_unknown: An event signed by a key that the policy does not list
-        Anyone can make a key. It proves an actor only where [actors] in the policy of the base lists its fingerprint.
-        Remedy: Have the key added to [actors.NAME] by an approved change of the policy, then record the event again.
+    actor_key_unknown: Event signed by a key that the policy does not list
+        Anyone can create a key. It proves an actor only if [actors] in the policy of the base lists its fingerprint.
+        Remedy: Have the key added to [actors.NAME] in an approved policy change, then record the event again.
 
-    actor_not_allowed: An event whose key may not act as its actor
-        Each key acts under the names, of the kind and in the roles that [actors] gives to it.
+    actor_not_allowed: Event whose key may not act as its actor
+        Each key may act only under the names, of the kind and in the roles that [actors] lists for it.
         Remedy: Record the event under a name that the key may use; `workpacket policy show` lists them.
 
-    approval_key_in_event: An event signed by a key that may approve
-        An event key has no passphrase. A key that is used like one must open no gate, and one that opens gates must not
-        be used like one.
-        Remedy: Make a key for events with `workpacket key init --event`, and record the event again.
+    approval_key_in_event: Event signed by a key that may approve
+        An event key has no passphrase. A key used in this way must not open gates, and a key that opens gates must not
+        be used in this way.
+        Remedy: Create an event key with `workpacket key init --event`, and record the event again.
 
-    change_uncovered: A change for which no packet answers
-        The policy of the base requires that every changed path is in the scope of a packet that somebody works on, or
-        of a standing packet. Nothing asks for this one.
-        Remedy: Claim the packet whose scope has the path, or have a packet activated for it: `workpacket new`; else
-        take the change back. Small changes that recur are covered by a standing packet.
+    change_uncovered: Change that no packet covers
+        The policy of the base requires that every changed path is in the scope of a packet in progress, or of a
+        standing packet. No packet covers this one.
+        Remedy: Claim the packet whose scope has the path, or have a packet activated for it: `workpacket new`;
+        otherwise revert the change. A standing packet covers small recurring changes.
 
-    changed_after_verdict: A path that is not what was judged
-        The verdict is on one commit. What lands has to be what git makes of that commit and the base, at every path.
-        Remedy: Take back what was changed since; or `workpacket reopen WP`, submit the new commit, and have it judged.
+    changed_after_verdict: Path that differs from what was judged
+        The verdict is on one commit. At every path, the landing must be git's merge of that commit and the base.
+        Remedy: Revert the later changes; or `workpacket reopen WP`, submit the new commit, and have it judged.
 
-    landed_otherwise: Judged work that cannot be told to have landed as it was judged
-        The judged commit and the base conflict, or the judged commit is not in this clone. How a conflict was settled
-        is work of its own, and was not judged.
+    landed_otherwise: Judged work that may not have landed as judged
+        The judged commit and the base conflict, or the judged commit is not in this clone. The resolution of a conflict
+        is new work, which was not judged.
         Remedy: Merge the base into the branch, `workpacket reopen WP`, submit the result, and have it judged; a missing
         commit is fetched with its branch.
     """),
     *_integrity_note("""
-    landing_reverted: A landing that is taken back as a whole
-        Its events, its envelopes and its code go together, as `git revert` of the landing makes it. If they come back,
-        they are judged by the policy of that day.
-        Remedy: Nothing has to be done. Look whether the landing is the one that was meant.
+    landing_reverted: Landing that is reverted as a whole
+        Its events, its envelopes and its code are removed together, as `git revert` of the landing does. If they
+        return, they are judged by the policy of that day.
+        Remedy: None is needed. Check that the right landing was reverted.
     """),
 )
 

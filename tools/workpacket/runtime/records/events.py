@@ -92,11 +92,6 @@ def _hash_of(fields: Hashed) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def sealed(event: Event) -> Event:
-    """Return the event with its own hash filled in."""
-    return sealed_event(event[:-1])
-
-
 def sealed_event(fields: Hashed) -> Event:
     return Event(*fields, _hash_of(fields))
 

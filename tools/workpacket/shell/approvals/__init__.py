@@ -1,7 +1,7 @@
-"""What a verdict on an approval needs to know of the world, what a person is asked to sign, and what checks find.
+"""What a verdict on an approval needs to know, what a person is asked to sign, and what checks find.
 
-What is here is asked by every check before it reads anything, to find out on what its output rests. So it imports next
-to nothing.
+Every check calls this module before it reads anything, to find out what its output depends on. It therefore imports
+almost nothing.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ import os
 
 from workpacket.model.layout import ATTESTATIONS_FOLDER, PACKETS, POLICY_FOLDER, POLICY_PATH, REFINEMENTS
 
-# Where verdicts on approvals are read from, besides the log, on which every check rests.
+# The files from which verdicts on approvals are read, besides the log, on which every check depends.
 READ_FROM = tuple(f"{folder}/" for folder in (ATTESTATIONS_FOLDER, POLICY_FOLDER, REFINEMENTS, PACKETS))
 _LARGEST = 256 * 1024
 
 
 def approvals_here(root: str) -> bool:
-    """Whether there are attestations, or a policy that speaks of approvals."""
+    """Whether there are attestations, or a policy that mentions approvals."""
     if os.path.lexists(os.path.join(root, ATTESTATIONS_FOLDER)):
         return True
     try:
@@ -27,9 +27,10 @@ def approvals_here(root: str) -> bool:
 
 
 def deciding(root: str) -> tuple[str, ...] | None:
-    """What decides besides files of the work tree and the clock: base, HEAD, and the policy that this person saw last.
+    """Return what decides besides files of the work tree and the clock: base, HEAD, and the policy that this person saw
+    last.
 
-    Commits never change, so their names stand for all that they hold. None where they cannot be told.
+    Commits never change, so their ids represent all their contents. None if they cannot be determined.
     """
     import hashlib
     from pathlib import Path

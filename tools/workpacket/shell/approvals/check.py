@@ -1,13 +1,13 @@
 """Everything that is wrong with the approvals of a repository, as findings of `check` and `approvals verify`.
 
 - every file among the attestations is a sound envelope whose signature is over its statement;
-- every event that rests on an approval has one, judged as of the moment when it came onto the base, and that moment
-  lies after what was on the base before it (`backdated`);
+- every event that needs an approval has one, judged as of the moment when it arrived on the base, and that moment
+  is later than what the base held before (`backdated`);
 - a refinement that says APPROVED, and is new or changed since the base, was approved with these bytes;
-- a policy that differs from the one at the base was approved under the one at the base;
+- a policy that differs from the one on the base was approved under the one on the base.
 
-An approval that has merely become stale before it was used is no fault of the repository: nothing rests on it yet, the
-gate refuses it when it is to be used, and `approvals list` shows it.
+An approval that expired before it was used is not a fault of the repository: nothing depends on it yet, the gate will
+refuse it, and `approvals list` shows it.
 """
 
 from __future__ import annotations
@@ -55,17 +55,17 @@ from workpacket.value import replace
 
 
 def backdated(approvals: Approvals, events: Iterable[LogEvent]) -> Iterator[Problem]:
-    """A finding for each event whose approvals counted by the time of its commit alone.
+    """Yield a finding for each event whose approvals were valid only by the time of its own commit.
 
-    An approval must be used before it expires, at the time of the commit that brought the event onto the base. Where a
-    branch was fast-forwarded, the author wrote that time, and could have set it back. No commit is older than those
-    before it on the line: what was in time by its own commit and is not by theirs is told of. It is only a warning,
-    since a clock that was ahead does the same.
+    An approval must be used before it expires, measured by the time of the commit that brought the event onto the base.
+    If a branch was fast-forwarded, the author wrote that time, and could have set it back. No commit is older than its
+    predecessors on the line, so an approval that was in time by its own commit but not by theirs is reported. It is
+    only a warning, because a clock that was ahead has the same effect.
     """
     if not approvals.base.commit:
         return
     latest = _latest(approvals.repository, approvals.base.commit, int(approvals.now.timestamp()))
-    # Of a commit that lies ahead of the clock, the clock decides until when it does.
+    # For a commit dated in the future, the clock decides.
     approvals.by_clock |= max(latest.values(), default=0) > approvals.now.timestamp()
     for event in events:
         place = approvals.place(event)
@@ -85,7 +85,9 @@ def backdated(approvals: Approvals, events: Iterable[LogEvent]) -> Iterator[Prob
 
 
 def _only_then(approvals: Approvals, event: LogEvent, gate: str, later: datetime) -> list[str]:
-    """The codes of what stood against the gate `later`, if nothing did at the time of the event's own commit."""
+    """Return the codes of what failed at the gate at time `later`, if nothing did at the time of the event's own
+    commit.
+    """
     if not approvals.verdict(event.packet, gate, event).met:
         return []
     facts = replace(approvals.facts(event.packet, gate, event), on_base_since=later)
@@ -94,7 +96,9 @@ def _only_then(approvals: Approvals, event: LogEvent, gate: str, later: datetime
 
 @lru_cache(maxsize=16)
 def _latest(repository: Repository, commit: str, now: int) -> Mapping[str, int]:
-    """For each commit of the line the latest time that it or one before it gives. What lies ahead of `now` is wrong."""
+    """Return for each commit of the line the latest time given by it or an earlier one. Times after `now` are ignored
+    as wrong.
+    """
     latest: dict[str, int] = {}
     reached = 0
     for each, time in line_times(repository, commit):
@@ -103,7 +107,7 @@ def _latest(repository: Repository, commit: str, now: int) -> Mapping[str, int]:
     return latest
 
 
-# What time and the work of others bring about, without anybody having forged anything.
+# Faults caused by time or by the work of others, without any forgery.
 STALE = frozenset(
     {
         "approval_expired",
@@ -120,12 +124,12 @@ STALE = frozenset(
 )
 
 
-# Events that rest on approvals, whether they name any or not.
+# Events that need approvals, whether or not they name any.
 _RESTING = frozenset({*CONSUMING, REAPPROVED})
 
 
 def check_approvals(approvals: Approvals, cache: Cache) -> list[Problem]:
-    """All findings but those of the append-only rule. What the cache holds to be sound is not judged again."""
+    """Return all findings except those of the append-only rule. What the cache holds as sound is not judged again."""
     packets = logged_packets(approvals.tree)
     cache.make_room("sound", most=2 * (len(approvals.own_envelopes) + len(packets)) + MANY)
     findings = [_finding(each, "") for each in _unsound(approvals.own_envelopes, cache)]
@@ -143,7 +147,7 @@ def check_approvals(approvals: Approvals, cache: Cache) -> list[Problem]:
     consuming = [
         event for log in logs for event in log.events if event.moves_lane or event.attest or event.type in _RESTING
     ]
-    # Of all events, also those known to be sound: no key names what lies before a commit on the line of the base.
+    # For all events, even those known to be sound: no key covers what precedes a commit on the line of the base.
     findings += backdated(approvals, consuming)
     for event in consuming:
         named = event.data.get("refinement")
@@ -157,19 +161,19 @@ def check_approvals(approvals: Approvals, cache: Cache) -> list[Problem]:
 
 
 def _landing_revocations(approvals: Approvals, events: Iterable[LogEvent]) -> Iterator[Problem]:
-    """What will rest on nothing once the revocations of this change are on the base."""
+    """Report what will lose its approval once the revocations of this change are on the base."""
     if not approvals.base.chosen:
         return
     revoked = {subject.sha256 for name in approvals.new_revocations for subject in approvals.claims[name].subjects}
     for event in events:
         if approvals.place(event).brought_by and not revoked.isdisjoint(event.attest):
-            message = f"{event.type} of {event.packet} rests on an approval that this change takes back"
+            message = f"{event.type} of {event.packet} depends on an approval that this change revokes"
             hint = f"once it has landed: workpacket approve {event.packet}, workpacket reapprove {event.packet}"
             yield Problem("revocation_lands", message, Location(event.path), hint, severity="info")
 
 
 def contracts_changed(approvals: Approvals) -> list[Problem]:
-    """Packets whose files no longer say the contract that their log names; `check` finds them by its own way."""
+    """Report packets whose files no longer match the contract in their log; `check` finds them in another way."""
     from workpacket.shell.approvals.contracts import drift
 
     names = (name for name in logged_packets(approvals.tree) if PACKET.fullmatch(name) and name != CHECKPOINT_LOG)
@@ -178,18 +182,18 @@ def contracts_changed(approvals: Approvals) -> list[Problem]:
 
 
 def _governed(approvals: Approvals) -> bool:
-    """Whether the policy of the base says anything of approvals, well or badly. One that cannot be read might."""
+    """Whether the policy of the base mentions approvals. A policy that cannot be read might."""
     return bool(approvals.base.unreadable) or b"approvals" in (approvals.base.policy.policy or b"")
 
 
 def _repaired(approvals: Approvals) -> bool:
-    """Whether the policy that is here can be read, of a base whose own cannot."""
+    """Whether the policy here can be read although that of the base cannot."""
     files = policy_files(approvals.tree)
     return not unreadable(PolicyFiles(*(files.get(path) for path in (POLICY_PATH, SIGNERS_PATH, REVOKED_PATH))))
 
 
 def _unsound(files: Iterable[EnvelopeFile], cache: Cache) -> Iterator[Problem]:
-    """Whether an envelope is sound in itself follows from its name and its bytes."""
+    """Report unsound envelopes; whether an envelope is sound in itself follows from its name and its bytes."""
     keys = {sha256(repr(("envelope", file.name, file.data)).encode()).hexdigest(): file for file in files}
     known = cache.recall("sound", keys)
     refusals = {key: list(_against(file)) for key, file in keys.items() if key not in known}
@@ -215,7 +219,9 @@ def _changed_policy(approvals: Approvals) -> Iterator[Problem]:
 
 
 def _changed_since(approvals: Approvals, activated: Mapping[str, Mapping[str, Json]]) -> Iterator[Problem]:
-    """Refinements that are no longer what their packet was activated with, whatever they say of themselves."""
+    """Report refinements that differ from those with which their packets were activated, whatever they say of
+    themselves.
+    """
     for packet, named in activated.items():
         path = str(named.get("path"))
         current = dict(refinement_of(partial(read_file, approvals.tree), packet)).get(path)
@@ -225,7 +231,7 @@ def _changed_since(approvals: Approvals, activated: Mapping[str, Mapping[str, Js
 
 
 def _asks_for_signatures(approvals: Approvals) -> bool:
-    """Whether an activation needs a signature: the policy has the gate, and takes no plain token for one."""
+    """Whether an activation needs a signature: the policy has the gate and does not accept a plain token for it."""
     if not isinstance(approvals.trusted, Trusted):
         return False
     gate = approvals.trusted.policy.rules_of(ACTIVATION_GATE)
@@ -233,7 +239,7 @@ def _asks_for_signatures(approvals: Approvals) -> bool:
 
 
 def _unmet(approvals: Approvals, packet: str) -> Iterator[Problem]:
-    """What speaks against the refinement as it is, told of the refinement itself."""
+    """Report what is wrong with the refinement as it is, as problems of the refinement itself."""
     for each in approvals.verdict(packet, ACTIVATION_GATE).unmet:
         if each.code not in STALE:
             about = f" (envelope {each.path[:12]})" if each.path.endswith(ENVELOPE_SUFFIX) else ""
@@ -241,7 +247,7 @@ def _unmet(approvals: Approvals, packet: str) -> Iterator[Problem]:
 
 
 def _claimed(approvals: Approvals, activated: Mapping[str, Mapping[str, Json]]) -> Iterator[Problem]:
-    """Refinements that say that they are approved, before anything rests on it."""
+    """Report refinements that claim to be approved, before anything depends on it."""
     claimed = {said.packet for said in approvals.claims.values() if said.gate == ACTIVATION_GATE}
     asked = _asks_for_signatures(approvals)
     before = tree_at(approvals.repository, approvals.base.commit, REFINEMENTS, PACKETS)
@@ -274,7 +280,7 @@ def refinement_files(approvals: Approvals) -> Iterator[str]:
 
 
 def _finding(refusal: Problem, path: str, place: tuple[int, int] = (0, 0), hint: str = "") -> Problem:
-    """At the file that the refusal is about, else at `path`. An envelope is named without its folder."""
+    """Return a finding at the file that the refusal names, else at `path`. An envelope is named without its folder."""
     about = refusal.path
     if about and "/" not in about:
         about = f"{ATTESTATIONS_FOLDER}/{about}"

@@ -1,8 +1,8 @@
-"""Which contract a gate asks about: that of the files, or the one that the log names.
+"""Which contract a gate asks about: that of the files, or the one named in the log.
 
-Before the activation it is what stub and refinement say; an amendment is what packet and stub are to say from then on.
-Every other gate is about the contract that holds in the log, whatever the files say; a log that names none was begun
-before there were contracts, and there the packet itself says it.
+Before the activation it is the contract in stub and refinement; for an amendment, the one that packet and stub will
+have. Every other gate is about the contract in force according to the log, whatever the files say; a log that names
+none predates contracts, and the packet itself supplies it.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from workpacket.text.limits import MARKDOWN
 from workpacket.text.source import Source
 from workpacket.value import Value
 
-# Commits that are looked at for an earlier version of a contract, the newest first.
+# Commits searched for an earlier version of a contract, newest first.
 _MOST = 500
 
 
 class Documents(Value):
-    """What says the contract of a packet."""
+    """The files that state the contract of a packet."""
 
     stub: Stub | None
     packet: Packet | None
@@ -62,7 +62,7 @@ def _source(read: Reader, path: str) -> Source | None:
 
 
 def contract_to_approve(read: Reader, log: Log, packet: str, gate: str) -> Contract | Problem:
-    """The contract that somebody would approve now, from the files; or why there is none."""
+    """Return the contract that would be approved now, from the files, or the reason why there is none."""
     found = documents_of(read, packet)
     document = found.stub if gate == ACTIVATION_GATE else found.packet or found.stub
     if document is None:
@@ -77,15 +77,17 @@ def contract_to_approve(read: Reader, log: Log, packet: str, gate: str) -> Contr
         other = stated(found.stub, found.refinement) if found.stub is not None else said
         if isinstance(other, str):
             return Problem("contract_unreadable", other)
-        message = "stub and packet say different contracts; write the same into both"
+        message = "stub and packet state different contracts; write the same into both"
         return said if other == said else Problem("contract_changed", message)
     held = in_force(log) or frozenset({said.digest})
-    message = "the files say another contract than the one that was approved"
+    message = "the files state a different contract from the one that was approved"
     return said if held == {said.digest} else Problem("contract_changed", message)
 
 
 def contract_asked(read: Reader, log: Log, packet: str, gate: str, consumer: LogEvent | None) -> tuple[str | None, str]:
-    """The digest that an approval of this gate has to name, for this event or one yet to be written; or why none."""
+    """Return the digest that an approval at this gate must name, for this event or one yet to be written; or why there
+    is none.
+    """
     if gate == POLICY_GATE:
         return None, ""
     if consumer is not None and gate in (ACTIVATION_GATE, AMENDMENT_GATE):
@@ -94,7 +96,7 @@ def contract_asked(read: Reader, log: Log, packet: str, gate: str, consumer: Log
     if gate not in (ACTIVATION_GATE, AMENDMENT_GATE):
         held = in_force(log, log.heads if consumer is None else consumer.parents)
         if len(held) > 1:
-            return None, f"{packet} was amended on two branches, and two contracts hold"
+            return None, f"{packet} was amended on two branches, so two contracts are in force"
         named = next(iter(held), "") or contract_before(log)
         if named:
             return named, ""
@@ -103,14 +105,16 @@ def contract_asked(read: Reader, log: Log, packet: str, gate: str, consumer: Log
 
 
 def drift(read: Reader, log: Log) -> Iterator[Problem]:
-    """Where the files of a packet and its log do not say one contract. Nothing is read where the log names none."""
+    """Report where the files of a packet and its log disagree about the contract. Nothing is read if the log names
+    none.
+    """
     if in_force(log):
         found = documents_of(read, log.packet)
         yield from contract_findings(log, found.stub, found.packet, found.refinement)
 
 
 def contract_version(repository: Repository, packet: str, digest: str) -> Contract | None:
-    """The contract with this digest, from the commits that hold it; None where no commit of the last ones does."""
+    """Return the contract with this digest from the commits; None if none of the latest commits has it."""
     if head_commit(repository) is None:
         return None
     paths = (stub_path(packet), *packet_paths(packet), *refinement_paths(packet))

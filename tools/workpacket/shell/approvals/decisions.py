@@ -1,10 +1,10 @@
 """Giving a decision: what would be signed, the envelope made of it, and both written together.
 
-    draft = draft_decision(approvals, wish, moment)      what the person has to read before anything is signed
+    draft = draft_decision(approvals, wish, moment)      what the person must read before anything is signed
     blob = sign(draft.message, key.path)                 by ssh-keygen, in the person's terminal, or elsewhere
     written = write_decision(approvals, draft, blob)     judged first; refinement and envelope in one transaction
 
-A draft is refused as soon as it is known that a gate would refuse what comes of it, so that no one reads in vain.
+A draft is refused as soon as it is known that a gate would refuse the result, so that no one reads in vain.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ from workpacket.value import NOTHING, Value, replace
 
 
 class Wish(Value):
-    """What somebody wants to say with which key. `role` is '' where the policy leaves no choice."""
+    """The decision requested, and the key to sign it with. `role` is '' if the policy leaves no choice."""
 
     packet: str
     gate: str
@@ -64,8 +64,9 @@ class Wish(Value):
 
 
 class StatementDraft(Value):
-    """A statement ready to be signed. `changes` are the files that have to be written together with the envelope;
-    `token` is what they have been filled in with, and `contract` the one that the statement names."""
+    """A statement ready to be signed. `changes` are the files to write together with the envelope; `token` is the value
+    filled into them, and `contract` the one that the statement names.
+    """
 
     statement: Statement
     matter: ApprovalSubject
@@ -80,7 +81,7 @@ class StatementDraft(Value):
 
 
 def draft_decision(approvals: Approvals, wish: Wish, moment: Moment) -> StatementDraft:
-    """What would be signed; WorkpacketError with the code of whatever would make it worthless."""
+    """Return what would be signed; WorkpacketError with the code of whatever would make it worthless."""
     trusted = trusted_or_error(approvals)
     signer = signer_of(trusted, wish.key)
     rules = trusted.policy.rules_of(wish.gate)
@@ -121,7 +122,7 @@ def draft_decision(approvals: Approvals, wish: Wish, moment: Moment) -> Statemen
 
 
 def _contract(approvals: Approvals, packet: str, gate: str) -> Contract | None:
-    """What the packet is to do, as the files say it now; the gate `policy` is about none."""
+    """Return the packet's contract according to the files; None at the gate `policy`."""
     if gate == POLICY_GATE:
         return None
     said = contract_to_approve(partial(read_file, approvals.tree), approvals.log(packet), packet, gate)
@@ -131,7 +132,7 @@ def _contract(approvals: Approvals, packet: str, gate: str) -> Contract | None:
 
 
 def draft_revocation(approvals: Approvals, envelope: str, key: PublicKey, moment: Moment) -> StatementDraft:
-    """The statement that takes back the envelope with this digest."""
+    """Return the statement that revokes the envelope with this digest."""
     trusted = trusted_or_error(approvals)
     signer = signer_of(trusted, key)
     said = approvals.claims.get(envelope_name(envelope))
@@ -163,7 +164,7 @@ def draft_revocation(approvals: Approvals, envelope: str, key: PublicKey, moment
 
 
 def redraft(approvals: Approvals, statement: Statement, moment: Moment) -> StatementDraft:
-    """The draft of a statement that was signed elsewhere, if it is still about the files that are here."""
+    """Return the draft of a statement signed elsewhere, if it still matches the files here."""
     if statement.decision == "revoke":
         return StatementDraft(statement, ApprovalSubject(()), (), moment.tx)
     matter = approvals.matter(statement.packet, statement.gate)
@@ -177,7 +178,8 @@ def redraft(approvals: Approvals, statement: Statement, moment: Moment) -> State
                 return StatementDraft(statement, filled.matter, filled.changes, moment.tx, token, contract)
     raise WorkpacketError(
         "statement_unfit",
-        f"the statement is not about {', '.join(path for path, _ in matter.files) or statement.packet} as it is now",
+        "the statement is about different versions of "
+        f"{', '.join(path for path, _ in matter.files) or statement.packet}",
         hint="create a new one: workpacket approve WP --statement-out FILE",
     )
 
@@ -192,7 +194,7 @@ def trusted_or_error(approvals: Approvals) -> Trusted:
 
 
 def signer_of(trusted: Trusted, key: PublicKey) -> Signer:
-    """Whose key it is."""
+    """Return the owner of the key."""
     signer = trusted.signers.by_key.get(key.blob)
     if key.blob in trusted.revoked:
         raise WorkpacketError("key_revoked", f"the key {key.fingerprint} is revoked")
@@ -212,7 +214,7 @@ def _role(trusted: Trusted, principal: str, accepted: tuple[str, ...], wished: s
 
 
 def _matter(approvals: Approvals, wish: Wish) -> ApprovalSubject:
-    """What is to be approved, if there is anything and its log can be believed."""
+    """Return what is to be approved, if it exists and its log can be trusted."""
     for fault in approvals.log(wish.packet).findings:
         if fault.severity == "error":
             raise WorkpacketError(fault.code, fault.message, path=fault.path)
@@ -233,7 +235,7 @@ def _nothing(wish: Wish) -> WorkpacketError:
 
 
 def _require_no_standing_no(approvals: Approvals, wish: Wish, principal: str) -> None:
-    """Filling in the fields makes other bytes, and nobody's no may be evaded by that."""
+    """Refuse if someone rejected this text: filling in the fields changes the bytes, and must not evade a rejection."""
     verdict = approvals.verdict(wish.packet, wish.gate)
     for each in verdict.judged:
         said = each.opened.statement if each.opened is not None else None
@@ -246,7 +248,7 @@ def _require_no_standing_no(approvals: Approvals, wish: Wish, principal: str) ->
 
 
 class _Filling(Value):
-    """What is approved once the fields are filled in, and what that changes."""
+    """What is approved once the fields are filled in, and the resulting changes."""
 
     matter: ApprovalSubject
     changes: tuple[FileChange, ...] = ()
@@ -254,8 +256,9 @@ class _Filling(Value):
 
 
 def _filled(approvals: Approvals, wish: Wish, principal: str, matter: ApprovalSubject) -> _Filling:
-    """A text that others have approved already, or that a packet was activated with, stays as it is: these bytes were
-    approved."""
+    """Fill in the fields. A text already approved, or used for an activation, stays as it is: its bytes were
+    approved.
+    """
     if wish.gate != ACTIVATION_GATE:
         return _Filling(matter)
     (path, data), *_ = matter.files
@@ -268,7 +271,7 @@ def _filled(approvals: Approvals, wish: Wish, principal: str, matter: ApprovalSu
 
 
 def _names(event: LogEvent, path: str, sha256: str) -> bool:
-    """Whether the file with this digest is the one that the packet was activated with."""
+    """Whether the packet was activated with the file that has this digest."""
     return event.type == "activated" and event.data.get("refinement") == {"path": path, "sha256": sha256}
 
 
@@ -282,7 +285,7 @@ def _fill(matter: ApprovalSubject, packet: str, token: str) -> _Filling:
 
 
 class Written(Value):
-    """The envelope's path, and how the gate stands with it."""
+    """The envelope's path, and the resulting state of the gate."""
 
     envelope: str
     verdict: Verdict
@@ -290,7 +293,7 @@ class Written(Value):
 
 
 def write_decision(approvals: Approvals, draft: StatementDraft, signature: bytes) -> Written:
-    """Judge the envelope as a gate would, and write it with the files that belong to it; or nothing of it."""
+    """Judge the envelope as a gate would, and write it with the files that belong to it; or write nothing."""
     parsed = read_signature(signature)
     if isinstance(parsed, Problem):
         raise WorkpacketError.of(parsed)
@@ -299,7 +302,7 @@ def write_decision(approvals: Approvals, draft: StatementDraft, signature: bytes
     file = EnvelopeFile(name, data)
     facts = approvals.facts(statement.packet, statement.gate, more=(file,))
     if statement.decision != "revoke":
-        # The terms are the person's to name; an event will have to name the same.
+        # The person chooses the terms; an event must name the same ones.
         scope = tuple(sorted((*draft.matter.scope, *terms_in(statement.gate, statement.scope))))
         contract = draft.contract.digest if draft.contract is not None else None
         facts = replace(facts, subjects=draft.matter.subjects, scope=scope, contract=contract, contract_fault="")
@@ -321,7 +324,7 @@ def write_decision(approvals: Approvals, draft: StatementDraft, signature: bytes
 
 
 def _rests_on(approvals: Approvals, draft: StatementDraft) -> Iterator[tuple[str, bytes]]:
-    """What is approved, and what says the contract: none of it may change between reading and writing."""
+    """Yield what is approved and what states the contract: none of it may change between reading and writing."""
     yield from draft.matter.files
     own = {path for path, _ in draft.matter.files}
     packet = draft.statement.packet
@@ -332,7 +335,7 @@ def _rests_on(approvals: Approvals, draft: StatementDraft) -> Iterator[tuple[str
 
 
 def _audited(approvals: Approvals, draft: StatementDraft, envelope: str) -> tuple[FileChange, ...]:
-    """The row in the signature audit, where there is one and a token was given."""
+    """Return the row of the signature audit, if there is an audit and a token was given."""
     statement = draft.statement
     old = read_file(approvals.tree, AUDIT_PATH) if draft.token else None
     if old is None:

@@ -1,7 +1,7 @@
-"""What a gate rests on, read from the work tree: envelopes, the log of a packet, the files that are approved.
+"""What a gate depends on, read from the work tree: envelopes, the log of a packet, and the approved files.
 
-Every component of a path is opened without following links. A name that could not be an envelope or an event is passed
-on without being opened; the layers below say what is wrong with it.
+Every path component is opened without following links. A name that cannot belong to an envelope or event is passed on
+without opening the file; the layers below report what is wrong with it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from workpacket.shell.base import Base, settings_folder, tree_at
 from workpacket.shell.transactions.safe_paths import Tree
 from workpacket.shell.transactions.storage import changing_nothing, platform_storage
 
-# What the gate `policy` is about has no id of its own.
+# The subject of the gate `policy` has no id.
 POLICY_MATTER = "policy"
 
 _ENVELOPE_NAME = lazy_pattern(r"[0-9a-f]{64}\.dsse\.json")
@@ -32,7 +32,7 @@ _ENVELOPE_NAME = lazy_pattern(r"[0-9a-f]{64}\.dsse\.json")
 
 @contextmanager
 def work_tree(repository: Repository) -> Iterator[Tree]:
-    """The files of the work tree, for reading."""
+    """Open the files of the work tree for reading."""
     storage = platform_storage()
     with changing_nothing():
         top = storage.open_top(repository.root)
@@ -41,12 +41,12 @@ def work_tree(repository: Repository) -> Iterator[Tree]:
 
 
 def read_attestations(tree: Tree, leave_out: Container[str] = ()) -> tuple[EnvelopeFile, ...]:
-    """The files of the folder of attestations, in the order of their names; strange ones with empty contents."""
+    """Return the files of the attestation folder, ordered by name; foreign ones with empty contents."""
     return tuple(_envelopes(tree, leave_out))
 
 
 def envelope_digests(tree: Tree, base: Base) -> frozenset[str]:
-    """The digests that the names of all envelopes say, of those here and of those of the base."""
+    """Return the digests in the names of all envelopes, both here and on the base."""
     names = {*tree.names(ATTESTATIONS_FOLDER), *_names_at(base)}
     return frozenset(name.partition(".")[0] for name in names if _ENVELOPE_NAME.fullmatch(name))
 
@@ -66,7 +66,9 @@ def _envelopes(tree: Tree, leave_out: Container[str]) -> Iterator[EnvelopeFile]:
 def with_those_of_base(
     files: tuple[EnvelopeFile, ...], base: Base, leave_out: Container[str] = ()
 ) -> tuple[EnvelopeFile, ...]:
-    """And those that the base holds otherwise: a no or a revocation is undone neither by deleting nor by editing it."""
+    """Add the envelopes whose bytes differ on the base: neither deleting nor editing undoes a rejection or
+    revocation.
+    """
     here = {file.name: file.data for file in files}
     other = {
         name: identity
@@ -79,7 +81,7 @@ def with_those_of_base(
 
 
 def _names_at(base: Base) -> dict[str, str]:
-    """The names of the base's envelopes, with the ids of their contents."""
+    """Return the names of the base's envelopes, with the object ids of their contents."""
     return {
         path.removeprefix(f"{ATTESTATIONS_FOLDER}/"): identity
         for path, identity in tree_at(base.repository, base.commit, ATTESTATIONS_FOLDER).items()
@@ -98,7 +100,7 @@ def logged_packets(tree: Tree) -> list[str]:
 
 
 def read_file(tree: Tree, path: str) -> bytes | None:
-    """The bytes of a governed file, None if there is none; WorkpacketError where something else stands there."""
+    """Return the bytes of a governed file, None if it is missing; WorkpacketError if it is not a regular file."""
     try:
         found = tree.read(path)
     except OSError as error:
@@ -107,12 +109,12 @@ def read_file(tree: Tree, path: str) -> bytes | None:
 
 
 _NOTHING = "-"
-# Up to here it takes less time to read all envelopes than to open the cache.
+# Up to this number, reading all envelopes is faster than opening the cache.
 _FEW = 20
 
 
 class EnvelopeClaim(NamedTuple):
-    """`revokes` are the envelopes that it takes back, separated by commas; '-' where there is nothing."""
+    """`revokes` are the envelopes that it revokes, separated by commas; '-' for nothing."""
 
     packet: str
     gate: str
@@ -120,11 +122,11 @@ class EnvelopeClaim(NamedTuple):
 
 
 def others_than(tree: Tree, base: Base, packet: str, named: Iterable[str]) -> frozenset[str]:
-    """The envelopes that are neither about the packet, nor named by its events, nor revoke one of these.
+    """Return the envelopes that are not about the packet, not named by its events, and revoke none of those.
 
-    The name of an envelope is the digest of its bytes, so what is known of a name holds for ever. Only what is left out
-    rests on the cache: what counts is read and verified every time, as is every envelope that is not known yet. The
-    cache lies in the person's own folder; in the repository, someone who writes there could hide a rejection.
+    The name of an envelope is the digest of its bytes, so what is known about a name stays true. Only the exclusion
+    relies on the cache: the envelopes that count are read and verified every time, as is every unknown one. The cache
+    is in the person's own folder; inside the repository, anyone with write access could hide a rejection.
     """
     present = envelope_digests(tree, base)
     if len(present) <= _FEW:
@@ -146,7 +148,7 @@ def others_than(tree: Tree, base: Base, packet: str, named: Iterable[str]) -> fr
 
 
 def _claims_in(files: Iterable[EnvelopeFile]) -> Iterator[tuple[str, EnvelopeClaim]]:
-    """What can be kept of these: nothing of a file whose bytes are not those that its name says."""
+    """Yield what can be cached of these files: nothing of a file whose bytes do not match its name."""
     for file in files:
         digest = file.name.partition(".")[0]
         if hashlib.sha256(file.data).hexdigest() == digest:

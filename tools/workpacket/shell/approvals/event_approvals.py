@@ -1,7 +1,8 @@
-"""Whether events of the log had the approvals that they rest on: asked by the gates of waivers, and by every check.
+"""Whether events of the log had the approvals they need: asked by the gates of waivers, and by every check.
 
-An event is judged as of the moment when it came onto the base (`Base.place_of`), from the envelopes that it names.
-`spoken_against` judges many: what the base holds is read ahead, and what was sound before is not judged again.
+An event is judged as of the moment when it arrived on the base (`Base.place_of`), using the envelopes that it names.
+`spoken_against` judges many events: what the base holds is read in advance, and what was sound before is not judged
+again.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from workpacket.shell.cache import Cache
 
 
 def approving_keys(repository: Repository, commit: str) -> frozenset[bytes]:
-    """The keys that may approve by the policy of the commit: those sign no events."""
+    """Return the keys that may approve under the policy of the commit; they may not sign events."""
     trusted = read_policy_files(policy_at(repository, readable_commit(repository, commit)))
     if not isinstance(trusted, Trusted):
         return frozenset()
@@ -43,11 +44,11 @@ def approving_keys(repository: Repository, commit: str) -> frozenset[bytes]:
 
 
 def rested_upon(approvals: Approvals, event: LogEvent) -> Iterator[Problem]:
-    """All that speaks against the approvals of this event; nothing where it needs none."""
+    """Report every problem with the approvals of this event; nothing if it needs none."""
     policy = approvals.place(event).policy
     asked = approvals.gates(event)
     if not asked:
-        # What the base holds was judged when it came, by versions that did not look at this.
+        # What the base holds was judged when it landed, by versions that did not check this.
         if not approvals.place(event).brought_by:
             yield from _unfit(approvals, event, asked)
         return
@@ -69,24 +70,26 @@ def rested_upon(approvals: Approvals, event: LogEvent) -> Iterator[Problem]:
 
 
 def lifts(approvals: Approvals, waiver: LogEvent) -> bool:
-    """Whether a waiver counts. Where the policy has no rules for its gate it is a note, whatever envelope it names."""
+    """Whether a waiver is effective. If the policy has no rules for its gate, it is a note, whatever envelope it
+    names.
+    """
     rules = gate_policy(approvals.place(waiver).policy, CONSUMING[waiver.type])
     return rules is not None and not list(rested_upon(approvals, waiver))
 
 
 def _named(approvals: Approvals, event: LogEvent, gate: str) -> bool:
-    """Whether the event claims an approval at the gate, or one that is not here."""
+    """Whether the event claims an approval at the gate, or one that is missing here."""
     said = [approvals.claims.get(envelope_name(digest)) for digest in event.attest]
     return any(each is None or (each.packet, each.gate) == (event.packet, gate) for each in said)
 
 
 def _unasked(approvals: Approvals, event: LogEvent, gate: str, policy: PolicyFiles) -> bool:
-    """Whether a gate without rules was open: one that is only there where the policy says so, or before any policy."""
+    """Whether a gate without rules was open: an optional one, or any gate before the first policy."""
     return gate in OPTIONAL_GATES or (not event.attest and _before_any(approvals, event, policy))
 
 
 def _before_any(approvals: Approvals, event: LogEvent, policy: PolicyFiles) -> bool:
-    """Whether the base had the event before anybody could approve: what was so at the anchor is taken over."""
+    """Whether the base had the event before anyone could approve: the state at the anchor is accepted."""
     if not approvals.place(event).brought_by:
         return False
     trusted = read_policy_files(policy)
@@ -94,9 +97,9 @@ def _before_any(approvals: Approvals, event: LogEvent, policy: PolicyFiles) -> b
 
 
 def _unfit(approvals: Approvals, event: LogEvent, gates: tuple[str, ...]) -> Iterator[Problem]:
-    """Envelopes among those that the event names which are about something else, or about a gate that was not asked.
+    """Report envelopes named by the event that are about something else, or about a gate that was not asked.
 
-    On the base, one of a gate that an older policy added is more than is needed and no fault.
+    On the base, an envelope for a gate added by an older policy is more than needed, but not a fault.
     """
     settled = bool(approvals.place(event).brought_by)
     for digest in event.attest:
@@ -114,10 +117,10 @@ _MATTERS = (REFINEMENTS, PACKETS)
 
 
 def events_at_gates(approvals: Approvals, consuming: Sequence[LogEvent]) -> list[LogEvent]:
-    """The events that had to pass a gate; everything that the base holds about them has been read afterwards.
+    """Return the events that had to pass a gate, after reading everything that the base holds about them.
 
-    All commits are read by two calls of git, and contents in batches. What the line of the base does not know, such as
-    a commit that the base does not have, git itself looks up.
+    All commits are read by two calls of git, and contents in batches. Anything outside the line of the base, such as a
+    commit that the base lacks, is looked up by git itself.
     """
     repository = approvals.repository
     line = _line(approvals, *OF_EVERY_JUDGEMENT, *_MATTERS)
@@ -136,7 +139,7 @@ def _line(approvals: Approvals, *paths: str) -> BaseLine | None:
 
 
 def _matters(approvals: Approvals, events: Iterable[LogEvent]) -> Iterator[str]:
-    """The files of packets as the commits held them that settled their events."""
+    """Yield the files of packets, as held by the commits that settled their events."""
     for event in events:
         commit = approvals.place(event).brought_by
         if commit:
@@ -146,17 +149,17 @@ def _matters(approvals: Approvals, events: Iterable[LogEvent]) -> Iterator[str]:
 
 
 def _specifications(approvals: Approvals, events: Iterable[LogEvent]) -> Iterator[str]:
-    """Where the specifications may lie, which their pointers say."""
+    """Yield where the specifications may be, according to their pointers."""
     for before in {place.policy_commit for event in events if (place := approvals.place(event)).brought_by}:
         read = partial(committed, approvals.repository, before)
         yield from (f"{before}:{path}" for path in spec_places(read))
 
 
 def spoken_against(approvals: Approvals, events: list[LogEvent], cache: Cache) -> Iterator[tuple[LogEvent, Problem]]:
-    """All that speaks against what these events rest on, each with its event.
+    """Yield every problem with the approvals of these events, each with its event.
 
-    What the cache holds to be sound is not judged again. An event that the base does not hold is judged every time, as
-    is one whose verdict asked the clock.
+    What the cache holds as sound is not judged again. An event that is missing from the base is judged every time, as
+    is one whose verdict depends on the clock.
     """
     keys = _keys(approvals, events) if cache.is_open else {}
     known = cache.recall("sound", keys.values())
@@ -173,7 +176,7 @@ def spoken_against(approvals: Approvals, events: list[LogEvent], cache: Cache) -
 
 
 def _judged(approvals: Approvals, event: LogEvent) -> tuple[list[Problem], bool]:
-    """With whether the verdict on this one event asked the clock."""
+    """Return the problems, and whether the verdict on this one event depends on the clock."""
     before, approvals.by_clock = approvals.by_clock, False
     refusals = list(rested_upon(approvals, event))
     asked = approvals.by_clock
@@ -182,12 +185,13 @@ def _judged(approvals: Approvals, event: LogEvent) -> tuple[list[Problem], bool]
 
 
 def _keys(approvals: Approvals, events: list[LogEvent]) -> Mapping[str, str]:
-    """By packet, a digest of all that its verdicts follow from; none where the log or the policy cannot be believed.
+    """Return for each packet a digest of everything its verdicts follow from; none if the log or the policy cannot be
+    trusted.
 
-    The commit that brought an event never changes. The rest is in the key: the events of the packet and their commits,
-    the envelopes that speak of it or revoke one that does, which of the bases that these saw are known, the first
-    authors of its files, the keys revoked today, the first commit. While these are the same, nothing that spoke for
-    the packet can have stopped doing so, and nothing new speaks against it.
+    The commit that brought an event never changes. Everything else is in the key: the events of the packet and their
+    commits, the envelopes that are about it or revoke one that is, which of the bases that these saw are known, the
+    first authors of its files, the keys revoked today, and the first commit. While these are unchanged, no approval of
+    the packet can have lapsed and no new objection can have appeared.
     """
     if not isinstance(approvals.trusted, Trusted):
         return {}
@@ -210,7 +214,7 @@ def _keys(approvals: Approvals, events: list[LogEvent]) -> Mapping[str, str]:
 
 
 class _Envelopes:
-    """All envelopes, found by packet and by what they revoke."""
+    """All envelopes, indexed by packet and by what they revoke."""
 
     def __init__(self, approvals: Approvals) -> None:
         self._bases = approvals.known_bases
@@ -224,8 +228,9 @@ class _Envelopes:
                 self._revoking.setdefault(subject.sha256, set()).add(name)
 
     def about(self, packet: str, named: Iterable[str]) -> list[tuple[str, str, bool]]:
-        """Those that speak of the packet, those named, and those that revoke one of these: name, digest, and whether
-        the base that it saw is known. What is named and not here, or cannot be read, is told as that."""
+        """Return the envelopes about the packet, those named, and those that revoke one of them: name, digest, and
+        whether the base that it saw is known. A named envelope that is missing or unreadable is listed as such.
+        """
         own = self._by_packet.get(packet, set()).union(named)
         own = own.union(*(self._revoking.get(name.partition(".")[0], ()) for name in own))
         return [(name, self._digests.get(name, ""), self._saw_known_base(name)) for name in sorted(own)]

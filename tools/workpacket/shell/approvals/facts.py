@@ -1,9 +1,9 @@
-"""Gathering what a verdict needs to know about the world, and asking for the verdict.
+"""Gather what a verdict needs to know, and ask for the verdict.
 
     verdict = gate_verdict(repository, "WP-1-Parser-v1", "activation", moment=moment())
 
-Policy and specification come from the base, what is approved from the work tree, envelopes from both. Of an event that
-the base holds, they come from where it was settled: `Approvals.place`.
+Policy and specification come from the base, the subject of the approval from the work tree, envelopes from both. For an
+event on the base, they come from the point at which it was settled: `Approvals.place`.
 """
 
 from __future__ import annotations
@@ -69,9 +69,9 @@ from workpacket.shell.transactions.safe_paths import Tree
 
 
 class Approvals:
-    """The approvals of a repository as one command sees them: one base, one look at the folder, one clock.
+    """The approvals of a repository as one command sees them: one base, one read of the folder, one clock.
 
-    With `packet`, only what concerns that packet is looked at: its envelopes, and its part of the history.
+    With `packet`, only what concerns that packet is read: its envelopes, and its part of the history.
     """
 
     def __init__(self, repository: Repository, base: Base, tree: Tree, now: datetime, packet: str = "") -> None:
@@ -80,7 +80,7 @@ class Approvals:
         self.base = base
         self.tree = tree
         self.now = now
-        self.by_clock = False  # whether any verdict rests on what time it is
+        self.by_clock = False  # whether any verdict depends on the current time
         self._logs: dict[str, Log] = {}
         self._places: dict[str, Place] = {}
 
@@ -90,12 +90,12 @@ class Approvals:
 
     @cached_property
     def own_envelopes(self) -> tuple[EnvelopeFile, ...]:
-        """Those of the work tree."""
+        """Return the envelopes of the work tree."""
         return read_attestations(self.tree, self._left_out)
 
     @cached_property
     def _left_out(self) -> frozenset[str]:
-        """The envelopes that are known to be about something else than the packet."""
+        """Return the envelopes known not to concern the packet."""
         if not (self.packet and self.base.commit):
             return frozenset()
         named = [digest for event in self.log(self.packet).events for digest in event.attest]
@@ -103,7 +103,7 @@ class Approvals:
 
     @cached_property
     def claims(self) -> Mapping[str, Statement]:
-        """What each readable envelope says, by the name of its file; nothing of it is believed here."""
+        """Return what each readable envelope says, by file name; none of it is trusted here."""
         return self.selection.claims
 
     @cached_property
@@ -112,7 +112,7 @@ class Approvals:
 
     @cached_property
     def known_bases(self) -> frozenset[str]:
-        """Of the commits that statements name as the base they saw, those that are part of its history."""
+        """Return the base commits seen by statements that are part of the base's history."""
         return known_to(self.repository, self.base.commit, {said.base for said in self.claims.values()})
 
     @cached_property
@@ -121,7 +121,7 @@ class Approvals:
 
     @cached_property
     def trusted(self) -> Trusted | tuple[Problem, ...]:
-        """The policy of the base, or why there is none."""
+        """Return the policy of the base, or why there is none."""
         if isinstance(self.pin, Problem):
             return (self.pin,)
         return read_policy_files(self.base.policy, self.base.policy.revoked_keys)
@@ -140,19 +140,20 @@ class Approvals:
         return self._logs[packet]
 
     def know(self, log: Log) -> None:
-        """Take over what this command has read already. Of the folders on the way to it, none may be a link: to look
-        for its names says so."""
+        """Reuse a log that the command has already read. No folder on the path to it may be a link, which listing its
+        names verifies.
+        """
         self.tree.names(f"{LOG_FOLDER}/{log.packet}")
         self._logs[log.packet] = log
 
     def matter(self, packet: str, gate: str) -> ApprovalSubject:
-        """What would be approved now."""
+        """Return what would be approved now."""
         return matter_of(partial(read_file, self.tree), self.tree, packet, gate)
 
     def verdict(
         self, packet: str, gate: str, consumer: LogEvent | None = None, terms: Mapping[str, str] | None = None
     ) -> Verdict:
-        """Whether the gate is satisfied: for this event, or for one that is yet to be written on these terms."""
+        """Return whether the gate is satisfied, for this event or for one yet to be written on these terms."""
         if isinstance(self.pin, Problem):
             return _refused(gate, (self.pin,))
         if self.base.policy.policy is None:
@@ -171,7 +172,7 @@ class Approvals:
         terms: Mapping[str, str] | None = None,
         more: tuple[EnvelopeFile, ...] = (),
     ) -> GateFacts:
-        """`more` are envelopes that are not written yet."""
+        """Gather the facts of a gate. `more` are envelopes that are not written yet."""
         place = self.place(consumer)
         policy = place.policy
         read = (
@@ -193,7 +194,7 @@ class Approvals:
         tokens = rules is not None and rules.legacy_tokens
         self.by_clock |= tokens or place.on_base_since is None
         said = [selection.claims.get(file.name) for file in envelopes]
-        # Statements of version 1 name no contract, and to find out which one held takes the packet apart.
+        # Statements of version 1 name no contract, and finding the one in force requires parsing the packet.
         asks = any(each is not None and each.version > 1 for each in said)
         contract, fault = _contract_asked(read, log, packet, gate, self._stating(consumer)) if asks else (None, "")
         return GateFacts(
@@ -235,9 +236,9 @@ class Approvals:
         )
 
     def place(self, event: LogEvent | None) -> Place:
-        """Which policy judges the event, and as of when: the answer to nearly every question about a verdict.
+        """Return the policy that judges the event, and as of when: the answer to nearly every question about a verdict.
 
-        None is an event that is yet to be written.
+        None means an event that is yet to be written.
         """
         if event is None:
             return Place(self.repository, self.base.commit)
@@ -246,43 +247,47 @@ class Approvals:
         return self._places[event.id]
 
     def origin(self, event: LogEvent) -> LogEvent:
-        """The event for which this one names approvals: itself, or the one whose approvals it replaces."""
+        """Return the event for which this one names approvals: itself, or the one whose approvals it replaces."""
         replaced = event.text("event") if event.type == "reapproved" else None
         return self.log(event.packet).by_id.get(replaced or "", event)
 
     def _speaking(self, envelopes: tuple[EnvelopeFile, ...], place: Place) -> tuple[EnvelopeFile, ...]:
-        """A revocation holds from when the base has it, as a revoked key does: the change that brings it can land."""
+        """Return the envelopes in effect. A revocation applies once the base has it, like a revoked key, so that the
+        change that brings it can land.
+        """
         if not (place.brought_by and self.base.chosen):
             return envelopes
         return tuple(file for file in envelopes if file.name not in self.new_revocations)
 
     def _stating(self, consumer: LogEvent | None) -> LogEvent | None:
-        """The event that names its contract. New approvals of an old event are of the one that the files say now."""
+        """Return the event that names its contract. New approvals of an old event are about the contract in the files
+        now.
+        """
         return consumer if consumer is None or self.origin(consumer) is consumer else None
 
     def _subjects(self, consumer: LogEvent | None, gate: str, matter: ApprovalSubject) -> tuple[Subject, ...]:
-        """The bytes that have to be approved. An activation names them once and for all."""
+        """Return the bytes to be approved. An activation fixes them permanently."""
         if consumer is None:
             return matter.subjects
         return consumed_subjects(self.origin(consumer) if gate == ACTIVATION_GATE else consumer, matter)
 
     @cached_property
     def new_revocations(self) -> frozenset[str]:
-        """The revocations that the base does not hold."""
+        """Return the revocations that the base lacks."""
         held = tree_at(self.repository, self.base.commit, ATTESTATIONS_FOLDER)
         revoking = (name for name, said in self.claims.items() if said.decision == "revoke")
         return frozenset(name for name in revoking if f"{ATTESTATIONS_FOLDER}/{name}" not in held)
 
     def gates(self, event: LogEvent) -> tuple[str, ...]:
-        """The gates that the event had to pass, by the policy under which it came, or is to come, onto the base."""
+        """Return the gates that the event had to pass under the policy in force when it lands."""
         return gates_asked(event, self.place(event).policy.policy)
 
     def arrivals(self, packet: str) -> Mapping[str, tuple[str, int]]:
-        """When events came onto the base: at least those of the packet."""
+        """Return when events arrived on the base: at least those of the packet."""
         return held_since(self.repository, self.base.commit, self._log_folder(packet))
 
     def _log_folder(self, packet: str) -> str:
-        """For questions about one packet its part of the history is enough."""
+        """Limit questions about one packet to its part of the history."""
         return f"{LOG_FOLDER}/{packet}" if packet == self.packet else LOG_FOLDER
 
 
@@ -290,7 +295,7 @@ class Approvals:
 def open_approvals(
     repository: Repository, base: Base | str | None, moment: Moment, packet: str = ""
 ) -> Iterator[Approvals]:
-    """With `packet`, for questions about that packet alone."""
+    """Open the approvals; with `packet`, for questions about that packet alone."""
     now = read_instant(moment.now)
     if now is None:
         raise ValueError(f"{moment.now!r} is not a valid time")
@@ -308,10 +313,11 @@ def gate_verdict(
     moment: Moment,
     terms: Mapping[str, str] | None = None,
 ) -> Verdict:
-    """Whether people have approved that this packet passes this gate now, and if not, everything that is missing.
+    """Return whether people have approved that this packet passes this gate now, and if not, everything that is
+    missing.
 
-    Some gates have `terms` (see `approval_terms.TERMS`): what the event will say that is to be written.
-    The policy of a base that we have found ourselves is remembered; one that was named to us might be any commit.
+    Some gates have `terms` (see `approval_terms.TERMS`): the content of the event to be written. The policy of a base
+    that we found ourselves is remembered; a base named by the caller might be any commit.
     """
     with open_approvals(repository, base, moment, require_id(packet)) as approvals:
         verdict = approvals.verdict(packet, gate, terms=terms)
@@ -320,7 +326,7 @@ def gate_verdict(
 
 
 def require_id(packet: str) -> str:
-    """`packet`, if it can be the name of a file and no way to another folder."""
+    """Return `packet` if it can be a file name and not a path to another folder."""
     if not PACKET.fullmatch(packet):
         raise WorkpacketError("invalid_value", f"{packet!r} is not the id of a packet", hint="workpacket list")
     return packet
@@ -329,14 +335,14 @@ def require_id(packet: str) -> str:
 def _contract_asked(
     read: Reader, log: Log, packet: str, gate: str, consumer: LogEvent | None
 ) -> tuple[str | None, str]:
-    """Only a gate that was signed for loads what takes a contract out of documents."""
+    """Load what extracts a contract from documents only for a gate that was signed for."""
     from workpacket.shell.approvals.contracts import contract_asked
 
     return contract_asked(read, log, packet, gate, consumer)
 
 
 def actors_at(files: PolicyFiles) -> Actors:
-    """The actors that a readable policy names."""
+    """Return the actors in a readable policy."""
     trusted = read_policy_files(files)
     return trusted.policy.actors if isinstance(trusted, Trusted) else Actors()
 

@@ -1,4 +1,4 @@
-"""Whether a change may replace the root of trust, asked of the base and of its CI configuration."""
+"""Whether a change may replace the root of trust, according to the base and its CI configuration."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from workpacket.git.repository import Repository
     from workpacket.shell.approvals.facts import Approvals
 
-# Where hosts and build servers look for what they are to run.
+# Where hosts and build servers look for their configuration.
 CI_CONFIGURATION = (
     ".github", ".gitlab", ".gitlab-ci.yml", ".ci", ".circleci", ".forgejo", ".gitea", ".woodpecker", ".woodpecker.yml",
     ".buildkite", ".drone.yml", ".travis.yml", ".azure-pipelines", "azure-pipelines.yml", "bitbucket-pipelines.yml",
@@ -34,14 +34,14 @@ _NO_MATCH = 1
 
 
 class RootOfTrust(Value):
-    """`replaced`: whether this change brings a new root that the base vouches for, so that no key has to approve it."""
+    """`replaced`: whether this change adds a new root that the base vouches for, so that no key has to approve it."""
 
     findings: tuple[Problem, ...]
     replaced: bool
 
 
 def root_of_trust(approvals: Approvals) -> RootOfTrust:
-    """What there is to say of the root of trust, in the base and in the change."""
+    """Return the state of the root of trust, in the base and in the change."""
     after = read_file(approvals.tree, REANCHORED_PATH) or b""
     before = approvals.base.policy_files.get(REANCHORED_PATH, b"")
     repository, base = approvals.repository, approvals.base.commit
@@ -54,7 +54,7 @@ def root_of_trust(approvals: Approvals) -> RootOfTrust:
 
 
 def _told(record: bytes) -> Iterator[Problem]:
-    """Every entry, for ever: readers of an output should know that the line of approvals was broken once."""
+    """Report every entry, permanently: readers should know that the line of approvals was broken once."""
     roots = read_record(record) if record else ()
     if isinstance(roots, Problem):
         yield roots
@@ -64,7 +64,7 @@ def _told(record: bytes) -> Iterator[Problem]:
 
 
 def roots_here(root: str) -> list[str]:
-    """The same in sentences, as the record of the work tree says it, for commands that judge nothing."""
+    """Describe the roots in the record of the work tree, for commands that judge nothing."""
     try:
         record = read_bytes(root, REANCHORED_PATH, DATA.size)
     except OSError:
@@ -85,10 +85,10 @@ def _against(approvals: Approvals, before: bytes, after: bytes, named: frozenset
 
 
 def _named(repository: Repository, commit: str) -> frozenset[str]:
-    """The digests that the CI configuration of one commit names.
+    """Return the digests named in the CI configuration of one commit.
 
-    Asked of one commit at a time, and without the names of files: in one answer about two commits, the text of a file
-    or its name could pass for an answer about the other.
+    Each call covers one commit and omits file names: in a combined answer for two commits, the text or name of a file
+    could pass for an answer about the other.
     """
     # As text and without the attributes of the work tree, which could declare a file to be binary.
     options = ("-a", "-h", "--no-color", "--no-recurse-submodules", "-F", "-e", VARIABLE)
@@ -99,7 +99,7 @@ def _named(repository: Repository, commit: str) -> frozenset[str]:
 
 
 def _brought(repository: Repository, base: str) -> Iterator[Problem]:
-    """The digests that HEAD names and the base does not."""
+    """Report the digests that HEAD names and the base does not."""
     head = head_commit(repository)
     if not base or head is None or head == base:
         return

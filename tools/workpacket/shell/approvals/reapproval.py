@@ -1,8 +1,8 @@
-"""Approvals that no longer count, and the events that name new ones in their place.
+"""Approvals that no longer count, and the events that replace them.
 
-An event of the base is never written again. Where an approval was taken back, or its key revoked, `reapproved` names
-new envelopes for the same event, gate and terms. They are judged by the policy of the day on which they come. It helps
-no event that the base does not hold: that one can still be taken back.
+An event on the base is never rewritten. If an approval was revoked, or its key was, `reapproved` names new envelopes
+for the same event, gate and terms. They are judged by the policy of the day on which they land. It does not apply to an
+event missing from the base: that one can still be withdrawn.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ _TAKEN_BACK = frozenset({"approval_revoked", "key_revoked"})
 
 
 def unnamed(verdict: Verdict, event: LogEvent, rules: GatePolicy) -> Iterator[Problem]:
-    """What satisfies the gate has to be named in the event: an envelope that came later opens nothing afterwards."""
+    """Report envelopes that satisfy the gate but are not named in the event: a later envelope opens nothing
+    retroactively.
+    """
     named = [voice for voice in verdict.voices if voice.envelope in event.attest]
     if verdict.assurance == "signed" and len({voice.principal for voice in named}) < rules.threshold:
         what = f"the event names {len(named)} of the envelopes that satisfy the gate {verdict.gate}"
@@ -31,7 +33,7 @@ def unnamed(verdict: Verdict, event: LogEvent, rules: GatePolicy) -> Iterator[Pr
 
 
 def is_taken_over(approvals: Approvals, event: LogEvent, verdict: Verdict) -> bool:
-    """Whether what speaks against the event is that approvals were taken back, and a later event names new ones."""
+    """Whether the event fails only because approvals were revoked, and a later event names new ones."""
     if not _taken_back(approvals, event, verdict):
         return False
     log, origin = approvals.log(event.packet), approvals.origin(event)
@@ -43,7 +45,7 @@ def is_taken_over(approvals: Approvals, event: LogEvent, verdict: Verdict) -> bo
 
 
 def _taken_back(approvals: Approvals, event: LogEvent, verdict: Verdict) -> tuple[str, ...]:
-    """Of the envelopes that the event of the base names, those that were taken back or whose key is revoked."""
+    """Return the envelopes named by the event on the base that were revoked, or whose keys were."""
     if not approvals.place(event).brought_by:
         return ()
     judged = {each.name.partition(".")[0]: {refusal.code for refusal in each.refusals} for each in verdict.judged}
@@ -58,29 +60,29 @@ def _holds(approvals: Approvals, event: LogEvent) -> bool:
 
 
 def misplaced(approvals: Approvals, event: LogEvent) -> Iterator[Problem]:
-    """What is wrong with the place of a `reapproved`: what it stands for is not there, or never needed it."""
+    """Report a misplaced `reapproved`: what it replaces is missing, or never needed an approval."""
     log, origin, gate = approvals.log(event.packet), approvals.origin(event), event.text("gate") or ""
     before = log.ancestry(event.parents)
     named = {digest for each in _line_of(approvals, origin) if each.id in before for digest in each.attest}
     if origin.type == REAPPROVED or origin.id not in before:
-        yield Problem("reapproval_unfit", "the event whose approvals it replaces does not come before it")
+        yield Problem("reapproval_unfit", "the event whose approvals it replaces does not precede it")
     elif gate not in approvals.gates(origin):
-        yield Problem("reapproval_unfit", f"{origin.type} was not asked for an approval at the gate {gate}")
+        yield Problem("reapproval_unfit", f"{origin.type} did not need an approval at the gate {gate}")
     elif not approvals.place(origin).brought_by:
         yield Problem("reapproval_unfit", f"the base does not hold {origin.type} yet: take it back and record it again")
     elif not set(event.texts("replaces")) <= named:
-        yield Problem("reapproval_unfit", f"it replaces an envelope that {origin.type} does not rest on")
+        yield Problem("reapproval_unfit", f"it replaces an envelope that {origin.type} does not use")
 
 
 def _line_of(approvals: Approvals, origin: LogEvent) -> Iterator[LogEvent]:
-    """The event, and those that took over approvals for it."""
+    """Yield the event, and those that replaced its approvals."""
     yield origin
     log = approvals.log(origin.packet)
     yield from (each for each in log.events if each.type == REAPPROVED and each.text("event") == origin.id)
 
 
 def withdrawn(approvals: Approvals, packet: str, gate: str = "") -> Iterator[Withdrawn]:
-    """The gates that the packet passed by approvals that no longer count; with `gate`, only that one."""
+    """Yield the gates that the packet passed with approvals that no longer count; with `gate`, only that one."""
     for event in approvals.log(packet).events:
         if event.type == REAPPROVED or not event.attest:
             continue
@@ -97,7 +99,7 @@ def _counts(approvals: Approvals, event: LogEvent, gate: str) -> bool:
 
 
 def _lost(approvals: Approvals, origin: LogEvent, gate: str) -> tuple[str, ...]:
-    """The envelopes of the event, and of those that took over for it, that no longer count."""
+    """Return the envelopes of the event, and of its replacements, that no longer count."""
     line = [each for each in _line_of(approvals, origin) if gate in approvals.gates(each)]
     lost = (_taken_back(approvals, each, approvals.verdict(each.packet, gate, each)) for each in line)
     return tuple(sorted({digest for some in lost for digest in some}))

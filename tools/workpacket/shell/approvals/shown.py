@@ -1,7 +1,7 @@
-"""What a person is shown beside the files: what has changed since they approved, and what a verdict is about.
+"""What a person is shown besides the files: what changed since they approved, and what a verdict is about.
 
-Only an envelope that is authentic and fits the gate says what was approved before: one of any other key could name
-harmless lines as the only ones that are new.
+Only an authentic envelope that fits the gate shows what was approved before: one made with another key could present
+harmless lines as the only new ones.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from workpacket.shell.approvals.contracts import contract_version
 from workpacket.shell.approvals.facts import Approvals
 from workpacket.value import Value
 
-# Versions of one file that are looked at, the newest first.
+# Versions of one file that are searched, newest first.
 _MOST = 500
-# What speaks against an approval that was good when it was given: time, use, and what has changed since.
+# What can invalidate an approval that was good when given: time, use, and later changes.
 _MOVED_ON = frozenset(
     {
         "approval_expired",
@@ -47,12 +47,12 @@ _MOVED_ON = frozenset(
 )
 
 
-# What an event says of a proof, and how it is called here.
+# The fields of a proof in an event, and their labels here.
 _TOLD = {"command": "command", "exit_code": "ended with", "commit": "at", "reason": "because"}
 
 
 class LastApproved(Value):
-    """By whom and when; `data` is None where no commit holds that version."""
+    """The approver and the time; `data` is None if no commit has that version."""
 
     approver: str
     at: datetime
@@ -60,7 +60,7 @@ class LastApproved(Value):
 
 
 def _approved_before(approvals: Approvals, packet: str, gate: str) -> list[Statement]:
-    """What people have truly said yes to at this gate, the latest last."""
+    """Return the statements that people validly approved at this gate, latest last."""
     judged = approvals.verdict(packet, gate).judged
     said = [
         each.opened.statement
@@ -71,7 +71,7 @@ def _approved_before(approvals: Approvals, packet: str, gate: str) -> list[State
 
 
 def last_approved(approvals: Approvals, packet: str, gate: str, path: str) -> LastApproved | None:
-    """The latest approval of this file."""
+    """Return the latest approval of this file."""
     for said in reversed(_approved_before(approvals, packet, gate)):
         for subject in said.subjects:
             if subject.name == path:
@@ -88,14 +88,14 @@ def _version(repository: Repository, path: str, digest: str) -> bytes | None:
 
 
 class ContractBefore(Value):
-    """A contract that was approved before, and how it is called; None where no commit holds it."""
+    """A contract approved earlier, and its label; None if no commit has it."""
 
     contract: Contract | None
     since: str
 
 
 def contract_before(approvals: Approvals, packet: str, gate: str) -> ContractBefore | None:
-    """What held until an amendment; else what was approved last at this gate."""
+    """Return the contract in force before an amendment; otherwise the one approved last at this gate."""
     held = in_force(approvals.log(packet)) if gate == AMENDMENT_GATE else frozenset()
     if len(held) == 1:
         (digest,) = held
@@ -108,7 +108,7 @@ def contract_before(approvals: Approvals, packet: str, gate: str) -> ContractBef
 
 
 def what_was_submitted(approvals: Approvals, packet: str, gate: str) -> Iterator[str]:
-    """The commit that a verdict is about, what it changes, and what is said to prove it. Nothing at other gates."""
+    """Describe the commit that a verdict is about, its changes, and its claimed proofs. Empty at other gates."""
     if gate != VERDICT_GATE:
         return
     event = next((each for each in reversed(approvals.log(packet).events) if each.type == "submitted"), None)
@@ -125,7 +125,7 @@ def what_was_submitted(approvals: Approvals, packet: str, gate: str) -> Iterator
 
 
 def _changes(repository: Repository, event: LogEvent) -> Iterator[str]:
-    """Lines put in and taken out, by file, as git tells it and not the event."""
+    """Yield added and removed lines, by file, according to git and not to the event."""
     first, last = event.text("base_commit"), event.text("commit") or ""
     first = first or f"{last}^"
     answer = run_git(
@@ -133,7 +133,7 @@ def _changes(repository: Repository, event: LogEvent) -> Iterator[str]:
         "--end-of-options", first, last, check=False,
     )  # fmt: skip
     if answer.status != 0:
-        yield "what it changes cannot be told: a commit that the event names is not here"
+        yield "what it changes is unknown: a commit that the event names is missing here"
         return
     for row in answer.text.split("\0"):
         added, _, rest = row.partition("\t")

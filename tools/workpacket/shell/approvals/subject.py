@@ -1,10 +1,10 @@
-"""What a gate of a packet is about: the files whose bytes are approved, the specification, the paths in scope.
+"""What a gate of a packet is about: the approved files, the specification, the paths in scope.
 
-- activation: the refinement; the scope is what the stub says;
-- policy: all files of `.GOV/policy` as they are to become;
+- activation: the refinement; the scope is that of the stub;
+- policy: all files of `.GOV/policy` in their new state;
 - every other gate: the packet, with its own IN_SCOPE_PATHS.
 
-The specification is the one in force on the base, since a change cannot bring along the measure it is judged by.
+The specification is the one in force on the base, because a change must not bring its own standard of judgement.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from workpacket.value import Value
 _LONGEST_TEXT = 240
 _NOT_TEXT = lazy_pattern(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
-# Gives the bytes of a file, of the work tree or of a commit.
+# Returns the bytes of a file, from the work tree or a commit.
 Reader = Callable[[str], "bytes | None"]
-# Gives those of several files that a commit holds, all at once.
+# Returns those of several files of a commit, in one call.
 Committed = Callable[[tuple[str, ...]], Mapping[str, bytes]]
 
 
 class ApprovalSubject(Value):
-    """`files` are what is approved, by path; empty if there is nothing. `refinement` is the file that names places."""
+    """`files` are the approved files by path; empty if there are none. `refinement` is the file that names places."""
 
     files: tuple[tuple[str, bytes], ...]
     scope: tuple[str, ...] = ()
@@ -44,7 +44,7 @@ class ApprovalSubject(Value):
 
     @cached_property
     def anchor(self) -> str:
-        """The places of the specification that the refinement names; only a repository with one asks for them."""
+        """Return the places of the specification that the refinement names; needed only in a repository with one."""
         for path, data in self.refinement:
             from workpacket.documents.refinement import Refinement
 
@@ -58,7 +58,9 @@ class ApprovalSubject(Value):
 
 
 def matter_of(read: Reader, tree: Tree, packet: str, gate: str) -> ApprovalSubject:
-    """`read` gives the files of the packet; those of the policy are always the ones of the work tree."""
+    """Return the subject. `read` returns the files of the packet; those of the policy always come from the work
+    tree.
+    """
     if gate == POLICY_GATE:
         return ApprovalSubject(tuple(policy_files(tree).items()))
     if gate == ACTIVATION_GATE:
@@ -69,18 +71,18 @@ def matter_of(read: Reader, tree: Tree, packet: str, gate: str) -> ApprovalSubje
 
 
 def refinement_of(read: Reader, packet: str) -> tuple[tuple[str, bytes], ...]:
-    """What the gate `activation` is about, with its path; nothing where there is none."""
+    """Return the subject of the gate `activation` with its path; empty if there is none."""
     return _first(read, refinement_paths(packet))
 
 
 def policy_files(tree: Tree) -> dict[str, bytes]:
-    """The files of `.GOV/policy` in the work tree, by path."""
+    """Return the files of `.GOV/policy` in the work tree, by path."""
     paths = (f"{POLICY_FOLDER}/{name}" for name in sorted(tree.names(POLICY_FOLDER)))
     return {path: data for path in paths if (data := read_file(tree, path)) is not None}
 
 
 def spec_in_force(read: Committed, matter: ApprovalSubject) -> Spec | None:
-    """The specification that the pointer names; None where there is no pointer, or nothing where it points."""
+    """Return the specification named by the pointer; None if the pointer or its target is missing."""
     places = spec_places(read)
     found = read(places)
     for path in places:
@@ -91,7 +93,7 @@ def spec_in_force(read: Committed, matter: ApprovalSubject) -> Spec | None:
 
 
 def spec_places(read: Committed) -> tuple[str, ...]:
-    """Where the specification that the pointer names may lie; nowhere, where there is no pointer."""
+    """Return where the specification named by the pointer may be; empty without a pointer."""
     pointer = read((SPEC_POINTER,)).get(SPEC_POINTER)
     return specification_places(_source(SPEC_POINTER, pointer)) if pointer is not None else ()
 
@@ -119,7 +121,9 @@ def _scope(items: Iterable[str]) -> tuple[str, ...]:
 
 
 def _text(text: str) -> str:
-    """As a statement can hold it: one line without control characters; what is too long is told by its digest."""
+    """Return the text as a statement can hold it: one line without control characters; a long one is replaced by its
+    digest.
+    """
     line = _NOT_TEXT.sub("?", " ".join(text.split()))
     if len(line) <= _LONGEST_TEXT:
         return line
@@ -128,6 +132,6 @@ def _text(text: str) -> str:
 
 
 def _source(path: str, data: bytes) -> Source:
-    """At most what a reader of documents takes; the digest of the subject covers all of it."""
+    """Return as much as a document reader accepts; the digest of the subject covers all of it."""
     limit = MARKDOWN.size if path.endswith(".md") else DATA.size
     return Source.from_bytes(path, data[: limit + 1])

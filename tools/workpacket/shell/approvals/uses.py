@@ -1,6 +1,6 @@
 """What log and history say about approvals: who took part, which approvals were used, and by which event.
 
-What the log says are claims, and git's authors are claims too; together they are harder to leave out than each alone.
+Both the log's statements and git's authors are claims; together they are harder to omit than each alone.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ if TYPE_CHECKING:
     from workpacket.shell.approvals.facts import Approvals
 
 
-# An approval of a change of the policy is used up when the change arrives on the base. Otherwise the approval that once
-# added a key could bring the key back after it was removed.
+# Approval of a policy change is used up when the change arrives on the base. Otherwise the approval that once added a
+# key could restore the key after its removal.
 @lru_cache(maxsize=16)
 def policy_states(repository: Repository, commit: str) -> dict[tuple[Subject, ...], tuple[str, ...]]:
-    """The states of the policy, as subjects, each with the commits of the base that brought it about."""
+    """Return the states of the policy, as subjects, each with the commits of the base that brought it about."""
     if not commit:
         return {}
     answer = run_git(
@@ -65,7 +65,7 @@ def _state(repository: Repository, commit: str) -> tuple[Subject, ...]:
 
 
 def policy_changes(approvals: Approvals) -> Mapping[str, frozenset[str]]:
-    """The approvals of changes that have arrived on the base since they were given."""
+    """Return the approvals of changes that have arrived on the base since they were given."""
     states = policy_states(approvals.repository, approvals.base.commit)
     used: dict[str, frozenset[str]] = {}
     for said in approvals.claims.values():
@@ -76,9 +76,9 @@ def policy_changes(approvals: Approvals) -> Mapping[str, frozenset[str]]:
 
 
 def other_policies(approvals: Approvals) -> frozenset[str]:
-    """The bases that approvals of a policy saw whose policy files are not those of the base.
+    """Return the bases, seen by policy approvals, whose policy files differ from those of the base.
 
-    Such an approval is one of a whole state, given by somebody who knew nothing of the keys revoked since.
+    Such an approval covers a whole state, and was given without knowledge of the keys revoked since.
     """
     present = tree_at(approvals.repository, approvals.base.commit, POLICY_FOLDER)
     seen = {said.base for said in approvals.claims.values() if said.gate == POLICY_GATE} & approvals.known_bases
@@ -86,7 +86,7 @@ def other_policies(approvals: Approvals) -> frozenset[str]:
 
 
 def consumptions(approvals: Approvals, log: Log, consumer: LogEvent | None) -> Mapping[str, frozenset[str]]:
-    """Which events used which nonce. An event of another packet cannot use one of this packet."""
+    """Return which events used which nonce. An event of another packet cannot use one of this packet."""
     arrived = approvals.arrivals(consumer.packet) if consumer is not None else {}
     settled = arrived.get(consumer.path) if consumer is not None else None
     used: dict[str, set[str]] = {}
@@ -103,15 +103,15 @@ def consumptions(approvals: Approvals, log: Log, consumer: LogEvent | None) -> M
     return {nonce: frozenset(events) for nonce, events in used.items()}
 
 
-# Tokens of old, a name with a date, count for gates whose policy accepts them in words.
+# Old tokens, a name with a date, count at gates whose policy explicitly accepts them.
 _TOKEN_FOLDERS = (REFINEMENTS, PACKETS)
 _UNSIGNED = frozenset({"PENDING", "TODO"})
-# What git looks for, and what is taken out of the lines that it finds.
+# The pattern for git's search, and the one that extracts tokens from the lines found.
 _SEARCHED = "[a-z][0-9]{12}"
 _TOKEN = lazy_pattern(r"(?<![A-Za-z0-9])[a-z]+[0-9]{12}(?![A-Za-z0-9])")
 
 
-# For each token the packets in whose files it ever stood, each with the time of the commit that brought it.
+# For each token, the packets whose files ever contained it, each with the time of the commit that added it.
 TokenHistory = Mapping[str, tuple[tuple[str, datetime], ...]]
 
 
@@ -126,10 +126,10 @@ def legacy_uses(
     accepted: bool,
     consumer: LogEvent | None,
 ) -> tuple[LegacyUse, ...]:
-    """The token in the refinement of the packet, and every other packet in whose history the same token stands.
+    """Return the token in the refinement of the packet, and every other packet in whose history the same token occurs.
 
-    `accepted`: whether tokens count at all; history is not looked at for one that does not. A token was recorded by the
-    first commit that holds it, and at the latest when the event was written that rests on it.
+    `accepted`: whether tokens count at all; if not, history is not searched. A token was recorded by the first commit
+    that contains it, and at the latest when the event that depends on it was written.
     """
     if gate != ACTIVATION_GATE:
         return ()
@@ -153,7 +153,7 @@ def legacy_uses(
 
 
 def free_token(tree: Tree, tokens: Iterable[str], packet: str) -> str:
-    """The first that stands on no other packet: there it would look as if one had been copied."""
+    """Return the first token that no other packet has: otherwise it would look like a copy."""
     taken = {token for name, token in _uncommitted(tree) if name != packet}
     free = next((token for token in tokens if token not in taken), None)
     if free is None:
@@ -166,7 +166,7 @@ def free_token(tree: Tree, tokens: Iterable[str], packet: str) -> str:
 
 
 def _token(matter: ApprovalSubject) -> str | None:
-    """What stands where the user signs, if anything does."""
+    """Return the value in the user's signature field, if any."""
     from workpacket.documents.refinement import Refinement
 
     for path, data in matter.files:
@@ -177,7 +177,7 @@ def _token(matter: ApprovalSubject) -> str | None:
 
 
 def token_history(repository: Repository, tree: Tree) -> TokenHistory:
-    """All tokens that were ever added to files of packets, on any branch, and those of the work tree, in one pass."""
+    """Return all tokens ever added to files of packets, on any branch, and those of the work tree, in one pass."""
     found: dict[str, dict[str, datetime]] = {}
     if head_commit(repository) is not None:
         answer = run_git(
@@ -214,16 +214,16 @@ def _uncommitted(tree: Tree) -> Iterator[tuple[str, str]]:
 
 _AUTHORING = frozenset({"created", "adopted", "refinement.recorded"})
 _CODING = frozenset({"claimed", "lease.renewed", "submitted"})
-# Where the files lie that are approved: refinements, packets, and the policy.
+# The locations of the approved files: refinements, packets, and the policy.
 _FOLDERS = (REFINEMENTS, PACKETS, POLICY_FOLDER)
 _FEW = 4
 
 
 class FirstAuthors:
-    """Who committed a file first. Later commits may hold nothing but the approval itself.
+    """Who first committed a file. Later commits may contain nothing but the approval itself.
 
-    The first few files are asked for one by one; for more, the whole history is read once. Both look at all commits, on
-    whatever branch they were made, so that the answer does not depend on how many were asked for before.
+    The first few files are looked up one by one; for more, the whole history is read once. Both cover all commits on
+    every branch, so that the answer does not depend on how many were looked up before.
     """
 
     def __init__(self, repository: Repository) -> None:
@@ -258,10 +258,10 @@ class FirstAuthors:
 def parties_of(
     authors: FirstAuthors, log: Log, matter: ApprovalSubject, rules: GatePolicy, actors: Actors
 ) -> Mapping[str, frozenset[str]]:
-    """The parties that the gate's rules name, each with its people; an empty set where nobody is recorded.
+    """Return the parties that the gate's rules name, each with its people; an empty set if none is recorded.
 
-    Where the policy names actors, the author is who signed the events: a person may approve what their agent drafted.
-    The operator is the person behind the coder.
+    If the policy names actors, the author is the one who signed the events: a person may approve what their agent
+    drafted. The operator is the person behind the coder.
     """
     parties: dict[str, frozenset[str]] = {}
     if "author" in rules.separation:
@@ -280,7 +280,7 @@ def parties_of(
 
 
 def packet_log(log: Log, heads: tuple[str, ...]) -> PacketLog:
-    """The log as somebody sees it who knows these heads."""
+    """Return the log as seen by someone who knows these heads."""
     seen = log.ancestry(heads)
     events = [event for event in log.events if event.id in seen]
     return PacketLog(
@@ -289,7 +289,7 @@ def packet_log(log: Log, heads: tuple[str, ...]) -> PacketLog:
 
 
 def consumed_subjects(consumer: LogEvent, matter: ApprovalSubject) -> tuple[Subject, ...]:
-    """The bytes that the event says it rests on: the refinement it names, else its files as they were before it."""
+    """Return the bytes that the event depends on: the refinement it names, else its files as they were before it."""
     named = consumer.data.get("refinement") if consumer.type == "activated" else None
     if isinstance(named, Mapping):
         return (Subject(str(named.get("path")), str(named.get("sha256"))),)
@@ -301,7 +301,7 @@ def consumed_subjects(consumer: LogEvent, matter: ApprovalSubject) -> tuple[Subj
 
 
 def gates_asked(event: LogEvent, policy: bytes | None) -> tuple[str, ...]:
-    """The gates that the event has to pass by this policy."""
+    """Return the gates that the event must pass under this policy."""
     if event.type == "reapproved":
         return (event.text("gate") or "",)
     if not event.moves_lane and event.type not in CONSUMING:
@@ -310,5 +310,5 @@ def gates_asked(event: LogEvent, policy: bytes | None) -> tuple[str, ...]:
 
 
 def earlier(one: tuple[str, int] | None, other: tuple[str, int]) -> bool:
-    """Whether a rival was on the base before; of two that came with one commit, each is the other's rival."""
+    """Whether a rival was on the base before; of two that arrived in one commit, each is the other's rival."""
     return one is not None and (one[1] < other[1] or one[0] == other[0])

@@ -1,1 +1,3 @@
-"""`check` as the shell sees it: files, what is remembered of them, examining, the repository as a whole."""
+"""`check` in the shell: finding files, caching their results, examining them, and checking the repository as a
+whole.
+"""

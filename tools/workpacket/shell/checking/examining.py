@@ -1,6 +1,7 @@
-"""Reads files and examines them, in this process or in several.
+"""Read files and examine them, in this process or in several.
 
-Findings as JSON text, for the cache and for worker processes. Compact: most files have none, some have dozens.
+Findings are passed to the cache and between processes as JSON text, in a compact form: most files have none, some have
+dozens.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ def dump_findings(findings: Iterable[Problem]) -> str:
 
 
 def load_findings(path: str, text: str) -> list[Problem]:
-    """The findings of `dump_findings`; their severity is set by grading."""
+    """Return the findings from the text of `dump_findings`; grading sets their severity."""
     return [
         Problem(code, message, Location(path, *place), hint, _fix(fix), confidence=confidence)
         for code, message, place, hint, fix, confidence in json.loads(text)
@@ -46,13 +47,13 @@ def _fix(row: tuple[bool, str, list[tuple[int, int, str]]] | None) -> Fix | None
     return Fix(tuple(Edit(*edit) for edit in row[2]), row[0], row[1]) if row else None
 
 
-# Below this many files, starting another process costs more than it saves.
+# Below this number of files, starting another process costs more than it saves.
 WORTH_A_PROCESS = 300
 _BATCH = 50
 
 
 class FileResult(NamedTuple):
-    """One examined file: what the cache keeps. Findings and summary are JSON texts."""
+    """One examined file, as the cache stores it. Findings and summary are JSON texts."""
 
     path: str
     digest: str
@@ -61,7 +62,7 @@ class FileResult(NamedTuple):
 
 
 def examine_bytes(path: str, kind: str, data: bytes, lanes: LaneTable = BUILT_IN) -> FileResult:
-    """Examines one document whose bytes are at hand."""
+    """Examine one document, given its bytes."""
     source = Source.from_bytes(path, data)
     document = read_document(kind, source, lanes)
     findings = map(source.placed, examine(document, rules_for(kind), schemas()))
@@ -71,7 +72,7 @@ def examine_bytes(path: str, kind: str, data: bytes, lanes: LaneTable = BUILT_IN
 
 
 def examine_file(root: str, path: str, kind: str, lanes: LaneTable = BUILT_IN) -> FileResult:
-    """Examines one file. That it cannot be read, or is too large, is a finding."""
+    """Examine one file. If it cannot be read, or is too large, that is a finding."""
     if kind == UNKNOWN_KIND:
         return unreadable(path, "has no known kind")
     limit = kind_named(kind).limits.size
@@ -101,14 +102,14 @@ def too_large(path: str, limit: int) -> Problem:
 
 
 def _row_of(path: str, finding: Problem) -> FileResult:
-    # No digest: nothing is known of the bytes, so nothing is kept.
+    # No digest: the bytes are unknown, so nothing is cached.
     return FileResult(path, "", dump_findings([finding]), "")
 
 
 def examine_files(
     root: str, found: Sequence[Found], progress: Callable[[int], None], lanes: LaneTable = BUILT_IN
 ) -> Iterator[FileResult]:
-    """Examines files, in several processes when that pays. `progress` is told the number done."""
+    """Examine files, in several processes if that is faster. `progress` receives the number done."""
     files = [(file.path, file.kind) for file in found]
     workers = min(os.cpu_count() or 1, 8, len(files) // WORTH_A_PROCESS + 1)
     if workers < 2:
@@ -132,7 +133,7 @@ def _examine_batch(root: str, lanes: LaneTable, files: Sequence[tuple[str, str]]
 
 
 def digest_of(root: str, path: str, kind: str) -> str:
-    """The digest of a file's bytes, '' if it cannot be read or is too large."""
+    """Return the digest of a file's bytes, '' if it cannot be read or is too large."""
     limit = kind_named(kind).limits.size
     try:
         data = read_bytes(root, path, limit)

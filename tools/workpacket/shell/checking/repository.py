@@ -1,4 +1,4 @@
-"""`check` as the shell sees it: which files, what is already known of them, what has to be examined, what follows."""
+"""`check` in the shell: which files to check, what is cached, what must be examined, and what follows."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from workpacket.value import Value, replace
 
 
 class Checked:
-    """What a check found, and what that rests on besides the documents.
+    """The findings of a check, and what they depend on besides the documents.
 
-    `by_people`: some event needs an approval, even where the policy says nothing of them.
+    `by_people`: some event needs an approval, even if the policy does not mention them.
     """
 
     __slots__ = ("by_people", "findings", "rests_on")
@@ -51,9 +51,9 @@ def check(
     progress: Callable[[int, int], None],
     now: str = "",
 ) -> Checked:
-    """Checks `files`. Only of a `whole` repository can documents be compared with one another.
+    """Check `files`. Documents can be compared with one another only in a `whole` repository.
 
-    `now` is when waivers are judged; the clock says, unless it is given.
+    `now` is the time at which waivers are judged; by default, that of the clock.
     """
     findings: list[Problem] = []
     lanes = lanes_here(root)
@@ -69,7 +69,7 @@ def check(
     findings += references(summaries, facts.files)
     rests_on, by_people = RestsOn(facts.paths), False
     if whole:
-        # Rules across files and the ledger are imported for a whole repository only.
+        # Rules across files and the ledger are imported only for a whole repository.
         from workpacket.shell.checking.whole import compared
 
         found_across = compared(root, summaries, lanes, cache, now)
@@ -79,7 +79,7 @@ def check(
     checked = {found.path for found in files}
     about_settings = [
         *settings_findings(settings, reasons),
-        # Of a policy that is checked itself, the same is said already, except that its settings are not in force.
+        # For a policy that is itself checked, this is reported already, except that its settings are not in force.
         *(fault for fault in settings.faults if fault.path not in checked or fault.code == "settings_unread"),
         *(unused_finding(ignore, settings) for ignore in unused if whole),
     ]
@@ -91,7 +91,7 @@ def check(
 def known_or_examined(
     root: str, files: Sequence[Found], cache: Cache, progress: Callable[[int, int], None], lanes: LaneTable
 ) -> list[Result]:
-    """A result for each file: from the cache where the very same bytes were examined before, for the same lanes."""
+    """Return a result for each file: from the cache if the same bytes were examined before with the same lanes."""
     started = time.time_ns()
     digests = _digests(root, files, cache)
     known = recall_results(cache, [result_key(digest + lanes.key, path) for path, digest in digests.items()])
@@ -124,7 +124,9 @@ def known_or_examined(
 
 
 def _digests(root: str, files: Sequence[Found], cache: Cache) -> dict[str, str]:
-    """The digests of files of which something may be known: by the stat shortcut where it is safe, else by reading."""
+    """Return the digests of files that may have cached results: from their stat data where that is safe, else by
+    reading.
+    """
     if cache.is_empty("examined"):
         return {}
     known = cache.recall("file", [found.path for found in files])
@@ -141,9 +143,9 @@ def _digests(root: str, files: Sequence[Found], cache: Cache) -> dict[str, str]:
 def _at_rest(
     root: str, files: Sequence[Found], digests: Mapping[str, str], started: int
 ) -> Iterator[tuple[str, str, str]]:
-    """(path, state, digest) of the files whose state may stand for their bytes from now on.
+    """Yield (path, state, digest) of the files whose state can represent their bytes from now on.
 
-    They had been at rest before they were looked at (see cache.RACY_NS), and look the same after they were read.
+    They had been unchanged for some time when first checked (see cache.RACY_NS), and have the same state after reading.
     """
     for found in files:
         digest = digests.get(found.path, "")
@@ -152,14 +154,16 @@ def _at_rest(
 
 
 class Result(NamedTuple):
-    """What was found in one file: findings and summary, each as JSON text, which has no line break."""
+    """The result for one file: findings and summary, each as JSON text without line breaks."""
 
     findings: str
     summary: str
 
 
 def result_key(digest: str, path: str) -> str:
-    """`digest` is that of the bytes, and behind it the key of the lanes where a policy adds some."""
+    """Return the key of a result. `digest` is that of the bytes, followed by the key of the lanes if a policy adds
+    some.
+    """
     return f"{digest} {path}"
 
 
@@ -178,7 +182,7 @@ class CheckInput(Value):
 
 
 def gather_files(root: str, wanted: Iterable[tuple[str, bool]]) -> CheckInput:
-    """Looks at the files that documents refer to."""
+    """Look up the files that documents refer to."""
     texts: dict[str, bool] = {}
     for path, text in wanted:
         texts[path] = texts.get(path, False) or text
@@ -207,7 +211,7 @@ _WORK = frozenset({"stub", "packet"})
 
 
 def work_summaries(repository: Repository, progress: Callable[[int, int], None]) -> Mapping[str, WorkSummary]:
-    """What stubs and packets say of themselves in short, by path; of a file that cannot be read there is nothing."""
+    """Return the summaries of stubs and packets, by path; unreadable files are left out."""
     root = str(repository.root)
     files = [found for found in find_documents(root) if found.kind in _WORK]
     cache = Cache(str(repository.common_dir), package_fingerprint())

@@ -1,4 +1,4 @@
-"""What a check says of the repository as a whole: documents compared with one another and with the log."""
+"""The checks of the repository as a whole: documents compared with one another and with the log."""
 
 from __future__ import annotations
 
@@ -28,8 +28,9 @@ from workpacket.text.source import Source
 from workpacket.value import Value
 
 _SEVERITY = next(reason.severity for reason in REASONS if reason.code == "scope_not_carried_over")
-# Whether activated packets still hold what their stubs demand is the sixth item of the checklist, and asked by every
-# check. It takes both texts, which no summary holds, so it is kept by the digest of both; no document has this path.
+# Whether activated packets still contain the requirements of their stubs is the sixth item of the checklist, and part
+# of every check. It needs both texts, which no summary contains, so the result is cached by the digest of both; no
+# document has this path.
 _KEPT = "carried over: "
 
 
@@ -40,7 +41,9 @@ def compared(
     cache: Cache,
     now: str,
 ) -> Checked:
-    """What the rules across files and the log say of these summaries of all documents: kind, path, summary."""
+    """Return what the rules across files and the log say about these summaries of all documents: kind, path,
+    summary.
+    """
     logs = look_at_logs(root, now)
     repository = RepositorySummaries(summaries, logs.lanes, lanes, logs.passed)
     findings = [*logs.findings, *across(repository)]
@@ -51,7 +54,7 @@ def compared(
 
 
 def _made_from_stubs(repository: RepositorySummaries, activated: Iterable[str]) -> Iterator[tuple[str, str, str]]:
-    """The activated packets whose stub is still there: id, path of the stub, path of the packet."""
+    """Yield the activated packets whose stubs still exist: id, path of the stub, path of the packet."""
     stubs, packets = repository.work.stubs, repository.work.packets
     for name in activated:
         if name in stubs and name in packets:
@@ -59,7 +62,7 @@ def _made_from_stubs(repository: RepositorySummaries, activated: Iterable[str]) 
 
 
 class Pair(Value):
-    """A stub and the packet that was made from it."""
+    """A stub and the packet made from it."""
 
     id: str
     stub: Source
@@ -72,7 +75,7 @@ class Pair(Value):
 
 
 def not_carried_over(root: str, paths: Iterable[tuple[str, str, str]], cache: Cache) -> list[Problem]:
-    """Of (id, path of the stub, path of the packet): everything that a stub says and its packet does not."""
+    """Given (id, path of the stub, path of the packet), return everything in a stub that its packet lacks."""
     pairs = {result_key(pair.digest, _KEPT + pair.packet.path): pair for pair in _read(root, paths)}
     known = recall_results(cache, list(pairs))
     texts = {key: known[key].findings if key in known else dump_findings(_missing(pairs[key])) for key in pairs}
@@ -81,7 +84,7 @@ def not_carried_over(root: str, paths: Iterable[tuple[str, str, str]], cache: Ca
 
 
 def contracts_changed(root: str, logs: Sequence[Log], cache: Cache) -> list[Problem]:
-    """Where the files of a packet no longer say the contract that its log names; kept by the digest of both."""
+    """Return where the files of a packet differ from the contract in its log; cached by the digest of both."""
     if not logs:
         return []
     from workpacket.shell.approvals.contracts import drift
@@ -110,7 +113,7 @@ def _contract_key(governed: GovernedFiles, log: Log) -> str:
 
 
 def _bytes(root: str, path: str) -> bytes | None:
-    """What cannot be read has a finding of its own."""
+    """Return the bytes; an unreadable file has its own finding."""
     try:
         return read_bytes(root, path, MARKDOWN.size + 1)
     except OSError:
@@ -118,7 +121,7 @@ def _bytes(root: str, path: str) -> bytes | None:
 
 
 def activated_among(root: str, paths: Iterable[str]) -> Iterator[tuple[str, str, str]]:
-    """Of these files, the packets that were made from a stub, and stubs of such: id, path of stub and of packet."""
+    """Yield those of these files that are packets made from a stub, or their stubs: id, path of stub and of packet."""
     chosen, governed = frozenset(paths), find_governed(root)
     for name, stub in governed.stubs.items():
         packet = governed.packets.get(name, "")
@@ -128,7 +131,7 @@ def activated_among(root: str, paths: Iterable[str]) -> Iterator[tuple[str, str,
 
 
 def _read(root: str, paths: Iterable[tuple[str, str, str]]) -> Iterator[Pair]:
-    """What cannot be read has a finding of its own."""
+    """Yield the pairs; an unreadable file has its own finding."""
     for wp_id, *both in paths:
         try:
             stub, packet = (Source.from_bytes(path, read_bytes(root, path, MARKDOWN.size + 1)) for path in both)

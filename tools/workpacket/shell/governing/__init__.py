@@ -1,1 +1,1 @@
-"""Carrying out a command of the lifecycle: gather the facts, plan, apply."""
+"""Run a lifecycle command: gather the facts, plan, apply."""

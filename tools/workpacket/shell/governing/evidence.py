@@ -1,7 +1,7 @@
-"""Proving criteria: the one place that runs the commands of proofs, or looks whether a place in the code is there.
+"""Prove criteria: the only code that runs the commands of proofs, or checks that a place in the code exists.
 
-What is proved is a commit. It is read first; the work tree must be it, and must still be it after each command. Of what
-a command prints nothing enters the event but its length and the digest of the cleaned output.
+A proof is about a commit. The commit is determined first; the work tree must match it, and must still match after each
+command. Only the length of a command's output and the digest of the cleaned output enter the event.
 """
 
 from __future__ import annotations
@@ -29,23 +29,24 @@ _PLACE = lazy_pattern(r"(?P<path>[^\s:]+):(?P<line>[1-9][0-9]*)\Z")
 # What a shell makes of `psql $DATABASE_URL` before we see it.
 _URL_WITH_PASSWORD = lazy_pattern(r"://[^\s/:@]*:[^\s/@]+@")
 _LONGEST_COMMAND: Final = 2000
-_NAMED: Final = 5  # of many changed paths, so many are named
+_NAMED: Final = 5  # the number of changed paths named, of many
 
 
 class Cleaner(Protocol):
-    """What takes secrets out of a text: the redactor of the runtime."""
+    """Removes secrets from a text: the redactor of the runtime."""
 
     @property
     def longest(self) -> int:
-        """How long a text is that is certainly known for a secret."""
+        """Return how long a text must be for any secret in it to be recognized."""
 
     def clean_text(self, text: str) -> str: ...
 
 
 class Proved(Value):
-    """One proof. `row` is what the event holds of it; `said` is for the person who typed it, and for nobody later.
+    """One proof. `row` is what the event stores; `said` is shown to the person at the terminal and not stored.
 
-    Where the work tree is not the commit nothing is run: the result is then `not_run`, and no event holds such a row.
+    If the work tree does not match the commit, nothing is run: the result is then `not_run`, and no event stores such a
+    row.
     """
 
     row: Mapping[str, Json]
@@ -53,7 +54,7 @@ class Proved(Value):
 
 
 class Prover:
-    """Proves criteria at one commit: `revision`, or what is checked out."""
+    """Proves criteria at one commit: `revision`, or the one checked out."""
 
     def __init__(
         self,
@@ -73,7 +74,8 @@ class Prover:
         self.commit = _commit_to_prove(repository, self._tree, revision)
 
     def prove(self, asked: Sequence[tuple[str, str]]) -> list[Proved]:
-        """Rows of criterion and how: `path:line`, or a command that is run without a shell, for several criteria once.
+        """Return rows of criterion and evidence: `path:line`, or a command run without a shell, once for several
+        criteria.
 
         Nothing is run before all of them can be.
         """
@@ -82,7 +84,7 @@ class Prover:
         return [Proved({"criterion": criterion, **proved[how].row}, proved[how].said) for criterion, how in asked]
 
     def _read(self, how: str) -> Sequence[str]:
-        """The words of a command; none for a place in a file."""
+        """Return the words of a command; none for a place in a file."""
         require_no_secret(self._cleaner, how)
         place = _PLACE.match(how)
         if place is None or not os.path.isfile(os.path.join(self._root, place["path"])):
@@ -93,7 +95,9 @@ class Prover:
         return ()
 
     def _holds(self, path: str) -> bool:
-        """Whether it is a file of the commit. One that lies elsewhere, or that git ignores, proves nothing of it."""
+        """Whether the path is a file of the commit. A file outside it, or one that git ignores, proves nothing about
+        it.
+        """
         if os.path.isabs(path) or path.split("/", maxsplit=1)[0] == "..":
             return False
         return any(entry.path == path and entry.is_file for entry in list_tree(self._repository, self.commit, path))
@@ -142,7 +146,9 @@ class Prover:
         return Proved(row, self._said(command, ended, text, nothing))
 
     def _cleaned(self, ended: Ended) -> str:
-        """The whole is searched, then cut: a secret that a cut goes through would not be known for one."""
+        """Clean the output. All of it is searched before it is cut: a secret split by the cut would not be
+        recognized.
+        """
         text = self._cleaner.clean_text(ended.output.decode("utf-8", "replace"))
         return text[: len(text) - self._cleaner.longest] if len(ended.output) < ended.length else text
 
@@ -165,7 +171,7 @@ class Prover:
 
 
 def require_no_secret(cleaner: Cleaner, text: str) -> None:
-    """What is typed as proof or as reason enters the event as it is."""
+    """Refuse a secret in a typed proof or reason, which would enter the event unchanged."""
     if cleaner.clean_text(text) != text or _URL_WITH_PASSWORD.search(text):
         message = "the proof contains a secret, which would stay in the log forever"
         hint = "have the program read it from a file or a variable; [evidence] env of the policy lists the variables"
@@ -173,12 +179,12 @@ def require_no_secret(cleaner: Cleaner, text: str) -> None:
 
 
 class _Tree(Value):
-    """The work tree: what is checked out, and each path that differs from it, with its letters and its digest."""
+    """The work tree: the commit checked out, and each path that differs from it, with its status letters and digest."""
 
     commit: str
     branch: str
     entries: Mapping[str, str]
-    hidden: tuple[str, ...]  # what git was told not to look at, and so has no entry
+    hidden: tuple[str, ...]  # files that git was told to ignore, and so have no entry
 
 
 def _look(repository: Repository) -> _Tree:
@@ -214,7 +220,7 @@ def _place(tree: _Tree) -> str:
 
 
 def _commit_to_prove(repository: Repository, tree: _Tree, revision: str) -> str:
-    """The commit that the work tree is; an error where it cannot be that."""
+    """Return the commit that the work tree matches; raise an error if there is none."""
     if not tree.commit:
         raise WorkpacketError("proof_tree_differs", "there is no commit to prove yet", hint="git commit")
     commit = commit_of(repository, revision) if revision else tree.commit
@@ -237,7 +243,7 @@ def _line_result(root: str, place: re.Match[str]) -> str:
 
 
 def numbered(words: Sequence[str], criteria: Sequence[str], option: str) -> list[tuple[str, str]]:
-    """`N=...` as (criterion, ...); `all=...` for each criterion."""
+    """Parse `N=...` as (criterion, ...); `all=...` applies to each criterion."""
     found: list[tuple[str, str]] = []
     for word in words:
         number, equals, rest = word.partition("=")

@@ -1,11 +1,11 @@
-"""How a command of the lifecycle runs: take the lock, gather the facts, plan, apply. The plan decides, not this.
+"""How a lifecycle command runs: take the lock, gather the facts, plan, apply. The plan decides, not this module.
 
-The facts are the packets that it is about, what they depend on, the registers, the policy of the base and the clock.
+The facts are the packets concerned, their dependencies, the registers, the policy of the base, and the clock.
 
-What a command has to ask the approvals: whether the gates that it passes are approved, and which waivers count.
+What a command asks of the approvals: whether the gates it passes are approved, and which waivers are effective.
 
-A `Question` is asked only about a packet that stands where the gate lies, so that a command which looks (`why`) can ask
-about every gate that might be the next one. What verifies signatures is loaded when there is something to ask.
+A `Question` is asked only about a packet in a lane where the gate applies, so that a read-only command (`why`) can ask
+about every gate that may come next. The code that verifies signatures is loaded only when there is something to ask.
 """
 
 from __future__ import annotations
@@ -70,13 +70,13 @@ if TYPE_CHECKING:
 def gather(
     repository: Repository, names: Iterable[str] | None, actor: Actor, questions: Sequence[Question] = ()
 ) -> Facts:
-    """The facts about these packets, `None` for all; with them come other revisions and what they depend on.
+    """Gather the facts about these packets, `None` for all, with their other revisions and their dependencies.
 
-    The `questions` are put to the approvals about the packet that is named first.
+    The `questions` are asked about the packet named first.
     """
     governed = find_governed(str(repository.root))
     pointer = governed.read(SPEC_POINTER)
-    # Where approvals are asked, they ask the base for its specification, which most likely lies where this one does.
+    # If approvals are needed, they ask the base for its specification, which most likely has the same path as here.
     policy = read_base_policy(repository, ahead=specification_places(pointer) if questions else ())
     packets = _packets(governed, names) if names is not None else _all_packets(governed)
     packets = _with_landings(repository, packets, policy)
@@ -105,7 +105,9 @@ def gather(
 def _with_landings(
     repository: Repository, packets: dict[str, PacketFacts], policy: BasePolicy
 ) -> dict[str, PacketFacts]:
-    """The packets, those marked whose work has landed. In the tree of another branch than the target none has."""
+    """Return the packets, marking those whose work has landed. In a tree of a branch other than the target, none
+    has.
+    """
     waiting = {name: each.log for name, each in packets.items() if settles_by_landing(each.state, policy.lifecycle)}
     if not waiting or current_branch(repository) != policy.target_branch.removeprefix("origin/"):
         return packets
@@ -116,13 +118,13 @@ def _with_landings(
 
 
 def _all_packets(governed: GovernedFiles) -> dict[str, PacketFacts]:
-    """Without asking any of them what it depends on: whatever that is, it is among them."""
+    """Return all packets; their dependencies are among them anyway."""
     return {name: governed.packet(WorkPacketId.parse(name)) for name in sorted(governed.known)}
 
 
 def _packets(governed: GovernedFiles, names: Iterable[str]) -> dict[str, PacketFacts]:
-    """The packets named, all revisions of their bases, and what the named ones depend on."""
-    # Only what begins alike is taken apart: doing so with all names would be most of a command's time.
+    """Return the named packets, all revisions of their bases, and what the named ones depend on."""
+    # Only names with the same beginning are parsed: parsing all of them would take most of a command's time.
     alike: dict[str, list[str]] = {}
     for name in governed.known:
         alike.setdefault(_without_revision(name), []).append(name)
@@ -149,13 +151,13 @@ def _packets(governed: GovernedFiles, names: Iterable[str]) -> dict[str, PacketF
 
 
 def _without_revision(name: str) -> str:
-    """The name up to its `-v3`. Asked of every name, so not by a pattern."""
+    """Return the name up to its `-v3`. Called for every name, so it avoids patterns."""
     head, mark, number = name.rpartition("-v")
     return head if mark and number.isascii() and number.isdecimal() else name
 
 
 def _specification(governed: GovernedFiles, pointer: Source | None) -> Source | None:
-    """The specification in force, wherever below the repository the pointer says it lies."""
+    """Return the specification in force, wherever in the repository the pointer says it is."""
     for path in specification_places(pointer):
         try:
             return Source.from_bytes(path, read_bytes(governed.root, path, LARGEST_SPECIFICATION))
@@ -165,7 +167,7 @@ def _specification(governed: GovernedFiles, pointer: Source | None) -> Source | 
 
 
 def _faults(packet: PacketFacts, specification: Source | None) -> tuple[Problem, ...]:
-    """What a strict check finds in the refinement. Only a stub is waiting for one."""
+    """Return what a strict check finds in the refinement. Only a stub needs one."""
     refinement = packet.refinement
     if refinement is None or packet.lane != "STUB":
         return ()
@@ -177,13 +179,13 @@ def _faults(packet: PacketFacts, specification: Source | None) -> tuple[Problem,
     return refinement_faults(refinement, map(refinement.source.placed, faults), specification)
 
 
-# How far the clocks of machines that work on one repository may be apart.
+# How far the clocks of machines that share a repository may differ.
 _SKEW: Final = timedelta(minutes=5)
 _READ_BY_ALL: Final = (POLICY_PATH, BOARD_PATH, REGISTRY_PATH, SPEC_POINTER)
 
 
 class Carried(Value):
-    """The answer; what was written; and what an earlier command had left unfinished."""
+    """The answer, what was written, and what an earlier command had left unfinished."""
 
     answer: Answer
     changed: tuple[str, ...] = ()
@@ -201,9 +203,9 @@ def carry_out(
     during_merge: bool = False,
     dry_run: bool = False,
 ) -> Carried:
-    """`decide` plans from the facts about `names` (None: all packets); a plan is applied as one transaction.
+    """Let `decide` plan from the facts about `names` (None: all packets), and apply a plan as one transaction.
 
-    `questions` are put to the approvals about the packet that is named first.
+    `questions` are asked about the packet named first.
     """
     with writing(repository, command, during_merge=during_merge) as transaction:
         held = transaction.held
@@ -224,7 +226,7 @@ def carry_out(
             answer = _refused_beside_base(repository, facts, answer)
         if not isinstance(answer, Planned) or dry_run:
             return Carried(answer, (), transaction.finished)
-        from workpacket.shell.event_keys import signed  # a command that is refused signs nothing
+        from workpacket.shell.event_keys import signed  # a refused command signs nothing
 
         changed = transaction.apply(signed(answer.plan, facts.policy.actors))
         deleted = held.deleted() if names is not None else ""
@@ -274,9 +276,10 @@ def _refused_beside_base(repository: Repository, facts: Facts, answer: Planned) 
 
 
 def facts_before(repository: Repository, names: Sequence[str], actor: Actor) -> Facts:
-    """The facts about packets, for a command that does something before `carry_out`: makes a branch, runs a proof.
+    """Return the facts about packets, for a command that does something before `carry_out`: makes a branch, runs a
+    proof.
 
-    WorkpacketError `tree_incomplete` if not all of these packets is here.
+    WorkpacketError `tree_incomplete` if any of these packets is missing here.
     """
     refuse_during_merge(repository)
     held = look(repository)
@@ -287,13 +290,13 @@ def facts_before(repository: Repository, names: Sequence[str], actor: Actor) -> 
 
 
 def _waited_for(facts: Facts, names: Sequence[str]) -> list[str]:
-    """What the packets named depend on: if it were hidden, it would seem not to exist."""
+    """Return what the named packets depend on: a hidden one would look as if it did not exist."""
     named = (facts.packets[name] for name in names if name in facts.packets)
     return [needed for packet in named for needed in packet.dependencies()]
 
 
 def _require_clock(facts: Facts, names: Sequence[str] | None) -> None:
-    """Leases and approvals are judged by this clock: it may not be behind what the log has seen."""
+    """Check the clock by which leases and approvals are judged: it must not be behind the log."""
     latest = datetime.fromisoformat(facts.moment.now) + _SKEW
     for name in names or ():
         packet = facts.packets.get(name)
@@ -304,19 +307,20 @@ def _require_clock(facts: Facts, names: Sequence[str] | None) -> None:
 
 
 def _require_lanes(facts: Facts) -> None:
-    """With a lane left out of the way, what stands behind it would be open."""
+    """Refuse invalid lanes: with a lane missing from the sequence, the one after it would be open."""
     for fault in facts.policy.lane_faults[:1]:
         raise WorkpacketError("lanes_unfit", fault.message, hint=fault.hint, path=POLICY_PATH)
 
 
 def here() -> Repository:
-    """The repository around the current folder."""
+    """Return the repository around the current folder."""
     return find_repository(Path.cwd())
 
 
 class Question(Value):
-    """`lanes` are those in which the gate is asked, () for any. A gate that is `optional` needs a rule in the policy
-    to be there at all; one that is not, and has none, stays shut."""
+    """`lanes` are those in which the gate is asked, () for any. An `optional` gate exists only if the policy has a rule
+    for it; any other gate without a rule stays shut.
+    """
 
     gate: str
     terms: Mapping[str, str] = NOTHING
@@ -332,7 +336,7 @@ def verdict_question(choice: str) -> Question:
 
 
 def added_questions(policy: LifecyclePolicy) -> tuple[Question, ...]:
-    """About every gate that the policy adds to a move that may be the next one."""
+    """Return a question about every gate that the policy adds to a possible next move."""
     return tuple(
         Question(added.gate, lanes=tuple(lane for row in moves_under(added.on, policy.lanes) for lane in row.origins))
         for added in policy.gates
@@ -340,7 +344,7 @@ def added_questions(policy: LifecyclePolicy) -> tuple[Question, ...]:
 
 
 class Said(Value):
-    """The verdict for each gate that was asked about, and the ids of the waivers that count."""
+    """The verdict for each gate that was asked about, and the ids of the effective waivers."""
 
     verdicts: Mapping[str, Verdict] = NOTHING
     approved: frozenset[str] = frozenset()

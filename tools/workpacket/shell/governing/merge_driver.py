@@ -1,9 +1,9 @@
-"""What git calls to merge board, registry and packets, once `merge.workpacket.driver` is set in its configuration.
+"""The merge driver that git calls for board, registry and packets, once `merge.workpacket.driver` is configured.
 
-Git calls a driver before the merged log is in the work tree, so the log is put together here from the commits that are
-being merged. Where these cannot be found, the texts are merged as they are, and `board sync` has something to do.
+Git calls a driver before the merged log is in the work tree, so the log is assembled here from the commits being
+merged. If these cannot be found, the texts are merged as they are, and `board sync` is needed afterwards.
 
-What a merge that waits for people still waits for, among governed files.
+Also lists which governed files of a merge still wait for people.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _MARK = b"<<<<<<< "
 
 
 class Unmerged(Value):
-    """`operation` is what git is in the middle of. Files that hold no mark of a conflict any more are `settled`."""
+    """`operation` is what git is in the middle of. Files without conflict marks are `settled`."""
 
     operation: str
     settled: tuple[str, ...]
@@ -44,7 +44,7 @@ class Unmerged(Value):
 
     @property
     def then(self) -> str:
-        """What is to be typed next."""
+        """Return the next command to type."""
         if self.contradicting:
             return f"resolve by hand what is left in {', '.join(self.contradicting)}"
         added = f"git add {' '.join(self.settled)} && " if self.settled else ""
@@ -52,7 +52,7 @@ class Unmerged(Value):
 
 
 def unmerged(repository: Repository) -> Unmerged | None:
-    """None unless git is in the middle of something."""
+    """Return None unless git is in the middle of an operation."""
     operation = operation_in_progress(repository)
     if not operation:
         return None
@@ -65,11 +65,11 @@ def _is_marked(repository: Repository, path: str) -> bool:
     try:
         return _MARK in read_bytes(str(repository.root), path, REGISTER.size)
     except FileNotFoundError:
-        return False  # deleted on one side: that the file is gone is an answer
+        return False  # deleted on one side: the missing file is an answer
 
 
 class Merged(Value):
-    """The text, whether people have to settle something in it, and what kept the log from having its say."""
+    """The text, whether it has conflicts for people to resolve, and why the log was not used."""
 
     data: bytes
     contradicts: bool
@@ -77,7 +77,7 @@ class Merged(Value):
 
 
 def merge(repository: Repository, path: str, versions: tuple[bytes, bytes, bytes], marker: int) -> Merged:
-    """The one text for the versions (base, ours, theirs) of the document at `path`."""
+    """Return the merged text of the versions (base, ours, theirs) of the document at `path`."""
     both = path in KEEPING_BOTH
     base, ours, theirs = (Source.from_bytes(path, data) for data in versions)
     sides = find_sides(repository, path, versions, os.environ) if is_drawn(path) else None
@@ -99,7 +99,7 @@ def merge(repository: Repository, path: str, versions: tuple[bytes, bytes, bytes
 
 
 class JoinedBranches:
-    """Logs, packets and lanes as the merge will have them, read from the commits. `moved`: those whose log differs."""
+    """Logs, packets and lanes after the merge, read from the commits. `moved`: those whose logs differ."""
 
     def __init__(self, repository: Repository, sides: Sides) -> None:
         self._repository = repository
@@ -118,7 +118,7 @@ class JoinedBranches:
         self.moved = frozenset(path.split("/")[2] for path in differing if path.startswith(f"{LOG_FOLDER}/"))
 
     def facts(self, names: Iterable[str]) -> Facts:
-        """About these packets and all revisions of their bases."""
+        """Return the facts about these packets and all revisions of their bases."""
         known = {*self._logs, *self._documents[PACKETS], *self._documents[STUBS]}
         ids = {name: parsed for name in known if (parsed := WorkPacketId.try_parse(name)) is not None}
         bases = {ids[name].base for name in names if name in ids}
@@ -136,7 +136,7 @@ class JoinedBranches:
         )
 
     def _lanes(self) -> LaneTable:
-        """Those of the policy that the merge will have; of one that both sides changed, theirs as it is."""
+        """Return the lanes of the merged policy; if both sides changed it, theirs as it is."""
         policy = self._files.get(POLICY_PATH)
         return lifecycle_of(read_objects(self._repository, [policy])[policy]).lanes if policy is not None else BUILT_IN
 

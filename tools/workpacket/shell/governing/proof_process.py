@@ -1,10 +1,8 @@
-"""Running the program of a proof: without a shell, without input, within limits of time and of output.
+"""Run the program of a proof: without a shell, without input, within limits on time and output.
 
-The end of what a proof printed, kept outside of the history: in the folder that all work trees share, by digest.
-
-No output of a proof enters an event, because what is in git stays there for everybody. An event names the digest;
-where the proof was run, the cleaned end of the output can be looked at under that name. It may be deleted at any
-time.
+The end of a proof's output is stored outside the history: in the folder that all work trees share, by digest. No output
+of a proof enters an event, because what is in git stays there for everyone. An event names the digest; on the machine
+where the proof was run, the cleaned end of the output can be shown by that name. It may be deleted at any time.
 """
 
 from __future__ import annotations
@@ -25,7 +23,7 @@ from workpacket.value import Value
 
 TAIL_LINES: Final = 40
 TAIL_LENGTH: Final = 4000
-# Of so many outputs the ends are kept, the latest.
+# The number of outputs whose ends are kept, latest first.
 MOST: Final = 1000
 
 
@@ -34,13 +32,13 @@ def end_of(text: str) -> str:
 
 
 def keep_output(repository: Repository, digest: str, text: str) -> None:
-    """Keep the end of a cleaned output for its owner alone; where that is not possible, there is nothing to look at."""
+    """Store the end of a cleaned output, readable only by its owner; if that is not possible, skip it."""
     import tempfile
 
     folder = _folder(repository)
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)
-        descriptor, temporary = tempfile.mkstemp(prefix=".new-", dir=folder)  # readable by nobody else
+        descriptor, temporary = tempfile.mkstemp(prefix=".new-", dir=folder)  # readable by no one else
         with os.fdopen(descriptor, "wb") as file:
             file.write(end_of(text).encode("utf-8", "replace"))
         os.replace(temporary, os.path.join(folder, digest))
@@ -50,9 +48,9 @@ def keep_output(repository: Repository, digest: str, text: str) -> None:
 
 
 def kept_output(repository: Repository, digest: str, recorded: str = "") -> str | None:
-    """The end of the output with this digest; None where it is not kept here.
+    """Return the end of the output with this digest; None if it is not stored here.
 
-    `recorded` is the end as an older event holds it itself.
+    `recorded` is the end stored in an older event itself.
     """
     try:
         with open(os.path.join(_folder(repository), digest), "rb") as file:
@@ -73,14 +71,14 @@ def _forget_oldest(folder: str) -> None:
             os.unlink(os.path.join(folder, name))
 
 
-GRACE: Final = 2.0  # seconds that a program gets to end by itself once it was asked to
+GRACE: Final = 2.0  # seconds a program gets to exit once asked to
 _CHUNK: Final = 64 * 1024
 # Signals that would end this process and leave the program behind.
 _ENDINGS: Final = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 
 
 class Ended(Value):
-    """How a program ended. `output` is the beginning of what it printed, `length` the bytes of all of it.
+    """How a program ended. `output` is the beginning of its output, `length` the size of all of it in bytes.
 
     `limit` is the limit that it reached: `time`, at which it was stopped, or `output`; '' for none. `milliseconds` is
     how long it ran: a verdict that follows sooner was given without running it again.
@@ -96,7 +94,7 @@ class Ended(Value):
 def run_limited(
     words: Sequence[str], folder: str, environment: Mapping[str, str], *, seconds: float, most_output: int
 ) -> Ended:
-    """Run a program to its end; OSError or ValueError if it cannot be started."""
+    """Run a program until it ends; OSError or ValueError if it cannot be started."""
     began = time.monotonic()
     with (
         _Interrupts() as interrupts,
@@ -119,7 +117,7 @@ def run_limited(
         except subprocess.TimeoutExpired:
             overdue = True
         finally:
-            # What it left behind ends with it, or it would hold the output open for ever.
+            # Processes it left behind are stopped too; otherwise they would hold the output open forever.
             _stop(process, ask=overdue)
         output.finish()
         limit = "time" if overdue else "output" if output.length > most_output else ""
@@ -161,7 +159,7 @@ class _Interrupts:
 
 
 class _Output:
-    """Reads along in a thread: keeps the first bytes, counts all of them."""
+    """Reads in a thread: keeps the first bytes, counts all of them."""
 
     def __init__(self, source: IO[bytes], most: int) -> None:
         self.kept = bytearray()
@@ -178,7 +176,7 @@ class _Output:
                 self.kept += chunk[: max(0, self._most - len(self.kept))]
 
     def finish(self) -> None:
-        """Wait for the end; a process that has left the group and holds the output open is not waited for."""
+        """Wait for the end, except for a process that left the group and holds the output open."""
         self._thread.join(GRACE)
 
 

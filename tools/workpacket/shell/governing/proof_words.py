@@ -1,8 +1,8 @@
 """The words of a command that proves a criterion.
 
-A proof is started without a shell, so what only a shell understands would reach the program as plain text: of
-`echo Eve | python3 greet.py`, `echo` would print everything and greet.py would never start. Each such form is an error
-that shows how to say it on purpose, `sh -c '...'`. Quotes and backslashes mean what they mean to a POSIX shell.
+A proof is started without a shell, so shell syntax would reach the program as plain text: in `echo Eve | python3
+greet.py`, `echo` would print everything and greet.py would never start. Each such form is an error that shows how to
+use a shell on purpose, `sh -c '...'`. Quotes and backslashes mean what they mean to a POSIX shell.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ _NAMES: Final = {
     "#": "a comment",
     "newline": "the beginning of a second line",
 }
-# What may follow `$` for a shell to expand it (`$[1+1]` is arithmetic to bash); before anything else it is a plain
+# Characters after `$` that make a shell expand it (`$[1+1]` is arithmetic in bash); before any other, it is a plain
 # character.
 _EXPANDED: Final = lazy_pattern(r"[A-Za-z0-9_{(\[@*#?$!-]")
 _ASSIGNMENT: Final = lazy_pattern(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
-# Where a shell looks for a home folder in an assignment.
+# Where a shell expands a home folder in an assignment.
 _HOME: Final = lazy_pattern(r"[=:]~")
 # First words that a shell does not look up as a program: reserved words, unless they are quoted, and commands that
 # change the shell itself. Some systems have programs of these names, which would succeed and change nothing.
@@ -53,7 +53,7 @@ _BUILT_IN: Final = {
 
 
 def proof_words(command: str) -> list[str]:
-    """The program and its arguments; WorkpacketError `proof_needs_shell` for what only a shell would understand."""
+    """Return the program and its arguments; WorkpacketError `proof_needs_shell` for shell syntax."""
     words = _Reader(command.strip(" \t\r\n")).words()
     first = words[0] if words else ""
     if not first:
@@ -68,8 +68,8 @@ class _Reader:
         self.text = text
         self.at = 0
         self.word: str | None = None
-        self.plain = ""  # the unquoted characters of this word, for what is only known at its end
-        self.first = ""  # the first word, with marks where something of it is quoted
+        self.plain = ""  # the unquoted characters of this word, for checks that need all of it
+        self.first = ""  # the first word, with marks where part of it is quoted
         self.found: list[str] = []
 
     def words(self) -> list[str]:
@@ -93,7 +93,7 @@ class _Reader:
 
     def _take_quoted(self, text: str) -> None:
         self.word = (self.word or "") + text
-        self.plain += "\0"  # keeps apart what stands on either side of it
+        self.plain += "\0"  # separates what is on either side of it
 
     def _take_plain(self, mark: str) -> None:
         if mark in "\r\n":
@@ -166,7 +166,7 @@ class _Reader:
 
 
 def _braces(plain: str) -> bool:
-    """Whether a shell may make several words of it: `{a,b}`, `{1..3}`."""
+    """Whether a shell may expand it to several words: `{a,b}`, `{1..3}`."""
     start, end = plain.find("{"), plain.rfind("}")
     return 0 <= start < end and any(between in plain[start:end] for between in (",", ".."))
 

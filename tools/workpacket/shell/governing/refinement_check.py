@@ -1,4 +1,4 @@
-"""What keeps a refinement from being complete, apart from the user's answer to it."""
+"""What makes a refinement incomplete, apart from the user's answer to it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ANSWERS = ("user_review_status", "user_signature", "user_approval_evidence")
 def refinement_faults(
     refinement: Refinement, found: Iterable[Problem], specification: Source | None
 ) -> tuple[Problem, ...]:
-    """`found` is what the check of the file said; of that count the errors of the strict profile."""
+    """Return the faults. `found` holds the findings of the file; the errors of the strict profile count."""
     answered = set(_answer_lines(refinement))
     kept = [fault for fault in found if _is_error(fault.code) and fault.line not in answered]
     seen = {fault.line for fault in kept}

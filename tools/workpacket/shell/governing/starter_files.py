@@ -1,6 +1,6 @@
-"""What the package holds for `init`, and what a repository holds of it.
+"""The files that `init` installs, and which of them a repository has.
 
-Which of the runtime's folders git does not leave out yet, and the file in which they could be named.
+Also, which of the runtime's folders git does not ignore yet, and the file that could list them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from workpacket.text.limits import DATA, MARKDOWN
 
 
 def read_package(instructions: str, skills: Mapping[str, str]) -> StarterTexts:
-    """`instructions` and `skills` follow from the commands, of which only the command line knows."""
+    """Read the package. `instructions` and `skills` depend on the commands, which only the command line knows."""
     return StarterTexts(
         gov_just=gov_just(),
         pre_commit=_read("pre-commit.yaml"),
@@ -52,12 +52,12 @@ def running() -> tuple[Mapping[str, Json] | None, str]:
 
 
 def gov_just() -> str:
-    """The recipes of `.GOV/gov.just`."""
+    """Return the recipes of `.GOV/gov.just`."""
     return _read("gov.just")
 
 
 def look_around(root: str, paths: Iterable[str]) -> ExistingFiles:
-    """What stands at these paths. What lies behind a link is not ours to judge: it is there, and no regular file."""
+    """List what is at these paths. What is behind a link is not judged: it exists, and is not a regular file."""
     files: dict[str, bytes | None] = {}
     for path in paths:
         if link_on_the_way(root, path):
@@ -86,7 +86,9 @@ def _read(name: str) -> str:
 
 
 def not_ignored(repository: Repository) -> tuple[bytes | None, tuple[str, ...]]:
-    """The bytes of `.gitignore`, None if there is none, and the folders. A file that is a link is somebody else's."""
+    """Return the bytes of `.gitignore`, None if it is missing, and the folders. A file that is a link belongs to
+    someone else.
+    """
     try:
         before = read_bytes(str(repository.root), GITIGNORE, DATA.size)
     except FileNotFoundError:

@@ -1,1 +1,1 @@
-"""Verifying the log, and judging the change between a base and what is here."""
+"""Verify the log, and judge the change between a base and the work tree."""

@@ -1,7 +1,8 @@
-"""What the base holds of log, attestations and checkpoints is there, and the same; or its whole landing was taken back.
+"""Everything that the base holds of log, attestations and checkpoints is present and unchanged, or its whole landing
+was reverted.
 
-A landing is taken back with everything that it brought: its events, its envelopes and its code. A no or a revocation
-among the envelopes stays for ever, so that no revert brings a key back.
+A landing is reverted with everything that it brought: its events, its envelopes and its code. Rejections and
+revocations among the envelopes stay forever, so that no revert restores a key.
 """
 
 from __future__ import annotations
@@ -26,8 +27,9 @@ _WRITE_ONCE = tuple(f"{folder}/" for folder in APPEND_ONLY_FOLDERS)
 def judge_append_only(
     repository: Repository, base: str, files: Mapping[str, bytes] | None = None, *, worktree: bool = False
 ) -> list[Problem]:
-    """What is lost or changed of the write-once files of the base. `files` are those that lie here, if they are read
-    already; with `worktree` no revert is looked for, since it would not be committed yet."""
+    """Return the write-once files of the base that are lost or changed. `files` are those in the work tree, if already
+    read; with `worktree`, no revert is looked for, because it would not be committed yet.
+    """
     here = append_only_files(str(repository.root)) if files is None else files
     there = committed_ids(repository, base)
     found = verify_append_only(there, {path: blob_id(data, base) for path, data in here.items()})
@@ -45,7 +47,7 @@ def judge_append_only(
 
 
 def _taken_back(repository: Repository, trials: TrialMerges, change: tuple[str, str], revert: Revert) -> Iterator[str]:
-    """The write-once files that were taken back as a whole; none if anything of their landings was left here."""
+    """Yield the write-once files that were reverted as a whole; none if anything of their landings is left here."""
     before, head = change
     undone, left = trials.differences(before, revert.commit), trials.differences(revert.commit, head)
     removed = {path: undone[path].old for path in undone if path.startswith(_WRITE_ONCE) and not undone[path].new}
@@ -56,12 +58,14 @@ def _taken_back(repository: Repository, trials: TrialMerges, change: tuple[str, 
 
 
 def _is_governed(path: str) -> bool:
-    """Board, registry and packets go on after a landing, so what a revert makes of them is drawn from the log."""
+    """Whether the path is governed. Board, registry and packets change after a landing, so a revert's version of them
+    is drawn from the log.
+    """
     return path.startswith(f"{GOVERNANCE_FOLDER}/")
 
 
 def _says_no(repository: Repository, removed: Mapping[str, str]) -> Iterator[bool]:
-    """For each envelope whether it says something else than yes, or cannot be read."""
+    """Yield for each envelope whether it is anything but an approval, or unreadable."""
     folder = f"{ATTESTATIONS_FOLDER}/"
     names = {
         path.removeprefix(folder): row.rpartition(" ")[2] for path, row in removed.items() if path.startswith(folder)
@@ -75,5 +79,5 @@ def _says_no(repository: Repository, removed: Mapping[str, str]) -> Iterator[boo
 def _told(revert: Revert) -> Iterable[Problem]:
     reason = CHANGE_BY_CODE["landing_reverted"]
     for landing in revert.landings:
-        what = f"the landing {landing[:12]} is taken back as a whole, with the events that it brought"
+        what = f"the landing {landing[:12]} is reverted as a whole, with the events that it brought"
         yield Problem(reason.code, what, Location(GOVERNANCE_FOLDER), reason.remedy, severity=reason.severity)

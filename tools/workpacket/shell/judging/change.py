@@ -1,4 +1,4 @@
-"""What judging a change looks at outside of the log that is judged: dependencies, waivers, git's history, the stub."""
+"""What judging a change needs besides the log: dependencies, waivers, git's history, the stub."""
 
 from __future__ import annotations
 
@@ -69,7 +69,9 @@ def around(
 
 
 def _was_done(repository: Repository, base: str, needed: str, logs: Mapping[str, Log], policy: LifecyclePolicy) -> bool:
-    """Whether the packet, or of a base any revision, ever stood in a lane that counts. It may have moved on since."""
+    """Whether the packet, or any revision of a base id, was ever in a lane that satisfies the dependency. It may have
+    moved on since.
+    """
     own = {name: log for name, log in logs.items() if name == needed or name.startswith(f"{needed}-v")}
     if any(event.lane_to in policy.satisfied_by for log in own.values() for event in log.events):
         return True
@@ -77,7 +79,7 @@ def _was_done(repository: Repository, base: str, needed: str, logs: Mapping[str,
 
 
 def _waivers(repository: Repository, base: str, packet: PacketFacts) -> Iterator[LogEvent]:
-    """Those that are approved and have not ended."""
+    """Yield the waivers that are approved and have not ended."""
     waivers = [event for event in packet.state.waivers if event.attest]
     if not waivers:
         return
@@ -92,7 +94,7 @@ def _waivers(repository: Repository, base: str, packet: PacketFacts) -> Iterator
 
 
 def _is_contained(repository: Repository, packet: PacketFacts, event: LogEvent) -> bool:
-    """Whether head, which becomes the target branch when the change lands, has what the event says was merged."""
+    """Whether head, which becomes the target branch when the change lands, contains what the event says was merged."""
     before = packet.log.ancestry(event.parents)
     submitted = [each.text("commit") for each in packet.log.events if each.type == "submitted" and each.id in before]
     if submitted[-1:] != [event.text("commit")]:
@@ -108,24 +110,24 @@ def _brings_moves(logs: Iterable[Log], known: frozenset[str]) -> bool:
 
 
 def _unfit(fault: LaneFault) -> Problem:
-    """That nobody can say which moves of the change are legal."""
+    """Return the problem that the legal moves of the change cannot be determined."""
     reason = CHANGE_BY_CODE["base_lanes_unfit"]
     message = f"the policy of the base adds invalid lanes: {fault.message}"
     return Problem(reason.code, message, Location(POLICY_PATH), fault.hint, severity=reason.severity)
 
 
-# By so much the clock of who wrote an event may be ahead of the one that judges it.
+# How far the clock that wrote an event may be ahead of the one that judges it.
 SKEW = timedelta(seconds=300)
 
 
 def ahead(logs: Iterable[Log], known: frozenset[str], now: str) -> Iterator[Problem]:
-    """New events from a clock that is ahead: nothing could follow them until their time has come."""
+    """Report new events from a clock that is ahead: nothing could follow them until their time has come."""
     reason = CHANGE_BY_CODE["event_ahead"]
     latest = datetime.fromisoformat(now) + SKEW
     for log in logs:
         for event in log.events:
             if event.id not in known and datetime.fromisoformat(event.at) > latest:
-                what = f"it says that it was written at {event.at}, and the clock here says {now}"
+                what = f"it says that it was written at {event.at}, but the clock here says {now}"
                 yield Problem(reason.code, what, Location(event.path), reason.remedy, severity=reason.severity)
 
 
@@ -154,7 +156,7 @@ def _unguarded(repository: Repository, base: str) -> Iterator[Problem]:
 
 
 def judge(repository: Repository, base: str, *, worktree: bool = False) -> list[Problem]:
-    """Everything that stands against the change since `base`; with `worktree`, as it lies here."""
+    """Return everything that prevents the change since `base`; with `worktree`, judge the work tree."""
     commit = commit_of(repository, base)
     root = str(repository.root)
     files = append_only_files(root)

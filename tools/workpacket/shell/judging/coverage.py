@@ -1,4 +1,4 @@
-"""Gathers what coverage asks git about: what the change does, what was judged, and which scopes were approved."""
+"""Gather what coverage asks git: the contents of the change, what was judged, and which scopes were approved."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ from workpacket.text.source import Source
 from workpacket.value import Value
 
 _FILE = "100644 "
-# A report is what a person reads, and nothing that a program or an agent follows.
+# A report is for people to read, and nothing that a program or an agent executes.
 _REPORT_ENDINGS = (".md", ".markdown", ".rst")
 _READ_BY_AGENTS = frozenset({"agents.md", "claude.md", "gemini.md", "skill.md"})
 
 
 # Kinds of packets that answer for a change; of the others it is told why they do not.
 _ANSWERING: Final[Collection[Kind]] = ("work", "verdict", "ready")
-# The field with all that is indented below it.
+# The field, with everything indented below it.
 _SCOPE_FIELD = lazy_pattern(r"IN_SCOPE_PATHS([^\n]*(?:\n[ \t]*(?=\n)|\n[ \t]+[^\n]*)*)", re.IGNORECASE)
 
 
@@ -61,7 +61,7 @@ _NOTHING_APPROVED = _Scope((), None)
 
 
 class _Judged(Value):
-    """Work that was judged. `required`: the verdict comes with this change, so all of the work has to be there."""
+    """Judged work. `required`: the verdict is part of this change, so all of the work must be in it."""
 
     packet: str
     commit: str
@@ -71,7 +71,9 @@ class _Judged(Value):
 def coverage_problems(
     repository: Repository, base: str, head: str, logs: Mapping[str, Log], policy: LifecyclePolicy
 ) -> list[Problem]:
-    """What no packet covers of the change from `base` to `head`, whose logs these are. The policy is the base's."""
+    """Return what no packet covers of the change from `base` to `head`, the owner of these logs. The policy is the
+    base's.
+    """
     if policy.coverage.mode == "off":
         return []
     from workpacket.shell.actor import moment
@@ -95,7 +97,7 @@ def uncovered_paths(
     policy: LifecyclePolicy,
     today: date,
 ) -> list[Uncovered]:
-    """Whatever the mode, what no packet covers."""
+    """Return what no packet covers, whatever the mode."""
     return _Coverage(repository, trials, base, head, logs, policy, today).uncovered()
 
 
@@ -115,7 +117,7 @@ class _Coverage:
         self.today = today
         self.verdicts = {name: said for name, log in logs.items() if (said := judging(log)) is not None}
         self.known = frozenset(path.rpartition("/")[2].removesuffix(".json") for path in self._log_of_base())
-        # A branch that lacks the newest commits of the base takes nothing back by lacking them.
+        # A branch that lacks the newest commits of the base does not revert them.
         begun = base if is_ancestor(repository, base, head) else merge_base(repository, base, head) or base
         revert = reverted(repository, trials, begun, head)
         self.start = revert.commit if revert is not None else begun
@@ -130,7 +132,7 @@ class _Coverage:
         judged = list(self._judged(kinds, covers, changed))
         missing = [one for one in judged if resolved(self.repository, f"{one.commit}^{{commit}}") is None]
         landing = self._landing(changed, [one for one in judged if one not in missing])
-        # What the verdict requires may be missing from a change that touches other paths only, or none.
+        # The work that the verdict requires may be missing from a change that touches other paths only, or none.
         if landing.paths - changed.keys():
             covers = list(self._covers(kinds, _ANSWERING, landing.paths))
         exempt = self.policy.coverage.exempt
@@ -159,7 +161,7 @@ class _Coverage:
         return Uncovered("landed_otherwise", packet_paths(judged.packet)[0], judged.packet, message)
 
     def _landing(self, changed: Mapping[str, Difference], judged: Sequence[_Judged]) -> Landing:
-        """Merges one judged commit after another into the base, and compares with what landed."""
+        """Merge the judged commits one after another into the base, and compare the result with what landed."""
         commit, conflicts, brought = self.start, set[str](), dict[str, dict[str, str]]()
         for one in judged:
             trial = self.trials.merge(commit, one.commit)
@@ -183,7 +185,7 @@ class _Coverage:
         )
 
     def _brought(self, commit: str) -> dict[str, str]:
-        """What a judged commit changed since it left the base, as far as the base has not the same."""
+        """Return what a judged commit changed since it left the base and that differs from the base."""
         now = _outside(self.trials.differences(self.start, commit))
         begun = self.trials.merge_base(self.start, commit)
         work = _outside(self.trials.differences(begun, commit)) if begun else now
@@ -206,7 +208,7 @@ class _Coverage:
         return held
 
     def _reports(self, differing: Mapping[str, Difference]) -> Iterator[str]:
-        """Reports that a verdict of this change names as they are, and that are new or were reports before."""
+        """Yield reports named in a verdict of this change with these bytes, and that are new or were reports before."""
         verdicts = [event for log in self.logs.values() for event in log.events if event.type == "verdict.given"]
         named: dict[str, set[str]] = {}
         before: set[str] = set()
@@ -240,7 +242,7 @@ class _Coverage:
     # --- scopes ---
 
     def _covers(self, kinds: Mapping[str, Kind], wanted: Collection[Kind], paths: Iterable[str]) -> Iterator[Cover]:
-        """What the packets of these kinds cover, of those whose scope may have any of the paths."""
+        """Yield the scopes of these kinds of packet, if they may contain any of the paths."""
         names = [name for name, kind in kinds.items() if kind in wanted]
         tops = {path.partition("/")[0] for path in paths}
         now = self._scopes(dict.fromkeys(names, self.head), tops)
@@ -255,14 +257,14 @@ class _Coverage:
             yield Cover(name, kind, tuple(each.entries for each in scopes), why)
 
     def _standing(self, days: Sequence[date | None]) -> tuple[Kind, str]:
-        """A standing packet covers for as long as both what was approved and what it says now let it."""
+        """Return the kind of a standing packet, which covers until the earlier of its approved and its current end."""
         until = [day for day in days if day is not None]
         if len(until) < len(days):
             return "", "it was not approved as a standing packet"
         return ("standing", "") if self.today <= min(until) else ("", f"it ended on {min(until)}")
 
     def _approved_at(self, name: str) -> str:
-        """The commit of the base whose packet is the one that was approved last; '' where this change brings that."""
+        """Return the commit of the base that holds the packet as last approved; '' if this change adds it."""
         events = [event for event in self.logs[name].events if event.type in {"activated", "amended"}]
         if not events:
             return self.base if any(event.id in self.known for event in self.logs[name].events) else ""
@@ -271,7 +273,7 @@ class _Coverage:
         return held_since(self.repository, self.base, LOG_FOLDER).get(events[-1].path, (self.base, 0))[0]
 
     def _scopes(self, commits: Mapping[str, str], tops: Collection[str]) -> dict[str, _Scope]:
-        """The scopes of packets, each as a commit holds it; none of a packet that is not there, or cannot matter."""
+        """Return the scopes of packets, each as a commit holds it; none for a packet that is missing or irrelevant."""
         places = {name: [f"{commit}:{path}" for path in packet_paths(name)] for name, commit in commits.items()}
         files = read_objects(self.repository, (place for both in places.values() for place in both))
         found: dict[str, _Scope] = {}
@@ -284,8 +286,9 @@ class _Coverage:
 
 
 def _may_matter(text: str, tops: Collection[str]) -> bool:
-    """Whether the scope may have a path that begins so. Taking every packet apart to know would take long: all that was
-    ever finished is among them."""
+    """Whether the scope may contain a path that begins like this. Parsing every packet to find out would take long,
+    because finished ones are included.
+    """
     fields = _SCOPE_FIELD.findall(text)
     if len(fields) != 1 or not any(character.isalnum() for character in fields[0]):
         return True
@@ -297,7 +300,7 @@ def _scope(source: Source) -> _Scope:
     try:
         until = standing_until(contract_of(packet, None).scope)
     except ContractUnreadable:
-        # Nothing can be approved that cannot be read in one way.
+        # A text that can be read in two ways cannot be approved.
         return _Scope((), None)
     return _Scope(tuple(entry.value for entry in packet.in_scope_paths), until)
 

@@ -1,8 +1,8 @@
-"""Judged work that is done because it has landed as it was judged, though no event says that it was merged.
+"""Judged work that is done because it landed as it was judged, though no event records its merge.
 
-It is decided once, about the first commit of the target branch that holds the verdict PASS, and not undone by what is
-changed later. Only the line of the commit that is asked about counts: no other branch, and no reference. What was
-decided is remembered in the person's own folder, as what an envelope claims is.
+This is decided once, for the first commit of the target branch that holds the verdict PASS, and later changes do not
+undo it. Only the line of the given commit counts: no other branch, and no reference. Decisions are cached in the
+person's own folder, like the claims of envelopes.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from workpacket.shell.base import landed_at, root_commit, settings_folder, tree_
 from workpacket.shell.cache import Cache
 from workpacket.shell.judging.coverage import uncovered_paths
 
-# A command line has room for so many paths; for more of them all events are looked at.
+# A command line has room for this many paths; beyond that, all events are read.
 _FEW = 200
 _YES, _NO = "landed", "not as it was judged"
 
 
 def landed(repository: Repository, tip: str, logs: Mapping[str, Log], policy: LifecyclePolicy) -> frozenset[str]:
-    """Those of the packets that wait for their merge whose work is on the line that ends at `tip`, as it was judged."""
+    """Return the packets waiting for their merge whose work is on the line that ends at `tip`, as it was judged."""
     verdicts: dict[str, LogEvent] = {}
     for name, log in logs.items():
         said = judging(log)
@@ -57,7 +57,7 @@ def landed(repository: Repository, tip: str, logs: Mapping[str, Log], policy: Li
 
 
 def _arrivals(repository: Repository, tip: str, paths: Mapping[str, str]) -> dict[str, str]:
-    """By packet, the commit of the line that brought its verdict."""
+    """Return by packet the commit of the line that brought its verdict."""
     wanted = tuple(paths) if len(paths) <= _FEW else (LOG_FOLDER,)
     found: dict[str, str] = {}
     for commit, changes in changes_before(repository, tip, *wanted, options=FIRST_PARENTS, form="%H"):
@@ -70,7 +70,7 @@ def _arrivals(repository: Repository, tip: str, paths: Mapping[str, str]) -> dic
 def _decide(
     repository: Repository, trials: TrialMerges, commit: str, logs: Mapping[str, Log], policy: LifecyclePolicy
 ) -> str:
-    """Nothing may have come with the landing for which no packet answered then."""
+    """Decide. The landing must not contain anything that no packet covered at the time."""
     before = resolved(repository, f"{commit}^1^{{commit}}")
     if before is None:
         return _NO

@@ -1,7 +1,7 @@
 """Signatures of checkpoints: read, judged by the policy of the base, and made.
 
-A checkpoint that is on the base is judged by the policy before the commit that brought its signature, at the time of
-that commit; one that is not, by the policy of the base and now. Revocation is always that of the base.
+A checkpoint on the base is judged by the policy before the commit that brought its signature, at the time of that
+commit; any other, by the policy of the base and now. Revocations are always those of the base.
 """
 
 from __future__ import annotations
@@ -69,9 +69,9 @@ class Judge:
 def make_checkpoint(
     repository: Repository, logs: Mapping[str, Log], judge: Judge, key: OwnKey, actor: Actor, tool: str, now: Moment
 ) -> list[LogEvent]:
-    """Sign and write what is due at HEAD; the events, none if somebody vouches for everything already.
+    """Sign and write the checkpoint due at HEAD; return the events, none if all is covered already.
 
-    What would not count is not written.
+    A checkpoint that would not count is not written.
     """
     refuse_during_merge(repository)
     commit = head_commit(repository)
@@ -119,7 +119,7 @@ def _write(
 def judged_here(
     repository: Repository, revision: str, logs: Mapping[str, Log], files: Mapping[str, bytes], now: str
 ) -> tuple[Checkpoint, ...]:
-    """The checkpoints of these logs. Where there are none, the base is not looked for."""
+    """Return the checkpoints of these logs. If there are none, the base is not looked up."""
     if CHECKPOINT_LOG not in logs:
         return ()
     return judge_checkpoints(logs, Judge(repository, revision, files, now))

@@ -1,4 +1,4 @@
-"""Verifying the log of a repository, by itself and against a base revision."""
+"""Verify the log of a repository, by itself and against a base revision."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from workpacket.value import NOTHING, Value
 
 
 class LogsSeen(Value):
-    """The lane of each packet that has a log, '' where the log does not hold together; and all that is wrong with them.
+    """The lane of each packet that has a log, '' if the log is inconsistent, and all problems of the logs.
 
-    `named` are the files that they rest on. `by_clock`: time alone can change the findings. `activated` are the packets
-    that were made from a stub; `by_people` says whether any event needs an approval, or names one. `passed` counts the
-    moves into each lane. `contracts` are the logs that name a contract.
+    `named` are the files that they depend on. `by_clock`: time alone can change the findings. `activated` are the
+    packets made from a stub; `by_people` says whether any event needs or names an approval. `passed` counts the moves
+    into each lane. `contracts` are the logs that name a contract.
     """
 
     lanes: Mapping[str, str]
@@ -46,7 +46,7 @@ class LogsSeen(Value):
 
 
 def look_at_logs(root: str, now: str = "") -> LogsSeen:
-    """What `check` needs to know of the logs and of the files that they name, read once."""
+    """Return what `check` needs to know about the logs and the files that they name, read once."""
     files = log_files(root)
     if not files:
         return LogsSeen({}, [])
@@ -77,7 +77,7 @@ def look_at_logs(root: str, now: str = "") -> LogsSeen:
 
 
 def digest_here(root: str, path: str) -> str | None:
-    """The digest of a file of the work tree; None where there is none that can be read."""
+    """Return the digest of a file of the work tree; None if there is no readable one."""
     try:
         return hashlib.sha256(read_bytes(root, path, LARGEST_FILE)).hexdigest()
     except OSError:
@@ -90,7 +90,7 @@ def _needs_people(event: LogEvent) -> bool:
 
 
 def _about_checkpoints(root: str, logs: Mapping[str, Log], files: Mapping[str, bytes], now: str) -> list[Problem]:
-    """What speaks against checkpoints, judged by the base. Most repositories have none, so what it takes is lazy."""
+    """Report problems with checkpoints, judged by the base. Most repositories have none, so the imports are lazy."""
     from pathlib import Path
 
     from workpacket.git.repository import find_repository
@@ -105,7 +105,7 @@ def _below(files: Mapping[str, bytes]) -> Iterator[str]:
 
 
 class Verified(Value):
-    """What `log verify` found out: the logs, their number of events, what is wrong, and what is vouched for by whom."""
+    """The result of `log verify`: the logs, their number of events, the problems, and who vouches for what."""
 
     logs: Mapping[str, Log]
     files: Mapping[str, bytes]
@@ -115,7 +115,9 @@ class Verified(Value):
 
 
 def verify_log(repository: Repository, base: str, now: str) -> Verified:
-    """Everything that is wrong with the log, by itself, by its checkpoints and, if one is named, against a base."""
+    """Return everything that is wrong with the log, by itself, by its checkpoints and, if one is given, against a
+    base.
+    """
     from workpacket.shell.judging.log_checkpoints import judged_here
 
     files = append_only_files(str(repository.root))
@@ -131,8 +133,9 @@ def verify_log(repository: Repository, base: str, now: str) -> Verified:
 
 
 class Proven(Value):
-    """What the signatures of all events come to: how many are proven, how many are signed by a key that the policy of
-    the base does not list for the actor, how many are unsigned; and those that do not hold."""
+    """The signatures of all events: how many are proven, signed by a key that the policy of the base does not list for
+    the actor, or unsigned; and those that are invalid.
+    """
 
     proven: int
     unlisted: int
@@ -141,10 +144,10 @@ class Proven(Value):
 
 
 def verify_signatures(repository: Repository, base: str, verified: Verified) -> Proven:
-    """Every signature in the log, those of events that the base holds too.
+    """Verify every signature in the log, including those of events on the base.
 
-    A key that left the policy since makes an event of its day a claim, and no fault; a signature that is not over its
-    event is one.
+    If a key has since left the policy, its earlier events become claims, which is not a fault; a signature that does
+    not cover its event is one.
     """
     from workpacket.approvals.event_signatures import EventSignatures
     from workpacket.shell.base import read_base_policy

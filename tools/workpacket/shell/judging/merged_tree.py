@@ -1,8 +1,8 @@
-"""What a change would merge: the tree of HEAD, and whether what lies here is the same.
+"""What a change would merge: the tree of HEAD, and whether the work tree matches it.
 
-Attributes of a change can make a checkout show other bytes than are merged. So with a base every file below `.GOV` is
-compared with the one that HEAD holds, and what readers on another system, or a later version, would take for something
-else is refused before it is merged: what the base holds already is no longer asked about.
+Attributes in a change can make a checkout show different bytes from those merged. With a base, every file below `.GOV`
+is therefore compared with the one in HEAD, and anything that readers on another system, or a later version, would
+interpret differently is refused before it is merged: what is on the base already is not checked again.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from workpacket.shell.tree import read_bytes
 from workpacket.value import Value, replace
 
 _BELOW = f"{GOVERNANCE_FOLDER}/"
-# Here the bytes themselves are signed or named by their digest; elsewhere a checkout may have CRLF for LF.
+# Here the bytes themselves are signed or named by digest; elsewhere a checkout may have CRLF for LF.
 _EXACT = tuple(f"{folder}/" for folder in (*APPEND_ONLY_FOLDERS, POLICY_FOLDER))
 _WRITE_ONCE = tuple(f"{folder}/" for folder in APPEND_ONLY_FOLDERS)
 
 
 class MergedTree(Value):
-    """What base and HEAD hold below the folder of governance, and the names at the top of HEAD."""
+    """What base and HEAD hold below the governance folder, and the names at the top of HEAD."""
 
     repository: Repository
     before: Mapping[str, TreeEntry]
@@ -45,13 +45,14 @@ class MergedTree(Value):
     attribute_files: tuple[tuple[TreeEntry, ...], tuple[TreeEntry, ...]]
 
     def brought(self) -> Iterator[TreeEntry]:
-        """The entries that the base does not hold, or holds otherwise."""
+        """Yield the entries that the base lacks, or whose contents differ there."""
         return (entry for path, entry in self.after.items() if self.before.get(path) != entry)
 
 
 def judge_merged(repository: Repository, base: str, *, worktree: bool) -> list[Problem]:
-    """What speaks against merging HEAD, and against judging it by what lies here. With `worktree` the latter is only
-    told, for somebody who has not committed yet."""
+    """Return what prevents merging HEAD, and judging it by the work tree. With `worktree` the latter is only reported,
+    for someone who has not committed yet.
+    """
     head = head_commit(repository)
     if head is None:
         return []
@@ -75,7 +76,7 @@ def _problem(code: str, path: str, message: str) -> Problem:
 
 
 def _foreign(tree: MergedTree) -> Iterator[Problem]:
-    """What no reader takes for a file of its own: it would be there, and count for nothing or for everything."""
+    """Report entries that no reader recognizes: they would exist, and count for nothing or for everything."""
     if GOVERNANCE_FOLDER in tree.top and not tree.after:
         yield _problem("tree_entry_foreign", GOVERNANCE_FOLDER, "it is not a folder of files")
     for entry in tree.brought():
@@ -88,7 +89,7 @@ def _foreign(tree: MergedTree) -> Iterator[Problem]:
             yield _problem("tree_entry_foreign", entry.path, what)
 
 
-# Code points that some file systems leave out of names when they compare them.
+# Code points that some file systems ignore when they compare names.
 _IGNORED = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
 _SHORT = re.compile(r"gov~\d+\Z")
 _AT_THE_TOP = (GOVERNANCE_FOLDER, ATTRIBUTES)
@@ -97,13 +98,13 @@ _FIXED = tuple(value for value in vars(layout).values() if str(value).startswith
 
 @lru_cache(maxsize=4096)
 def folded(name: str) -> str:
-    """A name as the file systems of macOS and Windows compare it."""
+    """Return a name as the file systems of macOS and Windows compare it."""
     plain = _IGNORED.sub("", unicodedata.normalize("NFC", name)).casefold().partition(":")[0].rstrip(". ")
     return GOVERNANCE_FOLDER.casefold() if _SHORT.match(plain) else plain
 
 
 def _twins(tree: MergedTree) -> Iterator[Problem]:
-    """Names that stand for another one where case does not count."""
+    """Report names that equal another one where case is ignored."""
     for name in tree.top:
         other = next((each for each in _AT_THE_TOP if name != each and folded(name) == folded(each)), "")
         if other:
@@ -116,7 +117,7 @@ def _twins(tree: MergedTree) -> Iterator[Problem]:
         others = (known[_folded_path(place)] - {place} for place in _on_the_way(entry.path))
         other = next((min(found) for found in others if found), "")
         if other:
-            yield _problem("path_twin", entry.path, f"elsewhere it is, or lies in, {other}")
+            yield _problem("path_twin", entry.path, f"elsewhere it is, or is inside, {other}")
 
 
 def _folded_path(path: str) -> str:
@@ -138,7 +139,7 @@ def _attribute_files(entries: Iterable[TreeEntry]) -> tuple[TreeEntry, ...]:
 
 
 def _converting(tree: MergedTree) -> Iterator[Problem]:
-    """Attributes by which a checkout shows other bytes below the folder of governance than are committed."""
+    """Report attributes that make a checkout show different bytes below the governance folder than are committed."""
     before, after = tree.attribute_files
     if before == after:
         return
@@ -155,7 +156,9 @@ def _converting(tree: MergedTree) -> Iterator[Problem]:
 
 
 def _converts(path: str, values: Mapping[str, str]) -> str:
-    """`name=value` of the attribute that changes bytes, '' if none does. Line ends alone matter where the bytes do."""
+    """Return `name=value` of the attribute that changes bytes, '' if none does. Line ends matter only for byte-exact
+    files.
+    """
     asked = [*_CONVERTING, *(("text", "crlf") if path.startswith(_WRITE_ONCE) else ())]
     found = next((name for name in asked if values[name] not in _OFF), "")
     if not found and values["eol"] == "crlf" and values["text"] != "unset":
@@ -164,7 +167,7 @@ def _converts(path: str, values: Mapping[str, str]) -> str:
 
 
 def _uncommitted(tree: MergedTree) -> Iterator[Problem]:
-    """One problem for all files that are not here as HEAD holds them."""
+    """Return one problem for all files that differ from HEAD."""
     root = str(tree.repository.root)
     files = {path: entry.object_id for path, entry in tree.after.items() if entry.is_file}
     here = set(paths_below(root, GOVERNANCE_FOLDER))
@@ -172,7 +175,7 @@ def _uncommitted(tree: MergedTree) -> Iterator[Problem]:
     told = dict.fromkeys(unknown, "HEAD does not hold it")
     for path, identity in files.items():
         if path not in here:
-            told[path] = "HEAD holds it, and it is not here"
+            told[path] = "HEAD holds it, but it is missing here"
         elif not _same(root, path, identity):
             told[path] = "HEAD holds other bytes"
     if told:
@@ -192,7 +195,7 @@ def _same(root: str, path: str, identity: str) -> bool:
 
 
 class HeadDigests:
-    """The SHA-256 of files as HEAD holds them; None for what it does not hold."""
+    """The SHA-256 of files as HEAD holds them; None for missing ones."""
 
     def __init__(self, repository: Repository) -> None:
         self._repository = repository

@@ -1,8 +1,8 @@
-"""Landings that a change takes back, or brings back, as a whole.
+"""Landings that a change reverts, or restores, as a whole.
 
-Nothing is ever deleted from the log but by taking back the whole landing that brought it, with its code. Which landings
-a change is about is told by the events that it removes, or returns; then the base without these landings is what the
-rest of the change is judged against. What was taken back in part only shows as a difference from that.
+Nothing is ever deleted from the log except by reverting the whole landing that brought it, with its code. The events
+that a change removes, or restores, identify the landings; the rest of the change is then judged against the base
+without these landings. A partial revert shows only as a difference from that.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from workpacket.git.revisions import resolved
 from workpacket.model.layout import LOG_FOLDER
 from workpacket.value import Value
 
-# A command line has room for so many paths; for more of them all events are looked at.
+# A command line has room for this many paths; beyond that, all events are read.
 _FEW = 200
 
 
 class Revert(Value):
-    """The landings that are undone, the newest first, and a commit that holds the base without them."""
+    """The reverted landings, newest first, and a commit that holds the base without them."""
 
     landings: tuple[str, ...]
     commit: str
 
 
 def reverted(repository: Repository, trials: TrialMerges, base: str, head: str) -> Revert | None:
-    """What the change from `base` to `head` undoes of the base's own line; None where nothing is undone."""
+    """Return what the change from `base` to `head` reverts of the base's own line; None if nothing."""
     undone = {landing: resolved(repository, f"{landing}^1^{{commit}}") for landing in _undone(repository, base, head)}
     # There is nothing before the first commit that it could be taken back to.
     landings = {landing: before for landing, before in undone.items() if before is not None}
@@ -36,15 +36,16 @@ def reverted(repository: Repository, trials: TrialMerges, base: str, head: str) 
         return None
     commit = base
     for landing, before in landings.items():
-        # Merging a commit that follows the landing and holds the tree of before it is what `git revert` does.
+        # Merging a commit that follows the landing and has the tree from before it is what `git revert` does.
         opposite = trials.commit(tree_of(repository, before), landing)
         commit = trials.commit(trials.merge(commit, opposite).tree, commit)
     return Revert(tuple(landings), commit)
 
 
 def _undone(repository: Repository, base: str, head: str) -> Iterator[str]:
-    """The commits of the base's line that were the last to bring or remove an event for which `head` does the opposite,
-    the newest first."""
+    """Yield the commits of the base's line that last added or removed an event for which `head` does the opposite,
+    newest first.
+    """
     changes = {change.path: change.letter for change in changed_paths(repository, base, head, LOG_FOLDER)}
     wanted = {path: "A" if letter == "D" else "D" for path, letter in changes.items() if letter in "AD"}
     if not wanted:

@@ -1,4 +1,4 @@
-"""What git and the packet say of a submission: the commit, what it changes, and where its evidence was taken."""
+"""What git and the packet say about a submission: the commit, its changes, and where its evidence was taken."""
 
 from __future__ import annotations
 
@@ -60,8 +60,9 @@ def _scope_of(packet: PacketFacts) -> list[str]:
 def _changed(
     repository: Repository, governed: GovernedFiles, packet: PacketFacts, between: tuple[str, str]
 ) -> list[str]:
-    """The paths that the work changes. Work that was prepared upon that of another packet begins where that ended, as
-    far as this is what lies in the scope of the other one. What a verdict names as its report is the validator's."""
+    """Return the paths that the work changes. Work based on that of another packet begins where that ended, as far as
+    only paths in the other's scope are concerned. A report named by a verdict is the validator's.
+    """
     fork, commit = between
     reports = set(reports_at(repository, packet, commit))
     paths = (change.path for change in changed_paths(repository, fork, commit))
@@ -75,7 +76,7 @@ def _changed(
 
 
 def _knows_claim(repository: Repository, packet: PacketFacts, event: LogEvent, commit: str) -> bool:
-    """Whether the commit holds the claim under which it is submitted; a packet adopted in work has none."""
+    """Whether the commit contains the claim under which it is submitted; a packet adopted in progress has none."""
     before = packet.log.ancestry(event.parents)
     claims = [other for other in packet.log.events if other.type == "claimed" and other.id in before]
     return not claims or read_file_at(repository, commit, claims[-1].path) is not None
@@ -89,7 +90,7 @@ def _same(repository: Repository, event: LogEvent, commit: str) -> Iterator[str]
 
 
 def _absent(repository: Repository, event: LogEvent, commit: str) -> Iterator[str]:
-    """The places `path:line` named as proof that the commit does not have."""
+    """Yield the places `path:line` named as proof that the commit lacks."""
     for row in evidence_rows(event):
         places = row.get("proof")
         for place in places if isinstance(places, list) else ():

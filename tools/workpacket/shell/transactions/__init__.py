@@ -1,6 +1,6 @@
-"""Changing governed files: all of a plan or nothing of it, under one lock, by one door to the disk.
+"""Changing governed files: all of a plan or nothing of it, under one lock, through one interface to the disk.
 
-What is here is asked by every command that only looks, so it imports next to nothing.
+Every read-only command calls this module, so it imports almost nothing.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ JOURNAL_FOLDER = ("workpacket", "tx")
 
 
 def left_between_files(git_dir: str | None) -> bool:
-    """Whether a command has died between files, or is at work now. A draft alone has changed nothing."""
+    """Whether a command died between files, or is running now. A draft alone has changed nothing."""
     if git_dir is None:
         return False
     try:

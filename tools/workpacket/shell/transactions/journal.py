@@ -1,13 +1,13 @@
-"""The journal of one transaction: one file that says all of what is to change, with the bytes before and after.
+"""The journal of one transaction: one file that holds every change, with the bytes before and after.
 
-Being one file there is one thing to make durable, and its name tells how far the transaction has come:
+Because it is one file, there is one thing to make durable, and its name shows how far the transaction has come:
 
     <tx>.draft    being prepared; nothing governed has changed
-    <tx>.intent   committed; it will be carried out, if need be by the next command
-    <tx>.back     being taken back; it will be undone, if need be by the next command
+    <tx>.intent   committed; it will be carried out, if necessary by the next command
+    <tx>.back     being undone; it will be completed, if necessary by the next command
 
-It lies in the git directory of the work tree, where `git clean` does not reach. The first line holds the digest of all
-that follows, so a journal is believed whole or not at all.
+It is in the git directory of the work tree, out of reach of `git clean`. The first line holds the digest of everything
+that follows, so a journal is trusted in full or not at all.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Entry(Value):
 
 
 class Record(Value):
-    """A transaction as the journal holds it. `new_folders` are those that it makes, outermost first."""
+    """A transaction as stored in the journal. `new_folders` are those that it creates, outermost first."""
 
     tx: str
     command: str
@@ -53,48 +53,48 @@ class Record(Value):
     new_folders: tuple[str, ...]
 
     def temporary(self, index: int) -> str:
-        """The name under which entry `index` waits in its folder before it takes the place of the file."""
+        """Return the name of entry `index` in its folder before it replaces the file."""
         return f"{TEMPORARY_PREFIX}{self.tx}-{index}.tmp"
 
 
 class JournalDamaged(ValueError):
-    """The bytes are not those of a journal."""
+    """The bytes are not a journal."""
 
 
 class Journal:
-    """The journal's folder in the git directory that `tree` has at its top."""
+    """The journal's folder, in the git directory at the top of `tree`."""
 
     def __init__(self, tree: Tree) -> None:
         self._tree = tree
 
     def prepare(self) -> None:
-        """Make the folder. Done every time: a process that died may have made it without making it durable."""
+        """Create the folder. Done every time: a process that died may have created it without making it durable."""
         for depth in range(1, len(JOURNAL_FOLDER) + 1):
             self._tree.make_folder(JOURNAL_FOLDER[:depth])
 
     def pending(self) -> list[tuple[str, Stage]]:
-        """The transactions that were not finished, oldest first, with how far each has come."""
+        """Return the unfinished transactions, oldest first, with the stage of each."""
         names = self._tree.names("/".join(JOURNAL_FOLDER))
         found = [match.groups() for name in sorted(names) if (match := _NAME.fullmatch(name))]
         return [(tx, _STAGES[stage]) for tx, stage in found]
 
     def read(self, tx: str, stage: Stage) -> Record:
-        """JournalDamaged if the file is not whole."""
+        """Read a record; JournalDamaged if the file is not intact."""
         contents = self._tree.read("/".join((*JOURNAL_FOLDER, f"{tx}.{stage}")))
         return decode(contents.data if contents is not None else b"", tx)
 
     def write_draft(self, record: Record) -> None:
-        """Durable before anything is staged, so that what is staged can always be cleared away."""
+        """Write the draft durably before anything is staged, so that staged files can always be removed."""
         write_file(self._tree, JOURNAL_FOLDER, f"{record.tx}.draft", encode(record))
         self.confirm()
 
     def turn(self, tx: str, here: Stage, there: Stage) -> None:
-        """Rename the journal. From draft to intent is the commit: from there on the transaction will happen."""
+        """Rename the journal. Renaming a draft to an intent is the commit: from then on the transaction will happen."""
         self._tree.storage.replace(self._tree.folder(JOURNAL_FOLDER), f"{tx}.{here}", f"{tx}.{there}")
         self.confirm()
 
     def confirm(self) -> None:
-        """Make durable what the names say now: the process that named them may have died before doing so."""
+        """Make the current names durable: the process that wrote them may have died before doing so."""
         self._tree.storage.sync_folder(self._tree.folder(JOURNAL_FOLDER))
 
     def remove(self, tx: str, stage: Stage) -> None:
@@ -103,7 +103,7 @@ class Journal:
 
 
 def write_file(tree: Tree, folder: tuple[str, ...], name: str, data: bytes, mode: int | None = None) -> None:
-    """A new file with this content, made durable; its name is durable once its folder is."""
+    """Write a new file durably; its name is durable once its folder is."""
     storage = tree.storage
     file = storage.create(tree.folder(folder), name)
     try:
@@ -170,7 +170,7 @@ def _blob(blobs: bytes, position: int, described: dict[str, Any] | None) -> tupl
 
 
 class TransactionFolders(Value):
-    """The two places that a transaction writes in: the work tree, and the git directory with its journal."""
+    """The two places in which a transaction writes: the work tree, and the git directory with its journal."""
 
     work_tree: Tree
     git_dir: Tree

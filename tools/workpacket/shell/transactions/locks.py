@@ -1,8 +1,8 @@
 """The lock that lets one writer at a time change governed files.
 
-It lies in the git directory that all work trees of a clone share, and covers that clone only. The operating system
-holds it, so it cannot outlive its process; the file's text merely tells others who has it. The file is never deleted:
-a lock that is deleted can be held twice. (`fcntl` costs 0.15 ms to import, the `filelock` package 26 ms.)
+It is in the git directory shared by all work trees of a clone, and covers only that clone. The operating system holds
+it, so it cannot outlive its process; the text of the file merely tells others who has it. The file is never deleted,
+because a deleted lock can be held twice. (`fcntl` costs 0.15 ms to import, the `filelock` package 26 ms.)
 """
 
 from __future__ import annotations
@@ -26,13 +26,15 @@ WAIT: Final = 30.0
 _FIRST_PAUSE: Final = 0.002
 _LONGEST_PAUSE: Final = 0.05
 _HELD: Final = (errno.EAGAIN, errno.EACCES, errno.EDEADLK)
-# Where Windows locks one byte: far behind the text, because it forbids others even to read what is locked.
+# The byte that Windows locks: far after the text, because it prevents others even from reading the locked part.
 _FAR: Final = 2**30
 
 
 @contextmanager
 def writer_lock(repository: Repository, command: str, *, wait: float = WAIT) -> Iterator[None]:
-    """Be the only writer. WorkpacketError `lock_held` says who is, when it does not come free in `wait` seconds."""
+    """Become the only writer. If the lock is not free within `wait` seconds, WorkpacketError `lock_held` names its
+    holder.
+    """
     path = _lock_path(repository)
     with _opened(path) as file:
         _acquire(file, path, wait)
@@ -41,12 +43,12 @@ def writer_lock(repository: Repository, command: str, *, wait: float = WAIT) -> 
             yield
         finally:
             _say(file, b"")
-            with suppress(OSError):  # closing the file, and in the end the process, sets it free too
+            with suppress(OSError):  # closing the file, and at the latest the end of the process, releases it too
                 _release(file)
 
 
 def writer_at_work(repository: Repository) -> bool:
-    """Whether somebody holds the lock now."""
+    """Whether the lock is held now."""
     path = _lock_path(repository)
     if not path.exists():
         return False
@@ -99,7 +101,7 @@ def _who(command: str) -> bytes:
 
 
 def _say(file: int, text: bytes) -> None:
-    """Tell who has the lock. On a full disk it is held all the same, only namelessly."""
+    """Record who has the lock. On a full disk it is held anyway, but without a name."""
     with suppress(OSError):
         os.ftruncate(file, 0)
         os.lseek(file, 0, os.SEEK_SET)

@@ -1,14 +1,15 @@
-"""Finishing the transactions of commands that died.
+"""Finish the transactions of commands that died.
 
-No intent: nothing happened, and what was prepared is cleared away. Intent: rolled forward. Taken back: rolled back. A
-file in a third state, changed since by an editor or by git, stops everything: nothing is touched, and a person decides
-with `recover --forward` or `--back`, which sets the strange version aside before it overwrites it.
+No intent: nothing happened, and prepared files are removed. Intent: rolled forward. Being undone: rolled back. A file
+in a third state, changed since by an editor or by git, stops everything: nothing is changed, and a person decides with
+`recover --forward` or `--back`, which backs up the third version before overwriting it.
 
 Carrying a journalled transaction out, or undoing it, from whatever mixture of old and new files there is. Commands that
 write nothing never load this.
 
-Both directions may be interrupted anywhere and begun again. Each file is replaced by renaming a temporary file that is
-complete and durable; a file that is already as wanted is left alone; the names become durable before the journal goes.
+Both directions may be interrupted anywhere and repeated. Each file is replaced by renaming a complete and durable
+temporary file; a file that is already in the wanted state is left alone; the names become durable before the journal is
+removed.
 """
 
 from __future__ import annotations
@@ -42,14 +43,14 @@ _PAUSE: Final = 0.01
 
 
 class Stranger(Value):
-    """A file that is neither as before the transaction nor as after it. `data` is None if it is gone."""
+    """A file that is in neither its old nor its new state. `data` is None if it is gone."""
 
     path: str
     data: bytes | None
 
 
 class ThirdState(Exception):
-    """Somebody else changed files of the transaction; whose version counts is a person's decision."""
+    """Someone else changed files of the transaction; a person decides which version to keep."""
 
     def __init__(self, strangers: tuple[Stranger, ...]) -> None:
         super().__init__(", ".join(stranger.path for stranger in strangers))
@@ -57,10 +58,10 @@ class ThirdState(Exception):
 
 
 def stage(tree: Tree, record: Record) -> None:
-    """Put every new file, complete and durable, beside the one it will replace.
+    """Write every new file, complete and durable, next to the one it will replace.
 
-    A full disk and a folder that may not be written show here, before anything governed has changed. A deletion
-    stages an empty file, for the folder's sake.
+    A full disk or a read-only folder shows here, before anything governed has changed. A deletion stages an empty file,
+    to test its folder.
     """
     for folder in record.new_folders:
         with _naming(folder):
@@ -75,10 +76,10 @@ def strangers(tree: Tree, record: Record) -> tuple[Stranger, ...]:
 
 
 def roll(tree: Tree, record: Record, wanted: Wanted, *, staged: bool = False, overwrite: bool = False) -> None:
-    """Bring every file to what is `wanted`; ThirdState, with nothing touched, if one is neither old nor new.
+    """Bring every file to the `wanted` state; ThirdState, with nothing changed, if one is neither old nor new.
 
-    `staged`: this very process has put the temporary files in place. Those of another are made anew, because nobody
-    knows whether they were made durable. `overwrite`: a person has decided on the files of a third state.
+    `staged`: this process created the temporary files. Those of another are created again, because it is unknown
+    whether they became durable. `overwrite`: a person has decided about the files in a third state.
     """
     found = () if overwrite else strangers(tree, record)
     if found:
@@ -103,7 +104,7 @@ def roll(tree: Tree, record: Record, wanted: Wanted, *, staged: bool = False, ov
 
 
 def clear(tree: Tree, record: Record) -> None:
-    """Take away what the transaction has put beside the governed files: temporary files, folders still empty."""
+    """Remove what the transaction put next to the governed files: temporary files, and folders still empty."""
     for index in range(len(record.entries)):
         _discard(tree, record, index)
     _sync(tree, record)
@@ -141,7 +142,7 @@ def _remove(tree: Tree, path: str) -> None:
 
 
 def _sync(tree: Tree, record: Record) -> None:
-    """Make the names durable: in every folder that holds a file of the transaction or a folder it made."""
+    """Make the names durable: in every folder that contains a file of the transaction or a folder it created."""
     folders = {split_path(entry.path)[:-1] for entry in record.entries}
     folders |= {split_path(folder)[:-1] for folder in record.new_folders}
     for folder in sorted(folders):
@@ -151,7 +152,7 @@ def _sync(tree: Tree, record: Record) -> None:
 
 @contextmanager
 def _naming(path: str) -> Iterator[None]:
-    """Let a failure of the disk name the governed file, not the temporary one beside it."""
+    """Make a failure of the disk name the governed file, not its temporary file."""
     try:
         yield
     except OSError as error:
@@ -181,7 +182,7 @@ def carry_out(workspace: TransactionFolders, record: Record) -> None:
 
 
 def _undo(workspace: TransactionFolders, record: Record, cause: Exception) -> None:
-    """Back to the state before, as far as the disk allows; if it does not, the journal stays and says how."""
+    """Restore the earlier state, as far as the disk allows; if it does not, the journal stays and says how."""
     journal, work_tree = workspace.journal, workspace.work_tree
     try:
         here = dict(journal.pending()).get(record.tx)
@@ -199,7 +200,7 @@ def _undo(workspace: TransactionFolders, record: Record, cause: Exception) -> No
 
 
 class Unfinished(Value):
-    """A transaction that a command left behind. `third_state`: the files that somebody else has changed since."""
+    """A transaction that a command left unfinished. `third_state`: the files that someone else has changed since."""
 
     tx: str
     command: str
@@ -209,7 +210,7 @@ class Unfinished(Value):
 
 
 class Recovered(Value):
-    """A transaction that was finished, which way, and where in the git directory strange versions were put."""
+    """A finished transaction, the direction, and where in the git directory the third versions were saved."""
 
     tx: str
     command: str
@@ -218,7 +219,9 @@ class Recovered(Value):
 
 
 def unfinished(repository: Repository, *, wait: float = WAIT) -> list[Unfinished]:
-    """What was left behind, for commands that only read. A writer at work is waited for: it is about to finish."""
+    """Return the unfinished transactions, for read-only commands. A running writer is waited for: it is about to
+    finish.
+    """
     until = time.monotonic() + wait
     with open_workspace(repository, platform_storage()) as workspace:
         while workspace.journal.pending() and time.monotonic() < until and writer_at_work(repository):
@@ -227,7 +230,7 @@ def unfinished(repository: Repository, *, wait: float = WAIT) -> list[Unfinished
 
 
 def recover(repository: Repository, way: Wanted, *, wait: float = WAIT) -> list[Recovered]:
-    """Finish everything the way that a person has decided, third states included."""
+    """Finish everything in the direction chosen by a person, including third states."""
     with (
         writer_lock(repository, "recover", wait=wait),
         open_workspace(repository, platform_storage()) as workspace,
@@ -238,7 +241,7 @@ def recover(repository: Repository, way: Wanted, *, wait: float = WAIT) -> list[
 
 
 def finish_pending(workspace: TransactionFolders) -> tuple[Recovered, ...]:
-    """Finish, without asking, what can be finished without asking; WorkpacketError `third_state` for the rest."""
+    """Finish what needs no decision; WorkpacketError `third_state` for the rest."""
     with changing_nothing():
         pending = workspace.journal.pending()
         if pending:
@@ -250,7 +253,7 @@ def finish_pending(workspace: TransactionFolders) -> tuple[Recovered, ...]:
 
 
 def _drop_draft(workspace: TransactionFolders, tx: str) -> None:
-    """A draft that is not whole was never staged: it is made durable before the first file is staged."""
+    """Remove a draft. An incomplete draft was never staged: it is made durable before the first file is staged."""
     try:
         record = workspace.journal.read(tx, "draft")
     except JournalDamaged:
@@ -290,7 +293,7 @@ def _decide(workspace: TransactionFolders, tx: str, stage: Stage, way: Wanted) -
 
 
 def _set_aside(workspace: TransactionFolders, record: Record) -> tuple[str, ...]:
-    """Keep the strange versions, each under a name that nothing else has; where they are, below the git directory."""
+    """Save the third versions, each under a unique name; return their places below the git directory."""
     found = [stranger for stranger in strangers(workspace.work_tree, record) if stranger.data is not None]
     if not found:
         return ()

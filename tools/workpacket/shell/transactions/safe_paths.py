@@ -1,7 +1,7 @@
-"""Reaching files below one folder, component by component, through no link.
+"""Reach files below one folder, component by component, without following a link.
 
-The tree keeps every folder that it has opened until it is closed: one walk per folder, and what was checked is what is
-used.
+The tree keeps every folder that it has opened until it is closed: each folder is resolved once, and what was checked is
+what is used.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from workpacket.errors import WorkpacketError
 from workpacket.shell.transactions.storage import Contents, Folder, NotRegular, Storage
 
 _LINKS: Final = (errno.ELOOP, errno.ENOTDIR, errno.EMLINK)
-# Control characters, and what Windows takes for a separator or a stream.
+# Control characters, and what Windows treats as a separator or a stream.
 _FORBIDDEN: Final = frozenset(map(chr, range(32))) | set("\x7f\\:")
 
 
 def split_path(path: str) -> tuple[str, ...]:
-    """The components of a path below the repository; WorkpacketError `path_unsafe` for any other."""
+    """Return the components of a path below the repository; WorkpacketError `path_unsafe` for an unsafe one."""
     parts = tuple(path.split("/"))
     for part in parts:
         if part in ("", ".", "..") or part.casefold() == ".git" or not _FORBIDDEN.isdisjoint(part):
@@ -30,7 +30,7 @@ def split_path(path: str) -> tuple[str, ...]:
 
 
 class Tree:
-    """The folders below `top`, opened as they are needed. Use it in a `with`."""
+    """The folders below `top`, opened as needed. Use it in a `with`."""
 
     def __init__(self, storage: Storage, top: Folder) -> None:
         self.storage = storage
@@ -46,7 +46,7 @@ class Tree:
             self._close(self._open.popitem()[1])
 
     def folder(self, parts: tuple[str, ...]) -> Folder:
-        """The folder at `parts`. FileNotFoundError if it is not there; WorkpacketError if a link is on the way."""
+        """Return the folder at `parts`. FileNotFoundError if it is missing; WorkpacketError if a link is on the way."""
         opened = self._open.get(parts)
         if opened is None:
             parent = self.folder(parts[:-1])
@@ -58,7 +58,7 @@ class Tree:
         return opened
 
     def missing_folders(self, parts: tuple[str, ...]) -> list[tuple[str, ...]]:
-        """Which of the folders on the way to `parts`, itself included, are not there, outermost first."""
+        """Return the missing folders on the way to `parts`, itself included, outermost first."""
         for depth in range(1, len(parts) + 1):
             try:
                 self.folder(parts[:depth])
@@ -67,7 +67,7 @@ class Tree:
         return []
 
     def make_folder(self, parts: tuple[str, ...]) -> None:
-        """Make the folder if it is not there, and see to it that its name outlives a loss of power."""
+        """Create the folder if it is missing, and make its name survive a loss of power."""
         parent = self.folder(parts[:-1])
         try:
             self.storage.make_folder(parent, parts[-1])
@@ -76,7 +76,7 @@ class Tree:
         self.storage.sync_folder(parent)
 
     def remove_folder_if_empty(self, parts: tuple[str, ...]) -> None:
-        """Remove the folder, which is there, unless somebody has put something into it."""
+        """Remove the existing folder, unless it contains something."""
         opened = self._open.pop(parts, None)
         if opened is not None:
             self._close(opened)
@@ -91,7 +91,7 @@ class Tree:
             self.storage.close_folder(folder)
 
     def read(self, path: str) -> Contents | None:
-        """The regular file at `path`; None if it or a folder on the way to it is not there."""
+        """Return the regular file at `path`; None if it or a folder on the way to it is missing."""
         *folders, name = split_path(path)
         try:
             return self.storage.read(self.folder(tuple(folders)), name)
@@ -105,7 +105,7 @@ class Tree:
             raise
 
     def names(self, path: str) -> frozenset[str]:
-        """The names in the folder at `path`; none if it is not there."""
+        """Return the names in the folder at `path`; none if it is missing."""
         try:
             return frozenset(self.storage.names(self.folder(split_path(path))))
         except FileNotFoundError:

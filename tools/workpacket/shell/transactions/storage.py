@@ -1,10 +1,10 @@
-"""Every call to the disk that a transaction makes, one method each, and the ways in which such a call fails.
+"""Every disk operation of a transaction, one method each, and the ways in which it can fail.
 
-Nothing here decides anything; it is the seam at which the tests kill the process, fill the disk, cut the power. A
-folder is held open by its descriptor and everything in it is named relative to that, so that no component of a path is
-looked up twice; no link is ever followed below the folder one starts from.
+Nothing is decided here; it is the seam at which the tests kill the process, fill the disk and cut the power. A folder
+is held open by its descriptor and its contents are named relative to that, so that no path component is looked up
+twice; below the starting folder, no link is ever followed.
 
-Windows has no such descriptors and is served by `storage_windows`, with the same methods.
+Windows has no such descriptors and uses `storage_windows`, with the same methods.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from typing import Final, Protocol
 from workpacket.errors import WorkpacketError
 from workpacket.value import Value
 
-# What is missing on Windows is never called there.
+# Constants missing on Windows are never used there.
 _FOLDER: Final = getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0) | os.O_RDONLY
-# A named pipe would block the opening; with O_NONBLOCK it opens and is then refused as no regular file.
+# A named pipe would block the opening; with O_NONBLOCK it opens and is then refused as not a regular file.
 _READ: Final = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | os.O_RDONLY
 _CREATE: Final = getattr(os, "O_NOFOLLOW", 0) | os.O_WRONLY | os.O_CREAT | os.O_EXCL
 
@@ -43,11 +43,11 @@ class Contents(Value):
 
 
 class NotRegular(OSError):
-    """There is something under that name, but no regular file."""
+    """There is something under that name, but not a regular file."""
 
 
 class Storage(Protocol):
-    """What a transaction asks of the disk. Absence is FileNotFoundError; all other failures are OSError."""
+    """What a transaction requires of the disk. A missing file is FileNotFoundError; all other failures are OSError."""
 
     def open_top(self, path: Path) -> Folder: ...
     def open_folder(self, parent: Folder, name: str) -> Folder: ...
@@ -67,10 +67,10 @@ class Storage(Protocol):
 
 
 class PosixStorage:
-    """Linux and macOS. Interrupted calls are repeated by Python itself (PEP 475)."""
+    """Linux and macOS. Python itself repeats interrupted calls (PEP 475)."""
 
     def open_top(self, path: Path) -> Folder:
-        # Above the repository links are the user's own affair, so this one may lead through them.
+        # Links above the repository are the user's own affair, so this path may contain them.
         return Folder(os.open(path, os.O_RDONLY | os.O_DIRECTORY), str(path))
 
     def open_folder(self, parent: Folder, name: str) -> Folder:
@@ -136,14 +136,14 @@ def platform_storage() -> Storage:
 
 
 def _flush(handle: int) -> None:
-    """Make durable what was written. On macOS fsync leaves it in the drive's cache; only F_FULLFSYNC does not."""
+    """Make written data durable. On macOS, fsync leaves it in the drive's cache; only F_FULLFSYNC does not."""
     if sys.platform == "darwin":
         import fcntl
 
         try:
             fcntl.fcntl(handle, fcntl.F_FULLFSYNC)
         except OSError:
-            os.fsync(handle)  # some file systems know no F_FULLFSYNC
+            os.fsync(handle)  # some file systems do not support F_FULLFSYNC
         return
     os.fsync(handle)
 
@@ -158,7 +158,7 @@ _REMEDIES: Final = {
 
 
 def nothing_changed(error: OSError) -> WorkpacketError:
-    """The disk refused, and everything is as it was."""
+    """Return the error for a disk operation that failed before anything changed."""
     code = _code(error)
     message = f"{said(error)}; nothing was changed"
     return WorkpacketError(code, message, hint=_REMEDIES[code], path=str(error.filename or ""))
@@ -166,7 +166,7 @@ def nothing_changed(error: OSError) -> WorkpacketError:
 
 @contextmanager
 def changing_nothing() -> Iterator[None]:
-    """Around what only reads or prepares: a failure of the disk there leaves everything as it was."""
+    """Wrap code that only reads or prepares: a disk failure there leaves everything unchanged."""
     try:
         yield
     except OSError as error:
@@ -174,7 +174,7 @@ def changing_nothing() -> Iterator[None]:
 
 
 def changed_meanwhile(path: str) -> WorkpacketError:
-    """Somebody else was faster, and everything is as they left it."""
+    """Return the error for a file that someone else changed first; nothing is written."""
     return WorkpacketError(
         "changed_meanwhile",
         f"{path} was changed by someone else after it was read; nothing was written",
@@ -184,7 +184,9 @@ def changed_meanwhile(path: str) -> WorkpacketError:
 
 
 def unfinished(command: str, tx: str, error: Exception) -> WorkpacketError:
-    """The disk failed after the commit and again while undoing it; the journal knows what is to be done."""
+    """Return the error for a disk that failed after the commit and again while undoing; the journal knows how to
+    continue.
+    """
     reason = said(error) if isinstance(error, OSError) else str(error)
     return WorkpacketError(
         "transaction_unfinished",
@@ -194,7 +196,7 @@ def unfinished(command: str, tx: str, error: Exception) -> WorkpacketError:
 
 
 def said(error: OSError) -> str:
-    """What the operating system says, and about what."""
+    """Return what the operating system reported, and the file concerned."""
     words = os.strerror(error.errno) if error.errno else str(error)
     return f"{error.filename}: {words}" if error.filename else words
 

@@ -1,7 +1,7 @@
-"""The disk as Windows gives it: folders by path instead of by descriptor, and nothing to flush a folder with.
+"""The disk on Windows: folders by path instead of by descriptor, and no way to flush a folder.
 
-So the guarantees are weaker there, and `doctor` says so: a loss of power may lose the last transaction (never half of
-one that was recovered), and a link put in place between check and use would be followed.
+The guarantees are weaker there, as `doctor` reports: a loss of power may lose the last transaction (never half of one
+that was recovered), and a link created between check and use would be followed.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Final
 
 from workpacket.shell.transactions.storage import Contents, Folder, NotRegular
 
-# A virus scanner or an indexer may hold a file open for a moment; replacing it fails until it lets go.
+# A virus scanner or an indexer may hold a file open for a moment; replacing it fails until it is released.
 _PAUSES: Final = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 
 
@@ -85,6 +85,6 @@ class WindowsStorage:
 
 
 def _is_link(found: os.stat_result) -> bool:
-    """Symbolic links and junctions; elsewhere than on Windows there is no such attribute."""
+    """Whether it is a symbolic link or a junction; the attribute exists only on Windows."""
     reparse_point = getattr(stat, "FILE_ATTRIBUTE_REPARSE_POINT", 0x400)
     return bool(getattr(found, "st_file_attributes", 0) & reparse_point)

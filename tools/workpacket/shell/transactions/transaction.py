@@ -5,16 +5,17 @@
         transaction.apply(plan)
 
 Entering takes the lock and finishes what an earlier command left unfinished. It refuses during a merge or rebase, and
-in a work tree that leaves out governed files. What git holds and the work tree lacks is never written anew. Then:
+in a work tree that leaves out governed files. A file that git holds but the work tree lacks is never created again.
+Then:
 
 1. draft    compare every file with what the plan expects; write the journal, with the bytes before and after
-2. stage    put each new file, complete and durable, beside the one that it will replace
+2. stage    put each new file, complete and durable, next to the one that it will replace
 3. commit   rename the journal's draft to intent: from this point the change happens
 4. roll     rename each staged file into place; make the folders durable
 5. remove the journal
 
-A failure before 3 takes the staged files away again. A failure after it is undone through the journal; if even that
-fails, the next command finishes the work. `recovery` does the same for a process that died.
+After a failure before step 3, the staged files are removed. A failure after it is undone through the journal; if even
+that fails, the next command finishes the work. `recovery` does the same for a process that died.
 """
 
 from __future__ import annotations
@@ -46,14 +47,16 @@ if TYPE_CHECKING:
 
 
 class Transaction(Value):
-    """The right to change governed files. `finished` lists transactions of earlier commands, finished on entering."""
+    """The right to change governed files. `finished` lists transactions of earlier commands, finished on entry."""
 
     workspace: TransactionFolders
     held: Held
     finished: tuple[Recovered, ...] = ()
 
     def apply(self, plan: Plan) -> tuple[str, ...]:
-        """Carry out the plan; the paths that changed. A WorkpacketError means that nothing did, or says otherwise."""
+        """Carry out the plan; return the changed paths. A WorkpacketError means that nothing changed, unless it says
+        otherwise.
+        """
         self.held.require(change.path for change in plan.all_changes())
         with changing_nothing():
             record = _draft(self.workspace.work_tree, plan)
@@ -68,7 +71,7 @@ class Transaction(Value):
 def writing(
     repository: Repository, command: str, *, during_merge: bool = False, wait: float = WAIT
 ) -> Iterator[Transaction]:
-    """Be the only writer of this clone, with nothing unfinished behind. `during_merge`: only redraw projections."""
+    """Become the only writer of this clone, with nothing left unfinished. `during_merge`: only redraw projections."""
     with (
         writer_lock(repository, command, wait=wait),
         open_workspace(repository, platform_storage()) as workspace,
@@ -76,7 +79,7 @@ def writing(
         if not during_merge:
             refuse_during_merge(repository)
         finished = _finish_pending(workspace)
-        # A merge may have staged deletions that nobody here has decided.
+        # A merge may have staged deletions that no one here has decided on.
         held = look(repository, head=not operation_in_progress(repository))
         held.require_visible()
         yield Transaction(workspace, held, finished)
@@ -93,7 +96,7 @@ def _finish_pending(workspace: TransactionFolders) -> tuple[Recovered, ...]:
 
 
 def refuse_during_merge(repository: Repository) -> None:
-    """For what a command does before it comes to write: WorkpacketError while git is in the middle of something."""
+    """Call this before the work that precedes writing: WorkpacketError while git is in the middle of an operation."""
     operation = operation_in_progress(repository)
     if operation:
         raise WorkpacketError(
@@ -104,7 +107,9 @@ def refuse_during_merge(repository: Repository) -> None:
 
 
 def _draft(tree: Tree, plan: Plan) -> Record:
-    """What the plan comes to here and now; WorkpacketError `changed_meanwhile` if a file is not as it expects."""
+    """Return the changes that the plan means here and now; WorkpacketError `changed_meanwhile` if a file is not as
+    expected.
+    """
     for seen in plan.rests_on:
         if not _still(tree, seen):
             raise changed_meanwhile(seen.path)
@@ -119,7 +124,7 @@ def _draft(tree: Tree, plan: Plan) -> Record:
 
 
 def _entry(tree: Tree, change: FileChange) -> Entry | None:
-    """None if the file is already as it should become."""
+    """Return None if the file is already in its new state."""
     found = tree.read(change.path)
     old = None if found is None else found.data
     if old == change.new:
@@ -137,11 +142,11 @@ def _still(tree: Tree, seen: FileSeen | FolderSeen) -> bool:
 
 
 def rewrite(root: str, command: str, changes: Sequence[tuple[Source, Source]]) -> None:
-    """Puts the second source of each pair in the place of the first, if that is still what the file holds.
+    """Replace the first source of each pair with the second, if the file still matches the first.
 
-    `check --fix` and `fmt` change all of the files that they mean to, or none.
+    `check --fix` and `fmt` change either all of their files, or none.
     """
-    require_shown(root, (POLICY_PATH,))  # which says what lanes there are
+    require_shown(root, (POLICY_PATH,))  # which defines the lanes
     if not changes:
         return
     files = tuple(FileChange(before.path, before.digest, after.encode()) for before, after in changes)
