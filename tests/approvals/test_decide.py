@@ -395,3 +395,51 @@ def test_separation_looks_at_every_party_that_the_gate_names() -> None:
         "party_unknown",
     ]
     assert decide(facts(yes, policy=policy, parties=parties | {"coder": frozenset({"y"})})).met
+
+
+# --- what has changed since somebody signed ---
+
+
+def refusals(verdict: Verdict) -> list[tuple[str, str]]:
+    return [(refusal.code, refusal.message) for one in verdict.judged for refusal in one.refusals]
+
+
+def test_an_amendment_is_approved_as_the_first_contract_was_unless_it_has_a_gate_of_its_own() -> None:
+    file = envelope(gate="amendment")
+    assert decide(facts(file, gate="amendment")).met
+    own = f'{POLICY}[approvals.gates.amendment]\nroles = ["approver"]\nthreshold = 2\nseparation = []\n'
+    policy = PolicyFiles(own.encode(), SIGNERS.encode())
+    file = envelope(gate="amendment", policy=hashlib.sha256(own.encode()).hexdigest())
+    assert codes(decide(facts(file, gate="amendment", policy=policy))) == ["threshold_unmet"]
+    assert not decide(facts(envelope(gate="waiver"), gate="waiver")).met, "no other gate borrows rules"
+
+
+def test_another_file_of_the_policy_has_moved_as_well() -> None:
+    verdict = decide(facts(envelope(), other_policies=frozenset({"b" * 40})))
+    assert refusals(verdict) == [
+        ("policy_moved", "the files of the policy have changed on the base since the approval was given")
+    ]
+
+
+def test_an_event_that_comes_back_is_asked_for_the_time_when_it_landed_first() -> None:
+    late = NOW + timedelta(days=3)
+    assert [code for code, _ in refusals(decide(facts(envelope(), now=late)))] == ["approval_expired"]
+    assert decide(facts(envelope(), now=late, first_landed=NOW)).met
+    assert [code for code, _ in refusals(decide(facts(envelope(), first_landed=late)))] == ["approval_expired"]
+
+
+def test_another_contract_is_told_where_the_texts_are_the_same() -> None:
+    said = {"contract": "c" * 64}
+    assert decide(facts(envelope(contract="c" * 64), **said)).met
+    assert refusals(decide(facts(envelope(), **said))) == [
+        ("contract_mismatch", "the approved contract is not the one being judged")
+    ]
+    other = (Subject("text.md", "6" * 64),)
+    assert [code for code, _ in refusals(decide(facts(envelope(), subjects=other, **said)))] == ["subject_mismatch"]
+
+
+def test_a_gate_that_asks_for_a_token_says_what_the_key_is() -> None:
+    hard = POLICY.replace("separation = []", 'separation = []\nhardware = "touch"', 1)
+    file = envelope(policy=hashlib.sha256(hard.encode()).hexdigest())
+    verdict = decide(facts(file, policy=PolicyFiles(hard.encode(), SIGNERS.encode())))
+    assert refusals(verdict) == [("hardware_required", "the gate requires a key on a FIDO token; this key is a file")]

@@ -59,6 +59,11 @@ def test_an_older_base_with_the_same_policy_is_believed_and_the_memory_kept() ->
     assert judge_base(PINNED, replace(SEEN, policy=PINNED.policy), pinned_is_ancestor=False) == PINNED
 
 
+def test_the_same_commit_with_the_same_policy_is_believed() -> None:
+    for pinned_is_ancestor in (True, False):
+        assert judge_base(PINNED, PINNED, pinned_is_ancestor=pinned_is_ancestor) == PINNED
+
+
 def test_the_same_commit_with_another_policy_was_overwritten() -> None:
     refusal = judge_base(PINNED, replace(PINNED, policy="7" * 64), pinned_is_ancestor=True)
     assert isinstance(refusal, Problem)

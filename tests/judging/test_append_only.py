@@ -11,6 +11,7 @@ import pytest
 from approvals.gates import envelope
 from judging.repositories import Tree, Written, laid_out
 from workpacket.problem import Problem
+from workpacket.shell.judging import reverts
 from workpacket.shell.judging.append_only import judge_append_only
 
 EVENT, LATER = ".GOV/log/WP-1-A-v1/a.json", ".GOV/log/WP-1-A-v1/b.json"
@@ -101,6 +102,26 @@ def test_board_and_packets_are_drawn_anew_after_a_revert(past: Past) -> None:
     assert past.said({**OLD, BOARD: "three\n"}) == REVERTED
 
 
+def test_a_page_that_the_landing_brought_may_go_on_after_a_revert(past: Past) -> None:
+    page = ".GOV/task_packets/WP-1-A-v1.md"
+    base = past.written.commit({**LANDED, page: "one\n"}, past.first)
+    assert past.said({**OLD, page: "two\n"}, base=base) == REVERTED
+
+
+def test_what_was_changed_shows_beside_a_revert(past: Past) -> None:
+    changed = ("log_file_modified", EVENT)
+    assert past.said({**OLD, EVENT: "{ }\n"}) == [*REVERTED, changed]
+    base = past.written.commit({**LANDED, EVENT: "{2}\n"}, past.first)
+    assert past.said(OLD, base=base) == [*REVERTED, changed], "also where the landing had changed it"
+
+
+def test_an_event_that_was_gone_once_and_is_changed_now_is_no_revert(past: Past) -> None:
+    gone = past.written.commit(without(LANDED, LATER), past.landing)
+    base = past.written.commit(LANDED, gone)
+    found = past.said({**without(LANDED, GIVEN), LATER: "{ }\n"}, base=base)
+    assert found == [("log_file_deleted", GIVEN), ("log_file_modified", LATER)]
+
+
 def test_other_work_may_come_with_a_revert(past: Past) -> None:
     assert past.said({**OLD, "src/a.py": "other\n"}) == REVERTED
 
@@ -136,6 +157,18 @@ def test_a_no_is_never_taken_back(past: Past, data: bytes) -> None:
     landed = {**LANDED, name: data}
     base = past.written.commit(landed, past.first)
     assert past.said(OLD, base=base) == sorted(("log_file_deleted", path) for path in (name, GIVEN, LATER))
+
+
+@pytest.mark.parametrize("few", [0, 1, 2])
+def test_of_very_many_events_the_whole_log_is_looked_at(past: Past, monkeypatch: pytest.MonkeyPatch, few: int) -> None:
+    monkeypatch.setattr(reverts, "_FEW", few)
+    assert past.said(OLD) == REVERTED
+
+
+def test_an_event_that_was_changed_is_not_taken_back(past: Past) -> None:
+    base = past.written.commit({**LANDED, LATER: "{2}\n"}, past.landing)
+    found = past.said({**without(LANDED, EVENT), LATER: "{3}\n"}, base=base)
+    assert found == [("log_file_deleted", EVENT), ("log_file_modified", LATER)]
 
 
 def test_without_a_commit_what_lies_here_is_compared(past: Past) -> None:

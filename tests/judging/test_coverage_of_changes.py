@@ -199,6 +199,14 @@ def test_an_adopted_packet_has_the_scope_of_the_base(kitchen: Kitchen) -> None:
     assert kitchen.found(base, head) == {"app/b": "change_uncovered"}
 
 
+def test_an_event_of_the_change_does_not_widen_the_scope_of_an_adopted_packet(kitchen: Kitchen) -> None:
+    kitchen.packet(A, "adopted")
+    base = kitchen.commit(OLD)
+    kitchen.add("noted")
+    kitchen.pages[place(A)] = page(A, "`src/`, `app/`")
+    assert kitchen.found(base, kitchen.commit({**OLD, "app/b": "1"}, base)) == {"app/b": "change_uncovered"}
+
+
 def test_a_packet_adopted_by_the_change_has_the_scope_of_its_page(kitchen: Kitchen) -> None:
     base = kitchen.commit(OLD)
     kitchen.packet(A, "adopted")
@@ -239,6 +247,9 @@ def test_a_page_that_can_be_read_in_two_ways_covers_nothing(kitchen: Kitchen) ->
     [
         "- IN_SCOPE_PATHS: `src/`",
         "- IN_SCOPE_PATHS:\n  - `s?c/`",
+        "- IN_SCOPE_PATHS:\n  - `s?c/*`",
+        "### IN_SCOPE_PATHS\n- `src/`",
+        "- NOTES: IN_SCOPE_PATHS names it\n- IN_SCOPE_PATHS:\n  - `src/`",
         "- IN_SCOPE_PATHS:\n  - `**/b`",
         "- IN_SCOPE_PATHS:\n  - `lib/`\n\n  - `src/`",
         "- In scope paths:\n  - `src/`",
@@ -431,7 +442,7 @@ def test_each_path_is_told_why_no_packet_answers_for_it(kitchen: Kitchen, activa
     kitchen.packet(B, "created", scope="`lib/`")
     head = kitchen.commit({**WORK, "src/b.py": "evil\n", "lib/a": "1"}, verdict)
     assert {one.path: one.message for one in kitchen.uncovered(activated, head)} == {
-        "src/b.py": f"it is not what the judged commit of {A} makes of the base",
+        "src/b.py": f"it differs from what the judged commit of {A} makes of the base",
         "lib/a": f"it is in the scope of {B}, but it is STUB",
     }
 
@@ -640,6 +651,18 @@ def test_a_landing_is_taken_back_as_a_whole(kitchen: Kitchen, activated: str) ->
     kitchen.stories = {A: Story(A)}
     kitchen.stories[A].events = told.events[:2]
     assert kitchen.found(later, more) == {"lib/evil": "change_uncovered", "src/b.py": "change_uncovered"}
+
+
+def test_a_landing_that_was_taken_back_comes_back_as_a_whole(kitchen: Kitchen, activated: str) -> None:
+    begun = {event.path: event.encode() for event in kitchen.stories[A].events}
+    _, verdict = kitchen.judged({**WORK, "lib/x": "x"}, activated)
+    landing = kitchen.commit({**WORK, "lib/x": "x"}, activated, verdict)
+    told, kitchen.stories = kitchen.stories, {}
+    back = kitchen.commit({**kitchen.pages, **begun, **OLD}, landing)
+    kitchen.stories = told
+    again = kitchen.commit({**WORK, "lib/x": "x"}, back)
+    assert kitchen.found(back, again) == {}
+    assert kitchen.found(back, kitchen.commit({**WORK, "lib/x": "evil"}, back)) == {"lib/x": "change_uncovered"}
 
 
 # --- severities ---

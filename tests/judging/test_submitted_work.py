@@ -113,9 +113,14 @@ def test_the_last_claim_that_the_submission_has_seen_is_asked_for(desk: Desk) ->
     again = desk.story.add("claimed", holder="cem")
     event = desk.submit(work)
     assert desk.asked(event, work).older, "it was made under the claim of before"
-    desk.story.add("claimed", after=(again,), holder="dan", lane_from="IN_PROGRESS")
     knows = desk.commit(WORK, work)
+    desk.story.add("claimed", after=(again,), holder="dan", lane_from="IN_PROGRESS")
     assert not desk.asked(desk.story.add("submitted", after=(again,), commit=knows), knows).older
+
+
+def test_work_that_is_not_on_the_base_is_not_older_whatever_it_knows(desk: Desk) -> None:
+    work = desk.written.commit(WORK, desk.base)
+    assert not desk.asked(desk.submit(work)).older
 
 
 def test_a_packet_that_was_adopted_in_work_has_no_claim(desk: Desk) -> None:
@@ -174,7 +179,7 @@ def test_a_place_is_a_line_of_a_file_that_the_commit_holds(desk: Desk, proof: st
 # --- work upon the work of another packet ---
 
 
-def upon_another(desk: Desk, scope: str, base_packet: str = B) -> tuple[LogEvent, str]:
+def upon_another(desk: Desk, scope: str, **said: Any) -> tuple[LogEvent, str]:
     """B changed lib/ and more, and A began where that ended."""
     path = place(B)
     laid_out(desk.folder, {path: page(B, scope)})
@@ -182,7 +187,7 @@ def upon_another(desk: Desk, scope: str, base_packet: str = B) -> tuple[LogEvent
     before = desk.commit({**OLD, "lib/c.py": "c\n", "lib/d.py": "d\n", "app/x": "x\n"}, desk.base)
     desk.story = Story(A)
     desk.story.tell("created", "activated")
-    desk.story.add("prepared", base_commit=before, base_packet=base_packet)
+    desk.story.add("prepared", **{"base_commit": before, "base_packet": B, **said})
     desk.story.add("claimed")
     work = desk.commit({**OLD, "lib/c.py": "c\n", "lib/d.py": "more\n", "app/x": "x\n", "src/b.py": "b\n"}, before)
     return desk.submit(work), before
@@ -193,9 +198,25 @@ def test_work_begins_where_that_of_the_other_packet_ended_as_far_as_its_scope_go
     assert sorted(desk.asked(event).changed or ()) == ["app/x", "lib/d.py", "src/b.py"]
 
 
+def test_a_beginning_that_is_not_here_is_none(desk: Desk) -> None:
+    event, _ = upon_another(desk, "`lib/`", base_commit="9" * 40)
+    assert "lib/c.py" in (desk.asked(event).changed or ())
+
+
+def test_work_that_was_prepared_upon_no_packet_begins_where_it_left_the_base(desk: Desk) -> None:
+    upon_another(desk, "`lib/`")
+    before = desk.commit({**OLD, "lib/c.py": "c\n"}, desk.base)
+    desk.story = Story(A)
+    desk.story.tell("created", "activated")
+    desk.story.add("prepared", base_commit=before)
+    desk.story.add("claimed")
+    event = desk.submit(desk.commit({**OLD, "lib/c.py": "c\n", "src/b.py": "b\n"}, before))
+    assert sorted(desk.asked(event).changed or ()) == ["lib/c.py", "src/b.py"]
+
+
 def test_a_packet_that_is_not_known_or_has_no_page_answers_for_nothing(desk: Desk) -> None:
     every = ["app/x", "lib/c.py", "lib/d.py", "src/b.py"]
-    event, _ = upon_another(desk, "`lib/`", "WP-1-None-v1")
+    event, _ = upon_another(desk, "`lib/`", base_packet="WP-1-None-v1")
     assert sorted(desk.asked(event).changed or ()) == every
     desk.governed.packets, desk.governed.stubs = {}, {B: ".GOV/none.md"}
     event, _ = upon_another(desk, "`lib/`")

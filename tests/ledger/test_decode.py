@@ -248,6 +248,11 @@ def test_a_number_outside_the_profile_is_refused(number: str, message: str) -> N
     assert message in said
 
 
+def test_a_fraction_that_json_schema_overlooks_is_explained() -> None:
+    _, message = reading(event().encode().replace(b'"clock":1', b'"clock":1.0'))
+    assert message == "/: a whole number is written with a fraction or an exponent"
+
+
 def test_a_long_value_is_not_repeated_whole() -> None:
     _, data = rewritten(event(), type="x" * 10_000)
     assert len(reading(data)[1]) < 500 + sum(len(kind) + 2 for kind in DATA)

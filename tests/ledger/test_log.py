@@ -113,6 +113,8 @@ def test_only_a_beginning_begins_and_it_does_nothing_else() -> None:
     again = rewritten(story.events[0], parents=[story.events[2].id], clock=4)
     assert "cannot begin a log" in only(read_log(PACKET, {**story.files(), orphan[0]: orphan[1]})).message
     assert "can only begin a log" in only(read_log(PACKET, {**story.files(), again[0]: again[1]})).message
+    adopted = rewritten(Story().add("adopted"), parents=[story.events[2].id], clock=4)
+    assert "can only begin a log" in only(read_log(PACKET, {**story.files(), adopted[0]: adopted[1]})).message
 
 
 def test_a_checkpoint_may_begin_its_log_and_follow_others() -> None:
@@ -183,6 +185,7 @@ def test_a_clock_going_backwards_does_not_tear_the_past_apart() -> None:
     assert early in story.read().until(story.events[2].at).events
     later = story.add("verdict.given", at="2025-01-01T00:00:01Z")
     assert later not in story.read().until(story.events[1].at).events
+    assert story.read().until(story.events[1].at).sound, "nothing in it rests on what is left out"
 
 
 def test_an_event_that_joins_branches_follows_the_longer_one() -> None:

@@ -21,7 +21,7 @@ from workpacket.approvals.actors import Actors, read_actors
 from workpacket.approvals.event_signatures import EventSignatures
 from workpacket.approvals.policy import GatePolicy
 from workpacket.ledger.log import join_events
-from workpacket.lifecycle.separation import CLAIMED
+from workpacket.lifecycle.separation import CLAIMED, not_apart
 from workpacket.model.canonical import Json
 from workpacket.model.events import Actor
 from workpacket.shell import event_keys
@@ -183,6 +183,38 @@ def test_a_key_that_the_policy_does_not_list_proves_nothing(
     resigned(governed, monkeypatch, key_path("ben"), "claim", NAME, "--as", "judge")
     governed.commit("claimed")
     assert set(errors(governed, "--base", "base")) == {"actor_key_unknown"}
+
+
+def test_a_revoked_key_proves_nothing(governed: Governed, fingerprints: dict[str, str]) -> None:
+    """Although the policy still lists it for the actor."""
+    begin(governed, fingerprints)
+    governed.activate(NAME)
+    public = Path(f"{key_path('coder')}.pub").read_text("utf-8")
+    governed.write(".GOV/policy/revoked_keys", " ".join(public.split()[:2]) + "\n")
+    governed.commit("activated, and a key revoked")
+    governed.git("branch", "base")
+    governed.git("switch", "--quiet", "--create", "work")
+    governed.done("claim", NAME, "--as", "coder")
+    governed.commit("claimed")
+    found = errors(governed, "--base", "base")
+    assert set(found) == {"actor_key_unknown"}
+    assert "but the policy revoked this key" in found["actor_key_unknown"]
+
+
+def test_the_person_behind_a_renamed_coder_is_known_by_the_key(
+    governed: Governed, fingerprints: dict[str, str]
+) -> None:
+    begin(governed, fingerprints)
+    submitted(governed)
+    renamed = tables(fingerprints).replace("[actors.coder]", "[actors.robot]")
+    actors = read_actors(plain_toml(renamed)["actors"])
+    events = governed.state(NAME).history
+    assert [reason for reason in not_apart("ann", events, actors) if "robot, who worked on it" in reason]
+    assert list(not_apart("judge", events, actors)) == []
+    rules = GatePolicy(("approver",), 1, ("coder", "operator"), "none", timedelta(days=1), legacy_tokens=False)
+    nothing = ApprovalSubject(((".GOV/x.md", b"x"),))
+    parties = parties_of(cast("FirstAuthors", NoGit()), join_events(NAME, events), nothing, rules, actors)
+    assert parties == {"coder": {"coder", "robot"}, "operator": {"coder", "ann"}}
 
 
 def test_two_names_with_one_key_are_one_person(governed: Governed, fingerprints: dict[str, str]) -> None:

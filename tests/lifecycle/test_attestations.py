@@ -126,6 +126,7 @@ def test_what_landed_is_summed_up_with_what_it_rests_on(signed: Signed, key: Pat
         "ORG_SOURCE_WORKPACKET_EVIDENCE_RECORDED",
         "ORG_SOURCE_WORKPACKET_JUDGED",
     ]
+    assert predicate["slsaVersion"] == "1.2"
     assert predicate["resourceUri"].startswith("urn:workpacket:repository:")
     assert predicate["verifier"]["id"].startswith("urn:workpacket:verifier:")
     used = {each["uri"] for each in predicate["inputAttestations"]}

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
+
+import pytest
 
 from ledger.stories import A, B, Story
 from workpacket.ledger.fold import LaneReplay
-from workpacket.lifecycle.fork_checks import dropped_verdicts, settlement_faults, unseen_moves
+from workpacket.lifecycle.fork_checks import (
+    HOLDER_JUDGED,
+    dropped_verdicts,
+    holder_faults,
+    settlement_faults,
+    unseen_moves,
+)
 from workpacket.model.events import LogEvent
 
 SAID: tuple[dict[str, Any], ...] = ({}, {"came_from": "IN_PROGRESS"})
@@ -164,3 +173,72 @@ def test_a_verdict_below_two_branches_is_named_once() -> None:
     reopened = fork.story.add("reopened", after=(passed,))
     assert dropped(fork, (released, merged, reopened), "READY_FOR_DEV") == [passed]
     assert dropped(fork, (merged, reopened), "READY_FOR_DEV") == [], "both branches hold it"
+
+
+def test_two_successors_leave_no_answer() -> None:
+    fork = Fork()
+    one, other = (fork.story.add("superseded", after=(fork.ready,), by=f"WP-1-Kettle-v{number}") for number in (2, 3))
+    assert fork.faults(fork.settled(one, other, lane_to="SUPERSEDED")) == [
+        "the moves that it settles name several packets that take its place"
+    ]
+    third = fork.story.add("superseded", after=(fork.ready,), by="WP-1-Kettle-v2", reason="the same one")
+    assert fork.faults(fork.settled(one, third, fork.ann, lane_to="SUPERSEDED")) == []
+    assert fork.faults(fork.settled(one, other, fork.ann)) == []
+
+
+# --- who holds the packet ---
+
+
+DAY = timedelta(hours=24)
+SOON = "2026-01-01T12:00:00Z"
+
+
+def held(by: str, kind: str, /, *, ends: str = SOON, **said: Any) -> list[tuple[str, str]]:
+    """What is said of an event by ann of a packet that somebody holds."""
+    story = Story()
+    story.tell("created", "activated")
+    story.add("claimed", holder=by, expires_at=ends)
+    event = story.add(kind, **said)
+    return [(one.code, one.message) for one in holder_faults(story.log(), event, DAY)]
+
+
+@pytest.mark.parametrize("kind", ["released", "handed_over", "submitted"])
+def test_only_the_holder_writes_what_ends_the_work_while_the_lease_lasts(kind: str) -> None:
+    assert kind in HOLDER_JUDGED
+    assert held("ann", kind) == []
+    assert held("bob", kind) == [("not_the_holder", f"ann wrote {kind} while bob held the packet")]
+    assert held("bob", kind, ends="2026-01-01T00:00:01Z") == [], "the lease had ended"
+    assert held("bob", "noted") == []
+
+
+def test_a_lease_is_renewed_for_the_one_who_has_it() -> None:
+    last = {"expires_at": SOON}
+    assert held("ann", "lease.renewed", holder="ann", **last) == []
+    assert held("ann", "lease.renewed", holder="eve", **last) == [
+        ("not_the_holder", "it renews the lease of eve, and ann held the packet")
+    ]
+    assert held("bob", "lease.renewed", holder="bob", **last) == [
+        ("not_the_holder", "ann wrote lease.renewed while bob held the packet")
+    ]
+    assert held("ann", "lease.renewed", ends="2026-01-01T00:00:01Z", holder="ann", **last) == [
+        ("not_the_holder", "it renews the lease of ann, and no one held the packet")
+    ]
+
+
+def test_a_lease_lasts_no_longer_than_the_policy_says() -> None:
+    assert held("ann", "lease.renewed", holder="ann", expires_at="2026-01-02T00:00:03Z") == []
+    assert held("ann", "lease.renewed", holder="ann", expires_at="2026-01-02T00:00:04Z") == [
+        (
+            "lease_too_long",
+            "its lease ends at 2026-01-02T00:00:04Z, more than 24 hours after 2026-01-01T00:00:03Z",
+        )
+    ]
+    story = Story()
+    story.tell("created", "activated")
+    event = story.add("claimed", expires_at="2026-01-09T00:00:00Z")
+    assert [one.code for one in holder_faults(story.log(), event, DAY)] == ["lease_too_long"]
+    fork = Fork()
+    settled = fork.settled(fork.ann, fork.bob, holder="ann", lease="l", expires_at="2026-01-09T00:00:00Z")
+    assert [one.code for one in holder_faults(fork.story.log(), settled, DAY)] == ["lease_too_long"]
+    waived = fork.story.add("waived", expires_at="2027-01-09T00:00:00Z")
+    assert list(holder_faults(fork.story.log(), waived, DAY)) == []

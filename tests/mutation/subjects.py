@@ -60,7 +60,14 @@ GROUPS = (
     ),
     Group(("shell/judging/merged_tree.py",), ("judging/test_merged_tree.py",)),
     Group(("shell/judging/coverage.py",), ("judging/test_coverage_of_changes.py",)),
-    Group(("shell/judging/append_only.py", "shell/judging/reverts.py"), ("judging/test_append_only.py",)),
+    Group(
+        ("shell/judging/append_only.py", "shell/judging/reverts.py"),
+        (
+            "judging/test_append_only.py",
+            "judging/test_coverage_of_changes.py::test_a_landing_is_taken_back_as_a_whole",
+            "judging/test_coverage_of_changes.py::test_a_landing_that_was_taken_back_comes_back_as_a_whole",
+        ),
+    ),
     Group(("shell/judging/submissions.py",), ("judging/test_submitted_work.py",)),
     Group(("shell/judging/landed_work.py",), ("judging/test_landed_work.py",)),
     Group(("report/approval_text.py",), ("report/test_approval_text.py",)),

@@ -112,7 +112,8 @@ def test_a_program_that_waits_is_stopped() -> None:
 def test_every_code_is_explained() -> None:
     asked_here = {"ssh_keygen_missing", "ssh_keygen_doubtful", "signing_failed", "signing_key_unfit"}
     of_events = {"event_key_missing", "event_key_unfit", "event_key_in_repository"}
-    assert {reason.code for reason in SIGNING} == asked_here | of_events
+    of_pages, of_machines = {"page_port_taken", "page_answer_unfit"}, {"machine_key_unfit"}
+    assert {reason.code for reason in SIGNING} == asked_here | of_events | of_pages | of_machines
 
 
 def put(folder: Path, mode: int = 0o755) -> Path:

@@ -23,6 +23,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Final, Literal, TypeAlias, get_args
+from unicodedata import category, normalize
 
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.events import Actor
@@ -40,6 +41,8 @@ ROLES: Final = ("author", "coder", "validator")
 SEPARATION: Final = ("coder", "operator")
 
 _FINGERPRINT = lazy_pattern(r"SHA256:[A-Za-z0-9+/]{43}")
+# Controls, formats, private characters, separators of lines.
+_UNSEEN: Final = frozenset({"Cc", "Cf", "Co", "Zl", "Zp"})
 ACTOR_NAME = lazy_pattern(r"[^\x00-\x1f\x7f]{1,200}")
 _KIND = lazy_pattern("|".join(KINDS))
 _ROLE = lazy_pattern("|".join(ROLES))
@@ -106,11 +109,32 @@ class Actors(Value):
         one, other = self.by_name.get(judge), self.by_name.get(coder)
         if one is not None and other is not None and one.keys & other.keys:
             return f"{judge} and {coder}, who worked on it, have a key in common"
-        if self.person(judge) != self.person(coder):
+        same = self.person(judge) == self.person(coder)
+        if not same and self._traits(judge).isdisjoint(self._traits(coder)):
             return ""
         if self.person(judge) == judge and "operator" not in self.separation:
             return ""
-        return f"{judge} and {coder}, who worked on it, have the same person behind them, {self.person(judge)}"
+        if same:
+            return f"{judge} and {coder}, who worked on it, have the same person behind them, {self.person(judge)}"
+        return f"{judge} and {coder}, who worked on it, have a key or a principal in common with the same person"
+
+    def _traits(self, name: str) -> frozenset[str]:
+        """What the person behind a name is known by, in every name that shares some of it."""
+        return next((traits for names, traits in self._people if name in names), frozenset({name}))
+
+    @cached_property
+    def _people(self) -> tuple[tuple[frozenset[str], frozenset[str]], ...]:
+        """The names behind which one person must be assumed, and their keys, principals and persons."""
+        people: list[tuple[frozenset[str], frozenset[str]]] = []
+        for actor in self.by_name.values():
+            person = self.person(actor.name)
+            names = frozenset({actor.name})
+            traits = actor.keys | {spelling(person), spelling(self.by_name[person].principal or person)}
+            for one in [one for one in people if not one[1].isdisjoint(traits)]:
+                people.remove(one)
+                names, traits = names | one[0], traits | one[1]
+            people.append((names, traits))
+        return tuple(people)
 
     def commissioned(self, judge: str, coders: Iterable[str]) -> bool:
         """Whether the person who judges operates an agent that did the work."""
@@ -130,6 +154,7 @@ def read_actors(table: object, verdict: object = None) -> Actors:
     for name in fields.names():
         if not ACTOR_NAME.fullmatch(name):
             fields.fault(name, "is not a name on one line")
+        _judge_spelling(name, known, fields)
         known[name] = _actor(name, fields.inner(name))
     for actor in known.values():
         operator = known.get(actor.operator)
@@ -138,6 +163,22 @@ def read_actors(table: object, verdict: object = None) -> Actors:
     if faults:
         return Actors(separation=separation, present=True, faults=tuple(faults))
     return Actors(known, separation, present=True)
+
+
+def spelling(name: str) -> str:
+    """What two names share that people take for one."""
+    if name.isascii():
+        return name.casefold()
+    return normalize("NFKC", normalize("NFKC", name).casefold())
+
+
+def _judge_spelling(name: str, known: Iterable[str], fields: Fields) -> None:
+    """A name that looks like another lets one person act, and judge, as two."""
+    if name != name.strip() or any(category(each) in _UNSEEN for each in name):
+        fields.fault(name, "has a blank at an end, or characters that cannot be seen")
+    twin = next((other for other in known if spelling(other) == spelling(name)), None)
+    if twin is not None:
+        fields.fault(name, f"is the name {twin!r} in another spelling")
 
 
 def _actor(name: str, fields: Fields) -> KnownActor:

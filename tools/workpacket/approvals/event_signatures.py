@@ -81,11 +81,16 @@ class _Signer:
 
 
 class EventSignatures:
-    """Judges the signatures of events by one policy. `approving` are the blobs of keys that may open gates."""
+    """Judges the signatures of events by one policy. `approving` are the blobs of keys that may open gates, `revoked`
+    of those that prove nothing any more.
+    """
 
-    def __init__(self, actors: Actors, approving: frozenset[bytes] = frozenset()) -> None:
+    def __init__(
+        self, actors: Actors, approving: frozenset[bytes] = frozenset(), revoked: frozenset[bytes] = frozenset()
+    ) -> None:
         self.actors = actors
         self._approving = approving
+        self._revoked = revoked
         self._signers: dict[bytes, _Signer] = {}
 
     def judge(self, event: LogEvent, file: bytes | None = None) -> WhoSigned:
@@ -120,25 +125,36 @@ class EventSignatures:
 
     def _judge_actor(self, event: LogEvent, signer: _Signer) -> WhoSigned:
         key, name = signer.fingerprint, event.actor.id
-        if signer.blob in self._approving:
-            what = f"{key} may approve, so it must not sign events"
-            return _refused(key, "approval_key_in_event", what)
         allowed = self.actors.names_by_key.get(key, ())
-        if not allowed:
-            what = f"{key} signed as {name}, but the policy does not list this key for any actor"
-            return _refused(key, "actor_key_unknown", what)
+        if signer.blob in self._approving:
+            return _refused(key, "approval_key_in_event", f"{key} may approve, so it must not sign events")
+        if signer.blob in self._revoked or not allowed:
+            why = "revoked this key" if allowed else "does not list this key for any actor"
+            return _refused(key, "actor_key_unknown", f"{key} signed as {name}, but the policy {why}")
         if name not in allowed:
-            what = f"{key} may act as {' or '.join(allowed)}, not as {name}"
-            return _refused(key, "actor_not_allowed", what)
+            return _refused(key, "actor_not_allowed", f"{key} may act as {' or '.join(allowed)}, not as {name}")
+        what = self._not_allowed(event)
+        return _refused(key, "actor_not_allowed", what) if what else WhoSigned("proven", key)
+
+    def _not_allowed(self, event: LogEvent) -> str:
+        """Why the actor, whose key it is, may not write this event; '' if they may."""
+        name = event.actor.id
         actor = self.actors.by_name[name]
-        if KIND_IN_EVENTS[actor.kind] != event.actor.kind:
-            what = f"{name} is of kind {KIND_IN_EVENTS[actor.kind]}, not {event.actor.kind}"
-            return _refused(key, "actor_not_allowed", what)
         needed = ROLE_OF.get(event.type, "")
+        if KIND_IN_EVENTS[actor.kind] != event.actor.kind:
+            return f"{name} is of kind {KIND_IN_EVENTS[actor.kind]}, not {event.actor.kind}"
         if needed and needed not in actor.roles:
-            what = f"{event.type} requires the role {needed}, which {name} does not have"
-            return _refused(key, "actor_not_allowed", what)
-        return WhoSigned("proven", key)
+            return f"{event.type} requires the role {needed}, which {name} does not have"
+        return ""
+
+
+def signing_key(event: LogEvent) -> str:
+    """The fingerprint of the key that the signature of an event names, whether or not it was made by that key."""
+    try:
+        signature = read_signature(decode_base64(event.sig), EVENT_NAMESPACE)
+    except ValueError:
+        return ""
+    return signature.key.fingerprint if isinstance(signature, SshSignature) else ""
 
 
 def _refused(key: str, code: str, message: str) -> WhoSigned:

@@ -144,8 +144,10 @@ def _read_proof(unproved: SshSignature, fields: Reader) -> SshSignature:
     if algorithm not in _algorithms(key, unproved.namespace):
         raise WorkpacketError("algorithm_forbidden", f"{_told(key)} may not sign with {algorithm}")
     proof = _proof(key, fields.string())
-    fido = Fido(fields.byte(), fields.u32()) if key.in_hardware else None
-    page = _read_page(fields, fido.flags) if fido is not None and key.signs_in_pages else None
+    fido, page = None, None
+    if key.in_hardware:
+        fido = Fido(fields.byte(), fields.u32())
+        page = _read_page(fields, fido.flags) if key.signs_in_pages else None
     fields.end()
     return replace(unproved, algorithm=algorithm, proof=proof, fido=fido, page=page)
 

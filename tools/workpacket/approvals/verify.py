@@ -199,8 +199,10 @@ def _other_contract(statement: Statement, facts: GateFacts) -> Iterator[Problem]
     """
     if statement.version == 1:
         if not facts.settled:
-            what = "it covers only the refinement (version 1), and counts only for events on the base that used it"
-            yield Problem("statement_outdated", what)
+            yield Problem(
+                "statement_outdated",
+                "it covers only the refinement (version 1), and counts only for events on the base that used it",
+            )
     elif facts.contract_fault:
         yield Problem("contract_unreadable", facts.contract_fault)
     elif statement.contract != facts.contract and not any(_other_subjects(statement, facts)):

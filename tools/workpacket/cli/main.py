@@ -22,7 +22,14 @@ if TYPE_CHECKING:
 
 
 # Commands that have a use in a repository without governance.
-_ANYWHERE = frozenset({"init", *(name for title, group in GROUPS if title in {"Runs", "Help"} for name, _, _ in group)})
+_ANYWHERE = frozenset(
+    {
+        "init",
+        "deps",
+        "lint-justfile",
+        *(name for title, group in GROUPS if title in {"Runs", "Help"} for name, _, _ in group),
+    }
+)
 
 
 def console() -> NoReturn:

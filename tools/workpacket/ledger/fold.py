@@ -113,7 +113,7 @@ def setting_events(log: Log, heads: Iterable[str] | None = None) -> tuple[LogEve
     fork.
     """
     setting = [event for event in log.events if event.type in SETS_CONTRACT and event.text("contract")]
-    if heads is not None and setting:
+    if heads is not None:
         known = log.ancestry(heads)
         setting = [event for event in setting if event.id in known]
     if len(setting) < 2:
@@ -126,7 +126,7 @@ def setting_events(log: Log, heads: Iterable[str] | None = None) -> tuple[LogEve
 
 def in_force(log: Log, heads: Iterable[str] | None = None) -> frozenset[str]:
     """Return the digests of the contracts in force: one, none before there were contracts, several after a fork."""
-    return frozenset(event.text("contract") or "" for event in setting_events(log, heads))
+    return frozenset(str(event.data["contract"]) for event in setting_events(log, heads))
 
 
 def fold(log: Log) -> PacketState:

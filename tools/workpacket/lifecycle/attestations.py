@@ -62,7 +62,7 @@ class AttestedPacket(Value):
         """The digest of the contract that was in force when the work was submitted; '' from before contracts."""
         said = ""
         for event in self.state.history:
-            if event.type == "submitted" and event is self.submitted:
+            if event is self.submitted:
                 break
             said = event.text("contract") or said
         return said

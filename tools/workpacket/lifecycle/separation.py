@@ -30,12 +30,25 @@ def coders(events: Iterable[LogEvent]) -> tuple[str, ...]:
     return tuple(found)
 
 
+def workers(events: Iterable[LogEvent], actors: Actors) -> tuple[str, ...]:
+    """The same, and the names that the keys which signed the work may use now: a policy may have renamed an actor."""
+    from workpacket.approvals.event_signatures import signing_key
+
+    seen = tuple(events)
+    keys = {signing_key(event) for event in seen if event.sig and event.type in CODING} if actors.present else set()
+    renamed = (name for key in sorted(keys) for name in actors.names_by_key.get(key, ()))
+    return tuple(dict.fromkeys((*coders(seen), *renamed)))
+
+
 def not_apart(judge: str, events: Iterable[LogEvent], actors: Actors) -> Iterator[str]:
     """Yield why this actor may not judge the work in these events; nothing if it is other people's."""
-    for coder in coders(events):
-        reason = actors.why_not_apart(judge, coder)
-        if reason:
-            yield reason
+    seen = tuple(events)
+    named = coders(seen)
+    reasons = [reason for coder in named if (reason := actors.why_not_apart(judge, coder))]
+    if not reasons:
+        renamed = (name for name in workers(seen, actors) if name not in named)
+        reasons = [reason for name in renamed if (reason := actors.why_not_apart(judge, name))]
+    yield from reasons
 
 
 CLAIMED = "claimed, not proven"

@@ -11,6 +11,7 @@ from workpacket.documents.structured import body_of
 from workpacket.documents.summary import EvidenceSummary, WorkSummary
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.ids import find_ids
+from workpacket.model.lanes import HOLDER
 from workpacket.problem import Problem
 from workpacket.rules.identity import PLACEHOLDER, is_hollow
 from workpacket.rules.rule import DocumentRule, Files, ReferenceRule
@@ -29,8 +30,6 @@ _VERDICT = lazy_pattern(
     r"(?P<line>[*_`]*verdict[*_`]*[ \t]*:[*_`]*[ \t]*[*_`]*(?P<verdict>PASS|FAIL)\b)",
     re.IGNORECASE | re.MULTILINE,
 )
-_BEFORE_VERDICT = frozenset({"READY_FOR_DEV", "IN_PROGRESS"})
-_NOT_PASSED = frozenset({"FAIL", "OUTDATED_ONLY", "ABANDONED"})
 
 
 PacketRule = DocumentRule[Packet]
@@ -220,9 +219,8 @@ class VerdictContradicts(PacketRule):
             return
         last = verdicts[-1]
         passed = last["verdict"].upper() == "PASS"
-        before = all(lane.token in _BEFORE_VERDICT for lane in lanes)
-        done = all(lane.satisfies or lane.settled for lane in lanes) and not any(lane.archived for lane in lanes)
-        if (passed and before) or (not passed and done and not any(lane.token in _NOT_PASSED for lane in lanes)):
+        before = all(lane.in_work and (lane.waits or lane.acts == HOLDER) for lane in lanes)
+        if (passed and before) or (not passed and all(lane.satisfies for lane in lanes)):
             message = f"the last verdict is {last['verdict'].upper()}, but the status is {lanes[0].title}"
             yield self.fault(last.span("line"), message)
 

@@ -197,7 +197,8 @@ CHANGE = (
         Remedy: Remove the event, and record it with its command.
 
     actor_key_unknown: Event signed by a key that the policy does not list
-        Anyone can create a key. It proves an actor only if [actors] in the policy of the base lists its fingerprint.
+        Anyone can create a key. It proves an actor only if [actors] in the policy of the base lists its fingerprint,
+        and the policy has not revoked it.
         Remedy: Have the key added to [actors.NAME] in an approved policy change, then record the event again.
 
     actor_not_allowed: Event whose key may not act as its actor

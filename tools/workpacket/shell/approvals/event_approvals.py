@@ -11,6 +11,7 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
+from workpacket.approvals.allowed_signers import read_revoked_keys
 from workpacket.approvals.facts import PolicyFiles
 from workpacket.approvals.policy import POLICY_GATE, Trusted, read_policy_files
 from workpacket.git.repository import Repository
@@ -41,6 +42,12 @@ def approving_keys(repository: Repository, commit: str) -> frozenset[bytes]:
     if not isinstance(trusted, Trusted):
         return frozenset()
     return frozenset(blob for blob, signer in trusted.signers.by_key.items() if signer.may_approve)
+
+
+def revoked_keys(repository: Repository, commit: str) -> frozenset[bytes]:
+    """The keys that the policy of the commit has revoked. A list that cannot be read is a finding of its own."""
+    found = read_revoked_keys(policy_at(repository, readable_commit(repository, commit)).revoked_keys or b"")
+    return found if isinstance(found, frozenset) else frozenset()
 
 
 def rested_upon(approvals: Approvals, event: LogEvent) -> Iterator[Problem]:

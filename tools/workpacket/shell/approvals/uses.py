@@ -25,7 +25,7 @@ from workpacket.git.run import run_git
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.ledger.log import Log
 from workpacket.lifecycle.gates import ACTIVATION_GATE, CONSUMING, gates_of
-from workpacket.lifecycle.separation import coders
+from workpacket.lifecycle.separation import coders, workers
 from workpacket.model.events import LogEvent
 from workpacket.model.layout import PACKETS, POLICY_FOLDER, REFINEMENTS, envelope_name
 from workpacket.shell.approvals.envelopes import read_file
@@ -273,9 +273,10 @@ def parties_of(
         parties["author"] = written
     if "coder" in rules.separation:
         held = {event.text("holder") or event.actor.id for event in log.events if event.type in _CODING}
+        held.update(set(workers(log.events, actors)) - set(coders(log.events)))
         parties["coder"] = actors.principals(held)
     if "operator" in rules.separation:
-        parties["operator"] = actors.principals(actors.person(name) for name in coders(log.events))
+        parties["operator"] = actors.principals(actors.person(name) for name in workers(log.events, actors))
     return parties
 
 

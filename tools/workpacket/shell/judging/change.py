@@ -25,7 +25,7 @@ from workpacket.model.layout import LOG_FOLDER, POLICY_PATH
 from workpacket.model.reason_tables.integrity import CHANGE_BY_CODE
 from workpacket.problem import Location, Problem
 from workpacket.shell import actor
-from workpacket.shell.approvals.event_approvals import approving_keys
+from workpacket.shell.approvals.event_approvals import approving_keys, revoked_keys
 from workpacket.shell.approvals.new_root import root_of_trust
 from workpacket.shell.base import policy_at, read_base_policy, readable_commit
 from workpacket.shell.governed_files import GovernedFiles, find_governed
@@ -171,7 +171,8 @@ def judge(repository: Repository, base: str, *, worktree: bool = False) -> list[
     findings += [_unfit(fault) for fault in faults[:1] if _brings_moves(logs.values(), known)]
     policy = read_base_policy(repository, readable_commit(repository, commit)).lifecycle
     approving = approving_keys(repository, commit) if policy.actors.present else frozenset()
-    signatures = EventSignatures(policy.actors, approving)
+    revoked = revoked_keys(repository, commit) if policy.actors.present else frozenset()
+    signatures = EventSignatures(policy.actors, approving, revoked)
     packets = {name: log for name, log in logs.items() if name in governed.known}
     reports = reports_of(logs.values())
     digest_of = partial(digest_here, root) if worktree else HeadDigests(repository)

@@ -270,7 +270,8 @@ class _Coverage:
             return self.base if any(event.id in self.known for event in self.logs[name].events) else ""
         if events[-1].id not in self.known:
             return ""
-        return held_since(self.repository, self.base, LOG_FOLDER).get(events[-1].path, (self.base, 0))[0]
+        held = held_since(self.repository, self.base, LOG_FOLDER).get(events[-1].path)
+        return held[0] if held is not None else self.base
 
     def _scopes(self, commits: Mapping[str, str], tops: Collection[str]) -> dict[str, _Scope]:
         """Return the scopes of packets, each as a commit holds it; none for a packet that is missing or irrelevant."""
@@ -279,7 +280,7 @@ class _Coverage:
         found: dict[str, _Scope] = {}
         for name, both in places.items():
             place = next((place for place in both if place in files), None)
-            source = Source.from_bytes(place.partition(":")[2], files[place]) if place is not None else None
+            source = Source.from_bytes(place, files[place]) if place is not None else None
             if source is not None and _may_matter(source.text, tops):
                 found[name] = _scope(source)
         return found
