@@ -227,6 +227,22 @@ def test_a_key_that_may_be_copied_is_no_token(hardware: str) -> None:
     assert answer(case, make_key(KIND, "localhost")) == "hardware_required"
 
 
+def test_a_gate_for_tokens_says_what_the_key_is_instead() -> None:
+    told = {}
+    for key in (make_key(KIND, "localhost"), shared_key("ssh-ed25519")):
+        policy = policy_of("synced", "touch")
+        payload = statement(policy=hashlib.sha256(policy).hexdigest()).payload()
+        page = key.kind == KIND
+        blob = key.sign_in_page(pae(payload), LOCAL, flags=0x09) if page else key.sign(pae(payload))
+        file = EnvelopeFile(*write_envelope(payload, key.fingerprint, blob))
+        (judged,) = decide(facts(file, policy=PolicyFiles(policy, f"{key.line(ALICE)}\n".encode()))).judged
+        told[page] = [refusal.message for refusal in judged.refusals]
+    assert told == {
+        True: ["the gate requires a key on a FIDO token; this key may be copied to other devices"],
+        False: ["the gate requires a key on a FIDO token; this key is a file"],
+    }
+
+
 def test_a_signature_in_a_page_and_one_in_a_terminal_are_two_voices() -> None:
     policy = policy_of("usual", "none")
     said = {who: statement(approver=who, policy=hashlib.sha256(policy).hexdigest(), nonce=nonce) for who, nonce in

@@ -431,7 +431,8 @@ def test_a_judged_commit_that_is_not_here_is_asked_for_where_its_verdict_lands(
     head = kitchen.commit(WORK, activated)
     (first, *others) = kitchen.uncovered(activated, head)
     assert (first.code, first.path, first.packet) == ("landed_otherwise", place(A), A)
-    assert first.message == f"the judged commit 999999999999 of {A} is not in this clone; fetch its branch"
+    fetch = f"git fetch origin {'9' * 40}"
+    assert first.message == f"the judged commit of {A} is not in this clone, so how it landed is unknown; {fetch}"
     assert {one.path: one.code for one in others} == dict.fromkeys(("src/a.py", "src/b.py"), "changed_after_verdict")
     # On the base it was asked for when it landed.
     assert kitchen.found(head, kitchen.commit({**WORK, "src/b.py": "2"}, head)) == {"src/b.py": "changed_after_verdict"}

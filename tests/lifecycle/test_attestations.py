@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from lifecycle.governed import Governed
 from lifecycle.signed import NAME, OTHER, VICTOR, Signed
 from workpacket.approvals.envelope import pae
-from workpacket.lifecycle.attestations import AttestedPacket, VerifiedSource, landing_of, proofs_of
+from workpacket.lifecycle.attestations import APPROVED, PROVED, AttestedPacket, VerifiedSource, landing_of, proofs_of
 from workpacket.lifecycle.machine_keys import read_machine_key
 from workpacket.model.canonical import Json
 from workpacket.value import replace
@@ -220,3 +220,14 @@ def test_a_key_is_needed(signed: Signed, tmp_path_factory: pytest.TempPathFactor
     other = tmp_path_factory.mktemp("keys") / "rsa.pem"
     other.write_bytes(pem(rsa.generate_private_key(65537, 2048)))
     assert governed("export", "attestations", "--key", str(other)).codes == ["machine_key_unfit"]
+
+
+def test_only_what_a_signature_opened_counts_as_approved_or_judged(signed: Signed) -> None:
+    signed.begin()
+    signed.submitted()
+    state = signed.governed.state(NAME)
+    assert AttestedPacket(state).properties == (APPROVED, PROVED)
+    unsigned = tuple(replace(event, attest=()) for event in state.history)
+    assert AttestedPacket(replace(state, history=unsigned)).properties == (PROVED,)
+    claimed = tuple(event for event in state.history if event.type != "submitted")
+    assert AttestedPacket(replace(state, history=claimed)).properties == (APPROVED,)

@@ -112,15 +112,32 @@ def test_work_that_landed_before_its_verdict_may_have_changed_since(governed: Go
     assert said(governed, "HEAD~1") == []
 
 
-def test_a_judged_commit_that_this_clone_lacks_is_asked_for(governed: Governed) -> None:
-    judged(governed)
+def squashed_elsewhere(governed: Governed) -> None:
+    """As in a clone that was made after the branch was deleted."""
     governed.git("switch", "--quiet", "main")
     governed.git("merge", "--quiet", "--squash", f"wp/{NAME}")
     governed.commit("squashed")
     governed.git("branch", "--quiet", "-D", f"wp/{NAME}")
     governed.git("reflog", "expire", "--expire=now", "--all")
     governed.git("gc", "--quiet", "--prune=now")
+
+
+def test_what_landed_is_known_without_the_judged_commit(governed: Governed) -> None:
+    judged(governed)
+    squashed_elsewhere(governed)
+    assert said(governed, "HEAD~1") == []
+    assert "VALIDATED" in governed.done("show", NAME).out
+
+
+def test_a_judged_commit_that_this_clone_lacks_is_asked_for(governed: Governed) -> None:
+    judged(governed)
+    commit = str(governed.state(NAME).evidence[-1].data["commit"])
+    governed.write("src/greet.py", "evil()\n")
+    governed.commit("evil")
+    squashed_elsewhere(governed)
     assert ("landed_otherwise", PACKET) in said(governed, "HEAD~1")
+    assert f"git fetch origin {commit}" in governed("check", "--base", "HEAD~1").out
+    assert "VALIDATED" not in governed.done("show", NAME).out
 
 
 @pytest.mark.parametrize("path", ["src/report.py", "AGENTS.md", ".claude/report.md", "docs/run.sh"])

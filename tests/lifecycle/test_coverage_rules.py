@@ -10,7 +10,8 @@ import pytest
 from ledger.stories import COMMIT, Story
 from workpacket.documents.policy import PolicyDocument
 from workpacket.ledger.log import join_events
-from workpacket.lifecycle.coverage import Cover, Landing, judging, kind_of, standing_until, uncovered
+from workpacket.lifecycle.coverage import Cover, Landing, judging, kind_of, uncovered
+from workpacket.lifecycle.gates import standing_until
 from workpacket.lifecycle.policy import CoveragePolicy, coverage_policy
 from workpacket.model.events import LogEvent
 from workpacket.model.lanes import BUILT_IN

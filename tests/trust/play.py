@@ -87,7 +87,7 @@ class Outcome:
 
     def fits(self, case: Case) -> bool:
         """Whether the product does what the case expects."""
-        if self.unkept:
+        if self.unkept or "internal_error" in self.codes:
             return False
         if case.expect == "as said":
             return True

@@ -72,7 +72,8 @@ class GateFacts(Value):
     consumer's rivals only those count that were on the base before it. `revoked_keys_now` is the file as it is on the
     base today. `contract` is the digest of the contract that must have been approved, None at the gate `policy`;
     `contract_fault` says why there is none that could be. `first_landed`: when the base held the consumer first, if it
-    was taken back since. `other_policies` are bases that statements name, with other files.
+    was taken back since. `other_policies` are bases that statements name, with other files. `amended`: whether another
+    contract has replaced the one that is asked for, so that `scope` is no longer its own.
     """
 
     now: datetime
@@ -96,6 +97,7 @@ class GateFacts(Value):
     contract_fault: str = ""
     first_landed: datetime | None = None
     other_policies: frozenset[str] = frozenset()
+    amended: bool = False
 
     @property
     def settled(self) -> bool:

@@ -178,7 +178,9 @@ def _moved(statement: Statement, facts: GateFacts, trusted: Trusted) -> Iterator
         yield Problem("policy_moved", "policy.toml on the base has changed since the approval")
     elif statement.base in facts.other_policies:
         yield Problem("policy_moved", "the files of the policy have changed on the base since the approval was given")
-    if statement.scope != tuple(sorted(facts.scope)):
+    # The contract holds the scope as well, and where it was amended since, nothing else does.
+    by_contract = facts.amended and statement.contract is not None and statement.contract == facts.contract
+    if statement.scope != tuple(sorted(facts.scope)) and not by_contract:
         yield Problem("scope_moved", "the paths in scope are not the ones that were approved")
     if statement.base not in facts.base_history:
         yield Problem(

@@ -12,7 +12,7 @@ from workpacket.audit.expired import audit_finding, unfinished
 from workpacket.audit.tracing import AuditFacts, Requirement, Trace, TracedCommit, requirements, same, trace, uncovered
 from workpacket.documents.document import stem_of
 from workpacket.lifecycle.facts import Facts, PacketFacts
-from workpacket.lifecycle.gates import lease_held
+from workpacket.lifecycle.gates import ACTIVATING, lease_held
 from workpacket.lifecycle.projections import in_force
 from workpacket.model.canonical import Json, canonical_bytes
 from workpacket.model.event_types import FORKED
@@ -156,7 +156,7 @@ def _waits_for(facts: AuditFacts, packet: PacketFacts) -> Iterator[str]:
 
 def _yes(facts: AuditFacts, packet: PacketFacts) -> Iterator[bool]:
     for decision in facts.decisions.get(packet.id.text, ()):
-        yield decision.gate == "activation" and decision.decision == "approve" and not decision.refusals
+        yield decision.gate in ACTIVATING and decision.decision == "approve" and not decision.refusals
 
 
 def who_acts(finding: Problem, family: Family, packet: PacketFacts | None, lanes: LaneTable) -> str:

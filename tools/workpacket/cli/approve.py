@@ -29,7 +29,7 @@ from workpacket.git.repository import find_repository
 from workpacket.lifecycle.activation import unmet_besides_signature
 from workpacket.lifecycle.contract import Contract
 from workpacket.lifecycle.contract_drift import difference, parts
-from workpacket.lifecycle.gates import ACTIVATION_GATE, OPTIONAL, TERMS, VERDICT_GATE, terms_in
+from workpacket.lifecycle.gates import ACTIVATING, ACTIVATION_GATE, OPTIONAL, TERMS, VERDICT_GATE, terms_in
 from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.model.event_types import VERDICTS
@@ -79,8 +79,8 @@ def already_given(approvals: Approvals, wish: Wish, principal: str) -> Written |
 
 
 def unmet_at_the_gate(approvals: Approvals, wish: Wish) -> tuple[Problem, ...]:
-    """Return the conditions of the activation gate that a signature cannot meet."""
-    if wish.gate != ACTIVATION_GATE or wish.decision != "approve":
+    """The conditions of the activation gate that a signature cannot meet."""
+    if wish.gate not in ACTIVATING or wish.decision != "approve":
         return ()
     facts = gather(approvals.repository, [wish.packet], NOBODY)
     packet = facts.packets.get(wish.packet)
@@ -309,7 +309,7 @@ def _finish(arguments: Arguments, approvals: Approvals, draft: StatementDraft, b
 
 
 def _tell_already(arguments: Arguments, said: Statement, given: Written) -> int:
-    open_now = given.verdict.met and said.gate == ACTIVATION_GATE
+    open_now = given.verdict.met and said.gate in ACTIVATING
     following = f"workpacket activate {said.packet}" if open_now else f"workpacket approvals list {said.packet}"
     text = f"{said.approver} has already approved {said.packet} at the gate {said.gate}: {given.envelope}\n"
     text += "nothing was signed or written\n"
@@ -341,8 +341,8 @@ def _next(said: Statement, written: Written) -> str:
 
 
 def _now_open(said: Statement) -> str:
-    """Return the command whose gate is open now, if a single command requires it."""
-    if said.gate == ACTIVATION_GATE:
+    """The command for which the gate is open now, where one command alone asks for it."""
+    if said.gate in ACTIVATING:
         return f"workpacket activate {said.packet}"
     if said.gate == VERDICT_GATE:
         (choice,) = (line.partition(": ")[2] for line in terms_in(said.gate, said.scope))

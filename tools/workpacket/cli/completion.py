@@ -17,7 +17,7 @@ from workpacket.cli.workspace import open_workspace
 from workpacket.model.ids import WorkPacketId
 from workpacket.shell.tree import find_documents
 
-GATES = ("activation", "verdict", "waiver", "override", "resolve")
+GATES = ("activation", "standing", "verdict", "waiver", "override", "resolve")
 
 
 def words_for(placeholder: str) -> Iterable[str]:

@@ -74,13 +74,16 @@ def _activate(arguments: Arguments) -> int:
 
 def _merged(arguments: Arguments) -> int:
     from workpacket.lifecycle.review import merged
+    from workpacket.shell.judging.landed_work import merge_faults
     from workpacket.shell.work_done import containment
 
     repository = here()
 
     def decide(facts: Facts, packet: PacketFacts) -> Answer:
         target = arguments.value("target") or facts.target_branch
-        return merged(facts, packet, containment(repository, packet, target))
+        found = containment(repository, packet, target)
+        faults = merge_faults(repository, found.target_commit, packet.log, facts.policy) if found.proof else ()
+        return tuple(faults) or merged(facts, packet, found)
 
     return packet_command(arguments, noting_roles(repository, decide))
 

@@ -12,7 +12,7 @@ from workpacket.cli.options import Arguments, Command, Option, usage
 from workpacket.cli.packet_command import ACTING, REASON, actor_of, conclude, packet_command, words_of
 from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository
-from workpacket.lifecycle.facts import Facts
+from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.moves import Answer
 from workpacket.lifecycle.proofs import PROOF_CODES, asked_of, demands_of, folded, is_complete
 from workpacket.lifecycle.review import Proofs, record_evidence, submit, submit_refusal, verdict
@@ -20,7 +20,7 @@ from workpacket.lifecycle.transitions import choices
 from workpacket.model.canonical import Json
 from workpacket.shell.governed_files import packet_called
 from workpacket.shell.governing.execution import carry_out, facts_before, here, verdict_question
-from workpacket.shell.work_done import proof_base, relative_place, work_done
+from workpacket.shell.work_done import proof_base, relative_place, submission_doubt, work_done
 from workpacket.value import replace
 
 TYPE_CHECKING = False
@@ -167,16 +167,23 @@ def _run_verdict(arguments: Arguments) -> int:
     if choice not in choices("verdict"):
         raise usage(arguments.command, "invalid_value", f"{choice!r} is none of {', '.join(choices('verdict'))}")
     report = _report(arguments.value("report"))
-    status = packet_command(
-        arguments,
-        lambda facts, packet: verdict(
+
+    def decide(facts: Facts, packet: PacketFacts) -> Answer:
+        doubt = submission_doubt(here(), packet.log) if choice == "PASS" else None
+        if doubt is not None:
+            return (doubt,)
+        return verdict(
             facts,
             packet,
             choice,
             report=report,
             reference=arguments.value("reference"),
             reason=arguments.value("reason"),
-        ),
+        )
+
+    status = packet_command(
+        arguments,
+        decide,
         words=2,
         questions=(verdict_question(choice),),
     )

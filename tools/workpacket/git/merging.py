@@ -20,7 +20,7 @@ from workpacket.git.objects import blob_id, list_tree
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import head_commit, merge_base
 from workpacket.git.run import Answer, git_failure, run_git
-from workpacket.value import Value
+from workpacket.value import NOTHING, Value
 
 _OTHER_SIDE = "GITHEAD_"
 # `git merge-file` exits with the number of conflicts, up to this; anything above is a failure.
@@ -157,8 +157,15 @@ class TrialMerges:
             "GIT_ALTERNATE_OBJECT_DIRECTORIES": os.pathsep.join(filter(None, (objects, others))),
         }
 
-    def _git(self, *arguments: str, stdin: bytes | None = None, check: bool = True) -> Answer:
-        return run_git(self._repository.root, *arguments, stdin=stdin, check=check, environment=self._environment)
+    def _git(
+        self,
+        *arguments: str,
+        stdin: bytes | None = None,
+        check: bool = True,
+        environment: Mapping[str, str] = NOTHING,
+    ) -> Answer:
+        environment = {**self._environment, **environment}
+        return run_git(self._repository.root, *arguments, stdin=stdin, check=check, environment=environment)
 
     def merge(self, ours: str, theirs: str) -> TriedMerge:
         """Merge `theirs` into `ours`, as git itself would."""
@@ -189,13 +196,32 @@ class TrialMerges:
         return self._git("merge-base", "--end-of-options", one, other, check=False).text.partition("\n")[0]
 
     def differences(self, old: str, new: str) -> dict[str, Difference]:
-        """Return the differences between two trees (or those of two commits), by path. A rename is two differences."""
-        answer = self._git(
-            "diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", "--no-ext-diff", "--no-textconv",
-            "--end-of-options", old, new, "--",
-        )  # fmt: skip
-        fields = answer.text.split("\0")[:-1]
-        return {path: _difference(path, row) for row, path in zip(fields[::2], fields[1::2], strict=True)}
+        """The differences between two trees (or those of two commits), by path. A rename is two differences."""
+        return differences(self._repository, old, new, self._environment)
+
+    def overlaid(self, commit: str, entries: Mapping[str, str]) -> str:
+        """The tree of the commit with other entries (mode and id; '' to leave one out) at these paths."""
+        index = {"GIT_INDEX_FILE": os.path.join(self._environment["GIT_OBJECT_DIRECTORY"], "index")}
+        self._git("read-tree", f"{commit}^{{tree}}", environment=index)
+        nothing = f"0 {'0' * len(commit)}"
+        # What is left out comes first: a folder may take the place of a file.
+        rows = sorted((entries[path] != "", path) for path in entries)
+        lines = "".join(f"{entries[path] or nothing}\t{path}\0" for _, path in rows)
+        given = lines.encode("utf-8", "surrogateescape")
+        self._git("update-index", "-z", "--index-info", stdin=given, environment=index)
+        return self._git("write-tree", environment=index).text.strip()
+
+
+def differences(
+    repository: Repository, old: str, new: str, environment: Mapping[str, str] = NOTHING
+) -> dict[str, Difference]:
+    """The differences between two trees (or those of two commits), by path. A rename is two differences."""
+    answer = run_git(
+        repository.root, "diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", "--no-ext-diff",
+        "--no-textconv", "--end-of-options", old, new, "--", environment=environment,
+    )  # fmt: skip
+    fields = answer.text.split("\0")[:-1]
+    return {path: _difference(path, row) for row, path in zip(fields[::2], fields[1::2], strict=True)}
 
 
 def _difference(path: str, row: str) -> Difference:

@@ -15,7 +15,15 @@ from workpacket.documents.document import heading_key
 from workpacket.documents.structured import body_of
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.lifecycle.facts import Facts, PacketFacts
-from workpacket.lifecycle.gates import ACTIVATION_GATE, approval_unmet, is_pathlike, pattern_of, satisfying, still_unmet
+from workpacket.lifecycle.gates import (
+    ACTIVATION_GATE,
+    approval_unmet,
+    is_pathlike,
+    pattern_of,
+    satisfying,
+    standing_until,
+    still_unmet,
+)
 from workpacket.lifecycle.moves import Answer, Draft, Planned, move
 from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.lifecycle.transitions import move_unmet, transition
@@ -359,7 +367,9 @@ def terms_in_event(contract: Contract) -> dict[str, Json]:
     """Return what the event says about the contract, so that lists and boards need not read the documents."""
     dependencies: list[Json] = [*contract.dependencies]
     title, risk = " ".join(contract.title.split())[:2000], contract.risk[:200]
-    return {"title": title, "dependencies": dependencies, "risk": risk, "contract": contract.digest}
+    until = standing_until(contract.scope)
+    standing: dict[str, Json] = {"standing": until.isoformat()} if until is not None else {}
+    return {"title": title, "dependencies": dependencies, "risk": risk, "contract": contract.digest, **standing}
 
 
 def _no_contract(packet: PacketFacts, why: str) -> Problem:

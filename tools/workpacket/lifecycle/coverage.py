@@ -7,11 +7,9 @@ decides.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import date
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, Literal
 
-from workpacket.lazy_pattern import lazy_pattern
 from workpacket.ledger.log import Log
 from workpacket.lifecycle.gates import outside
 from workpacket.model.events import LogEvent
@@ -136,9 +134,14 @@ def judging(log: Log) -> tuple[LogEvent, str] | None:
     verdicts = [event for event in log.events if event.type == "verdict.given"]
     if not verdicts or verdicts[-1].text("verdict") != "PASS":
         return None
-    before = log.ancestry(verdicts[-1].parents)
-    submitted = [event for event in log.events if event.type == "submitted" and event.id in before]
-    return (verdicts[-1], str(submitted[-1].data["commit"])) if submitted else None
+    submitted = submission_before(log, verdicts[-1])
+    return (verdicts[-1], str(submitted.data["commit"])) if submitted is not None else None
+
+
+def submission_before(log: Log, verdict: LogEvent) -> LogEvent | None:
+    """What a verdict is about: the submission that was the last one before it."""
+    before = log.ancestry(verdict.parents)
+    return next((each for each in reversed(log.events) if each.type == "submitted" and each.id in before), None)
 
 
 def kind_of(lane: str, lanes: LaneTable) -> Kind:
@@ -149,18 +152,3 @@ def kind_of(lane: str, lanes: LaneTable) -> Kind:
     if lane not in way or way.index(lane) < way.index("IN_PROGRESS"):
         return ""
     return "work" if way.index(lane) <= way.index("IN_REVIEW") else "verdict"
-
-
-_STANDING = lazy_pattern(r"Standing until (\d{4}-\d{2}-\d{2})\b")
-
-
-def standing_until(scope: Iterable[str]) -> date | None:
-    """Return the last day of a standing packet according to its scope; None if it is not one, or the day is invalid."""
-    for entry in scope:
-        match = _STANDING.match(entry)
-        if match is not None:
-            try:
-                return date.fromisoformat(match[1])
-            except ValueError:
-                return None
-    return None

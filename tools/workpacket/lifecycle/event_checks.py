@@ -11,7 +11,7 @@ from datetime import timedelta
 from typing import Final, TypeAlias
 
 from workpacket.approvals.event_signatures import EventSignatures
-from workpacket.ledger.fold import LaneReplay, fold
+from workpacket.ledger.fold import SETS_CONTRACT, LaneReplay, fold
 from workpacket.ledger.log import Log
 from workpacket.lifecycle.fork_checks import (
     HOLDER_JUDGED,
@@ -50,8 +50,10 @@ class Around(Value):
     """What the gates look at outside the judged log. `dependencies` are the packets that the claimed one waits for,
     with whether they were ever done; `waivers` are those that were approved; `contained` says whether a commit is part
     of head, and `submitted` what packet and git say of a submission; `open_points` are those of the refinement's
-    checklist that are not passed, and `unreplayed` is why a verdict would have had to wait for a replay. `packets` are
-    those that have a log; `versions` gives the bytes of a file in every commit of this clone, by their digest.
+    checklist that are not passed. `packets` are those that have a log; `versions` gives the bytes of a file in every
+    commit of this clone, by their digest. `standing` is asked where the policy has a gate for standing packets: the
+    last day of this one as its files say it, '' if it is none, and as those of the base do, None if the base has none.
+    `unreplayed` is why a verdict would have had to wait for a replay.
     """
 
     dependencies: Mapping[str, bool]
@@ -61,6 +63,7 @@ class Around(Value):
     open_points: Callable[[], Sequence[str]]
     packets: Collection[str] = ()
     versions: Callable[[str], Mapping[str, bytes]] = lambda _: NOTHING
+    standing: Callable[[], tuple[str, str | None] | None] = lambda: None
     unreplayed: Callable[[LogEvent], str] = lambda _: ""
 
     def lifts(self, unmet: Problem) -> bool:
@@ -101,6 +104,8 @@ def judge_change(
             continue  # what it says counts only while its lease goes on, whatever the base has done since
         for message in unseen_moves(log, replay, event, on_base):
             yield EventObjection("move_beside_base", event, f"{event.type}: {message}")
+        if event.type in SETS_CONTRACT:
+            yield from _false_standing(event, around)
         if event.moves_lane:
             yield from _illegal(replay, event, lanes)
             yield from _placed_by_hand(log, replay, event, governed=governed)
@@ -163,6 +168,25 @@ def _placed_by_hand(log: Log, replay: LaneReplay, event: LogEvent, *, governed: 
             said = f"{verdict.text('verdict')} by {verdict.actor.id} ({verdict.id[:12]})"
             message = f"fork.resolved drops the signed verdict {said} without the gate {RESOLVE_GATE}"
             yield EventObjection("move_without_gate", event, message)
+
+
+def _false_standing(event: LogEvent, around: Callable[[], Around]) -> Iterator[EventObjection]:
+    """A packet that the gate of standing ones let pass and that is none, or one that it was not asked about."""
+    found = around().standing()
+    if found is None:
+        return
+    here, before = found
+    said = event.text("standing") or ""
+    if said != here:
+        message = f"{event.type} says {_until(said)}, and the scope of the packet {_until(here)}"
+        yield EventObjection("move_without_gate", event, message)
+    elif before is not None and before != here:
+        message = f"the base says {_until(before)}, and no amendment makes it {_until(here)}"
+        yield EventObjection("move_without_gate", event, message)
+
+
+def _until(day: str) -> str:
+    return f"standing until {day}" if day else "not a standing packet"
 
 
 def _false_subjects(log: Log, event: LogEvent, around: Callable[[], Around]) -> Iterator[EventObjection]:

@@ -39,7 +39,7 @@ def settlement_faults(log: Log, replay: LaneReplay, event: LogEvent) -> Iterator
     if event.lane_to not in {log.by_id[identity].lane_to for identity in latest}:
         yield f"none of the moves that it settles leads to {event.lane_to}"
     named = {log.by_id[each].text("by") for each in latest if log.by_id[each].lane_to == event.lane_to}
-    if event.lane_to == "SUPERSEDED" and len(named) > 1:
+    if len(named) > 1:
         yield "the moves that it settles name several packets that take its place"
     yield from _false_return(replay, event)
     holder = event.text("holder")

@@ -23,6 +23,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from datetime import date
 from functools import cache
 from typing import Final, Literal
 
@@ -41,6 +42,20 @@ from workpacket.model.lanes import BUILT_IN, LaneTable, lane_of_token
 from workpacket.model.layout import ATTESTATIONS_FOLDER, ENVELOPE_SUFFIX, POLICY_PATH
 from workpacket.problem import Location, Problem
 from workpacket.value import NOTHING, Value
+
+_STANDING: Final = re.compile(r"Standing until (\d{4}-\d{2}-\d{2})\b")
+
+
+def standing_until(scope: Iterable[str]) -> date | None:
+    """The last day of a standing packet, as its scope says; None where it is none, or names no day of the calendar."""
+    for entry in scope:
+        match = _STANDING.match(entry)
+        if match is not None:
+            try:
+                return date.fromisoformat(match[1])
+            except ValueError:
+                return None
+    return None
 
 
 def pattern_of(entry: str) -> str:
@@ -130,6 +145,9 @@ def terms_in(gate: str, scope: tuple[str, ...]) -> tuple[str, ...]:
 
 
 ACTIVATION_GATE: Final = "activation"
+# The gate of standing packets, which takes the place of the first one where the policy names it.
+STANDING_GATE: Final = "standing"
+ACTIVATING: Final = frozenset({ACTIVATION_GATE, STANDING_GATE})
 VERDICT_GATE: Final = "verdict"
 AMENDMENT_GATE: Final = "amendment"
 RESOLVE_GATE: Final = "resolve"
@@ -481,8 +499,8 @@ def bearing(rows: Iterable[Transition]) -> tuple[Transition, ...]:
     return tuple(row for row in rows if row.origins and "STUB" not in row.origins)
 
 
-# Names of gates that are reserved for the tool itself.
-STANDARD: Final = frozenset({*CONSUMING.values(), "policy"})
+# Names of gates that the tool asks about itself.
+STANDARD: Final = frozenset({*CONSUMING.values(), STANDING_GATE, "policy"})
 
 
 def moves_under(on: str, lanes: LaneTable) -> tuple[Transition, ...]:

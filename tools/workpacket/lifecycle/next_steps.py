@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from workpacket.ledger.fold import setting_events
 from workpacket.lifecycle.activation import activation_unmet
 from workpacket.lifecycle.claims import claim_refusal
 from workpacket.lifecycle.facts import Facts, PacketFacts
@@ -97,11 +98,18 @@ def _is_ready(facts: Facts, packet: PacketFacts, agent: str, done: frozenset[str
         return bool(agent) and agent in {holder, state.assignment.assignee}
     if facts.policy.lanes.is_added(packet.lane):
         return True
-    if packet.lane != "READY_FOR_DEV" or holder:
+    if packet.lane != "READY_FOR_DEV" or holder or _is_standing(packet):
         return False
     if state.assignment.assignee and agent and state.assignment.assignee != agent:
         return False
     return done.issuperset(packet.dependencies())
+
+
+def _is_standing(packet: PacketFacts) -> bool:
+    """Whether small changes come under it as they are made, so that there is nothing to take up."""
+    said = any(event.text("standing") for event in setting_events(packet.log))
+    # Before events said so, only the packet did.
+    return said or (packet.packet_source is not None and "Standing until " in packet.packet_source.text)
 
 
 def _satisfied(facts: Facts) -> frozenset[str]:

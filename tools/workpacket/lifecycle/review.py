@@ -84,7 +84,8 @@ _TODO = lazy_pattern(r"TODO\b")
 class Work(Value):
     """What was done, according to git. `changed` is None if the starting commit is unknown. `branch` is the one checked
     out, '' for a detached HEAD; None if the commit was given instead. `alike` are those commits with proofs whose work
-    is the same as that of this one.
+    is the same as that of this one. `onto` is the commit of the target branch that the work left, with a digest of what
+    it makes of that one.
     """
 
     commit: str
@@ -93,6 +94,7 @@ class Work(Value):
     uncommitted: Sequence[str] = ()
     branch: str | None = None
     alike: frozenset[str] = frozenset()
+    onto: tuple[str, str] | None = None
 
 
 class Proofs(Value):
@@ -216,6 +218,7 @@ def submit(facts: Facts, packet: PacketFacts, work: Work, evidence: Proofs) -> A
     data: dict[str, Json] = {"commit": work.commit, "evidence": [*rows]}
     data |= {"base_commit": work.base_commit} if work.base_commit else {}
     data |= {"changed": list(work.changed)} if work.changed is not None else {}
+    data |= {"work": {"base": work.onto[0], "sha256": work.onto[1]}} if work.onto is not None else {}
     draft.rests_on(packet.packet_path, packet.packet_source)
     target = transition("submit", lanes=facts.policy.lanes).target
     move(draft, packet, "submitted", target, data)

@@ -36,8 +36,9 @@ class SubmittedWork(Value):
     `changed` are the paths that the commit changes, None if the commit is not here. `older` says that it was on the
     base before the work was claimed, `amended` that the packet was given another contract after the submission. `same`
     are the commits, of those at which something was proved, that hold the same work; `absent` the places named as proof
-    which the commit does not have; `exempt` the criteria that the contract lets go without a proof. `demands` are the
-    proofs that it demands, by criterion, and `required` says that it has to demand one of each.
+    which the commit does not have; `exempt` the criteria that the contract lets go without a proof. `misdescribed` says
+    that the digest of the work in the event is not that of its commit. `demands` are the proofs that the contract
+    demands, by criterion, and `required` says that it has to demand one of each.
     """
 
     criteria: Sequence[str]
@@ -48,6 +49,7 @@ class SubmittedWork(Value):
     same: Set[str] = frozenset()
     absent: Set[str] = frozenset()
     exempt: Set[str] = frozenset()
+    misdescribed: bool = False
     demands: Mapping[str, Demand] = NOTHING
     required: bool = False
 
@@ -60,6 +62,8 @@ def submission_faults(event: LogEvent, work: SubmittedWork) -> Iterator[Problem]
         return
     if work.older:
         yield Problem("changes_unknown", f"the commit {commit} is on the base and older than the claim")
+    if work.misdescribed:
+        yield Problem("changes_unknown", f"the event describes other work than the commit {commit} holds")
     if work.amended:
         return
     yield from _evidence_faults(evidence_rows(event), work)

@@ -116,6 +116,7 @@ _TERMS: Final[Mapping[str, Shape]] = {
     "risk": text("the risk tier as it is written", longest=200, shortest=0),
     "contract": DIGEST,
 }
+_STANDING = text("the last day of a standing packet", pattern=r"[0-9]{4}-[0-9]{2}-[0-9]{2}", longest=10)
 
 _FILE = record("a file as it was", {"path": PATH, "sha256": DIGEST})
 _ORIGIN = record("the hand edit that this event adopts", {"path": PATH, "line": integer("its line", least=1)})
@@ -224,12 +225,22 @@ DATA: Final[Mapping[str, Shape]] = {
     "activated": _move(
         "the stub became a packet",
         {"refinement": _FILE, "checklist": _CHECKLIST},
-        {"spec": _FILE, "supersedes": array("earlier revisions", PACKET_ID, most=50), **_TERMS},
+        {
+            "spec": _FILE,
+            "supersedes": array("earlier revisions", PACKET_ID, most=50),
+            "standing": _STANDING,
+            **_TERMS,
+        },
     ),
     "amended": record(
         "a new contract replaces the approved one",
         {"previous": nullable(DIGEST), "contract": DIGEST, "reason": REASON},
-        {"refinement": _FILE, "spec": _FILE, **{key: _TERMS[key] for key in ("title", "dependencies", "risk")}},
+        {
+            "refinement": _FILE,
+            "spec": _FILE,
+            "standing": _STANDING,
+            **{key: _TERMS[key] for key in ("title", "dependencies", "risk")},
+        },
     ),
     "reapproved": record(
         "new approvals replace those whose key is revoked or lost",
@@ -257,6 +268,10 @@ DATA: Final[Mapping[str, Shape]] = {
             "base_commit": COMMIT,
             "changed": array("the files it changes", PATH, most=2000),
             "outside_scope": array("those of them that are outside IN_SCOPE_PATHS", PATH, most=2000),
+            "work": record(
+                "the work itself, for a clone that lacks its commit",
+                {"base": COMMIT, "sha256": DIGEST},
+            ),
         },
     ),
     "evidence.recorded": record("evidence was added", {"evidence": _EVIDENCE_LIST}),

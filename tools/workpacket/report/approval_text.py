@@ -151,8 +151,8 @@ def render_statement(statement: Statement, style: Style = PLAIN) -> str:
 
 
 def words_to_type(statement: Statement) -> str:
-    """Return what the person types to sign."""
-    what = {"activation": "REFINEMENT"}.get(statement.gate, statement.gate.upper())
+    """What the person types to sign."""
+    what = {"activation": "REFINEMENT", "standing": "REFINEMENT"}.get(statement.gate, statement.gate.upper())
     return f"{statement.decision.upper()} {what} {statement.packet}"
 
 

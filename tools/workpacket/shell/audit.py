@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 import workpacket
 from workpacket.approvals.encodings import write_instant
 from workpacket.approvals.policy import Trusted
+from workpacket.approvals.statement import PACKET
 from workpacket.approvals.verify import Judged
 from workpacket.audit.expired import evidence_rows, named_files
 from workpacket.audit.tracing import AuditFacts, KnownCommit, LastChange, SignedDecision, proved_path
@@ -28,17 +29,20 @@ from workpacket.lifecycle.separation import proven_events
 from workpacket.model.events import Actor, LogEvent
 from workpacket.model.layout import GOVERNANCE_FOLDER, LARGEST_SPECIFICATION
 from workpacket.model.plan import Moment
+from workpacket.model.reason_tables.integrity import CHANGE_BY_CODE
 from workpacket.model.reasons import Reason
-from workpacket.problem import Problem
+from workpacket.problem import Location, Problem
 from workpacket.shell.approvals.check import check_approvals
+from workpacket.shell.approvals.envelopes import logged_packets
 from workpacket.shell.approvals.facts import Approvals, open_approvals
-from workpacket.shell.base import known_to
+from workpacket.shell.base import known_to, lifecycle_of
 from workpacket.shell.cache import NO_CACHE, Cache
 from workpacket.shell.checking.repository import check
 from workpacket.shell.configuration import read_settings
 from workpacket.shell.governing.execution import gather
 from workpacket.shell.held import judged_in_part
 from workpacket.shell.judging.append_only import judge_append_only
+from workpacket.shell.judging.landed_work import landing_faults
 from workpacket.shell.judging.log_verification import digest_here
 from workpacket.shell.tree import find_documents, read_bytes
 from workpacket.text.source import Source
@@ -206,9 +210,26 @@ def _signed(repository: Repository, now: str) -> _Signed:
         findings = check_approvals(approvals, NO_CACHE)
         if approvals.base.commit:
             findings += judge_append_only(repository, approvals.base.commit)
+            findings += _landings(approvals)
         trusted = approvals.trusted
         name = trusted.policy.repository if isinstance(trusted, Trusted) else ""
         return _Signed(name, findings, decisions(approvals))
+
+
+def _landings(approvals: Approvals) -> Iterator[Problem]:
+    """What landed on the base with a verdict and was not judged, or no packet answered for; as warnings, it is there.
+
+    The required check of those days may not have asked; where the policy switches coverage off, nothing is asked.
+    """
+    policy = lifecycle_of(approvals.base.policy.policy or b"")
+    if policy.coverage.mode == "off":
+        return
+    logs = {name: approvals.log(name) for name in logged_packets(approvals.tree) if PACKET.fullmatch(name)}
+    faults = landing_faults(approvals.repository, approvals.base.commit, logs, policy)
+    for commit, found in faults.items():
+        for one in found:
+            what = f"landed in {commit[:12]}: {one.message}"
+            yield Problem(one.code, what, Location(one.path), CHANGE_BY_CODE[one.code].remedy, severity="warning")
 
 
 def _specifications(root: str, packets: Iterable[PacketFacts]) -> dict[str, Source]:

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 
 from workpacket.errors import WorkpacketError
+from workpacket.git.merging import differences
 from workpacket.git.objects import changed_paths, list_tree, patch_id, read_file_at, status
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import commit_of, head_commit, is_ancestor, local_branches, merge_base, resolved
 from workpacket.git.run import run_git
+from workpacket.ledger.log import Log
 from workpacket.ledger.verify import APPEND_ONLY_FOLDERS
+from workpacket.lifecycle.coverage import is_governance
 from workpacket.lifecycle.facts import PacketFacts
 from workpacket.lifecycle.review import Containment, Work, recorded, report_of, submitted_commit
+from workpacket.model.events import LogEvent
 from workpacket.model.layout import AUDIT_PATH, BOARD_PATH, PACKETS, REFINEMENTS, REGISTRY_PATH
+from workpacket.problem import Problem
 
 # Files that the lifecycle itself writes are not part of the work that it governs.
 _OWN_FOLDERS = tuple(f"{folder}/" for folder in (*APPEND_ONLY_FOLDERS, PACKETS, REFINEMENTS))
@@ -26,6 +31,43 @@ _LOOKED_AT = 500
 
 def is_own(path: str) -> bool:
     return path in _OWN_FILES or path.startswith(_OWN_FOLDERS)
+
+
+def described(repository: Repository, base: str, commit: str, changed: Iterable[str]) -> str:
+    """A digest of what the commit makes of the base at the paths that the work changes.
+
+    The submission says it, so that what landed can be compared with what was judged in a clone that lacks the commit.
+    """
+    rows = differences(repository, base, commit)
+    own = sorted(path for path in set(changed) & rows.keys() if not is_governance(path))
+    told = "".join(f"{rows[path].old}\0{rows[path].new}\0{path}\0" for path in own)
+    return hashlib.sha256(told.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def is_described(repository: Repository, event: LogEvent, commit: str) -> bool | None:
+    """Whether the commit holds the work that a submission describes; None where it describes none."""
+    said = event.data.get("work")
+    if not isinstance(said, Mapping):
+        return None
+    base = resolved(repository, f"{said['base']}^{{commit}}")
+    if base is None or not is_ancestor(repository, base, commit):
+        return False
+    return described(repository, base, commit, event.texts("changed")) == said["sha256"]
+
+
+def submission_doubt(repository: Repository, log: Log) -> Problem | None:
+    """Why the last submission can't be judged here: others will believe that what it describes is its commit."""
+    event = next((each for each in reversed(log.events) if each.type == "submitted"), None)
+    if event is None or not isinstance(event.data.get("work"), Mapping):
+        return None
+    commit = event.text("commit") or ""
+    if resolved(repository, f"{commit}^{{commit}}") is None:
+        message = f"the submitted commit {commit[:12]} is not in this clone"
+        return Problem("changes_unknown", message, hint=f"git fetch origin {commit}")
+    if is_described(repository, event, commit):
+        return None
+    message = f"the submission describes other work than its commit {commit[:12]} holds"
+    return Problem("changes_unknown", message, hint=f"ask for changes: workpacket verdict {log.packet} CHANGES")
 
 
 def work_done(repository: Repository, packet: PacketFacts, target: str, commit: str = "") -> Work:
@@ -43,7 +85,10 @@ def work_done(repository: Repository, packet: PacketFacts, target: str, commit: 
         changed = [path for path in differing if not is_own(path) and path not in reports]
     uncommitted = [] if commit else [entry.path for entry in status(repository) if not is_own(entry.path)]
     branch = None if commit else branch_here(repository)
-    return Work(head, base, changed, uncommitted, branch, frozenset(_alike(repository, packet, head)))
+    onto = merge_base(repository, head, _target_commit(repository, target) or "") if target else None
+    digest = described(repository, onto, head, changed) if onto and changed is not None else ""
+    alike = frozenset(_alike(repository, packet, head))
+    return Work(head, base, changed, uncommitted, branch, alike, (onto, digest) if onto and digest else None)
 
 
 def reports_at(repository: Repository, packet: PacketFacts, head: str) -> Iterator[str]:
@@ -75,6 +120,10 @@ def containment(repository: Repository, packet: PacketFacts, target: str) -> Con
     target_commit = _target_commit(repository, target) or ""
     if not commit or not target_commit:
         return Containment(target if target_commit else "", target_commit, "")
+    if resolved(repository, f"{commit}^{{commit}}") is None:
+        submitted = next(event for event in reversed(packet.state.history) if event.type == "submitted")
+        told = is_described(repository, submitted, target_commit)
+        return Containment(target, target_commit, "tree" if told else "")
     if is_ancestor(repository, commit, target_commit):
         return Containment(target, target_commit, "commit")
     base = _base_of(repository, packet, commit, target_commit)

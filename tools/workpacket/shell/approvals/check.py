@@ -27,7 +27,7 @@ from workpacket.documents.document import stem_of
 from workpacket.documents.refinement import Refinement
 from workpacket.git.objects import blob_id, line_times
 from workpacket.git.repository import Repository
-from workpacket.lifecycle.gates import ACTIVATION_GATE, CONSUMING
+from workpacket.lifecycle.gates import ACTIVATING, ACTIVATION_GATE, CONSUMING, STANDING_GATE
 from workpacket.model.canonical import Json
 from workpacket.model.event_types import CHECKPOINT_LOG
 from workpacket.model.events import LogEvent
@@ -239,16 +239,17 @@ def _asks_for_signatures(approvals: Approvals) -> bool:
 
 
 def _unmet(approvals: Approvals, packet: str) -> Iterator[Problem]:
-    """Report what is wrong with the refinement as it is, as problems of the refinement itself."""
-    for each in approvals.verdict(packet, ACTIVATION_GATE).unmet:
+    """What speaks against the refinement as it is, told of the refinement itself."""
+    standing = any(said.packet == packet and said.gate == STANDING_GATE for said in approvals.claims.values())
+    for each in approvals.verdict(packet, STANDING_GATE if standing else ACTIVATION_GATE).unmet:
         if each.code not in STALE:
             about = f" (envelope {each.path[:12]})" if each.path.endswith(ENVELOPE_SUFFIX) else ""
             yield Problem(each.code, each.message + about)
 
 
 def _claimed(approvals: Approvals, activated: Mapping[str, Mapping[str, Json]]) -> Iterator[Problem]:
-    """Report refinements that claim to be approved, before anything depends on it."""
-    claimed = {said.packet for said in approvals.claims.values() if said.gate == ACTIVATION_GATE}
+    """Refinements that say that they are approved, before anything rests on it."""
+    claimed = {said.packet for said in approvals.claims.values() if said.gate in ACTIVATING}
     asked = _asks_for_signatures(approvals)
     before = tree_at(approvals.repository, approvals.base.commit, REFINEMENTS, PACKETS)
     for path in refinement_files(approvals):

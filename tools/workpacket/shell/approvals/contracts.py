@@ -23,7 +23,7 @@ from workpacket.ledger.fold import in_force
 from workpacket.ledger.log import Log
 from workpacket.lifecycle.contract import Contract, stated
 from workpacket.lifecycle.contract_drift import contract_before, contract_findings
-from workpacket.lifecycle.gates import ACTIVATION_GATE, AMENDMENT_GATE
+from workpacket.lifecycle.gates import ACTIVATING, AMENDMENT_GATE
 from workpacket.model.events import LogEvent
 from workpacket.model.layout import packet_paths, refinement_paths, stub_path
 from workpacket.problem import Problem
@@ -32,7 +32,9 @@ from workpacket.text.limits import MARKDOWN
 from workpacket.text.source import Source
 from workpacket.value import Value
 
-# Commits searched for an earlier version of a contract, newest first.
+# The gates of the events that say which contract holds.
+_SETTING = ACTIVATING | {AMENDMENT_GATE}
+# Commits that are looked at for an earlier version of a contract, the newest first.
 _MOST = 500
 
 
@@ -64,14 +66,14 @@ def _source(read: Reader, path: str) -> Source | None:
 def contract_to_approve(read: Reader, log: Log, packet: str, gate: str) -> Contract | Problem:
     """Return the contract that would be approved now, from the files, or the reason why there is none."""
     found = documents_of(read, packet)
-    document = found.stub if gate == ACTIVATION_GATE else found.packet or found.stub
+    document = found.stub if gate in ACTIVATING else found.packet or found.stub
     if document is None:
-        message = f"there is no {'stub' if gate == ACTIVATION_GATE else 'packet'} of {packet}"
+        message = f"there is no {'stub' if gate in ACTIVATING else 'packet'} of {packet}"
         return Problem("contract_unreadable", message)
     said = stated(document, found.refinement)
     if isinstance(said, str):
         return Problem("contract_unreadable", said)
-    if gate == ACTIVATION_GATE:
+    if gate in ACTIVATING:
         return said
     if gate == AMENDMENT_GATE:
         other = stated(found.stub, found.refinement) if found.stub is not None else said
@@ -90,10 +92,10 @@ def contract_asked(read: Reader, log: Log, packet: str, gate: str, consumer: Log
     """
     if gate == POLICY_GATE:
         return None, ""
-    if consumer is not None and gate in (ACTIVATION_GATE, AMENDMENT_GATE):
+    if consumer is not None and gate in _SETTING:
         named = consumer.text("contract")
         return named, "" if named else f"the event {consumer.type} names no contract"
-    if gate not in (ACTIVATION_GATE, AMENDMENT_GATE):
+    if gate not in _SETTING:
         held = in_force(log, log.heads if consumer is None else consumer.parents)
         if len(held) > 1:
             return None, f"{packet} was amended on two branches, so two contracts are in force"

@@ -26,7 +26,7 @@ from workpacket.documents.refinement import fill, tokens_of
 from workpacket.documents.registry import with_row
 from workpacket.errors import WorkpacketError
 from workpacket.lifecycle.contract import Contract
-from workpacket.lifecycle.gates import ACTIVATION_GATE, terms_in
+from workpacket.lifecycle.gates import ACTIVATING, VERDICT_GATE, terms_in
 from workpacket.model.events import LogEvent
 from workpacket.model.layout import (
     ATTESTATIONS_FOLDER,
@@ -47,6 +47,7 @@ from workpacket.shell.approvals.subject import ApprovalSubject
 from workpacket.shell.approvals.uses import free_token
 from workpacket.shell.base import unanchored
 from workpacket.shell.transactions.transaction import writing
+from workpacket.shell.work_done import submission_doubt
 from workpacket.text.source import Source
 from workpacket.value import NOTHING, Value, replace
 
@@ -171,7 +172,7 @@ def redraft(approvals: Approvals, statement: Statement, moment: Moment) -> State
     contract = _contract(approvals, statement.packet, statement.gate)
     if matter.subjects == statement.subjects:
         return StatementDraft(statement, matter, (), moment.tx, contract=contract)
-    if statement.decision == "approve" and statement.gate == ACTIVATION_GATE and matter.files:
+    if statement.decision == "approve" and statement.gate in ACTIVATING and matter.files:
         for token in tokens_of(statement.approver, statement.issued_at):
             filled = _fill(matter, statement.packet, token)
             if filled.matter.subjects == statement.subjects:
@@ -218,6 +219,9 @@ def _matter(approvals: Approvals, wish: Wish) -> ApprovalSubject:
     for fault in approvals.log(wish.packet).findings:
         if fault.severity == "error":
             raise WorkpacketError(fault.code, fault.message, path=fault.path)
+    doubt = submission_doubt(approvals.repository, approvals.log(wish.packet)) if wish.gate == VERDICT_GATE else None
+    if doubt is not None and wish.decision == "approve":
+        raise WorkpacketError.of(doubt)
     matter = approvals.matter(wish.packet, wish.gate)
     unchanged = wish.gate == POLICY_GATE and dict(matter.files) == approvals.base.policy_files
     if not matter.files or unchanged:
@@ -226,7 +230,7 @@ def _matter(approvals: Approvals, wish: Wish) -> ApprovalSubject:
 
 
 def _nothing(wish: Wish) -> WorkpacketError:
-    what = "refinement" if wish.gate == ACTIVATION_GATE else "packet" if wish.gate != POLICY_GATE else "change"
+    what = "refinement" if wish.gate in ACTIVATING else "packet" if wish.gate != POLICY_GATE else "change"
     return WorkpacketError(
         "nothing_to_approve",
         f"there is no {what} of {wish.packet} to approve at the gate {wish.gate}",
@@ -256,10 +260,9 @@ class _Filling(Value):
 
 
 def _filled(approvals: Approvals, wish: Wish, principal: str, matter: ApprovalSubject) -> _Filling:
-    """Fill in the fields. A text already approved, or used for an activation, stays as it is: its bytes were
-    approved.
-    """
-    if wish.gate != ACTIVATION_GATE:
+    """A text that others have approved already, or that a packet was activated with, stays as it is: these bytes were
+    approved."""
+    if wish.gate not in ACTIVATING:
         return _Filling(matter)
     (path, data), *_ = matter.files
     if any(_names(event, path, digest(data)) for event in approvals.log(wish.packet).events):

@@ -23,8 +23,9 @@ from workpacket.approvals.statement import PACKET, Statement, Subject
 from workpacket.approvals.trust import Pin
 from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository
+from workpacket.ledger.fold import SETS_CONTRACT
 from workpacket.ledger.log import Log
-from workpacket.lifecycle.gates import ACTIVATION_GATE, terms_of, written
+from workpacket.lifecycle.gates import ACTIVATING, terms_of, written
 from workpacket.model.events import LogEvent
 from workpacket.model.layout import ATTESTATIONS_FOLDER, LOG_FOLDER
 from workpacket.model.plan import Moment
@@ -219,6 +220,7 @@ class Approvals:
             legacy_uses=self._tokens(matter, packet, gate, consumer, rules) if not envelopes or tokens else (),
             contract=contract,
             contract_fault=fault,
+            amended=self._is_amended(consumer, log),
         )
 
     def _tokens(
@@ -265,11 +267,18 @@ class Approvals:
         """
         return consumer if consumer is None or self.origin(consumer) is consumer else None
 
+    def _is_amended(self, consumer: LogEvent | None, log: Log) -> bool:
+        """Whether the contract that the event brought was replaced by a later one, on the base or in this change."""
+        if consumer is None or consumer.type not in SETS_CONTRACT:
+            return False
+        later = (event for event in log.events if event.type == "amended" and event.id != consumer.id)
+        return any(consumer.id in log.ancestry(event.parents) for event in later)
+
     def _subjects(self, consumer: LogEvent | None, gate: str, matter: ApprovalSubject) -> tuple[Subject, ...]:
         """Return the bytes to be approved. An activation fixes them permanently."""
         if consumer is None:
             return matter.subjects
-        return consumed_subjects(self.origin(consumer) if gate == ACTIVATION_GATE else consumer, matter)
+        return consumed_subjects(self.origin(consumer) if gate in ACTIVATING else consumer, matter)
 
     @cached_property
     def new_revocations(self) -> frozenset[str]:

@@ -18,7 +18,7 @@ from workpacket.approvals.statement import Spec, Subject
 from workpacket.documents.document import read_once
 from workpacket.documents.spec_pointer import specification_places
 from workpacket.lazy_pattern import lazy_pattern
-from workpacket.lifecycle.gates import ACTIVATION_GATE
+from workpacket.lifecycle.gates import ACTIVATING
 from workpacket.model.layout import POLICY_FOLDER, SPEC_POINTER, packet_paths, refinement_paths, stub_path
 from workpacket.shell.approvals.envelopes import read_file
 from workpacket.shell.transactions.safe_paths import Tree
@@ -63,7 +63,7 @@ def matter_of(read: Reader, tree: Tree, packet: str, gate: str) -> ApprovalSubje
     """
     if gate == POLICY_GATE:
         return ApprovalSubject(tuple(policy_files(tree).items()))
-    if gate == ACTIVATION_GATE:
+    if gate in ACTIVATING:
         files = refinement_of(read, packet)
         return ApprovalSubject(files, _stub_scope(read, packet), files)
     files = _first(read, packet_paths(packet))

@@ -14,7 +14,7 @@ from workpacket.approvals.actors import Actors
 from workpacket.approvals.encodings import read_instant
 from workpacket.approvals.event_signatures import EventSignatures
 from workpacket.approvals.facts import LegacyUse, PacketLog
-from workpacket.approvals.policy import POLICY_GATE, GatePolicy
+from workpacket.approvals.policy import POLICY_GATE, GatePolicy, Policy, policy_from_toml
 from workpacket.approvals.statement import Subject
 from workpacket.documents.document import stem_of
 from workpacket.errors import WorkpacketError
@@ -24,7 +24,7 @@ from workpacket.git.revisions import head_commit
 from workpacket.git.run import run_git
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.ledger.log import Log
-from workpacket.lifecycle.gates import ACTIVATION_GATE, CONSUMING, gates_of
+from workpacket.lifecycle.gates import ACTIVATION_GATE, CONSUMING, STANDING_GATE, gates_of
 from workpacket.lifecycle.separation import coders, workers
 from workpacket.model.events import LogEvent
 from workpacket.model.layout import PACKETS, POLICY_FOLDER, REFINEMENTS, envelope_name
@@ -307,7 +307,16 @@ def gates_asked(event: LogEvent, policy: bytes | None) -> tuple[str, ...]:
         return (event.text("gate") or "",)
     if not event.moves_lane and event.type not in CONSUMING:
         return ()
-    return gates_of(event, lifecycle_of(policy or b""))
+    gates = gates_of(event, lifecycle_of(policy or b""))
+    if event.type == "activated" and event.text("standing") and names_standing(policy):
+        return tuple(STANDING_GATE if gate == ACTIVATION_GATE else gate for gate in gates)
+    return gates
+
+
+def names_standing(policy: bytes | None) -> bool:
+    """Whether the policy has a gate of its own for standing packets."""
+    read = policy_from_toml(policy) if policy is not None else None
+    return isinstance(read, Policy) and STANDING_GATE in read.gates
 
 
 def earlier(one: tuple[str, int] | None, other: tuple[str, int]) -> bool:

@@ -24,7 +24,15 @@ from workpacket.git.repository import Repository, find_repository
 from workpacket.git.revisions import current_branch, default_branch, head_commit
 from workpacket.ledger.log import read_logs
 from workpacket.lifecycle.facts import Facts, PacketFacts
-from workpacket.lifecycle.gates import ACTIVATION_GATE, VERDICT_GATE, ended, moves_under, settles_by_landing
+from workpacket.lifecycle.gates import (
+    ACTIVATION_GATE,
+    STANDING_GATE,
+    VERDICT_GATE,
+    ended,
+    moves_under,
+    settles_by_landing,
+    standing_until,
+)
 from workpacket.lifecycle.moves import Answer, Planned
 from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.lifecycle.transitions import transition
@@ -374,12 +382,20 @@ def _judged(
     base: Base, packet: PacketFacts, asked: Sequence[Question], waivers: Sequence[LogEvent], now: Moment
 ) -> Said:
     from workpacket.shell.approvals.facts import open_approvals
+    from workpacket.shell.approvals.uses import names_standing
 
     name = packet.id.text
     with open_approvals(base.repository, base, now, name) as approvals:
         approvals.know(packet.log)
-        verdicts = {each.gate: approvals.verdict(name, each.gate, terms=each.terms) for each in asked}
+        standing = _is_standing(packet) and names_standing(approvals.base.policy.policy)
+        # Commands ask for it by the name of the gate that it replaces.
+        gates = {each.gate: STANDING_GATE if standing and each.gate == ACTIVATION_GATE else each.gate for each in asked}
+        verdicts = {each.gate: approvals.verdict(name, gates[each.gate], terms=each.terms) for each in asked}
         return Said(verdicts, frozenset(_accepted(approvals, waivers)) if waivers else frozenset())
+
+
+def _is_standing(packet: PacketFacts) -> bool:
+    return packet.stub is not None and standing_until(item.value for item in packet.stub.in_scope) is not None
 
 
 def _accepted(approvals: Approvals, waivers: Sequence[LogEvent]) -> Iterator[str]:

@@ -7,31 +7,35 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from workpacket.approvals.event_signatures import EventSignatures
+from workpacket.documents.packet import Packet
 from workpacket.documents.policy import PolicyDocument
 from workpacket.errors import WorkpacketError
+from workpacket.git.objects import read_file_at
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import commit_of, head_commit
 from workpacket.ledger.log import Log, read_logs
+from workpacket.lifecycle.contract import Contract, stated
 from workpacket.lifecycle.event_checks import Around, judge_actors, judge_change
 from workpacket.lifecycle.facts import PacketFacts
-from workpacket.lifecycle.gates import ended
+from workpacket.lifecycle.gates import ended, standing_until
 from workpacket.lifecycle.policy import LifecyclePolicy, unguarded_changes
 from workpacket.lifecycle.proofs import replay_unmet
 from workpacket.lifecycle.review import reports_of
 from workpacket.model.event_types import CHECKPOINT_LOG
 from workpacket.model.events import LogEvent
 from workpacket.model.ids import WorkPacketId
-from workpacket.model.layout import LOG_FOLDER, POLICY_PATH
+from workpacket.model.layout import LOG_FOLDER, POLICY_PATH, packet_paths
 from workpacket.model.reason_tables.integrity import CHANGE_BY_CODE
 from workpacket.problem import Location, Problem
 from workpacket.shell import actor
 from workpacket.shell.approvals.event_approvals import approving_keys, revoked_keys
 from workpacket.shell.approvals.new_root import root_of_trust
+from workpacket.shell.approvals.uses import names_standing
 from workpacket.shell.base import policy_at, read_base_policy, readable_commit
 from workpacket.shell.governed_files import GovernedFiles, find_governed
 from workpacket.shell.judging.append_only import judge_append_only
 from workpacket.shell.judging.coverage import coverage_problems
-from workpacket.shell.judging.landed_work import landed
+from workpacket.shell.judging.landed_work import landed, merge_faults
 from workpacket.shell.judging.log_verification import digest_here
 from workpacket.shell.judging.merged_tree import HeadDigests, judge_merged
 from workpacket.shell.judging.submissions import submitted_versions, submitted_work
@@ -39,6 +43,7 @@ from workpacket.shell.log_files import append_only_files, committed_ids
 from workpacket.shell.tree import read_bytes
 from workpacket.shell.work_done import containment
 from workpacket.text.limits import DATA
+from workpacket.text.source import Source
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -57,15 +62,32 @@ def around(
     return Around(
         {needed: _was_done(repository, base, needed, logs, policy) for needed in packet.dependencies()},
         tuple(_waivers(repository, base, packet)),
-        lambda event: _is_contained(repository, packet, event),
+        lambda event: _is_contained(repository, packet, event, policy),
         lambda event: submitted_work(
             repository, base, governed, packet, event, required=policy.evidence.tests == "required"
         ),
         lambda: [point for point, _ in packet.refinement.open_points] if packet.refinement is not None else [],
         logs.keys(),
         partial(submitted_versions, repository, packet),
+        partial(_standing, repository, base, packet),
         lambda event: replay_unmet(packet.log.as_of(event.parents).events, policy.evidence, policy.actors),
     )
+
+
+def _standing(repository: Repository, base: str, packet: PacketFacts) -> tuple[str, str | None] | None:
+    """The last day of a standing packet, as its files say it and as those of the base do; None where the policy of the
+    base has no gate for standing packets."""
+    if not names_standing(policy_at(repository, readable_commit(repository, base)).policy):
+        return None
+    held = ((path, read_file_at(repository, base, path)) for path in packet_paths(packet.id.text))
+    there = next((Packet(Source.from_bytes(path, data)) for path, data in held if data is not None), None)
+    return _last_day(packet.packet), _last_day(there) if there is not None else None
+
+
+def _last_day(packet: Packet | None) -> str:
+    said = stated(packet, None) if packet is not None else ""
+    until = standing_until(said.scope) if isinstance(said, Contract) else None
+    return until.isoformat() if until is not None else ""
 
 
 def _was_done(repository: Repository, base: str, needed: str, logs: Mapping[str, Log], policy: LifecyclePolicy) -> bool:
@@ -93,14 +115,18 @@ def _waivers(repository: Repository, base: str, packet: PacketFacts) -> Iterator
                 yield event
 
 
-def _is_contained(repository: Repository, packet: PacketFacts, event: LogEvent) -> bool:
-    """Whether head, which becomes the target branch when the change lands, contains what the event says was merged."""
+def _is_contained(repository: Repository, packet: PacketFacts, event: LogEvent, policy: LifecyclePolicy) -> bool:
+    """Whether head, which becomes the target branch when the change lands, has what the event says was merged, and as
+    it was judged."""
     before = packet.log.ancestry(event.parents)
     submitted = [each.text("commit") for each in packet.log.events if each.type == "submitted" and each.id in before]
     if submitted[-1:] != [event.text("commit")]:
         return False
+    head = head_commit(repository) or ""
     try:
-        return bool(containment(repository, packet, head_commit(repository) or "").proof)
+        return bool(containment(repository, packet, head).proof) and not merge_faults(
+            repository, head, packet.log.as_of(event.parents), policy
+        )
     except WorkpacketError:
         return False
 

@@ -26,17 +26,19 @@ from workpacket.lifecycle.coverage import (
     is_governance,
     judging,
     kind_of,
-    standing_until,
+    submission_before,
     uncovered,
 )
+from workpacket.lifecycle.gates import standing_until
 from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.model.layout import GOVERNANCE_FOLDER, LOG_FOLDER, packet_paths
 from workpacket.model.reason_tables.integrity import CHANGE_BY_CODE
 from workpacket.problem import Location, Problem, Severity
 from workpacket.shell.base import held_since, tree_at
 from workpacket.shell.judging.reverts import reverted
+from workpacket.shell.work_done import is_described
 from workpacket.text.source import Source
-from workpacket.value import Value
+from workpacket.value import Value, replace
 
 _FILE = "100644 "
 # A report is for people to read, and nothing that a program or an agent executes.
@@ -129,10 +131,10 @@ class _Coverage:
         changed = _outside(self.trials.differences(self.start, self.head))
         kinds = {name: self._kind(name, log) for name, log in self.logs.items()}
         covers = list(self._covers(kinds, _ANSWERING, changed)) if changed else []
-        judged = list(self._judged(kinds, covers, changed))
-        missing = [one for one in judged if resolved(self.repository, f"{one.commit}^{{commit}}") is None]
-        landing = self._landing(changed, [one for one in judged if one not in missing])
-        # The work that the verdict requires may be missing from a change that touches other paths only, or none.
+        judged = [(one, self._here(one)) for one in self._judged(kinds, covers, changed)]
+        missing = [one for one, here in judged if here is None]
+        landing = self._landing(changed, [here for _, here in judged if here is not None])
+        # What the verdict requires may be missing from a change that touches other paths only, or none.
         if landing.paths - changed.keys():
             covers = list(self._covers(kinds, _ANSWERING, landing.paths))
         exempt = self.policy.coverage.exempt
@@ -156,8 +158,23 @@ class _Coverage:
             if kinds[name] == "verdict" and (required or name in touched):
                 yield _Judged(name, commit, required)
 
+    def _here(self, judged: _Judged) -> _Judged | None:
+        """The same; with a commit made for the trial, where its own is not in this clone and what landed is the work
+        that the submission describes. None where that is not so, and nothing can be known."""
+        if resolved(self.repository, f"{judged.commit}^{{commit}}") is not None:
+            return judged
+        submitted = submission_before(self.logs[judged.packet], self.verdicts[judged.packet][0])
+        if submitted is None or not is_described(self.repository, submitted, self.head):
+            return None
+        work = submitted.data["work"]
+        assert isinstance(work, Mapping)
+        base, changed = str(work["base"]), set(submitted.texts("changed"))
+        own = {path: one.new for path, one in self.trials.differences(base, self.head).items() if path in changed}
+        return replace(judged, commit=self.trials.commit(self.trials.overlaid(base, own), base))
+
     def _unknown(self, judged: _Judged) -> Uncovered:
-        message = f"the judged commit {judged.commit[:12]} of {judged.packet} is not in this clone; fetch its branch"
+        fetch = f"git fetch origin {judged.commit}"
+        message = f"the judged commit of {judged.packet} is not in this clone, so how it landed is unknown; {fetch}"
         return Uncovered("landed_otherwise", packet_paths(judged.packet)[0], judged.packet, message)
 
     def _landing(self, changed: Mapping[str, Difference], judged: Sequence[_Judged]) -> Landing:
@@ -196,8 +213,8 @@ class _Coverage:
         held: set[str] = set()
         wanted = set(paths)
         for one in judged if wanted else ():
-            begun = merge_base(self.repository, one.commit, self.base)
-            if begun is None:
+            begun = self.trials.merge_base(one.commit, self.base)
+            if not begun:
                 continue
             work = _outside(self.trials.differences(begun, one.commit))
             blobs = {path: _id(work[path].new) for path in sorted(wanted & work.keys())}

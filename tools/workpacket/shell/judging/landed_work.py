@@ -7,20 +7,23 @@ person's own folder, like the claims of envelopes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from bisect import bisect_left
+from collections.abc import Collection, Iterator, Mapping
 
 from workpacket import __version__
 from workpacket.git.merging import TrialMerges, trial_merges
-from workpacket.git.objects import FIRST_PARENTS, changes_before
+from workpacket.git.objects import FIRST_PARENTS, changes_before, read_blobs
 from workpacket.git.repository import Repository
-from workpacket.git.revisions import resolved
+from workpacket.git.revisions import is_ancestor, resolved
+from workpacket.git.run import run_git
 from workpacket.ledger.fold import fold
-from workpacket.ledger.log import Log, join_events
-from workpacket.lifecycle.coverage import judging
+from workpacket.ledger.log import Log, read_logs
+from workpacket.lifecycle.coverage import Uncovered, is_governance, judging, submission_before
 from workpacket.lifecycle.gates import settles_by_landing
 from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.model.events import LogEvent
 from workpacket.model.layout import LOG_FOLDER
+from workpacket.problem import Location, Problem
 from workpacket.shell.base import landed_at, root_commit, settings_folder, tree_at
 from workpacket.shell.cache import Cache
 from workpacket.shell.judging.coverage import uncovered_paths
@@ -28,6 +31,9 @@ from workpacket.shell.judging.coverage import uncovered_paths
 # A command line has room for this many paths; beyond that, all events are read.
 _FEW = 200
 _YES, _NO = "landed", "not as it was judged"
+_OTHERWISE = frozenset({"landed_otherwise", "changed_after_verdict"})
+# So many landings are looked at by an audit, the newest first.
+_MOST = 100
 
 
 def landed(repository: Repository, tip: str, logs: Mapping[str, Log], policy: LifecyclePolicy) -> frozenset[str]:
@@ -46,14 +52,21 @@ def landed(repository: Repository, tip: str, logs: Mapping[str, Log], policy: Li
         known = memory.recall("landed", keys.values())
         with trial_merges(repository) as trials:
             found = {
-                key: _decide(repository, trials, arrived[name], logs, policy)
+                key: _decide(repository, trials, arrived[name], policy)
                 for name, key in keys.items()
                 if key not in known
             }
-        memory.keep("landed", found.items())
+        # What could not be known in a clone that lacks the judged commit may be known once it is fetched.
+        unknown = {key for name, key in keys.items() if key in found and not _is_here(repository, logs[name])}
+        memory.keep("landed", ((key, said) for key, said in found.items() if said == _YES or key not in unknown))
     finally:
         memory.close()
     return frozenset(name for name, key in keys.items() if {**known, **found}[key] == _YES)
+
+
+def _is_here(repository: Repository, log: Log) -> bool:
+    said = judging(log)
+    return said is not None and resolved(repository, f"{said[1]}^{{commit}}") is not None
 
 
 def _arrivals(repository: Repository, tip: str, paths: Mapping[str, str]) -> dict[str, str]:
@@ -67,18 +80,93 @@ def _arrivals(repository: Repository, tip: str, paths: Mapping[str, str]) -> dic
     return found
 
 
-def _decide(
-    repository: Repository, trials: TrialMerges, commit: str, logs: Mapping[str, Log], policy: LifecyclePolicy
-) -> str:
-    """Decide. The landing must not contain anything that no packet covered at the time."""
+def landing_faults(
+    repository: Repository, tip: str, logs: Mapping[str, Log], policy: LifecyclePolicy, most: int = _MOST
+) -> dict[str, list[Uncovered]]:
+    """By the commit of the line that brought their verdicts, the newest first and `most` of them: what came with it for
+    which no packet answered then, or is not what was judged."""
+    passed = {said[0].path: name for name, log in logs.items() if (said := judging(log)) is not None}
+    if not passed or not tip:
+        return {}
+    arrived = _arrivals(repository, tip, passed)
+    with trial_merges(repository) as trials:
+        commits = list(dict.fromkeys(arrived.values()))[:most]
+        return {commit: _faults(repository, trials, commit, policy) for commit in commits}
+
+
+def merge_faults(repository: Repository, tip: str, log: Log, policy: LifecyclePolicy) -> list[Problem]:
+    """Why the landing of this packet's work can't be recorded as its merge: it is not what was judged."""
+    said = judging(log)
+    arrived = _arrivals(repository, tip, {said[0].path: log.packet}) if said is not None else {}
+    if said is None or not arrived:
+        return []
+    verdict, commit = said[0], arrived[log.packet]
+    with trial_merges(repository) as trials:
+        landing = _landing_of(repository, tip, commit, submission_before(log, verdict))
+        faults = _faults(repository, trials, landing, policy)
+        if landing != commit:
+            faults += _landed_otherwise(repository, trials, tip, said[1], log.packet)
+    return [
+        Problem(one.code, one.message, Location(one.path), f"workpacket reopen {log.packet} --reason TEXT")
+        for one in dict.fromkeys(faults)
+        if one.packet == log.packet and one.code in _OTHERWISE
+    ]
+
+
+def _landing_of(repository: Repository, tip: str, arrived: str, submitted: LogEvent | None) -> str:
+    """The commit that brought the work: that of the verdict, or where the verdict was there first, the next one that
+    changes what the work does."""
+    changed = submitted.texts("changed")[:_FEW] if submitted is not None else ()
+    if not changed:
+        return arrived
+    line = changes_before(repository, tip, *changed, options=(*FIRST_PARENTS, f"^{arrived}^1"), form="%H")
+    return next(reversed([commit for commit, _ in line]), arrived)
+
+
+def _decide(repository: Repository, trials: TrialMerges, commit: str, policy: LifecyclePolicy) -> str:
+    """Nothing may have come with the landing for which no packet answered then."""
+    return _NO if _faults(repository, trials, commit, policy) else _YES
+
+
+def _faults(repository: Repository, trials: TrialMerges, commit: str, policy: LifecyclePolicy) -> list[Uncovered]:
     before = resolved(repository, f"{commit}^1^{{commit}}")
     if before is None:
-        return _NO
-    touched = {path.split("/")[2] for path in trials.differences(before, commit) if path.startswith(f"{LOG_FOLDER}/")}
-    then: dict[str, Log] = {}
-    for name in touched & logs.keys():
-        there = tree_at(repository, commit, f"{LOG_FOLDER}/{name}")
-        then[name] = join_events(name, [event for event in logs[name].events if event.path in there])
+        return [Uncovered("landed_otherwise", LOG_FOLDER, "", "it is the first commit, so nothing was judged")]
+    changed = trials.differences(before, commit)
+    touched = {path.split("/")[2] for path in changed if path.startswith(f"{LOG_FOLDER}/")}
+    then = _logs_at(repository, commit, touched)
     # The day of the landing: a standing packet that ended since did answer then.
     day = landed_at(repository, commit, commit).date()
-    return _NO if uncovered_paths(repository, trials, before, commit, then, policy, day) else _YES
+    found = uncovered_paths(repository, trials, before, commit, then, policy, day)
+    for name, log in then.items():
+        said = judging(log)
+        if said is not None and said[0].path in changed:
+            found += _landed_otherwise(repository, trials, before, said[1], name)
+    return found
+
+
+def _logs_at(repository: Repository, commit: str, names: Collection[str]) -> dict[str, Log]:
+    folders = [f"{LOG_FOLDER}/{name}" for name in sorted(names)]
+    there = {path: blob for folder in folders for path, blob in tree_at(repository, commit, folder).items()}
+    contents = read_blobs(repository, there.values())
+    return read_logs({path: contents[blob] for path, blob in there.items()})[0]
+
+
+def _landed_otherwise(
+    repository: Repository, trials: TrialMerges, tip: str, judged: str, name: str
+) -> Iterator[Uncovered]:
+    """Of work that was merged before `tip`: what its own landing made otherwise than git does by itself."""
+    if resolved(repository, f"{judged}^{{commit}}") is None or not is_ancestor(repository, judged, tip):
+        return
+    options = ("--first-parent", "--reverse", "--end-of-options", tip, f"^{judged}")
+    line = run_git(repository.root, "rev-list", *options).text.split()
+    place = bisect_left(line, True, key=lambda each: is_ancestor(repository, judged, each))
+    onto = resolved(repository, f"{line[place]}^1^{{commit}}") if place < len(line) else None
+    if onto is None:
+        return
+    trial = trials.merge(onto, judged)
+    work = trials.differences(trials.merge_base(onto, judged) or onto, judged)
+    for path in sorted(work.keys() & trials.differences(trial.tree, line[place]).keys()):
+        if not is_governance(path):
+            message = f"the judged commit of {name} landed in {line[place][:12]}, which holds something else here"
+            yield Uncovered("landed_otherwise", path, name, message)

@@ -18,7 +18,7 @@ from workpacket.model.events import LogEvent
 from workpacket.model.ids import WorkPacketId
 from workpacket.shell.governed_files import GovernedFiles
 from workpacket.shell.tree import read_bytes
-from workpacket.shell.work_done import is_own, reports_at, same_work
+from workpacket.shell.work_done import is_described, is_own, reports_at, same_work
 from workpacket.text.limits import MARKDOWN
 
 
@@ -36,6 +36,13 @@ def submitted_work(
     scope = _scope_of(packet)
     commit = resolved(repository, f"{event.text('commit')}^{{commit}}")
     fork = merge_base(repository, commit, base) if commit else None
+    head = head_commit(repository) or ""
+    if commit is None and is_described(repository, event, head):
+        # After a squash the commit may be gone with its branch; what landed is then the work that was handed in.
+        changed = event.texts("changed")
+        return SubmittedWork(
+            asked.criteria, scope, changed, same=frozenset({event.text("commit") or ""}), exempt=asked.exempt
+        )
     if commit is None or fork is None:
         return SubmittedWork(asked.criteria, scope, None)
     later = (other for other in packet.log.events if other.type == "amended")
@@ -48,6 +55,7 @@ def submitted_work(
         same=frozenset(_same(repository, event, commit)),
         absent=frozenset(_absent(repository, event, commit)),
         exempt=asked.exempt,
+        misdescribed=is_described(repository, event, commit) is False,
         demands=demands_of(packet),
         required=required,
     )
