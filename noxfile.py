@@ -139,16 +139,23 @@ def mutation(session: nox.Session) -> None:
 
 @nox.session
 def coverage(session: nox.Session) -> None:
-    """Every branch of what reads and judges approvals, the log and what would be merged is taken by a near test."""
+    """Every branch of what judges approvals, evidence, the log and what would be merged is taken by a near test."""
     install(session)
     measured = {"COVERAGE_FILE": str(Path(session.create_tmp()).absolute() / "coverage")}
     tests = (
         "tests/approvals", "tests/corpora/attacks", "tests/lifecycle/test_log_checkpoints.py", "tests/ledger",
         "tests/contract/test_drift.py", "tests/judging", "tests/lifecycle/test_coverage_rules.py",
-        "tests/lifecycle/test_fork_checks.py",
+        "tests/lifecycle/test_fork_checks.py", "tests/evidence",
     )  # fmt: skip
     judging = (f"shell/judging/{name}.py" for name in ("append_only", "landed_work", "merged_tree", "reverts"))
-    modules = ("approvals/*", "ledger/*", "lifecycle/contract_drift.py", "lifecycle/coverage.py", *judging)
+    modules = (
+        "approvals/*",
+        "evidence/*",
+        "ledger/*",
+        "lifecycle/contract_drift.py",
+        "lifecycle/coverage.py",
+        *judging,
+    )
     session.run("coverage", "run", "-m", "pytest", "--quiet", *tests, env=measured)
     session.run("coverage", "combine", "--quiet", env=measured)
     included = ",".join(f"tools/workpacket/{module}" for module in modules)

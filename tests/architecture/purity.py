@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-PURE_LAYERS = ("model", "text", "documents", "ledger", "approvals", "lifecycle", "rules", "audit")
+PURE_LAYERS = ("model", "text", "documents", "ledger", "approvals", "evidence", "lifecycle", "rules", "audit")
 
 # fmt: off
 PURE_STANDARD_MODULES = frozenset({
@@ -22,7 +22,8 @@ PURE_STANDARD_MODULES = frozenset({
     "copy", "csv", "dataclasses", "datetime", "decimal", "difflib", "enum", "fnmatch", "fractions", "functools",
     "graphlib", "hashlib", "heapq", "hmac", "html", "importlib", "inspect", "io", "ipaddress", "itertools", "json",
     "keyword", "math", "numbers", "operator", "pathlib", "posixpath", "re", "shlex", "statistics", "string", "struct",
-    "sys", "textwrap", "tomllib", "types", "typing", "unicodedata", "urllib.parse", "uuid", "weakref", "zlib",
+    "sys", "textwrap", "tomllib", "types", "typing", "unicodedata", "urllib.parse", "uuid", "weakref",
+    "xml.etree", "zlib",
 })
 
 # Libraries that compute and do nothing else, as we use them.
@@ -44,6 +45,7 @@ IMPURE_NAMES = {
     },
     "sys": {"argv", "exit", "path", "platform", "setrecursionlimit", "stderr", "stdin", "stdout"},
     "uuid": {"getnode", "uuid1", "uuid4"},
+    "xml.etree": {"parse", "iterparse"},
 }
 
 IMPURE_BUILTINS = frozenset({"open", "print", "input", "breakpoint", "eval", "exec", "__import__", "exit", "quit"})

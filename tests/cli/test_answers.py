@@ -37,6 +37,7 @@ from workpacket.runtime import Runtime
 from workpacket.runtime.model_sessions.session import open_session
 from workpacket.runtime.stores.place import store_path
 
+THIRD = "WP-1-Third-v1"
 BOARD = ".GOV/roles_shared/TASK_BOARD.md"
 STUB = f".GOV/task_packets/stubs/{NAME}.md"
 NAMES = [name for name, _, _ in COMMANDS]
@@ -185,6 +186,11 @@ def packets(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys: p
     reached(governed, "submit", NAME, "--as", "coder", "--record-only", "--prove", "1=true")
     reached(governed, "submit", NAME, "--as", "coder", "--prove", "all=true")
     reached(governed, "evidence", "publish", NAME)
+    reached(governed, "evidence", "replay", NAME, "--yes")
+    reached(governed, "evidence", "replay", NAME, "--yes", "--record", "--as", "validator")
+    governed.stub(THIRD)
+    reached(governed, "evidence", "demand", THIRD, "1", "--command", "pytest tests")
+    reached(governed, "evidence", "demand", THIRD, "9", "--exempt", "x")
     governed.write("src/report.md", "Good.\n")
     governed.commit("a report")
     reached(governed, "verdict", NAME, "PASS", "--report", "src/report.md", "--as", "validator")

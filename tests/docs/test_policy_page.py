@@ -77,7 +77,9 @@ def test_the_page_shows_every_setting_of_coverage() -> None:
     assert coverage_policy(root) == CoveragePolicy("required", ("translations/*.po",))
 
 
-@pytest.mark.parametrize("line", ["timeout_seconds = 0", 'timeout_seconds = "x"', "output_bytes = -1", "env = 3"])
+@pytest.mark.parametrize(
+    "line", ["timeout_seconds = 0", 'timeout_seconds = "x"', "output_bytes = -1", "env = 3", "setup = 3"]
+)
 def test_a_setting_of_proofs_that_does_not_fit_is_found_and_the_default_stays(line: str) -> None:
     text = f"[evidence]\n{line}\n"
     assert examine_bytes(PATH, "policy", text.encode()).findings != "[]"

@@ -21,6 +21,7 @@ import pytest
 
 from architecture.source_tree import ROOT
 from git.scratch import git, make_repository
+from guided_tour import texts
 from workpacket.git.repository import find_repository
 from workpacket.lifecycle.policy import EvidencePolicy
 from workpacket.runtime.records.redaction import Redactor
@@ -31,7 +32,8 @@ PAGES = ("*.md", "docs/**/*.md", ".GOV/**/*.md")
 SOURCES = ("tools/**/*.py", "tests/**/*.py", "bench/*.py")
 # They try the runner of proofs itself: with commands that print, linger, change the tree, and are refused.
 ABOUT_THE_RUNNER = {
-    "tests/docs/test_proofs_can_fail.py", "tests/lifecycle/test_evidence_publish.py", "tests/lifecycle/test_proofs.py",
+    "tests/docs/test_proofs_can_fail.py", "tests/evidence/test_submission.py", "tests/evidence/test_replay.py",
+    "tests/lifecycle/test_evidence_publish.py", "tests/lifecycle/test_proofs.py",
     "tests/lifecycle/test_proof_canaries.py", "tests/lifecycle/test_proof_words.py",
 }  # fmt: skip
 # Fails with whatever is in place of its program: it stands for a proof that fails.
@@ -136,7 +138,7 @@ def programs(command: str) -> list[str]:
 
 def test_they_are_found_where_they_are() -> None:
     places = {name for names in proofs().values() for name in names}
-    assert {"docs/tutorials/orchestrator.md", "docs/policy.md", "tools/guided_tour/story.py"} <= places
+    assert "docs/policy.md" in places
     assert {"tools/workpacket/cli/review.py", "tests/lifecycle/test_gates.py", "tests/audit/audited.py"} <= places
     assert len(recorded()) >= 20
 
@@ -206,9 +208,8 @@ def test_a_command_of_our_own_log_fails_when_the_tests_that_it_names_do(command:
     assert result_of(scratch, command, python.parent) == "not_met"
 
 
-def the_proof_in(name: str) -> str:
-    (how,) = [how for how, names in proofs().items() if name in names]
-    return how
+DEMANDED = re.compile(r"workpacket evidence demand \S+ 1 --command '([^']+)'")
+TUTORIAL = ROOT / "docs" / "tutorials" / "orchestrator.md"
 
 
 @pytest.mark.parametrize(
@@ -223,14 +224,20 @@ def the_proof_in(name: str) -> str:
     ],
 )
 def test_the_proof_of_the_tutorial_tells_whether_the_program_greets(program: str, result: str, scratch: Path) -> None:
+    page = TUTORIAL.read_text("utf-8")
+    (command,) = DEMANDED.findall(page)
+    (written,) = re.findall(r"^echo '(.+)' > src/greet_test.sh$", page, re.MULTILINE)
     (scratch / "src").mkdir()
     (scratch / "src" / "greet.py").write_text(f"{program}\n", "utf-8")
-    assert result_of(scratch, the_proof_in("docs/tutorials/orchestrator.md")) == result
+    (scratch / "src" / "greet_test.sh").write_text(f"{written}\n", "utf-8")
+    assert result_of(scratch, command) == result
 
 
 @pytest.mark.parametrize("broken", ["", "de", "fr", "it"])
 def test_the_proof_of_the_tour_tells_whether_every_language_is_there(broken: str, scratch: Path) -> None:
     (scratch / "src").mkdir()
+    (scratch / "tests").mkdir()
     for language in ("de", "fr", "it"):
         (scratch / "src" / f"{language}.txt").write_text("" if language == broken else "Hello\n", "utf-8")
-    assert result_of(scratch, the_proof_in("tools/guided_tour/story.py")) == ("not_met" if broken else "met")
+    (scratch / texts.TEST).write_text(texts.REAL_TEST, "utf-8")
+    assert result_of(scratch, texts.PROOF) == ("not_met" if broken else "met")

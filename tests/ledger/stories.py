@@ -57,6 +57,7 @@ _SAYS: Final[Mapping[str, Mapping[str, Json]]] = {
     "handed_over": {"reason": "ill", "to": "cem"},
     "submitted": {"commit": COMMIT, "evidence": [_EVIDENCE]},
     "evidence.recorded": {"evidence": [_EVIDENCE]},
+    "evidence.replayed": {"commit": COMMIT, "result": "same"},
     "verdict.given": {"verdict": "PASS"},
     "merged": {"commit": COMMIT, "target": "main", "target_commit": COMMIT, "proof": "tree"},
     "advanced": {"reason": "it runs"},

@@ -41,6 +41,10 @@ GROUPS = (
         ("lifecycle/attestations.py", "lifecycle/machine_keys.py"),
         ("lifecycle/test_attestations.py", "lifecycle/test_machine_statements.py"),
     ),
+    Group(
+        tuple(f"evidence/{name}.py" for name in ("additions", "commands", "comparison", "reports")),
+        tuple(f"evidence/test_{name}.py" for name in ("additions", "commands", "comparison", "reports")),
+    ),
     Group(("lifecycle/coverage.py",), ("lifecycle/test_coverage_rules.py",)),
     Group(
         ("lifecycle/contract.py", "lifecycle/contract_drift.py"),

@@ -18,8 +18,8 @@ from guided_tour.__main__ import NEEDED
 
 # In the order in which they are first typed.
 LIFE = (
-    "init", "key", "policy", "new", "refine", "create-task-packet", "approve", "approvals", "check", "prepare", "claim",
-    "resume", "submit", "verdict", "merged", "board", "history", "log", "trace", "audit",
+    "init", "key", "policy", "new", "refine", "create-task-packet", "evidence", "approve", "approvals", "check",
+    "prepare", "claim", "resume", "submit", "verdict", "merged", "board", "history", "log", "trace", "audit",
 )  # fmt: skip
 PICTURE = ROOT / "docs" / "tour.svg"
 pytestmark = pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="ssh-keygen signs")
@@ -50,11 +50,14 @@ def tour(folder: Path, *arguments: str, path: str | None = None) -> subprocess.C
 def test_it_shows_the_whole_life_of_a_packet(played: Played) -> None:
     typed = re.findall(r"^\$ workpacket ([a-z-]+)", played.screen, re.MULTILINE)
     assert tuple(dict.fromkeys(typed))[: len(LIFE)] == LIFE
-    for words in ("4 conditions are not met", "signature_invalid", "board_drift", "inputs_changed", "verdict_by_coder"):
+    for words in ("5 conditions are not met", "signature_invalid", "board_drift", "inputs_changed", "verdict_by_coder"):
         assert words in played.screen
     # A rewritten criterion, a file without a packet, a second name as judge.
     for refused in ("contract_changed", "change_uncovered", "event_key_missing"):
         assert refused in played.screen
+    # `true`, an empty test and a skipped one.
+    for hollow in ("proof_trivial", "proof_not_needed", "no_test_executed"):
+        assert hollow in played.screen
     assert "WP-1-Greeting-v1 is VALIDATED" in played.screen
     assert re.search(r"^1 de\n2 fr\n1 it$", played.screen, re.MULTILINE)
 

@@ -63,6 +63,8 @@ def fill_in_the_refinement(stage: Stage) -> None:
 def refuse(stage: Stage) -> None:
     stage.scene("Refuse", "An agent wants to begin at once. It is told everything that is missing, not only the first.")
     stage.type(f"workpacket create-task-packet {NAME} --as coder", ends=REFUSED_BY_A_GATE, picture=True)
+    stage.say("`true` would prove anything. What Ann signs names a test, and it cannot be another one later.")
+    stage.type(f"workpacket evidence demand {NAME} 1 --command '{texts.PROOF}' --as coder")
     stage.type(f"workpacket refine {NAME} --present --as coder")
 
 
@@ -113,9 +115,12 @@ def prove(stage: Stage) -> None:
     stage.quietly("git add --all && git commit --quiet -m 'Greet in three languages'")
     rewrite(stage)
     smuggle(stage)
-    stage.type(f"workpacket submit {NAME} --as coder", ends=REFUSED_BY_A_GATE)
-    evidence = "'all=test -s src/de.txt -a -s src/fr.txt -a -s src/it.txt'"
-    stage.type(f"workpacket submit {NAME} --as coder --prove {evidence}", picture=True)
+    stage.say("The test runs here and on main: it has to fail there, or it would pass without the work.")
+    for hollow in (texts.EMPTY_TEST, texts.SKIPPED_TEST):
+        write_test(stage, hollow)
+        stage.type(f"workpacket submit {NAME} --as coder", ends=REFUSED_BY_A_GATE, picture=True)
+    write_test(stage, texts.REAL_TEST)
+    stage.type(f"workpacket submit {NAME} --as coder", picture=True)
     stage.write("report.md", "Read each of the three files. They greet.\n")
     judged = f"workpacket verdict {NAME} PASS --report report.md"
     stage.type(f"{judged} --as coder", ends=REFUSED_BY_A_GATE)
@@ -128,6 +133,11 @@ def prove(stage: Stage) -> None:
     stage.quietly(f"git switch --quiet main && git merge --quiet wp/{NAME}")
     stage.type(f"workpacket merged {NAME}", picture=True)
     stage.quietly("git add --all && git commit --quiet -m 'The greeting is on main'")
+
+
+def write_test(stage: Stage, text: str) -> None:
+    stage.write(texts.TEST, text)
+    stage.quietly("git add tests && git commit --quiet -m 'Test the greetings'")
 
 
 def rewrite(stage: Stage) -> None:

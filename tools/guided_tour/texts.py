@@ -25,10 +25,26 @@ CRITERION = "There is a greeting in each of the three languages."
 STUB_EDITS = (
     ("- ROADMAP_POINTER: TODO", "- RISK_TIER: LOW\n- ROADMAP_POINTER: SPEC_v1.md 1.1"),
     ("not Roadmap):\n  - None known.", "not Roadmap):\n  - SPEC_v1.md 1.1 Greeting"),
-    ("- IN_SCOPE:\n  - TODO", "- IN_SCOPE:\n  - `src/`"),
-    ("CRITERIA (DRAFT)\n- TODO", f"CRITERIA (DRAFT)\n- {CRITERION}"),
+    ("- IN_SCOPE:\n  - TODO", "- IN_SCOPE:\n  - `src/`\n  - `tests/`"),
+    ("CRITERIA (DRAFT)\n- TODO", f"CRITERIA (DRAFT)\n- {CRITERION}\n  - PROVED_BY: `true`"),
 )
 PACKET_EDITS = (("SEARCH_TERMS: TODO", "SEARCH_TERMS: greeting"),)
+
+# What proves it, and what an agent in a hurry would rather have prove it.
+PROOF = "python3 -m unittest tests.test_greetings"
+TEST = "tests/test_greetings.py"
+_TEST_TEXT = """import unittest
+from pathlib import Path
+
+
+class Greetings(unittest.TestCase):
+    def test_each_language(self):
+"""
+EMPTY_TEST = f"{_TEST_TEXT}        pass\n"
+SKIPPED_TEST = f'{_TEST_TEXT}        self.skipTest("no time")\n'
+REAL_TEST = f"""{_TEST_TEXT}        for language in ("de", "fr", "it"):
+            self.assertIn("Hello", Path(f"src/{{language}}.txt").read_text("utf-8"))
+"""
 
 # The work, in steps that survive a crash.
 WORK = "src/translate.sh"

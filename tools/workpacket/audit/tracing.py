@@ -30,6 +30,7 @@ from workpacket.documents.register_table import visible_lines
 from workpacket.documents.spec_pointer import candidates
 from workpacket.documents.structured import mapped_evidence
 from workpacket.documents.summary import AnchorSummary, RefinementSummary
+from workpacket.lifecycle.contract import DEMAND, provable
 from workpacket.lifecycle.facts import PacketFacts
 from workpacket.lifecycle.gates import outside
 from workpacket.lifecycle.policy import LifecyclePolicy
@@ -287,6 +288,9 @@ def trace(facts: AuditFacts, packet: PacketFacts) -> Trace:
     anchors = anchors_of(packet.refinement, facts.specifications) if packet.refinement is not None else []
     document = packet.packet
     texts = document.done_means if document is not None else ()
+    if any(DEMAND.match(text.value) for text in texts):  # which most packets have not
+        wanted = provable(document, packet.refinement).criteria
+        texts = tuple(text for text in texts if text.value in wanted)
     evidence = [*_recorded(facts, packet), *_stated(packet)]
     by_text: dict[str, list[Evidence]] = {}
     for each in evidence:

@@ -1,4 +1,4 @@
-"""`workpacket evidence`: the output of a packet's proofs, for reviewers."""
+"""`workpacket evidence`: what the contract demands as proof, running it again, and its output for reviewers."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import sys
 from collections.abc import Iterator, Sequence
 
 from workpacket.audit.tracing import Evidence, evidence_of, latest_evidence
-from workpacket.cli.options import Arguments, Command, Option, subcommand
-from workpacket.cli.packet_command import words_of
+from workpacket.cli.options import Arguments, Command, Option, subcommand, usage
+from workpacket.cli.packet_command import ACTING, Decide, actor_of, conclude, packet_of, words_of
 from workpacket.cli.read_only import show_json
 from workpacket.cli.workspace import write_new
 from workpacket.errors import WorkpacketError
@@ -19,7 +19,7 @@ from workpacket.model.wording import counted
 from workpacket.report.escape import escape, escape_lines
 from workpacket.runtime.records.redaction import Redactor
 from workpacket.shell.governed_files import find_governed, packet_called
-from workpacket.shell.governing.execution import here
+from workpacket.shell.governing.execution import carry_out, here
 from workpacket.shell.governing.proof_process import kept_output
 
 _FENCE = re.compile(r"`{3,}")
@@ -95,23 +95,98 @@ def _block(text: str) -> Iterator[str]:
     yield f"  {fence}"
 
 
-def run(arguments: Arguments) -> int:
-    subcommand(arguments, ("publish",))
+def demand(arguments: Arguments) -> int:
+    """Write into stub and packet what is to prove a criterion."""
+    from workpacket.lifecycle.proofs import NewDemand, write_demand
 
-    return publish(arguments)
+    name, number = words_of(arguments, 2, "WP_ID and the number of a criterion")
+    given = {key: " ".join(arguments.value(key).split()) for key in ("command", "tests", "paths", "exempt")}
+    if not number.isdecimal() or not (given["command"] or given["exempt"]):
+        raise usage(
+            arguments.command, "missing_argument", "it needs the number of a criterion, and --command or --exempt"
+        )
+    new = NewDemand(int(number), **given)
+    return _write(arguments, name, lambda facts, packet: write_demand(facts, packet, new))
+
+
+def _write(arguments: Arguments, word: str, decide: Decide) -> int:
+    repository = here()
+    name = packet_called(str(repository.root), word).text
+    actor = actor_of(arguments, repository)
+    carried = carry_out(repository, "evidence", [name], actor, lambda facts: decide(facts, packet_of(facts, name)))
+    return conclude(arguments, carried, name)
+
+
+def replay(arguments: Arguments) -> int:
+    """Run the proofs of the latest submission again, and compare."""
+    from workpacket.lifecycle.proofs import record_replay
+    from workpacket.shell.governing.execution import facts_before
+    from workpacket.shell.governing.replay import recorded_proofs
+    from workpacket.shell.governing.replay import replay as run_again
+
+    repository, actor = here(), actor_of(arguments, here())
+    word = words_of(arguments, 1, "WP_ID")[0]
+    name = packet_called(str(repository.root), word).text
+    facts = facts_before(repository, [name], actor)
+    packet = facts.packets[name]
+    found = recorded_proofs(repository, packet)
+    if not arguments.flag("yes") and not _agreed(arguments, found.commands):
+        print("nothing was run")
+        return exits.REFUSED
+    redactor = Redactor.from_environment(os.environ)
+    differences = run_again(repository, packet, found, facts.policy.evidence, redactor, os.environ)
+    if arguments.flag("record"):
+        return _write(arguments, name, lambda facts, packet: record_replay(facts, packet, found.commit, differences))
+    if arguments.flag("json"):
+        data: dict[str, Json] = {"id": name, "commit": found.commit, "differences": [*differences]}
+        return show_json(arguments, data)
+    print(f"{name} at {found.commit[:12]}: {'something else was proved' if differences else 'the same was proved'}")
+    for line in differences:
+        print(f"  - {escape(line)}")
+    print(f"next: workpacket evidence replay {name} --record")
+    return exits.FINDINGS if differences else exits.OK
+
+
+def _agreed(arguments: Arguments, commands: Sequence[str]) -> bool:
+    """The commands come from the log, and run with all rights of this account."""
+    if not sys.stdin.isatty():
+        raise usage(arguments.command, "missing_argument", "without a terminal it needs --yes")
+    print("\n".join(["these commands will be run:", *(f"  {escape(command)}" for command in commands)]))
+    return input("run them? [y/N] ").strip().lower() in {"y", "yes"}
+
+
+def run(arguments: Arguments) -> int:
+    chosen = subcommand(arguments, ("publish", "demand", "replay"))
+    return {"publish": publish, "demand": demand, "replay": replay}[chosen](arguments)
 
 
 COMMAND = Command(
     "evidence",
     run,
-    arguments="publish WP_ID",
+    arguments="publish|demand|replay WP_ID [N]",
     description="""
+`demand` writes below criterion N of the stub, and of the packet, what is to prove it: a command, and which of its
+tests; or why no test has to fail without the work. `replay` runs the proofs of the latest submission again in fresh
+trees and says what came to something else; with --record the log says so, too.
+
 For each proof, the log contains the command, the exit code, and the length and digest of the output; the end of the
 output stays in the clone where the proof was run. `publish` writes it as Markdown, for the text of a pull request.
 Secrets recognized by their form, or as values of your environment, were removed, and are searched for again. Read the
 text before you paste it: what is published cannot be taken back.""",
-    options=(Option("out", "write to this new file instead of printing", value="FILE"),),
+    options=(
+        Option("out", "publish: write to this new file instead of printing", value="FILE"),
+        Option("command", "demand: what is run", value="COMMAND"),
+        Option("tests", "demand: the tests that have to run and pass, by their ids", value="A,B"),
+        Option("paths", "demand: the files or folders of these tests", value="A,B"),
+        Option("exempt", "demand: why no test has to fail without the work", value="REASON"),
+        Option("yes", "replay: run the commands without asking"),
+        Option("record", "replay: record what came of it"),
+        *ACTING,
+    ),
     examples=(
+        "workpacket evidence demand WP-1-Parser-v1 1 --command 'python -m pytest tests/parser'",
+        "workpacket evidence demand WP-1-Parser-v1 2 --exempt 'documentation is read, not run'",
+        "workpacket evidence replay WP-1-Parser-v1 --yes --record --as validator-1",
         "workpacket evidence publish WP-1-Parser-v1",
         "workpacket evidence publish WP-1-Parser-v1 --out ../evidence.md",
     ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from workpacket.cli.claim import sync_team_claim
@@ -14,12 +14,18 @@ from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.moves import Answer
-from workpacket.lifecycle.review import Proofs, record_evidence, submit, verdict
+from workpacket.lifecycle.proofs import PROOF_CODES, asked_of, demands_of, folded, is_complete
+from workpacket.lifecycle.review import Proofs, record_evidence, submit, submit_refusal, verdict
 from workpacket.lifecycle.transitions import choices
 from workpacket.model.canonical import Json
 from workpacket.shell.governed_files import packet_called
 from workpacket.shell.governing.execution import carry_out, facts_before, here, verdict_question
-from workpacket.shell.work_done import relative_place, submission_doubt, work_done
+from workpacket.shell.work_done import proof_base, relative_place, submission_doubt, work_done
+from workpacket.value import replace
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from workpacket.lifecycle.contract import Demand
 
 
 def _run_submit(arguments: Arguments) -> int:
@@ -27,7 +33,10 @@ def _run_submit(arguments: Arguments) -> int:
     name = packet_called(str(repository.root), words_of(arguments, 1, "WP_ID")[0]).text
     actor = actor_of(arguments, repository)
     # Proof commands may take long; no one else should have to wait for them.
-    evidence, uncommitted = _evidence(arguments, repository, facts_before(repository, [name], actor), name)
+    facts = facts_before(repository, [name], actor)
+    evidence, uncommitted = _evidence(arguments, repository, facts, name)
+    if not arguments.flag("record-only"):
+        evidence = _with_contract_proofs(arguments, repository, facts, name, evidence)
 
     def decide(facts: Facts) -> Answer:
         packet = facts.packets[name]
@@ -46,10 +55,11 @@ def _evidence(arguments: Arguments, repository: Repository, facts: Facts, name: 
     from workpacket.runtime.records.redaction import Redactor
     from workpacket.shell.governing.evidence import Prover, numbered, require_no_secret
 
-    criteria = provable(facts.packets[name].packet, facts.packets[name].refinement).criteria
-    if facts.packets[name].lane != "IN_PROGRESS":
+    packet = facts.packets[name]
+    criteria = provable(packet.packet, packet.refinement).criteria
+    if packet.lane != "IN_PROGRESS":
         return Proofs(), ()
-    to_prove = numbered(arguments.all_of("prove"), criteria, "prove")
+    to_prove = _beside_contract(numbered(arguments.all_of("prove"), criteria, "prove"), demands_of(packet), arguments)
     not_applicable = numbered(arguments.all_of("not-applicable"), criteria, "not-applicable")
     redactor = Redactor.from_environment(os.environ)
     for _, reason in not_applicable:
@@ -66,15 +76,77 @@ def _evidence(arguments: Arguments, repository: Repository, facts: Facts, name: 
     return Proofs(rows, came_to), prover.uncommitted if prover is not None else ()
 
 
+def _beside_contract(
+    typed: Sequence[tuple[str, str]], demands: Mapping[str, Demand], arguments: Arguments
+) -> list[tuple[str, str]]:
+    """The proofs of criteria that the contract leaves open. `all=` is meant for those alone."""
+    free = []
+    for criterion, how in typed:
+        demand = demands.get(folded(criterion))
+        if demand is None or not is_complete(demand):
+            free.append((criterion, how))
+        elif how != demand.command and f"all={how}" not in arguments.all_of("prove"):
+            message = (
+                f"{criterion[:100]!r} is proved by {demand.command or 'nothing'}, as the contract says, not by {how}"
+            )
+            raise WorkpacketError("proof_other_command", message, hint="leave out --prove for this criterion")
+    return free
+
+
+def _with_contract_proofs(
+    arguments: Arguments, repository: Repository, facts: Facts, name: str, evidence: Proofs
+) -> Proofs:
+    """The proofs that the contract demands, run here and at the base, unless something else has to be done first."""
+    packet = facts.packets[name]
+    from workpacket.lifecycle.contract import provable
+
+    demands = demands_of(packet)
+    lifted = {row["criterion"] for row in evidence.rows if row["result"] == "not_applicable"}
+    asked = [
+        (criterion, asked_of(demand))
+        for criterion in provable(packet.packet, packet.refinement).criteria
+        if is_complete(demand := demands.get(folded(criterion)))
+        and demand is not None
+        and (demand.command or criterion not in lifted)
+    ]
+    if not asked or packet.lane != "IN_PROGRESS":
+        return evidence
+    from workpacket.runtime.records.redaction import Redactor
+    from workpacket.shell.governing.contract_proofs import ContractProver
+
+    work = work_done(repository, packet, facts.target_branch, arguments.value("commit"))
+    waiting = Proofs([*evidence.rows, *({"criterion": one, "result": "met"} for one, _ in asked)], evidence.came_to)
+    ours = {*PROOF_CODES, "evidence_missing"}
+    if any(one.code not in ours for one in submit_refusal(facts, packet, work, waiting)):
+        rows = [*evidence.rows, *({"criterion": one, "result": "not_run"} for one, _ in asked)]
+        return Proofs(rows, {**evidence.came_to, **dict.fromkeys((one for one, _ in asked), _LATER)}, evidence.faults)
+    base = proof_base(repository, work.commit, facts.target_branch)
+    redactor = Redactor.from_environment(os.environ)
+    prover = ContractProver(
+        repository, facts.policy.evidence, redactor, os.environ, base=base or work.commit, commit=work.commit
+    )
+    proved = prover.prove(asked)
+    faults = {
+        one.criterion: tuple(replace(fault, text=redactor.clean_text(fault.text)) for fault in one.judged.faults)
+        for one in proved
+        if one.judged.faults
+    }
+    rows = [*evidence.rows, *(one.row for one in proved if not one.judged.faults)]
+    return Proofs(rows, evidence.came_to, faults)
+
+
+_LATER: Final = "was not run: the other conditions come first"
 _SUBMIT = Command(
     "submit",
     _run_submit,
     arguments="WP_ID",
     description="""
-Each line of DONE_MEANS, counted from 1, needs a proof: a command that succeeds, or a `path:line`. `all=` means every
-line. A command is run at the submitted commit, without a shell (to use one, write N=sh -c '...'), with the environment
-and limits of [evidence] in the policy. Its exit code, and the length and digest of its output, are recorded; the end of
-the output, without secrets, stays in this clone, where `workpacket trace` shows it.""",
+Each line of DONE_MEANS, counted from 1, needs a proof. Where the contract demands one, its tests are run at the commit
+and again where the work left the target branch: one of them has to fail there without the work. For the other lines you
+name a command that succeeds, or a `path:line`; `all=` means every one of them. A command is run at the submitted
+commit, without a shell (to use one, write N=sh -c '...'), with the environment and limits of [evidence] in the policy.
+Its exit code, and the length and digest of its output, are recorded; the end of the output, without secrets, stays in
+this clone, where `workpacket trace` shows it.""",
     options=(
         Option("prove", "a command or a place in the code that proves line N", value="N=COMMAND", many=True),
         Option("not-applicable", "why line N, which the contract exempts, does not apply", value="N=REASON", many=True),

@@ -228,6 +228,30 @@ def changed_paths(repository: Repository, base: str, head: str, *paths: str) -> 
     return [ChangedPath(path, letter) for letter, path in zip(fields[::2], fields[1::2], strict=True)]
 
 
+def added_lines(repository: Repository, base: str, head: str, *paths: str) -> dict[str, dict[int, str]]:
+    """The lines that `head` has and `base` has not, by path and by number. Binary files have none."""
+    compared = (
+        "-r", "--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=all", "--end-of-options",
+        base, head, "--", *paths,
+    )  # fmt: skip
+    names = run_git(repository.root, "diff-tree", "-z", "--name-only", *compared).text.split("\0")[:-1]
+    shown = run_git(repository.root, "diff-tree", "-p", "-U0", "--src-prefix=a/", "--dst-prefix=b/", *compared)
+    # Lines of files begin with a sign, so this is where the next file of the same list begins.
+    parts = re.split(r"^diff --git .*\n", shown.output.decode("utf-8", "replace"), flags=re.MULTILINE)[1:]
+    return {name: dict(_numbered_lines(part)) for name, part in zip(names, parts, strict=True)}
+
+
+def _numbered_lines(part: str) -> Iterator[tuple[int, str]]:
+    number = 0
+    for line in part.split("\n"):
+        hunk = re.match(r"@@ -\S+ \+(\d+)(?:,\d+)? @@", line)
+        if hunk is not None:
+            number = int(hunk[1])
+        elif number and line.startswith("+"):
+            yield number, line[1:]
+            number += 1
+
+
 def patch_id(repository: Repository, base: str, head: str, *paths: str) -> str | None:
     """Return a digest of the change from `base` to `head` that survives rebasing and squashing; None if nothing
     changed.

@@ -286,7 +286,18 @@ def _not_a_stub(facts: Facts, packet: PacketFacts) -> tuple[Problem, ...]:
 
 
 def _preconditions(facts: Facts, packet: PacketFacts) -> tuple[tuple[Problem, ...], tuple[LogEvent, ...]]:
-    return still_unmet(preconditions(_evidence(facts, packet)), packet.state, facts.moment.now, facts.approved)
+    found = (*preconditions(_evidence(facts, packet)), *_undemanded(facts, packet))
+    return still_unmet(found, packet.state, facts.moment.now, facts.approved)
+
+
+def _undemanded(facts: Facts, packet: PacketFacts) -> Iterator[Problem]:
+    """What is signed has to say how it will be proved, where the policy asks for it."""
+    from workpacket.lifecycle.contract import stated
+    from workpacket.lifecycle.proofs import demands_unmet
+
+    contract = stated(packet.stub, packet.refinement) if packet.stub is not None else ""
+    if not isinstance(contract, str):
+        yield from demands_unmet(contract, facts.policy.evidence, packet.stub_path)
 
 
 def _evidence(facts: Facts, packet: PacketFacts) -> ActivationEvidence:

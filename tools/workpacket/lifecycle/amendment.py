@@ -17,6 +17,7 @@ from workpacket.lifecycle.contract import Contract, stated
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.gates import AMENDMENT_GATE, approval_unmet, satisfying, terms_of
 from workpacket.lifecycle.moves import Answer, Draft, Planned
+from workpacket.lifecycle.proofs import demands_unmet
 from workpacket.lifecycle.transitions import AMENDABLE, Transition, forward_command, move_unmet
 from workpacket.model.canonical import Json
 from workpacket.model.events import LogEvent
@@ -35,7 +36,7 @@ def amend(facts: Facts, packet: PacketFacts, show: Callable[[Contract], str], *,
     if isinstance(contract, Problem):
         return (contract,)
     given = facts.approvals[AMENDMENT_GATE]
-    unmet = tuple(approval_unmet(given, name))
+    unmet = (*demands_unmet(contract, facts.policy.evidence, packet.packet_path), *approval_unmet(given, name))
     if unmet:
         return unmet
     draft = Draft("amend", facts)

@@ -30,8 +30,9 @@ CONTRACT_VERSION: Final = 1
 
 # What the writers of stubs and packets insert when nothing was given.
 _NOTHING_SAID = frozenset({"", "TODO", "None known."})
+_OPEN_BOX = lazy_pattern(r"\[ \]\s*\Z")
 _BOX = lazy_pattern(r"\A\[[ xX]\](?=\s|\Z)")
-_DEMAND = lazy_pattern(r"(PROVED_BY|TESTS|PATHS|EXEMPT):\s*(.*)\Z")
+DEMAND = lazy_pattern(r"(PROVED_BY|TESTS|PATHS|EXEMPT):\s*(.*)\Z")
 
 
 class ContractUnreadable(ValueError):
@@ -149,10 +150,12 @@ def stated(document: Stub | Packet, refinement: Refinement | None) -> Contract |
 
 
 class Provable(Value):
-    """The criteria that have to be proved, as the packet words them, and those of them that need no proof."""
+    """The criteria that have to be proved, as the packet words them; those of them that need no proof, and those whose
+    box is not ticked."""
 
     criteria: tuple[str, ...] = ()
     exempt: frozenset[str] = frozenset()
+    unticked: frozenset[str] = frozenset()
 
 
 def provable(packet: Packet | None, refinement: Refinement | None) -> Provable:
@@ -165,7 +168,16 @@ def provable(packet: Packet | None, refinement: Refinement | None) -> Provable:
         return Provable(listed)
     demanded = {demand.criterion for demand in contract.evidence if demand.exempt is not None}
     criteria = {text: _without_box(text) for text in listed if _without_box(text) in contract.criteria}
-    return Provable(tuple(criteria), frozenset(text for text, said in criteria.items() if said in demanded))
+    unticked = {text.value for text in packet.done_means if _has_open_box(packet.source, text.start)}
+    exempt = frozenset(text for text, said in criteria.items() if said in demanded)
+    return Provable(tuple(criteria), exempt, frozenset(unticked & criteria.keys()))
+
+
+def _has_open_box(source: Source, start: int) -> bool:
+    """Whether a box that is not ticked is before this place, or at it."""
+    number, column = source.line_and_column(start)
+    line = source.line(number)
+    return _OPEN_BOX.search(line[: column - 1]) is not None or line[column - 1 :].startswith("[ ] ")
 
 
 def _without_box(text: str) -> str:
@@ -294,7 +306,7 @@ def _criteria(entries: Sequence[_Entry]) -> tuple[tuple[str, ...], tuple[Demand,
     criteria: list[str] = []
     demands: dict[int, dict[str, str]] = {}
     for entry in entries:
-        match = _DEMAND.match(entry.text) if entry.nested else None
+        match = DEMAND.match(entry.text) if entry.nested else None
         if match is None or not criteria:
             criteria.append(entry.text)
             continue

@@ -53,6 +53,7 @@ class Around(Value):
     checklist that are not passed. `packets` are those that have a log; `versions` gives the bytes of a file in every
     commit of this clone, by their digest. `standing` is asked where the policy has a gate for standing packets: the
     last day of this one as its files say it, '' if it is none, and as those of the base do, None if the base has none.
+    `unreplayed` is why a verdict would have had to wait for a replay.
     """
 
     dependencies: Mapping[str, bool]
@@ -63,6 +64,7 @@ class Around(Value):
     packets: Collection[str] = ()
     versions: Callable[[str], Mapping[str, bytes]] = lambda _: NOTHING
     standing: Callable[[], tuple[str, str | None] | None] = lambda: None
+    unreplayed: Callable[[LogEvent], str] = lambda _: ""
 
     def lifts(self, unmet: Problem) -> bool:
         return any(covers(waiver, unmet) for waiver in self.waivers)
@@ -275,6 +277,9 @@ def _verdict(move: _Move) -> list[Problem]:
         found.append(Problem(_NEVER_LIFTED, f"the report {report.path} is not the one submitted with the verdict"))
     if report is None and event.text("verdict") != "CHANGES":
         found.append(Problem("report_missing", "the verdict has no report"))
+    unreplayed = move.around().unreplayed(event) if event.text("verdict") == "PASS" else ""
+    if unreplayed:
+        found.append(Problem("replay_missing", unreplayed))
     return found
 
 

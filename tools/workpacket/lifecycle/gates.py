@@ -98,6 +98,7 @@ def _compiled(pattern: str, strict: bool) -> re.Pattern[str]:
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from workpacket.approvals.facts import Verdict
+    from workpacket.evidence.comparison import Fault
 
 
 # The events that need an approval, and its gate.
@@ -353,7 +354,8 @@ class Submission(Value):
 
     `whose` is the packet of the checked-out branch, '' if there is none. `came_to` is the result of a criterion's
     proof, as the end of a sentence; `elsewhere` is the commit at which a criterion was proved, if it is not that of the
-    work. `exempt` are the criteria that the contract lets go without a proof.
+    work. `exempt` are the criteria that the contract lets go without a proof, `faults` what is wrong with the proof of
+    a criterion, `unticked` those whose box says that it is not done.
     """
 
     actor: str
@@ -368,6 +370,8 @@ class Submission(Value):
     came_to: Mapping[str, str] = NOTHING
     elsewhere: Mapping[str, str] = NOTHING
     exempt: Set[str] = frozenset()
+    faults: Mapping[str, Sequence[Fault]] = NOTHING
+    unticked: Set[str] = frozenset()
 
 
 def submit_unmet(state: PacketState, submission: Submission, now: str) -> tuple[Problem, ...]:
@@ -408,10 +412,17 @@ def _criteria_unmet(packet: str, submission: Submission) -> Iterator[Problem]:
             yield Problem(
                 "evidence_of_other_commit", message, hint=f"workpacket submit {packet} --prove '{number}=COMMAND'"
             )
+        which = f"DONE_MEANS {number}, {criterion[:100]!r}"
+        if criterion in submission.unticked:
+            yield Problem("criterion_unticked", f"{which}: its box is not ticked", hint=f"edit DONE_MEANS of {packet}")
+        faults = submission.faults.get(criterion, ())
+        for fault in faults:
+            hint = f"workpacket explain {fault.code}, then: workpacket submit {packet}"
+            yield Problem(fault.code, f"{which}: {fault.text}", hint=hint)
+        if faults:
+            continue
         if result == "not_applicable" and criterion not in submission.exempt:
-            message = (
-                f"DONE_MEANS {number}, {criterion[:100]!r}: the contract does not say that it may be left unproved"
-            )
+            message = f"{which}: the contract does not say that it may be left unproved"
             hint = (
                 f"workpacket submit {packet} --prove '{number}=COMMAND', or below the line: EXEMPT: REASON, and amend"
             )

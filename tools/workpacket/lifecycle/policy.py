@@ -22,6 +22,11 @@ before = "MERGE_PENDING"
 env = ["JAVA_HOME"]
 timeout_seconds = 600
 output_bytes = 10485760
+tests = "required"
+proof_paths = ["tests/", "test/", "spec/", "**/*_test.*"]
+reports = ["target/surefire-reports/*.xml"]
+setup = ["npm ci"]
+replay = "second-party"
 
 [coverage]
 mode = "required"
@@ -74,12 +79,27 @@ _BUILT_IN_HEADINGS: Final = frozenset(words_of(section.key) for section in BUILT
 _SHORT: Final = 3
 
 
+PROOF_PATHS: Final = ("tests/", "test/", "spec/", "**/*_test.*")
+Tests = Literal["required", "off"]
+Replay = Literal["second-party", "off"]
+
+
 class EvidencePolicy(Value):
-    """`env` are variables that proofs get in addition to `ALWAYS_PASSED`."""
+    """`env` are variables that proofs get in addition to `ALWAYS_PASSED`.
+
+    `tests`: whether the contract has to name the proof of each criterion. `proof_paths` are where tests lie, `reports`
+    where runners leave files of JUnit XML, `setup` the commands that prepare a tree. `replay`: whether another party
+    has to replay the proofs before a verdict.
+    """
 
     env: tuple[str, ...] = ()
     timeout_seconds: int = 600
     output_bytes: int = 10 * 1024 * 1024
+    tests: Tests = "off"
+    proof_paths: tuple[str, ...] = PROOF_PATHS
+    reports: tuple[str, ...] = ()
+    setup: tuple[str, ...] = ()
+    replay: Replay = "off"
 
     def environment(self, whole: Mapping[str, str]) -> dict[str, str]:
         """Return the environment of a proof."""
@@ -95,13 +115,22 @@ def evidence_policy(root: Node | None) -> EvidencePolicy:
     table = root.get("evidence") if root is not None else None
     if table is None:
         return EvidencePolicy()
-    env = table.get("env")
-    names = tuple(item.text for item in env.items if item.text) if env is not None else ()
+    tests, replay = table.get("tests"), table.get("replay")
     return EvidencePolicy(
-        names,
+        _strings(table.get("env")),
         _number(table.get("timeout_seconds"), LONGEST, EvidencePolicy().timeout_seconds),
         _number(table.get("output_bytes"), MOST_OUTPUT, EvidencePolicy().output_bytes),
+        # What cannot be read asks for everything.
+        "off" if tests is None or tests.text == "off" else "required",
+        _strings(table.get("proof_paths")) or PROOF_PATHS,
+        _strings(table.get("reports")),
+        _strings(table.get("setup")),
+        "off" if replay is None or replay.text == "off" else "second-party",
     )
+
+
+def _strings(node: Node | None) -> tuple[str, ...]:
+    return tuple(item.text for item in node.items if item.text) if node is not None else ()
 
 
 def _number(node: Node | None, most: int, default: int) -> int:
@@ -132,8 +161,7 @@ def coverage_policy(root: Node | None) -> CoveragePolicy:
     if table is None:
         return CoveragePolicy()
     mode, exempt = table.get("mode"), table.get("exempt")
-    patterns = tuple(item.text for item in exempt.items if item.text) if exempt is not None else ()
-    return CoveragePolicy(_MODES.get((mode.text or "") if mode is not None else "", "required"), patterns)
+    return CoveragePolicy(_MODES.get((mode.text or "") if mode is not None else "", "required"), _strings(exempt))
 
 
 # The tables that say whom, and what, the required check believes.

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from workpacket.errors import WorkpacketError
+from workpacket.evidence.reports import EXIT_CODE
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.ledger.fold import in_force
 from workpacket.ledger.log import Log
@@ -29,6 +30,13 @@ from workpacket.lifecycle.gates import (
 )
 from workpacket.lifecycle.moves import Answer, Draft, Planned, added_unmet, move, whose_branch
 from workpacket.lifecycle.projections import project
+from workpacket.lifecycle.proofs import (
+    demands_of,
+    folded,
+    is_complete,
+    replay_unmet,
+    unlike_demand,
+)
 from workpacket.lifecycle.transitions import forward_command, move_unmet, transition
 from workpacket.model.canonical import Json
 from workpacket.model.event_types import MOST_EVIDENCE
@@ -40,6 +48,7 @@ from workpacket.value import NOTHING, Value, replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from workpacket.evidence.comparison import Fault
     from workpacket.lifecycle.contract import Provable
 
 
@@ -90,11 +99,13 @@ class Work(Value):
 
 class Proofs(Value):
     """What was proved. `rows` are those of the event; `came_to` says how the proof of a criterion ended, as the end of
-    a sentence: it is shown to the person who ran the command and not stored.
+    a sentence: it is shown to the person who ran the command and not stored. `faults` are what was wrong with proofs
+    that the contract demands.
     """
 
     rows: Sequence[Mapping[str, Json]] = ()
     came_to: Mapping[str, str] = NOTHING
+    faults: Mapping[str, Sequence[Fault]] = NOTHING
 
 
 _NONE = Proofs()
@@ -127,10 +138,29 @@ def submit_refusal(facts: Facts, packet: PacketFacts, work: Work, evidence: Proo
         {str(row["criterion"]): _came_to(row) for row in rows} | dict(evidence.came_to),
         _proved_elsewhere(rows, work),
         asked.exempt,
+        _proof_faults(facts, packet, rows, evidence),
+        asked.unticked,
     )
     found = submit_unmet(packet.state, submission, facts.moment.now)
     left = still_unmet(found, packet.state, facts.moment.now, facts.approved)[0]
     return (*_other_contract(packet), *left, *added_unmet(facts, packet, transition("submit")))
+
+
+def _proof_faults(
+    facts: Facts, packet: PacketFacts, rows: Sequence[Mapping[str, Json]], evidence: Proofs
+) -> dict[str, Sequence[Fault]]:
+    """By criterion: what was wrong with its proof now, or what keeps the last row from being what was demanded."""
+    demands, required = demands_of(packet), facts.policy.evidence.tests == "required"
+    last = {folded(row["criterion"]): row for row in rows}
+    found: dict[str, Sequence[Fault]] = {}
+    for criterion in _provable(packet).criteria:
+        demand, row = demands.get(folded(criterion)), last.get(folded(criterion))
+        faults = evidence.faults.get(criterion, ())
+        ran = row is not None and row["result"] != "not_run"
+        if not faults and (ran or not is_complete(demand)):
+            faults = tuple(unlike_demand(row or {}, demand, required=required))
+        found |= {criterion: faults} if faults else {}
+    return found
 
 
 def _provable(packet: PacketFacts) -> Provable:
@@ -183,9 +213,9 @@ def submit(facts: Facts, packet: PacketFacts, work: Work, evidence: Proofs) -> A
     if unmet:
         return unmet
     draft = Draft("submit", facts)
-    rows: list[Json] = [dict(row) for row in [*recorded(packet), *evidence.rows] if row["result"] != "not_run"]
+    rows = [dict(row) for row in [*recorded(packet), *evidence.rows] if row["result"] != "not_run"]
     _require_room(rows)
-    data: dict[str, Json] = {"commit": work.commit, "evidence": rows}
+    data: dict[str, Json] = {"commit": work.commit, "evidence": [*rows]}
     data |= {"base_commit": work.base_commit} if work.base_commit else {}
     data |= {"changed": list(work.changed)} if work.changed is not None else {}
     data |= {"work": {"base": work.onto[0], "sha256": work.onto[1]}} if work.onto is not None else {}
@@ -198,10 +228,12 @@ def submit(facts: Facts, packet: PacketFacts, work: Work, evidence: Proofs) -> A
     then = f"ask a validator to run: workpacket verdict {name} PASS --report FILE"
     then = then if target == "IN_REVIEW" else forward_command(name, target, facts.policy.lanes)
     notes = reminders(packet.state, "it must end before a verdict can be given")
+    alone = [row for row in rows if row.get("command") and row.get("runner", EXIT_CODE) == EXIT_CODE]
+    notes += (f"{counted(len(alone), 'proof')} by exit code alone: which tests ran is not known",) if alone else ()
     return Planned(draft.plan(), said, then, {"id": name, "commit": work.commit}, notes)
 
 
-def _require_room(rows: Sequence[Json]) -> None:
+def _require_room(rows: Sequence[object]) -> None:
     if len(rows) > MOST_EVIDENCE:
         message = f"there are {len(rows)} proofs; an event can contain {MOST_EVIDENCE}"
         raise WorkpacketError("invalid_value", message, hint="prove several criteria with one command")
@@ -233,9 +265,19 @@ def verdict_refusal(
     found = verdict_unmet(packet.state, facts.actor.id, choice, report=report, reference=reference)
     left = still_unmet(found, packet.state, facts.moment.now, facts.approved)[0]
     given = facts.approvals.get(VERDICT_GATE)
+    left += tuple(_not_replayed(facts, packet, choice))
     apart = tuple(_not_apart(facts, packet, choice)) if facts.actor.id not in packet.state.holders else ()
     asked = approval_unmet(given, packet.id.text, {"verdict": choice}) if given is not None else ()
     return (*_other_contract(packet), *left, *apart, *asked, *added_unmet(facts, packet, row))
+
+
+def _not_replayed(facts: Facts, packet: PacketFacts, choice: str) -> Iterator[Problem]:
+    """What a policy asks that does not trust the machine on which the proofs were run."""
+    why = replay_unmet(packet.log.events, facts.policy.evidence, facts.policy.actors) if choice == "PASS" else ""
+    if why:
+        yield Problem(
+            "replay_missing", why, hint=f"somebody else types: workpacket evidence replay {packet.id} --record"
+        )
 
 
 def _not_apart(facts: Facts, packet: PacketFacts, choice: str) -> Iterator[Problem]:

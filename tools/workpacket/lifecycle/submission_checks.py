@@ -9,20 +9,25 @@ one text with two statuses, and the later one has to be held by a commit or be w
 from __future__ import annotations
 
 import hashlib
-import unicodedata
 from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any, Final
 
 from workpacket.documents.packet import Packet
+from workpacket.evidence.comparison import Fault
 from workpacket.ledger.log import Log
 from workpacket.lifecycle.gates import outside
+from workpacket.lifecycle.proofs import folded, is_complete, unlike_demand
 from workpacket.model.canonical import Json
 from workpacket.model.events import ChangedFile, LogEvent
 from workpacket.model.lanes import BUILT_IN
 from workpacket.problem import Location, Problem
 from workpacket.text.edits import apply_edits
 from workpacket.text.source import Source
-from workpacket.value import Value
+from workpacket.value import NOTHING, Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from workpacket.lifecycle.contract import Demand
 
 
 class SubmittedWork(Value):
@@ -30,9 +35,10 @@ class SubmittedWork(Value):
 
     `changed` are the paths that the commit changes, None if the commit is not here. `older` says that it was on the
     base before the work was claimed, `amended` that the packet was given another contract after the submission. `same`
-    are the commits, of those at which something was proved, that hold the same work; `absent` the places named as
-    proof which the commit does not have; `exempt` the criteria that the contract lets go without a proof.
-    `misdescribed` says that the digest of the work in the event is not that of its commit.
+    are the commits, of those at which something was proved, that hold the same work; `absent` the places named as proof
+    which the commit does not have; `exempt` the criteria that the contract lets go without a proof. `misdescribed` says
+    that the digest of the work in the event is not that of its commit. `demands` are the proofs that the contract
+    demands, by criterion, and `required` says that it has to demand one of each.
     """
 
     criteria: Sequence[str]
@@ -44,6 +50,8 @@ class SubmittedWork(Value):
     absent: Set[str] = frozenset()
     exempt: Set[str] = frozenset()
     misdescribed: bool = False
+    demands: Mapping[str, Demand] = NOTHING
+    required: bool = False
 
 
 def submission_faults(event: LogEvent, work: SubmittedWork) -> Iterator[Problem]:
@@ -70,17 +78,28 @@ def evidence_rows(event: LogEvent) -> list[Mapping[str, Json]]:
 
 def _evidence_faults(rows: Sequence[Mapping[str, Json]], work: SubmittedWork) -> Iterator[Problem]:
     """Report faults of evidence. The last row about a criterion counts, as in a submission by a person."""
-    last = {_folded(row["criterion"]): row for row in rows}
-    wanted = {_folded(criterion): criterion for criterion in work.criteria}
+    last = {folded(row["criterion"]): row for row in rows}
+    wanted = {folded(criterion): criterion for criterion in work.criteria}
     for criterion in last.keys() - wanted.keys():
         yield Problem("evidence_missing", f"{criterion[:100]!r} is not a criterion of the packet")
-    for folded, criterion in wanted.items():
-        row = last.get(folded)
-        fault = "has no evidence" if row is None else next(_faults_of(row, work), "")
-        if fault:
-            yield Problem("evidence_missing", f"{criterion[:100]!r} {fault}")
+    for wanted_as, criterion in wanted.items():
+        for problem in _criterion_faults(last.get(wanted_as), work.demands.get(wanted_as), work):
+            yield Problem(problem.code, f"{criterion[:100]!r} {problem.text}")
     if wanted and not any(row["result"] == "met" for row in last.values()):
         yield Problem("evidence_missing", "no criterion was met")
+
+
+def _criterion_faults(row: Mapping[str, Json] | None, demand: Demand | None, work: SubmittedWork) -> Iterator[Fault]:
+    """What keeps the last row about a criterion from proving it, as evidence and as what the contract demands."""
+    unlike = list(unlike_demand(row or {}, demand, required=work.required))
+    if row is None and not (unlike and not is_complete(demand)):
+        yield Fault("evidence_missing", "has no evidence")
+        return
+    looked_at = demand is not None and not demand.command and is_complete(demand)
+    fault = next(_faults_of(row, work), "") if row is not None and not looked_at else ""
+    if fault:
+        yield Fault("evidence_missing", fault)
+    yield from (Fault(each.code, f"is not proved: {each.text}") for each in unlike)
 
 
 def _faults_of(row: Mapping[str, Json], work: SubmittedWork) -> Iterator[str]:
@@ -88,7 +107,7 @@ def _faults_of(row: Mapping[str, Json], work: SubmittedWork) -> Iterator[str]:
     if row["result"] == "not_applicable":
         if not row.get("reason"):
             yield "does not apply, but no reason is given"
-        if _folded(row["criterion"]) not in map(_folded, work.exempt):
+        if folded(row["criterion"]) not in map(folded, work.exempt):
             yield "is called not applicable, and the contract does not exempt it from proof"
         return
     if row["result"] != "met":
@@ -105,10 +124,6 @@ def _faults_of(row: Mapping[str, Json], work: SubmittedWork) -> Iterator[str]:
     commit = row.get("commit")
     if commit is not None and commit not in work.same:
         yield f"was proved at {str(commit)[:12]}, which contains different work"
-
-
-def _folded(text: Json) -> str:
-    return " ".join(unicodedata.normalize("NFC", str(text)).split())
 
 
 _NAMING_PACKET: Final = frozenset({"submitted", "verdict.given"})

@@ -61,6 +61,11 @@ _COVERAGE: Final = """
 [coverage]
 mode = "required"
 """
+_EVIDENCE: Final = """
+# The contract names the tests that prove each criterion, or says why there are none.
+[evidence]
+tests = "required"
+"""
 _BARE: Final = lazy_pattern(r"[A-Za-z0-9_-]+")
 
 
@@ -144,6 +149,7 @@ def _with_rules(text: str, root: Node, whom: Trusting) -> str:
         for gate, role, party in _GATES:
             separation = f'"{party}"' if party and (apart or party == "coder") else ""
             added += _GATE.format(gate=gate, role=role, separation=separation)
+        added += _EVIDENCE if root.get("evidence") is None else ""
         if root.get("coverage") is None:
             added += _COVERAGE
         else:

@@ -84,6 +84,8 @@ GENESIS_TYPES: Final = frozenset({"created", "adopted", "checkpoint"})
 CHECKPOINT_LOG: Final = "_checkpoints"
 PACKETS_PER_CHECKPOINT: Final = 1000
 MOST_EVIDENCE: Final = 200
+# What a test came to with the work and at the base.
+OUTCOMES: Final = ("needed", "kept", "could_not_run", "broken", "failing", "skipped")
 
 _PACKET_ID = r"WP-(?:[0-9]+|[A-Z][A-Z0-9]*)-[A-Za-z0-9]+(?:[.-][A-Za-z0-9]+)*"
 
@@ -137,6 +139,15 @@ _EVIDENCE = record(
         ),
         "proof": array("path:line", text("path:line", longest=300), most=50),
         "reason": REASON,
+        "exempt": text("why the contract demands no test that fails without the work"),
+        "base": COMMIT,
+        "runner": text("what reported its tests; exit code, if nothing did", longest=40),
+        "needed": array("tests that fail at the base and pass here", text("a test", longest=300), most=50),
+        "outcomes": record(
+            "how many tests came to what", {}, {each: integer("so many tests", least=0) for each in OUTCOMES}
+        ),
+        "tests_sha256": DIGEST,
+        "execution": choice("whether a needed test was seen to execute the work", ("measured", "not measured")),
     },
 )
 _EVIDENCE_LIST = array("what was proved", _EVIDENCE, most=MOST_EVIDENCE, least=1)
@@ -264,6 +275,11 @@ DATA: Final[Mapping[str, Shape]] = {
         },
     ),
     "evidence.recorded": record("evidence was added", {"evidence": _EVIDENCE_LIST}),
+    "evidence.replayed": record(
+        "somebody ran the proofs of a submission again",
+        {"commit": COMMIT, "result": choice("whether the same was proved", ("same", "different"))},
+        {"differences": array("what came to something else", text("one criterion", longest=500), most=MOST_EVIDENCE)},
+    ),
     "verdict.given": _move(
         "a validator judged it",
         {"verdict": choice("the judgement", VERDICTS)},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-_PLURALS = {"info": "info", "piece of evidence": "pieces of evidence", "entry": "entries"}
+_PLURALS = {"info": "info", "piece of evidence": "pieces of evidence", "entry": "entries", "criterion": "criteria"}
 
 
 def counted(count: float, noun: str) -> str:

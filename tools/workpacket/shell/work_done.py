@@ -163,6 +163,12 @@ def _same_files(repository: Repository, commit: str, target: str, paths: list[st
     return all(sides[0].get(path) == sides[1].get(path) for path in paths)
 
 
+def proof_base(repository: Repository, commit: str, target: str) -> str:
+    """With what the proofs of a commit are compared: where its work left the target branch; '' if git cannot say."""
+    there = _target_commit(repository, target)
+    return (merge_base(repository, commit, there) or "") if there and commit else ""
+
+
 def _target_commit(repository: Repository, target: str) -> str | None:
     if target in local_branches(repository):
         return commit_of(repository, f"refs/heads/{target}")

@@ -30,6 +30,10 @@ BEGINNING = (
         So the criterion is neither proved nor disproved.
         Remedy: Correct the command; it is run from the top of the repository, without a shell.
 
+    replay_unmatched: There is nothing to replay
+        A replay runs the commands of the latest submission again, and the log has none.
+        Remedy: `workpacket submit WP` first.
+
     proof_needs_shell: The command that should prove a criterion needs a shell
         Proofs are run without a shell, so pipes, variables and patterns would reach the program as plain text: `echo
         Eve | python3 greet.py` would make `echo` print everything after it, and greet.py would never start.
@@ -48,6 +52,63 @@ BEGINNING = (
     proof_changed_tree: A proof changed the work tree
         It changed tracked files, left new ones or moved HEAD, so neither it nor later proofs are about the commit.
         Remedy: Undo the change. Have the proof write to a temporary folder, or to files that git ignores.
+
+    proof_undeclared: The contract names no proof of a criterion
+        The policy asks that the approver signs what is to prove each criterion: a command, and the tests that it has
+        to run; or the reason why no test proves it.
+        Remedy: Write it below the criterion, or have it written: `workpacket evidence demand WP N --command COMMAND`.
+        After the activation it takes an amendment.
+
+    proof_trivial: A command that proves nothing
+        `true`, `echo` or `test -f` end in the same way whatever was done, or ask only whether a file is there.
+        Remedy: Name a command that runs tests.
+
+    no_test_executed: No test was executed
+        A filter that matches nothing, skipped tests, and a runner that does not report its tests prove nothing.
+        Remedy: Correct the command or the filter, and run it: it has to execute the tests that the contract names.
+
+    test_not_run: A test that the contract names was not run
+        It was deselected, skipped, or is called something else. A test of the same name elsewhere is another test.
+        Remedy: Have the command run it, or have the contract amended.
+
+    test_failed: A test of the proof failed
+        Nothing that the command runs may fail with the work, and its exit code has to be 0.
+        Remedy: Correct the work or the test. Leave a test that failed before out of the command.
+
+    proof_not_needed: The proof succeeds without the work, too
+        Every test of it passes at the base, so it would pass whatever was done.
+        Remedy: Write a test that fails without the work. Where there can be none, have the contract say why: EXEMPT.
+
+    base_not_run: The tests could not run at the base
+        They failed there for a reason that has nothing to do with the work, so nothing shows that the work is needed.
+        Remedy: Lay out the tests so that they can be loaded without the work, or fail for want of what it adds. PATHS
+        names tests that are not where the policy looks for them.
+
+    change_not_executed: The tests do not execute the work
+        They would fail without it, but no line that it adds is executed: they look whether something is there, or at
+        a mock in its place.
+        Remedy: Have the test call what was made.
+
+    proof_program_changed: The change brings the program that should prove it
+        A program that is found by its name before the real one could print anything.
+        Remedy: Name the program by its path, and have it approved with the contract; or give it another name.
+
+    proof_other_command: Another proof than the one in the contract
+        What proves a criterion was approved with the contract.
+        Remedy: `workpacket submit WP` runs the commands of the contract by itself; another takes an amendment.
+
+    exemption_unsigned: An exemption without an approval
+        Who does the work cannot say that a criterion needs no proof: the contract says it, with a reason that the
+        approver signed.
+        Remedy: Prove the criterion, or have the contract amended with `EXEMPT: REASON`.
+
+    criterion_unticked: A criterion whose box is not ticked
+        The packet itself says that it is not done.
+        Remedy: Finish it, then tick the box in DONE_MEANS.
+
+    replay_missing: The proofs were not replayed by somebody else
+        The policy asks that somebody who did not do the work replays them before a verdict PASS.
+        Remedy: Somebody else runs `workpacket evidence replay WP --record`.
 
     log_absent: The packet has no log
         The log determines its lane. Board and packet are generated from the log and prove nothing.
@@ -151,6 +212,10 @@ BEGINNING = (
         Remedy: `workpacket board sync` moves it.
     """),
     *_environment("""
+    proof_setup_failed: The trees for a proof could not be prepared
+        A command of `[evidence] setup` failed, which says nothing about the work. Nothing was recorded.
+        Remedy: Run the command that the message names in a fresh checkout, and correct it or the policy on the base.
+
     clock_behind: The clock is behind the log
         Leases and approvals depend on the clock; if it went backwards, expired ones would become valid.
         Remedy: Set the clock of this machine.

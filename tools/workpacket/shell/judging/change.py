@@ -19,6 +19,7 @@ from workpacket.lifecycle.event_checks import Around, judge_actors, judge_change
 from workpacket.lifecycle.facts import PacketFacts
 from workpacket.lifecycle.gates import ended, standing_until
 from workpacket.lifecycle.policy import LifecyclePolicy, unguarded_changes
+from workpacket.lifecycle.proofs import replay_unmet
 from workpacket.lifecycle.review import reports_of
 from workpacket.model.event_types import CHECKPOINT_LOG
 from workpacket.model.events import LogEvent
@@ -62,11 +63,14 @@ def around(
         {needed: _was_done(repository, base, needed, logs, policy) for needed in packet.dependencies()},
         tuple(_waivers(repository, base, packet)),
         lambda event: _is_contained(repository, packet, event, policy),
-        lambda event: submitted_work(repository, base, governed, packet, event),
+        lambda event: submitted_work(
+            repository, base, governed, packet, event, required=policy.evidence.tests == "required"
+        ),
         lambda: [point for point, _ in packet.refinement.open_points] if packet.refinement is not None else [],
         logs.keys(),
         partial(submitted_versions, repository, packet),
         partial(_standing, repository, base, packet),
+        lambda event: replay_unmet(packet.log.as_of(event.parents).events, policy.evidence, policy.actors),
     )
 
 

@@ -12,6 +12,7 @@ from workpacket.git.revisions import head_commit, is_ancestor, merge_base, resol
 from workpacket.lifecycle.contract import provable
 from workpacket.lifecycle.facts import PacketFacts
 from workpacket.lifecycle.gates import outside
+from workpacket.lifecycle.proofs import demands_of
 from workpacket.lifecycle.submission_checks import SubmittedWork, evidence_rows
 from workpacket.model.events import LogEvent
 from workpacket.model.ids import WorkPacketId
@@ -22,8 +23,15 @@ from workpacket.text.limits import MARKDOWN
 
 
 def submitted_work(
-    repository: Repository, base: str, governed: GovernedFiles, packet: PacketFacts, event: LogEvent
+    repository: Repository,
+    base: str,
+    governed: GovernedFiles,
+    packet: PacketFacts,
+    event: LogEvent,
+    *,
+    required: bool = False,
 ) -> SubmittedWork:
+    """`required`: whether the policy asks that the contract demands a proof of each criterion."""
     asked = provable(packet.packet, packet.refinement)
     scope = _scope_of(packet)
     commit = resolved(repository, f"{event.text('commit')}^{{commit}}")
@@ -48,6 +56,8 @@ def submitted_work(
         absent=frozenset(_absent(repository, event, commit)),
         exempt=asked.exempt,
         misdescribed=is_described(repository, event, commit) is False,
+        demands=demands_of(packet),
+        required=required,
     )
 
 

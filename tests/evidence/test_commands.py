@@ -1,0 +1,133 @@
+"""Which runner a command starts, how it is made to report, and which commands prove nothing."""
+
+from __future__ import annotations
+
+import shlex
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workpacket.evidence.commands import Started, instrumented, is_trivial, junit_files, started
+
+PROBE = "/tmp/probe"
+
+
+@pytest.mark.parametrize(
+    ("command", "runner", "at"),
+    [
+        ("pytest -q", "pytest", 0),
+        ("py.test", "pytest", 0),
+        (".venv/bin/pytest tests", "pytest", 0),
+        ("python -m pytest tests", "pytest", 2),
+        ("python3.11 -X dev -m py.test", "pytest", 4),
+        ("pypy3 -m pytest", "pytest", 2),
+        ("uv run pytest", "pytest", 2),
+        ("poetry run python -m pytest", "pytest", 4),
+        ("env -i A=b LANG=C pytest", "pytest", 4),
+        ("env -u HOME pytest", "pytest", 3),
+        ("nice -n 5 timeout 60 pytest", "pytest", 5),
+        ("timeout -s KILL 60 pytest", "pytest", 4),
+        ("coverage run -m pytest", "pytest", 3),
+        ("python -m coverage run --branch -m pytest", "pytest", 6),
+        ("coverage report", "", 0),
+        ("python -m unittest discover", "unittest", 2),
+        ("python -m coverage run -m unittest", "unittest", 5),
+        ("python build.py -m pytest", "pytest", 3),
+        ("python -c pass -m pytest", "", 0),
+        ("python -m build -m pytest", "", 0),
+        ("python -m", "", 0),
+        ("go test ./...", "go", 1),
+        ("go -C sub test", "go", 3),
+        ("go build", "", 0),
+        ("cargo +nightly test --all", "cargo", 2),
+        ("cargo build", "", 0),
+        ("jest tests", "jest", 0),
+        ("npx jest", "jest", 1),
+        ("npx --yes jest", "jest", 2),
+        ("bunx jest", "jest", 1),
+        ("pnpx jest", "jest", 1),
+        ("npx mocha", "", 0),
+        ("npm test", "", 0),
+        ("sh -c pytest", "", 0),
+        ("hatch version", "", 0),
+        ("env", "", 0),
+        ("timeout 60", "", 2),
+        ("nice -n", "", 3),
+    ],
+)
+def test_what_a_command_starts(command: str, runner: str, at: int) -> None:
+    found = started(shlex.split(command))
+    assert (found.runner, found.at) == (runner, at)
+
+
+def test_no_words_start_nothing() -> None:
+    assert started([]) == Started("", 0)
+    assert started(["uv", "run"]) == Started("", 2)
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        ("pytest -q", "pytest -q"),
+        ("python -m unittest tests", "python -m workpacket_probe tests"),
+        ("go test ./...", "go test -json ./..."),
+        ("go test -json ./...", "go test -json ./..."),
+        ("cargo test", "cargo test"),
+        ("npx jest a", "npx jest a --json --outputFile=/tmp/out.json"),
+        ("env PYTHONPATH=src pytest", "env PYTHONPATH=/tmp/probe:src pytest"),
+        ("sh -c 'PYTHONPATH=. pytest; X_PYTHONPATH=1 a'", "sh -c 'PYTHONPATH=/tmp/probe:. pytest; X_PYTHONPATH=1 a'"),
+        ("make", "make"),
+    ],
+)
+def test_a_command_is_made_to_report(command: str, told: str) -> None:
+    assert instrumented(shlex.split(command), PROBE, "/tmp/out.json") == shlex.split(told)
+
+
+@pytest.mark.parametrize(
+    ("command", "files"),
+    [
+        ("pytest --junitxml=a.xml", ["a.xml"]),
+        ("ctest --output-junit a.xml --verbose", ["a.xml"]),
+        ("phpunit --log-junit a.xml", ["a.xml"]),
+        ("gotestsum --junitfile a.xml", ["a.xml"]),
+        ("sh -c 'cd x && pytest --junit-xml=b.xml; x --xunit-file c.xml'", ["b.xml", "c.xml"]),
+        ("pytest --junitxml", []),
+        ("pytest junitxml=a.xml", []),
+    ],
+)
+def test_the_report_that_a_command_names(command: str, files: list[str]) -> None:
+    assert junit_files(shlex.split(command)) == files
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "true", "/bin/true", "echo 3 passed", "test -f src/x", "[ -f x ]", "ls src", "sh -c :", "sh -c ''", "sh -c",
+        "bash -ec", "sh -c 'exit 0'", "sh -c 'A=b true && echo x; ls | wc -l'", "env true", "env A=b", "nohup sleep 1",
+        "timeout 9 true", "nice -n 5 env A=b true", "uv run true", "python -c pass", "python -c ''", "python --version",
+        "pytest --version", "cargo -V", "sh -c 'true\necho x'", "exec true", "stdbuf true",
+    ],
+)  # fmt: skip
+def test_what_proves_nothing(command: str) -> None:
+    assert is_trivial(shlex.split(command))
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "pytest", "python -c 'import x; x.f()'", "python", "sh tests/check.sh", "sh -c 'true; pytest'", "make test",
+        "sh -c 'cd x && make'", "grep -q Ciao src/it.txt", "env A=b pytest", "sh -c \"python -m pytest || true\"",
+        "pytest tests --version-file x", "sh -c 'it is \"open'", "python -m compileall src",
+    ],
+)  # fmt: skip
+def test_what_may_prove_something(command: str) -> None:
+    assert not is_trivial(shlex.split(command))
+
+
+@given(st.lists(st.text(max_size=8), max_size=6))
+def test_no_words_make_it_fail(words: list[str]) -> None:
+    started(words)
+    is_trivial(words)
+    junit_files(words)
+    instrumented(words, PROBE, "x")

@@ -1,0 +1,153 @@
+"""What a change adds, and whether an error names something of it.
+
+A test that needs something new cannot run without it: the module cannot be imported, the function is not there, the
+file is missing. Such an error says that the test fails without the change. Any other error says nothing: the test
+could not run, for whatever reason. Therefore a name counts only where an error says that it is missing, and only if
+the change adds it: a module or file that is new, or a word in an added line that its file did not have before.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+from workpacket.value import Value
+
+_WORD: Final = re.compile(r"[^\W\d]\w*")
+_NAME: Final = r"[`'\"\u2018]?(?P<name>[\w./:@$-]+)[`'\"\u2019]?"
+# How runners, compilers and systems say that something is missing.
+_MISSING: Final = tuple(
+    re.compile(pattern.replace("NAME", _NAME))
+    for pattern in (
+        r"No module named NAME",
+        r"cannot import name NAME from",
+        r"has no attribute NAME",
+        r"does not have the attribute NAME",
+        r"name NAME is not defined",
+        r"fixture NAME not found",
+        r"unexpected keyword argument NAME",
+        r"No such file or directory: NAME",
+        r"can't open file NAME",
+        r"undefined: (?:\w+\.)?NAME",
+        r"has no field or method NAME",
+        r"unknown field NAME",
+        r"no required module provides package NAME",
+        r"package NAME is not in",
+        r"cannot find package NAME",
+        r"(?:too many|not enough) arguments in call to (?:\w+\.)?NAME",
+        r"unresolved import NAME",
+        r"cannot find [a-z, ]+ NAME in",
+        r"could not find NAME in",
+        r"no [a-z, ]+ named NAME found",
+        r"no field NAME on",
+        r"use of (?:undeclared|unresolved) [a-z, ]+ NAME",
+        r"file not found for module NAME",
+        r"Cannot find module NAME",
+        r"Cannot find name NAME",
+        r"has no exported member NAME",
+        r"Property NAME does not exist",
+        r"does not provide an export named NAME",
+        r"\bNAME is not (?:a function|a constructor|defined)",
+    )
+)
+# An error of a whole run names a file in one of these ways, in one line.
+_NOT_FOUND: Final = re.compile(
+    r"not found|no such file|could ?n[o']t (?:find|read)|can ?not (?:find|open)|ENOENT|must be present", re.IGNORECASE
+)
+_PATH: Final = re.compile(r"[^\s'\"`,;()<>]+")
+# Errors that say that something is missing or unreadable, and not that an answer is wrong.
+_NOT_THERE: Final = re.compile(
+    r"\b(?:ModuleNotFoundError|ImportError|FileNotFoundError|NotADirectoryError|SyntaxError|IndentationError|TabError)\b"
+    r"|Cannot find module|command not found|[Nn]o such file or directory|can't open file"
+)
+# What is read and not run: a test that needs it opens it.
+_DATA: Final = frozenset({
+    "", ".json", ".yaml", ".yml", ".toml", ".txt", ".md", ".rst", ".csv", ".tsv", ".xml", ".html", ".css", ".svg",
+    ".sql", ".ini", ".cfg", ".conf", ".env", ".tmpl", ".j2", ".jinja", ".po", ".sh", ".bash", ".schema",
+})  # fmt: skip
+
+
+class FileAdditions(Value):
+    """A file that the change adds or changes. `added` are its new lines by number; `before` its text, None for none."""
+
+    path: str
+    added: Mapping[int, str]
+    before: str | None = None
+
+
+class Additions(Value):
+    """`words` are new in their file, `paths` are new files and folders. `lines` are the added lines of Python,
+    `data` the changed files that are read, and `other` source that is not watched."""
+
+    words: frozenset[str] = frozenset()
+    paths: frozenset[str] = frozenset()
+    lines: Mapping[str, Sequence[int]] = {}
+    data: frozenset[str] = frozenset()
+    other: frozenset[str] = frozenset()
+
+    @property
+    def measurable(self) -> bool:
+        """Whether a test that needs the change must be seen to touch it, where it is watched at all."""
+        return bool(self.lines) or bool(self.data and not self.other)
+
+    def names(self, path: str) -> bool:
+        """Whether it is one of the changed files, as it is written in the words of a command."""
+        path = path.removeprefix("./")
+        every = {*self.lines, *self.data, *self.other}
+        return path in every or any(posixpath.basename(each) == posixpath.basename(path) for each in every if path)
+
+
+def additions(files: Sequence[FileAdditions], folders: Iterable[str] = ()) -> Additions:
+    """`folders` are those that are new."""
+    words: set[str] = set()
+    lines: dict[str, tuple[int, ...]] = {}
+    data, other = set(), set()
+    for file in files:
+        known = set(_WORD.findall(file.before or ""))
+        words |= {word for text in file.added.values() for word in _WORD.findall(text)} - known
+        ending = posixpath.splitext(file.path)[1]
+        if ending in {".py", ".pyi"}:
+            lines |= {file.path: tuple(sorted(file.added))} if file.added else {}
+        elif ending in _DATA:
+            data.add(file.path)
+        else:
+            other.add(file.path)
+    paths = {*folders, *(file.path for file in files if file.before is None)}
+    return Additions(frozenset(words), frozenset(paths), lines, frozenset(data), frozenset(other))
+
+
+def names_addition(message: str, added: Additions, beside: Sequence[str] = ()) -> bool:
+    """Whether an error says that something is missing which the change adds. `beside` are names that do not count."""
+    return any(_is_added(name, added) for name in _missing(message) if name not in beside)
+
+
+def says_missing(message: str) -> bool:
+    """Whether an error says that something is missing, and not that an answer is wrong, whatever the answer is."""
+    return _NOT_THERE.search(message) is not None and not message.startswith(("AssertionError", "Failed:"))
+
+
+def _missing(message: str) -> Iterator[str]:
+    for pattern in _MISSING:
+        for match in pattern.finditer(message):
+            yield match["name"]
+    for line in message.splitlines():
+        if _NOT_FOUND.search(line):
+            yield from (match[0].rstrip(".:") for match in _PATH.finditer(line))
+
+
+def _is_added(name: str, added: Additions) -> bool:
+    """A path, the dotted name of a module, a name behind one, or a word."""
+    name = name.strip("`'\".:")
+    last = re.split(r"::|\.", name)[-1] if "/" not in name else name
+    return name in added.words or last in added.words or any(_is_path_of(name, path) for path in added.paths)
+
+
+def _is_path_of(name: str, path: str) -> bool:
+    """Whether a name is this file or folder: `greet.it`, `../src/greet`, `/tmp/x/src/greet.py`."""
+    stem = posixpath.splitext(path)[0].removesuffix("/__init__").removesuffix("/index").removesuffix("/mod")
+    asked = name if "/" in name or name == path else name.replace("::", "/").replace(".", "/")
+    asked = re.sub(r"\A(?:\.{1,2}/)+", "", asked)
+    asked = re.sub(r":\d+\Z", "", asked)
+    return any(whole == asked or whole.endswith(f"/{asked}") or asked.endswith(f"/{whole}") for whole in (path, stem))

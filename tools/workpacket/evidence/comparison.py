@@ -1,0 +1,203 @@
+"""What two runs of the same tests prove: with the work, and at the base with the tests of the work laid over it.
+
+| with the work | at the base | it is |
+|---|---|---|
+| passed | failed, or could not run for want of what the change adds | `needed` |
+| passed | passed | `kept` |
+| passed | anything else, or not there | `could_not_run`: neither proof nor counter-proof |
+| failed | passed | `broken` |
+| failed | anything else | `failing` |
+| skipped | | `skipped` |
+
+A criterion is proved by a needed test that is seen to execute something of the change, or, where the contract exempts
+it, by tests that still pass. Nothing may fail.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, Literal
+
+from workpacket.evidence.additions import Additions, names_addition, says_missing
+from workpacket.evidence.reports import EXIT_CODE, Ran, TestReport
+from workpacket.value import Value
+
+Comparison = Literal["needed", "kept", "could_not_run", "broken", "failing", "skipped"]
+Execution = Literal["measured", "not measured"]
+
+_SHOWN: Final = 3
+
+
+class AskedProof(Value):
+    """What the contract demands as proof of a criterion; `exempt` is why no needed test proves it, None if one must."""
+
+    command: str
+    tests: Sequence[str] = ()
+    paths: Sequence[str] = ()
+    exempt: str | None = None
+
+
+class Side(Value):
+    """One run. `fault` says why it could not run at all, '' if it did. `output` is the end of what it printed."""
+
+    report: TestReport
+    exit_code: int = 0
+    fault: str = ""
+    output: str = ""
+
+
+class Fault(Value):
+    """What is wrong with a proof; the text goes on after `DONE_MEANS 1: `."""
+
+    code: str
+    text: str
+
+
+class ProofJudgement(Value):
+    """`tests` are those that the criterion is about. `execution` is '' where no test had to be watched."""
+
+    faults: tuple[Fault, ...]
+    tests: Mapping[str, Comparison]
+    runner: str
+    execution: Execution | Literal[""] = ""
+
+    def count(self, which: str) -> int:
+        return sum(1 for each in self.tests.values() if each == which)
+
+    @property
+    def needed(self) -> tuple[str, ...]:
+        return tuple(sorted(name for name, each in self.tests.items() if each == "needed"))
+
+
+def judge(asked: AskedProof, here: Side, base: Side | None, added: Additions) -> ProofJudgement:
+    """`base` is None for an exempt criterion, which needs no comparison."""
+    runner = here.report.runner
+    if here.fault:
+        return ProofJudgement((Fault("proof_not_run", f"{asked.command} {here.fault}"),), {}, runner)
+    chosen = {name: ran for name, ran in here.report.tests.items() if _is_asked(name, ran, asked)}
+    compared = {name: _compared(name, ran, base, asked, added) for name, ran in chosen.items()}
+    faults = tuple(_faults_here(asked, here, chosen))
+    if faults or asked.exempt is not None or base is None:
+        return ProofJudgement(faults, compared, runner)
+    needed = {name: chosen[name] for name, each in compared.items() if each == "needed"}
+    if not needed:
+        return ProofJudgement((_none_needed(compared, base),), compared, runner)
+    execution = _execution(needed, here.report, added)
+    if execution is None:
+        what = f"{_some(needed)} would fail without the change, but executes no line of it"
+        return ProofJudgement((Fault("change_not_executed", what),), compared, runner)
+    return ProofJudgement((), compared, runner, execution)
+
+
+def _is_asked(name: str, ran: Ran, asked: AskedProof) -> bool:
+    if asked.tests:
+        return any(is_named(name, test) for test in asked.tests)
+    return not asked.paths or any(_lies_at(ran, path) for path in asked.paths)
+
+
+def is_named(name: str, test: str) -> bool:
+    """Whether the contract means this test: by its id, by a file, class or package before it, or without its
+    parameters. The name of a test alone means it wherever its runner puts it: behind a package or a file."""
+    if name == test or name.startswith((f"{test}::", f"{test}[", f"{test}.", f"{test}/")):
+        return True
+    if "/" in test or "::" in test:
+        return False
+    return name.endswith((f"::{test}", f".{test}")) and not name.partition("::")[0].endswith(".py")
+
+
+def _lies_at(ran: Ran, path: str) -> bool:
+    """A test whose file the runner does not say is taken for one of these."""
+    path = path.rstrip("/").removeprefix("./")
+    return not ran.path or ran.path == path or ran.path.startswith(f"{path}/")
+
+
+def _faults_here(asked: AskedProof, here: Side, chosen: Mapping[str, Ran]) -> Iterator[Fault]:
+    """What is wrong with the run with the work, whatever the base says."""
+    report = here.report
+    if asked.tests and report.runner == EXIT_CODE:
+        what = f"{asked.command} does not report its tests, so nothing shows that {_some(asked.tests)} ran"
+        yield Fault("no_test_executed", what)
+        return
+    failing = [name for name, ran in report.tests.items() if ran.status in {"failed", "error"}]
+    if failing:
+        said = _last_line(report.tests[failing[0]].message)
+        yield Fault("test_failed", f"{_some(failing)} failed" + (f", saying {said!r}" if said else ""))
+        return
+    if not any(ran.status == "passed" for ran in report.tests.values()):
+        skipped = f"; {len(report.tests)} were skipped" if report.tests else ""
+        yield Fault("no_test_executed", f"{asked.command} executed no test{skipped}")
+        return
+    for test in asked.tests:
+        if not any(is_named(name, test) and ran.status == "passed" for name, ran in chosen.items()):
+            how = "was skipped" if any(is_named(name, test) for name in chosen) else "did not run"
+            yield Fault("test_not_run", f"{test} {how}")
+    if not asked.tests and not any(ran.status == "passed" for ran in chosen.values()):
+        yield Fault("test_not_run", f"no test in {', '.join(asked.paths)} ran")
+    if here.exit_code != 0:
+        yield Fault("test_failed", f"{asked.command} ended with {here.exit_code}")
+
+
+def _compared(name: str, ran: Ran, base: Side | None, asked: AskedProof, added: Additions) -> Comparison:
+    then = base.report.tests.get(name) if base is not None and not base.fault else None
+    if ran.status == "skipped":
+        return "skipped"
+    if ran.status != "passed":
+        return "broken" if then is not None and then.status == "passed" else "failing"
+    if base is None or (then is not None and then.status == "passed"):
+        return "kept"  # an exempt criterion is not compared
+    return "needed" if _fails_there(name, ran, then, base, asked, added) else "could_not_run"
+
+
+def _fails_there(name: str, ran: Ran, then: Ran | None, base: Side, asked: AskedProof, added: Additions) -> bool:
+    """Whether a test that passes here did not pass at the base for want of the change."""
+    if base.fault:
+        return False
+    if then is None:
+        why = "\n".join(each.message for each in base.report.obstacles if _hides(each.where, name, ran))
+        return names_addition(why, added)
+    if then.status == "failed" and not says_missing(then.message):
+        return True
+    # Of a command without a report nothing tells its own errors from those of what it calls.
+    beside = asked.command.split() if base.report.runner == EXIT_CODE else ()
+    return then.status != "skipped" and names_addition(then.message, added, beside)
+
+
+def _hides(where: str, name: str, ran: Ran) -> bool:
+    """Whether what could not be loaded is where the test is. unittest names a module, and may leave out its package."""
+    if not where or name.startswith((f"{where}::", f"{where}.", f"{where}/")) or where == ran.path:
+        return True
+    return "/" not in where and f".{where}." in f".{name}"
+
+
+def _none_needed(compared: Mapping[str, Comparison], base: Side) -> Fault:
+    kept = [name for name, each in compared.items() if each == "kept"]
+    lost = [name for name, each in compared.items() if each == "could_not_run"]
+    if not lost:
+        return Fault("proof_not_needed", f"{_some(kept)} passes without the change, too")
+    said = (
+        base.fault or next((_last_line(each.message) for each in base.report.obstacles), "") or _last_line(base.output)
+    )
+    what = f"{_some(lost)} could not run at the base" + (f", which says {said!r}" if said else "")
+    return Fault("base_not_run", what)
+
+
+def _execution(needed: Mapping[str, Ran], report: TestReport, added: Additions) -> Execution | None:
+    """None if a test was watched, could have executed something of the change, and did not."""
+    if not report.measured or not added.measurable:
+        return "not measured"
+    if any(ran.touched for ran in needed.values()):
+        return "measured"
+    # What runs in a program of its own is not always watched; then it must at least be one of the change.
+    words = (word for ran in needed.values() for command in ran.started for word in command.split())
+    return "not measured" if any(added.names(word) for word in words) else None
+
+
+def _some(names: Sequence[str] | Mapping[str, object]) -> str:
+    listed = list(names)
+    more = f" and {len(listed) - _SHOWN} more" if len(listed) > _SHOWN else ""
+    return f"{', '.join(listed[:_SHOWN])}{more}"
+
+
+def _last_line(text: str) -> str:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[-1][:200] if lines else ""

@@ -1,0 +1,213 @@
+"""What a test runner reported: each test by its id, with its outcome, and errors that kept tests from running.
+
+| runner | read from |
+|---|---|
+| pytest, unittest | lines of JSON that our probe writes (`shell/governing/probe`) |
+| go test | the lines of JSON of `go test -json`, between which the compiler prints text |
+| cargo test | what it prints: `test NAME ... ok` |
+| jest | the file of `jest --json --outputFile` |
+| anything else | files of JUnit XML; without one, its exit code alone |
+
+A report that is cut short, or another text, gives fewer tests, never more. Tests that were skipped, and tests
+that were expected to fail, are listed but prove nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import posixpath
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final, Literal
+
+from workpacket.value import NOTHING, Value
+
+Status = Literal["passed", "failed", "skipped", "error"]
+
+PROBE: Final = "probe"
+EXIT_CODE: Final = "exit code"
+
+
+class Ran(Value):
+    """A test. `error` is a failure outside of the test itself: in what prepares it.
+
+    `path` is its file, from the top of the repository; '' where the runner does not say. `touched` is a line or file
+    of the change that it was seen to execute or read, `started` are the programs that it started.
+    """
+
+    status: Status
+    path: str = ""
+    message: str = ""
+    touched: str = ""
+    started: tuple[str, ...] = ()
+
+
+class Obstacle(Value):
+    """Why tests could not run: those whose id or path begins with `where`, all if it is ''."""
+
+    where: str
+    message: str
+
+
+class TestReport(Value):
+    """`plugins` are files of the repository that changed how the runner works. `measured`: it was watched which lines
+    the tests execute."""
+
+    __test__ = False
+
+    runner: str
+    tests: Mapping[str, Ran] = NOTHING
+    obstacles: tuple[Obstacle, ...] = ()
+    plugins: tuple[str, ...] = ()
+    measured: bool = False
+
+
+def by_exit_code(command: str, exit_code: int, output: str) -> TestReport:
+    """The command as its own and only test."""
+    status: Status = "passed" if exit_code == 0 else "failed"
+    return TestReport(EXIT_CODE, {command: Ran(status, message=output)})
+
+
+def read_probe(text: str) -> TestReport | None:
+    """None if no runner with our probe was started."""
+    rows = [row for row in _json_lines(text) if isinstance(row.get("kind"), str)]
+    runners = [str(row.get("runner")) for row in rows if row["kind"] == "start"]
+    if not runners:
+        return None
+    tests: dict[str, Ran] = {}
+    touched = {str(row.get("test")): str(row.get("what")) for row in rows if row["kind"] == "touched"}
+    for row in rows:
+        name = str(row.get("id"))
+        if row["kind"] == "test" and row.get("status") in {"passed", "failed", "skipped", "error"}:
+            started = tuple(map(str, row.get("started", ())))
+            path, message = str(row.get("path", "")), str(row.get("message", ""))
+            tests[name] = Ran(row["status"], path, message, touched.get(name, ""), started)
+    obstacles = [
+        Obstacle(str(row.get("where", "")), str(row.get("message", ""))) for row in rows if row["kind"] == "error"
+    ]
+    plugins = {str(row.get("path")) for row in rows if row["kind"] == "plugin"}
+    return TestReport(runners[0], tests, tuple(obstacles), tuple(sorted(plugins)), measured=True)
+
+
+def _json_lines(text: str) -> Iterator[dict[str, Any]]:
+    for line in text.splitlines():
+        try:
+            value = json.loads(line) if line.startswith("{") else None
+        except ValueError:  # the last line of a process that was killed
+            continue
+        if isinstance(value, dict):
+            yield value
+
+
+_GO_STATUS: Final[Mapping[str, Status]] = {"pass": "passed", "fail": "failed", "skip": "skipped"}
+
+
+def read_go(text: str) -> TestReport:
+    """A test with subtests is listed as well as they are."""
+    tests: dict[str, Ran] = {}
+    said: dict[str, str] = {}
+    build: list[str] = []
+    for line in text.splitlines():
+        row = next(_json_lines(line), None)
+        if row is None:
+            build.append(line)
+            continue
+        name = f"{row.get('Package', '')}.{row['Test']}" if row.get("Test") else ""
+        action, output = str(row.get("Action")), str(row.get("Output", ""))
+        if action == "build-output" or (action == "output" and not name):
+            build.append(output.rstrip("\n"))
+        elif action == "output":
+            said[name] = said.get(name, "") + output
+        elif name and action in _GO_STATUS:
+            tests[name] = Ran(_GO_STATUS[action], message=said.get(name, ""))
+    whole = "\n".join(build)
+    return TestReport("go", tests, (Obstacle("", whole),) if "FAIL" in whole or not tests else ())
+
+
+_CARGO_TEST: Final = re.compile(
+    r"^test (?P<name>.+?)(?: - should panic)? \.\.\. (?P<how>ok|FAILED|ignored)", re.MULTILINE
+)
+_CARGO_FILE: Final = re.compile(r"^\s+Running (?:unittests )?(?P<path>\S+) \(", re.MULTILINE)
+_CARGO_STATUS: Final[Mapping[str, Status]] = {"ok": "passed", "FAILED": "failed", "ignored": "skipped"}
+
+
+def read_cargo(text: str) -> TestReport:
+    """Doc tests are named after their file and line, and so are not the same tests elsewhere."""
+    files = [(match.start(), match["path"]) for match in _CARGO_FILE.finditer(text)]
+    tests = {}
+    for match in _CARGO_TEST.finditer(text):
+        path = next((path for start, path in reversed(files) if start < match.start()), "")
+        name = f"{path}::{match['name']}" if path else match["name"]
+        said = text.partition(f"---- {match['name']} stdout ----\n")[2].partition("\n\n")[0]
+        tests[name] = Ran(_CARGO_STATUS[match["how"]], path, said)
+    broken = "error: could not compile" in text or not tests
+    return TestReport("cargo", tests, (Obstacle("", text),) if broken else ())
+
+
+_JEST_STATUS: Final[Mapping[str, Status]] = {"passed": "passed", "failed": "failed"}
+
+
+def read_jest(text: str, root: str) -> TestReport:
+    """`root` is the folder in which it was run, to which its absolute paths belong."""
+    whole = next(_json_lines(text.strip()), {})
+    tests, obstacles = {}, []
+    for suite in _dicts(whole.get("testResults")):
+        path = _below(str(suite.get("name", "")), root)
+        for row in _dicts(suite.get("assertionResults")):
+            said = row.get("failureMessages")
+            message = "\n".join(map(str, said)) if isinstance(said, list) else ""
+            tests[f"{path}::{row.get('fullName')}"] = Ran(
+                _JEST_STATUS.get(str(row.get("status")), "skipped"), path, message
+            )
+        if suite.get("status") == "failed" and not suite.get("assertionResults"):
+            obstacles.append(Obstacle(path, str(suite.get("message", ""))))
+    return TestReport("jest", tests, tuple(obstacles))
+
+
+def _dicts(value: object) -> list[dict[str, Any]]:
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+
+
+def _below(path: str, root: str) -> str:
+    path = path.replace("\\", "/")
+    return posixpath.normpath(path.removeprefix(root.replace("\\", "/").rstrip("/") + "/"))
+
+
+# Of a test case, what makes it no pass; the first that is there counts.
+_JUNIT: Final[tuple[tuple[str, Status], ...]] = (("error", "error"), ("failure", "failed"), ("skipped", "skipped"))
+
+
+def read_junit(files: Iterable[bytes]) -> TestReport:
+    """A test case that is listed twice passed only if it passed each time."""
+    tests: dict[str, Ran] = {}
+    for data in files:
+        for case in _test_cases(data):
+            said = case.get("classname", "")
+            name = f"{said}::{case.get('name', '')}" if said else case.get("name", "")
+            ran = _junit_case(case)
+            if name not in tests or tests[name].status == "passed":
+                tests[name] = ran
+    return TestReport("junit", tests)
+
+
+def _junit_case(case: Any) -> Ran:
+    for tag, status in _JUNIT:
+        found = next((child for child in case if child.tag.rpartition("}")[2] == tag), None)
+        if found is not None:
+            message = "\n".join(filter(None, (found.get("type"), found.get("message"), found.text)))
+            return Ran(status, case.get("file", ""), message)
+    return Ran("passed", case.get("file", ""))
+
+
+def _test_cases(data: bytes) -> list[Any]:
+    """The elements; none where it is not XML, or XML with a document type of its own, which could name other files."""
+    from xml.etree import ElementTree as ET
+
+    if b"<!DOCTYPE" in data or b"<!ENTITY" in data:
+        return []
+    try:
+        # A report of the change's own runner, without a document type: nothing in it can be expanded.
+        root = ET.fromstring(data)  # noqa: S314
+    except (ET.ParseError, ValueError, LookupError):
+        return []
+    return [element for element in root.iter() if element.tag.rpartition("}")[2] == "testcase"]

@@ -1,0 +1,205 @@
+"""Which proof the contract demands of each criterion, and whether evidence is that proof.
+
+A demand binds whatever the policy says, because it was signed. With `tests = "required"` every criterion needs one. It
+is asked for at the activation and at an amendment, so that no work begins towards a criterion that cannot be proved; at
+a submission; and by `check --base` once more. A replay is asked for where the policy says `replay = "second-party"`.
+"""
+
+from __future__ import annotations
+
+import shlex
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+from workpacket.evidence.commands import is_trivial
+from workpacket.evidence.comparison import AskedProof, Fault
+from workpacket.lazy_pattern import lazy_pattern
+from workpacket.lifecycle.separation import coders, not_apart
+from workpacket.model.canonical import Json
+from workpacket.model.events import LogEvent
+from workpacket.model.wording import counted
+from workpacket.problem import Edit, Location, Problem
+from workpacket.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from workpacket.approvals.actors import Actors
+    from workpacket.lifecycle.contract import Contract, Demand
+    from workpacket.lifecycle.facts import Facts, PacketFacts
+    from workpacket.lifecycle.moves import Answer
+    from workpacket.lifecycle.policy import EvidencePolicy
+    from workpacket.text.source import Source
+
+_DEMANDED: Final = lazy_pattern(r"\s+[-*+]\s+(?:PROVED_BY|TESTS|PATHS|EXEMPT):")
+# What may be wrong with a proof, and is known only when it was run.
+PROOF_CODES: Final = frozenset({
+    "proof_undeclared", "proof_trivial", "proof_not_run", "no_test_executed", "test_not_run", "test_failed",
+    "proof_not_needed", "base_not_run", "change_not_executed", "proof_program_changed", "proof_other_command",
+    "exemption_unsigned",
+})  # fmt: skip
+
+
+def folded(text: Json) -> str:
+    """As criteria are compared: where they are written, marks and blanks may differ."""
+    return " ".join(unicodedata.normalize("NFC", str(text)).split())
+
+
+def demands_of(packet: PacketFacts) -> Mapping[str, Demand]:
+    """The demands of the packet's contract by criterion, folded; none if there is no contract to read."""
+    if packet.packet is None:
+        return {}
+    from workpacket.lifecycle.contract import Contract, stated
+
+    contract = stated(packet.packet, packet.refinement)
+    return {folded(demand.criterion): demand for demand in contract.evidence} if isinstance(contract, Contract) else {}
+
+
+def asked_of(demand: Demand) -> AskedProof:
+    return AskedProof(demand.command, demand.tests, demand.paths, demand.exempt)
+
+
+def is_complete(demand: Demand | None) -> bool:
+    """Whether it says what to run, or why nothing is."""
+    return demand is not None and bool(demand.command or demand.exempt)
+
+
+def demands_unmet(contract: Contract, policy: EvidencePolicy, path: str) -> Iterator[Problem]:
+    """What keeps a contract from being approved: criteria without a proof, and proofs that prove nothing."""
+    demands = {demand.criterion: demand for demand in contract.evidence}
+    for number, criterion in enumerate(contract.criteria, 1):
+        demand = demands.get(criterion)
+        if policy.tests == "required" and not is_complete(demand):
+            hint = f"workpacket evidence demand {contract.packet} {number} --command COMMAND"
+            message = f"criterion {number}, {criterion[:100]!r}: the contract names no proof"
+            yield Problem("proof_undeclared", message, Location(path), hint)
+        elif demand is not None and demand.command and _is_trivial(demand.command):
+            message = f"criterion {number}, {criterion[:100]!r}: {demand.command} proves nothing"
+            yield Problem("proof_trivial", message, Location(path), f"edit {path}")
+
+
+def _is_trivial(command: str) -> bool:
+    try:
+        return is_trivial(shlex.split(command))
+    except ValueError:  # an open quote, which is reported where it is run
+        return False
+
+
+def unlike_demand(row: Mapping[str, Json], demand: Demand | None, *, required: bool) -> Iterator[Fault]:
+    """What keeps a row of evidence from being the proof that the contract demands."""
+    if demand is None or not is_complete(demand):
+        if required:
+            yield Fault("proof_undeclared", "the contract names no proof")
+        return
+    if row.get("result") == "not_applicable":
+        if demand.exempt is None or demand.command:
+            yield Fault("exemption_unsigned", "the contract demands a proof, and no reason why it does not apply")
+        return
+    if demand.exempt is not None and row.get("exempt") != demand.exempt:
+        yield Fault("exemption_unsigned", "its exemption is not the one in the contract")
+    if demand.command and row.get("command") != demand.command:
+        yield Fault("proof_other_command", f"the contract demands {demand.command}")
+    elif demand.command and not row.get("runner"):
+        yield Fault("no_test_executed", "nothing says which tests ran")
+    elif demand.exempt is None:
+        yield from _unproved(row)
+
+
+def _unproved(row: Mapping[str, Json]) -> Iterator[Fault]:
+    outcomes = row.get("outcomes")
+    counts = outcomes if isinstance(outcomes, Mapping) else {}
+    if not row.get("needed") or not counts.get("needed"):
+        yield Fault("proof_not_needed", "no test of it fails without the work")
+    if counts.get("broken") or counts.get("failing"):
+        yield Fault("test_failed", "tests of it failed")
+    if "execution" not in row or "base" not in row:
+        yield Fault("change_not_executed", "nothing says at which base, and whether its tests execute the work")
+
+
+def record_replay(facts: Facts, packet: PacketFacts, commit: str, differences: Sequence[str]) -> Answer:
+    """What somebody found who ran the proofs of a submission again."""
+    from workpacket.lifecycle.moves import Draft, Planned
+
+    name, result = packet.id.text, "different" if differences else "same"
+    data: dict[str, Json] = {"commit": commit, "result": result}
+    data |= {"differences": list(differences)} if differences else {}
+    draft = Draft("evidence", facts)
+    draft.happened(packet, "evidence.replayed", data)
+    said = f"{name}: the replay of {commit[:12]} is recorded: {result}"
+    return Planned(draft.plan(), said, f"workpacket verdict {name} PASS --report FILE", {"id": name, "result": result})
+
+
+class NewDemand(Value):
+    """What is to prove a criterion, as it was typed; '' for what was not."""
+
+    number: int
+    command: str = ""
+    tests: str = ""
+    paths: str = ""
+    exempt: str = ""
+
+    def lines(self, indent: str) -> str:
+        command = f"`{self.command}`" if self.command and "`" not in self.command else self.command
+        said = (("PROVED_BY", command), ("TESTS", self.tests), ("PATHS", self.paths), ("EXEMPT", self.exempt))
+        return "".join(f"{indent}  - {key}: {text}\n" for key, text in said if text)
+
+
+def write_demand(facts: Facts, packet: PacketFacts, demand: NewDemand) -> Answer:
+    """Into the stub, and into the packet where there is one; then it takes an approval, or an amendment."""
+    from workpacket.lifecycle.contract import DEMAND
+    from workpacket.lifecycle.moves import Draft, Planned
+
+    name = packet.id.text
+    draft = Draft("evidence", facts)
+    stub, document = packet.stub, packet.packet
+    listed = [(stub, stub.acceptance_criteria)] if stub is not None else []
+    for each, texts in [*listed, *([(document, document.done_means)] if document is not None else [])]:
+        criteria = [text for text in texts if not DEMAND.match(text.value)]
+        if not 1 <= demand.number <= len(criteria):
+            message = f"{each.path} has {counted(len(criteria), 'criterion')}, so none is number {demand.number}"
+            return (Problem("evidence_missing", message, Location(each.path), f"workpacket contract {name}"),)
+        draft.edit(each.source, [_demand_edit(each.source, criteria[demand.number - 1].start, demand)])
+    then = f"workpacket approve {name} --gate {'amendment' if document is not None else 'activation'}"
+    said = f"{name}: the contract names the proof of criterion {demand.number}"
+    return Planned(draft.plan(), said, then, {"id": name, "criterion": demand.number})
+
+
+def _demand_edit(source: Source, start: int, demand: NewDemand) -> Edit:
+    """What was demanded below the item gives way to what is demanded now."""
+    first = source.line_and_column(start)[0]
+    head = source.line(first)
+    depth = len(head) - len(head.lstrip())
+    last = first
+    while last < source.line_count:
+        line = source.line(last + 1)
+        if not line.strip() or len(line) - len(line.lstrip()) <= depth:
+            break
+        last += 1
+    kept = [source.line(number) for number in range(first, last + 1)]
+    text = "".join(f"{line}\n" for line in kept if not _DEMANDED.match(line)) + demand.lines(head[:depth])
+    end = source.line_starts[last] if last < source.line_count else len(source.text)
+    return Edit(source.line_starts[first - 1], end, text)
+
+
+def replay_unmet(events: Iterable[LogEvent], policy: EvidencePolicy, actors: Actors) -> str:
+    """Why a verdict PASS has to wait for a replay, '' if it need not: the last replay by somebody else counts."""
+    if policy.replay == "off":
+        return ""
+    listed = list(events)
+    submitted = [event for event in listed if event.type == "submitted"]
+    commit = submitted[-1].text("commit") if submitted else None
+    holders = set(coders(listed))
+    found = [
+        event
+        for event in listed
+        if event.type == "evidence.replayed"
+        and event.text("commit") == commit
+        and event.clock > submitted[-1].clock
+        and event.actor.id not in holders
+        and not any(not_apart(event.actor.id, listed, actors))
+    ]
+    if not found:
+        return f"only those who did the work have replayed the proofs of {(commit or 'a commit')[:12]}"
+    if found[-1].text("result") != "same":
+        return f"the replay by {found[-1].actor.id} came to something else"
+    return ""

@@ -1,0 +1,378 @@
+"""Proofs as the contract demands them: its tests are run at the commit, and again at the base with the tests of the
+commit laid over it.
+
+Laid over are the paths of tests, and whatever else decides how tests are run: settings of runners, plugins that were
+loaded from the repository. What fakes a result with the work then fakes it at the base, too, and shows that nothing of
+the work was needed. What the runner says is read from a report that our probe or the runner writes, never from words.
+"""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from workpacket.evidence.additions import Additions, FileAdditions, additions
+from workpacket.evidence.commands import instrumented, is_trivial, junit_files, started
+from workpacket.evidence.comparison import AskedProof, Fault, ProofJudgement, Side, judge
+from workpacket.evidence.reports import (
+    Obstacle,
+    TestReport,
+    by_exit_code,
+    read_cargo,
+    read_go,
+    read_jest,
+    read_junit,
+    read_probe,
+)
+from workpacket.git.objects import ChangedPath, added_lines, changed_paths, object_names, read_objects
+from workpacket.git.repository import Repository
+from workpacket.lifecycle.gates import outside
+from workpacket.lifecycle.policy import EvidencePolicy
+from workpacket.model.canonical import Json
+from workpacket.model.event_types import OUTCOMES
+from workpacket.shell.governing.evidence import Cleaner
+from workpacket.shell.governing.proof_process import Ended, end_of, keep_output, run_limited
+from workpacket.shell.governing.proof_trees import ProofTree, lay_over, make_tree, prepare, scratch_folder
+from workpacket.shell.governing.proof_words import proof_words
+from workpacket.shell.work_done import is_own
+from workpacket.value import Value, replace
+
+# Files that say how tests are run, wherever they are. They prove nothing, so they are the same on both sides.
+RUNNER_FILES: Final = (
+    "**/conftest.py", "**/pytest.ini", "**/.pytest.ini", "**/pyproject.toml", "**/tox.ini", "**/setup.cfg",
+    "**/noxfile.py", "**/sitecustomize.py", "**/usercustomize.py", "**/*.pth", "**/package.json", "**/jest.config.*",
+    "**/vitest.config.*", "**/babel.config.*", "**/Cargo.toml", "**/.cargo/config*", "**/phpunit.xml*", "**/Makefile",
+    "**/makefile", "**/GNUmakefile", "**/justfile", "**/.justfile", "**/Taskfile.y*ml", "**/.coveragerc",
+)  # fmt: skip
+_PROBE: Final = "workpacket_probe"
+_SITE: Final = f"import {_PROBE}.child\n\n{_PROBE}.child.begin(__import__('os').path.dirname(__file__))\n"
+_MOST_REPORT: Final = 64 * 1024 * 1024
+_MOST_IDS: Final = 50
+_LONGEST_ID: Final = 300
+_SIGNALS: Final = range(129, 160)  # how a shell says that a program was ended by a signal
+
+
+class ContractProof(Value):
+    """`row` is what the event holds of it, if nothing is wrong with it."""
+
+    criterion: str
+    judged: ProofJudgement
+    row: Mapping[str, Json]
+
+
+class _Run(Value):
+    """One command in one tree."""
+
+    side: Side
+    length: int = 0
+    milliseconds: int = 0
+    output: str = ""
+
+
+class ContractProver:
+    """Proves criteria of one commit against one base."""
+
+    def __init__(
+        self,
+        repository: Repository,
+        policy: EvidencePolicy,
+        cleaner: Cleaner,
+        environment: Mapping[str, str],
+        *,
+        base: str,
+        commit: str,
+    ) -> None:
+        self._repository = repository
+        self._policy = policy
+        self._cleaner = cleaner
+        self._environment = policy.environment(environment)
+        self._base = base
+        self._commit = commit
+        self._changed = [change for change in changed_paths(repository, base, commit) if not is_own(change.path)]
+
+    def prove(self, asked: Sequence[tuple[str, AskedProof]]) -> list[ContractProof]:
+        """Each command is run once in a tree, however many criteria it proves."""
+        faults = {demand.command: self._fault_of(demand.command) for _, demand in asked if demand.command}
+        commands = [command for command, fault in faults.items() if fault is None]
+        compared = {demand.command for _, demand in asked if demand.exempt is None}
+        patterns = [*self._policy.proof_paths, *(path for _, demand in asked for path in _own_paths(demand))]
+        added = self._additions(patterns)
+        here: dict[str, _Run] = {}
+        base: dict[str, _Run] = {}
+        with scratch_folder() as folder:
+            probe = _Probe(folder, str(self._repository.root), added)
+            if commands:
+                tree = self._tree(folder, "work", self._commit, ())
+                here = {command: self._tried(command, tree, probe) for command in commands}
+            asking = [command for command in commands if command in compared and not here[command].side.fault]
+            if asking:
+                plugins = {path for command in asking for path in here[command].side.report.plugins}
+                over = self._laid_over(patterns, plugins)
+                tree = self._tree(folder, "base", self._base, over)
+                base = {command: self._run(command, tree, probe) for command in asking}
+        return [
+            self._proof(criterion, demand, faults.get(demand.command), here, base, added) for criterion, demand in asked
+        ]
+
+    def succeeded(self, commands: Sequence[str]) -> dict[str, bool]:
+        """Whether each ends with 0 in a fresh tree of the commit: for proofs that the contract leaves open."""
+        if not commands:
+            return {}
+        with scratch_folder() as folder:
+            probe = _Probe(folder, str(self._repository.root), Additions())
+            tree = self._tree(folder, "work", self._commit, ())
+            runs = {command: self._run(command, tree, probe).side for command in commands}
+        return {command: side.exit_code == 0 and not side.fault for command, side in runs.items()}
+
+    def _tree(self, folder: str, name: str, commit: str, over: Sequence[ChangedPath]) -> ProofTree:
+        tree = make_tree(self._repository, os.path.join(folder, name), commit)
+        lay_over(tree, self._commit, over)
+        prepare(tree, self._policy, self._environment)
+        return tree
+
+    def _laid_over(self, patterns: Sequence[str], plugins: Iterable[str]) -> list[ChangedPath]:
+        wanted = [*patterns, *RUNNER_FILES]
+        left = set(outside((change.path for change in self._changed), wanted)) - {*plugins}
+        return [change for change in self._changed if change.path not in left]
+
+    def _additions(self, patterns: Sequence[str]) -> Additions:
+        tests = {change.path for change in self._changed} - {
+            *outside((change.path for change in self._changed), [*patterns, *RUNNER_FILES])
+        }
+        changed = [change for change in self._changed if change.letter != "D"]
+        paths = [change.path for change in changed if change.path not in tests]
+        lines = added_lines(self._repository, self._base, self._commit, *paths) if paths else {}
+        before = read_objects(self._repository, [f"{self._base}:{path}" for path in paths])
+        files = []
+        for path in paths:
+            text = before.get(f"{self._base}:{path}")
+            files.append(
+                FileAdditions(path, lines.get(path, {}), text.decode("utf-8", "replace") if text is not None else None)
+            )
+        new = [file.path for file in files if file.before is None]
+        above = {path[:at] for path in new for at, mark in enumerate(path) if mark == "/"}
+        there = object_names(self._repository, [f"{self._base}:{folder}" for folder in sorted(above)])
+        return additions(files, (folder for folder in above if f"{self._base}:{folder}" not in there))
+
+    def _fault_of(self, command: str) -> Fault | None:
+        """Why a command is not even run."""
+        words = proof_words(command)
+        if is_trivial(words):
+            return Fault("proof_trivial", f"{command} proves nothing: it does not depend on what was done")
+        program = words[started(words).at] if started(words).at < len(words) else words[0]
+        found = self._in_tree(program)
+        if found and any(change.path == found for change in self._changed):
+            return Fault("proof_program_changed", f"{program} is {found}, which the change itself brings")
+        return None
+
+    def _in_tree(self, program: str) -> str:
+        """The path in the repository of a program that is found by its name; '' if it is another one."""
+        if "/" in program:
+            return ""
+        root = os.path.realpath(str(self._repository.root))
+        for entry in self._environment.get("PATH", "").split(os.pathsep):
+            place = os.path.join(root, entry, program)
+            if os.path.isfile(place) and os.access(place, os.X_OK):
+                path = os.path.relpath(os.path.realpath(place), root)
+                return "" if path.startswith("..") else path.replace(os.sep, "/")
+        return ""
+
+    def _tried(self, command: str, tree: ProofTree, probe: _Probe) -> _Run:
+        """Once more where a test failed: one that fails every other time says nothing about the work."""
+        run = self._run(command, tree, probe)
+        failed = any(ran.status in {"failed", "error"} for ran in run.side.report.tests.values())
+        return (
+            self._run(command, tree, probe)
+            if failed and run.side.exit_code and run.side.report.runner != "exit code"
+            else run
+        )
+
+    def _run(self, command: str, tree: ProofTree, probe: _Probe) -> _Run:
+        words = proof_words(command)
+        out, environment = probe.prepare(tree.root, self._environment)
+        files = _Reports(tree.root, [*junit_files(words), *self._policy.reports])
+        files.remove()
+        jest = os.path.join(out, "jest.json")
+        told = instrumented(words, probe.folder, jest)
+        try:
+            ended = run_limited(
+                told,
+                tree.root,
+                environment,
+                seconds=self._policy.timeout_seconds,
+                most_output=self._policy.output_bytes,
+            )
+        except (ValueError, OSError) as error:
+            why = getattr(error, "strerror", None) or str(error)
+            return _Run(Side(TestReport(""), fault=f"could not be started: {why}"))
+        output = ended.output.decode("utf-8", "replace")
+        report = self._report(command, words, ended, output, (tree.root, out), files)
+        side = Side(report, ended.exit_code, _fault(ended, self._policy.timeout_seconds), end_of(output))
+        return _Run(side, ended.length, ended.milliseconds, output)
+
+    def _report(
+        self,
+        command: str,
+        words: Sequence[str],
+        ended: Ended,
+        output: str,
+        places: tuple[str, str],
+        files: _Reports,
+    ) -> TestReport:
+        root, out = places
+        runner = started(words).runner
+        report = read_probe("".join(_texts(glob.glob(os.path.join(glob.escape(out), "*.jsonl")))))
+        if report is None and runner == "jest":
+            report = read_jest("".join(_texts([os.path.join(out, "jest.json")])), root)
+        elif report is None and runner in {"go", "cargo"}:
+            report = read_go(output) if runner == "go" else read_cargo(output)
+        elif report is None and runner:
+            report = TestReport(runner)
+        elif report is None and (found := files.read()):
+            report = read_junit(found)
+        if report is None:
+            return by_exit_code(command, ended.exit_code, end_of(output))
+        if not report.tests and not report.obstacles and ended.exit_code != 0:
+            return replace(report, obstacles=(Obstacle("", end_of(output)),))
+        return report
+
+    def _proof(
+        self,
+        criterion: str,
+        demand: AskedProof,
+        fault: Fault | None,
+        here: Mapping[str, _Run],
+        base: Mapping[str, _Run],
+        added: Additions,
+    ) -> ContractProof:
+        exempt: dict[str, Json] = {"exempt": demand.exempt} if demand.exempt is not None else {}
+        if fault is not None:
+            return ContractProof(criterion, ProofJudgement((fault,), {}, ""), {})
+        if not demand.command:
+            row: dict[str, Json] = {"criterion": criterion, "result": "met", **exempt, "commit": self._commit}
+            return ContractProof(criterion, ProofJudgement((), {}, ""), row)
+        run = here[demand.command]
+        then = base[demand.command].side if demand.command in base else None
+        judged = judge(demand, run.side, then if demand.exempt is None else None, added)
+        if judged.faults:
+            return ContractProof(criterion, judged, {})
+        text = self._cleaner.clean_text(run.output)
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        keep_output(self._repository, digest, text)
+        row = {
+            "criterion": criterion,
+            "result": "met",
+            "command": demand.command,
+            "commit": self._commit,
+            "exit_code": run.side.exit_code,
+            "log_length": run.length,
+            "milliseconds": run.milliseconds,
+            "log_sha256": digest,
+            **exempt,
+            **self._tests_row(judged, compared=then is not None),
+        }
+        return ContractProof(criterion, judged, row)
+
+    def _tests_row(self, judged: ProofJudgement, *, compared: bool) -> dict[str, Json]:
+        """Ids, outcomes and digests; never what a test said. An id with a secret in it is not written as it is."""
+        ids: list[Json] = [self._cleaner.clean_text(name)[:_LONGEST_ID] for name in judged.needed[:_MOST_IDS]]
+        listed = "".join(f"{name}\t{each}\n" for name, each in sorted(judged.tests.items()))
+        row: dict[str, Json] = {
+            "runner": judged.runner,
+            "needed": ids,
+            "outcomes": {which: count for which in OUTCOMES if (count := judged.count(which))},
+            "tests_sha256": hashlib.sha256(listed.encode("utf-8", "replace")).hexdigest(),
+        }
+        row |= {"base": self._base} if compared else {}
+        return row | ({"execution": judged.execution} if judged.execution else {})
+
+
+def _own_paths(demand: AskedProof) -> list[str]:
+    """Where the tests lie that the contract names."""
+    files = [test.partition("::")[0] for test in demand.tests]
+    return [*demand.paths, *(path for path in files if "/" in path or path.endswith((".py", ".js", ".ts")))]
+
+
+def _fault(ended: Ended, seconds: float) -> str:
+    if ended.limit == "time":
+        return f"was stopped after {seconds} s, its time limit"
+    if ended.exit_code in {126, 127}:
+        return f"ended with {ended.exit_code}: its program was not found, or cannot be executed"
+    if ended.exit_code < 0 or ended.exit_code in _SIGNALS:
+        return f"was ended by the signal {-ended.exit_code if ended.exit_code < 0 else ended.exit_code - 128}"
+    return ""
+
+
+def _texts(places: Iterable[str]) -> list[str]:
+    left, found = _MOST_REPORT, []
+    for place in sorted(places):
+        try:
+            with open(place, "rb") as file:
+                found.append(file.read(left).decode("utf-8", "replace"))
+        except OSError:
+            continue
+        left -= len(found[-1])
+    return found
+
+
+class _Reports:
+    """Files of JUnit XML below a tree. Those that were there before the run are not of this run."""
+
+    def __init__(self, root: str, patterns: Sequence[str]) -> None:
+        self._root = root
+        self._patterns = [each for each in patterns if not os.path.isabs(each) and ".." not in each.split("/")]
+
+    def _places(self) -> list[str]:
+        found: set[str] = set()
+        for pattern in self._patterns:
+            found |= {*glob.glob(os.path.join(glob.escape(self._root), pattern), recursive=True)}
+        return sorted(place for place in found if os.path.isfile(place) and not os.path.islink(place))
+
+    def remove(self) -> None:
+        for place in self._places():
+            os.unlink(place)
+
+    def read(self) -> list[bytes]:
+        return [text.encode() for text in _texts(self._places())]
+
+
+class _Probe:
+    """A copy of our probe, and for each run a folder in which it writes."""
+
+    def __init__(self, folder: str, original: str, added: Additions) -> None:
+        self.folder = os.path.join(folder, "probe")
+        self._original = os.path.realpath(original)
+        self._added = added
+        self._runs = 0
+        source = os.path.join(os.path.dirname(__file__), "probe")
+        shutil.copytree(source, os.path.join(self.folder, _PROBE), ignore=shutil.ignore_patterns("__pycache__"))
+        with open(os.path.join(self.folder, "sitecustomize.py"), "w", encoding="utf-8") as file:
+            file.write(_SITE)
+
+    def prepare(self, root: str, environment: Mapping[str, str]) -> tuple[str, dict[str, str]]:
+        self._runs += 1
+        out = os.path.join(os.path.dirname(self.folder), f"run-{self._runs}")
+        os.makedirs(out)
+        place = os.path.join(out, "configuration.json")
+        told = {
+            "root": root,
+            "original": self._original,
+            "out": out,
+            "lines": {path: list(lines) for path, lines in self._added.lines.items()},
+            "data": sorted(self._added.data),
+        }
+        with open(place, "w", encoding="utf-8") as file:
+            json.dump(told, file)
+        paths = [self.folder, *filter(None, [environment.get("PYTHONPATH", "")])]
+        options = [f"-p {_PROBE}.for_pytest", *filter(None, [environment.get("PYTEST_ADDOPTS", "")])]
+        more = {
+            "WORKPACKET_PROBE": place,
+            "PYTHONPATH": os.pathsep.join(paths),
+            "PYTEST_ADDOPTS": " ".join(options),
+        }
+        return out, {**environment, **more}

@@ -1,0 +1,51 @@
+"""What every Python of a proof does first, as its `sitecustomize`: find the tree that is proved, and watch where a test
+runs that started this process."""
+
+from __future__ import annotations
+
+import importlib.machinery
+import importlib.util
+import os
+import sys
+from typing import Any
+
+from . import watch as probe
+
+
+def begin(folder: str) -> None:
+    found = probe.configuration()
+    if found is not None:
+        _come_home(found)
+        test = os.environ.get(probe.TEST)
+        if test:
+            watch = probe.Watch(found)
+            watch.listen()
+            watch.begin(test)
+    _import_next(folder)
+
+
+def _come_home(found: dict[str, Any]) -> None:
+    """An editable installation leads to the work tree. Here it has to lead to the tree that is proved."""
+    sys.path[:] = [_moved(place, found) for place in sys.path]
+    for name, module in list(sys.modules.items()):
+        mapping = getattr(module, "MAPPING", None) if name.startswith("__editable__") else None
+        if isinstance(mapping, dict):
+            mapping.update({key: _moved(place, found) for key, place in mapping.items()})
+
+
+def _moved(place: str, found: dict[str, Any]) -> str:
+    root, original = found["root"], found["original"]
+    if place != original and not place.startswith(original + os.sep):
+        return place
+    new = root + place[len(original) :]
+    # What is only linked to, such as an environment, stays where it is.
+    inside = os.path.realpath(new).startswith(root + os.sep) or os.path.realpath(new) == root
+    return new if inside and os.path.exists(new) else place
+
+
+def _import_next(folder: str) -> None:
+    """The `sitecustomize` that would have been imported without ours."""
+    others = [place for place in sys.path if os.path.realpath(place) != folder]
+    spec = importlib.machinery.PathFinder.find_spec("sitecustomize", others)
+    if spec is not None and spec.loader is not None:
+        spec.loader.exec_module(importlib.util.module_from_spec(spec))

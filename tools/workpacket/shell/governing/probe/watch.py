@@ -1,0 +1,289 @@
+"""Watches which added lines of a change a test executes, which of its files a test reads, and which programs it starts.
+
+The import of a module executes its outermost lines for every test, so these count only for a test that enters a
+function of that file or mentions a name that such a line binds. `def` and `class` themselves show nothing: a mock that
+takes the place of a function executes its `def` as well.
+"""
+
+from __future__ import annotations
+
+import ast
+import dis
+import json
+import os
+import sys
+import threading
+from collections.abc import Iterable, Iterator
+from types import CodeType, FrameType, ModuleType
+from typing import Any
+
+CONFIGURATION = "WORKPACKET_PROBE"
+TEST = "WORKPACKET_PROBE_TEST"
+RUNNING = "WORKPACKET_PROBE_RUNNING"
+_FUNCTION = 1  # the flag CO_OPTIMIZED: neither a module nor a class
+_COMPREHENSIONS = {"<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"}
+_STARTS = {"subprocess.Popen": 1, "os.system": 0, "os.posix_spawn": 1, "os.spawn": 2, "os.exec": 1}
+_BLOCKS = ("body", "orelse", "finalbody")
+_MOST_STARTED = 20
+
+
+class _File:
+    """What a change added to a file of source: lines inside of functions, functions whose head is new, outermost lines
+    and the names that these bind."""
+
+    def __init__(self, path: str, place: str, wanted: Iterable[int]) -> None:
+        self.path = path
+        self.place = place
+        self.inner: set[int] = set()
+        self.heads: set[int] = set()
+        self.outer: set[int] = set()
+        self.binds: set[str] = set()
+        self.loaded = False
+        self._wanted = set(wanted)
+        try:
+            with open(place, "rb") as file:
+                tree = ast.parse(file.read())
+        except (OSError, SyntaxError, ValueError):
+            self.inner = set(self._wanted)
+            return
+        self._visit(tree.body, inside=False, owner="")
+
+    def _visit(self, body: list[Any], inside: bool, owner: str) -> None:
+        for node in body:
+            blocks = list(_blocks(node))
+            first = _first_line(node)
+            last = min(map(_first_line, (block[0] for block in blocks))) - 1 if blocks else node.end_lineno
+            new = any(line in self._wanted for line in range(first, max(first, last) + 1))
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                self.heads |= set(range(first, last + 1)) if new else set()
+                self._visit(node.body, True, "")
+            elif isinstance(node, ast.ClassDef):
+                self._visit(node.body, inside, owner or node.name)
+            else:
+                if new:
+                    self._take(node, set(range(first, max(first, last) + 1)), inside, owner)
+                for block in blocks:
+                    self._visit(block, inside, owner)
+
+    def _take(self, node: Any, lines: set[int], inside: bool, owner: str) -> None:
+        says_nothing = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        if inside:
+            self.inner |= set() if says_nothing else lines
+        elif not says_nothing and not isinstance(node, (ast.Import, ast.ImportFrom, ast.Pass)):
+            self.outer |= lines
+            self.binds |= {owner} if owner else set()
+            self.binds |= {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
+
+    def is_loaded(self) -> bool:
+        self.loaded = self.loaded or any(_file_of(module) == self.place for module in list(sys.modules.values()))
+        return self.loaded
+
+
+def _blocks(node: Any) -> Iterator[list[Any]]:
+    """The lists of statements below a statement."""
+    for name in _BLOCKS:
+        block = getattr(node, name, None)
+        if isinstance(block, list) and block:
+            yield block
+    for other in [*getattr(node, "handlers", ()), *getattr(node, "cases", ())]:
+        yield other.body
+
+
+def _first_line(node: Any) -> int:
+    first: int = min([node.lineno, *(each.lineno for each in getattr(node, "decorator_list", ()))])
+    return first
+
+
+def _file_of(module: ModuleType | None) -> str:
+    try:
+        name = getattr(module, "__file__", None)
+    except Exception:  # a module may be anything that somebody put into sys.modules
+        return ""
+    return os.path.realpath(name) if isinstance(name, str) else ""
+
+
+class Watch:
+    """One process of a proof. `test` is the one that runs, '' between tests."""
+
+    def __init__(self, configuration: dict[str, Any]) -> None:
+        self.root: str = configuration["root"]
+        self.test = ""
+        self.started: list[str] = []
+        self._out: str = configuration["out"]
+        self._lines: dict[str, list[int]] = configuration["lines"]
+        self._data = {os.path.join(self.root, path): path for path in configuration["data"]}
+        self._names = {os.path.basename(path) for path in configuration["data"]}
+        self._files: dict[str, _File | None] = {}
+        self._wanted = {os.path.join(self.root, path): path for path in self._lines}
+        self._touched = False
+        self._early = ""
+        self._traced = False
+        self._profiled = False
+        self._hooked = False
+
+    def say(self, **row: Any) -> None:
+        """A line of its own at the end of the file, whatever happens to this process next."""
+        line = json.dumps(row) + "\n"
+        place = os.path.join(self._out, f"{os.getpid()}.jsonl")
+        descriptor = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        try:
+            os.write(descriptor, line.encode("utf-8", "replace"))
+        finally:
+            os.close(descriptor)
+
+    def relative(self, path: str) -> str:
+        return os.path.relpath(os.path.realpath(path), self.root).replace(os.sep, "/")
+
+    def listen(self) -> None:
+        """From now on, know what is read and started."""
+        if not self._hooked:
+            self._hooked = True
+            sys.addaudithook(self._heard)
+
+    def begin(self, test: str) -> None:
+        self.test, self.started, self._touched = test, [], False
+        os.environ[TEST] = test
+        if not self._lines:
+            return
+        if sys.gettrace() is None:
+            self._traced = True
+            threading.settrace(self._trace)
+            sys.settrace(self._trace)
+        elif sys.getprofile() is None:  # somebody else, like coverage, traces; whole functions are seen all the same
+            self._profiled = True
+            threading.setprofile(self._profile)
+            sys.setprofile(self._profile)
+
+    def end(self, mentioned: Iterable[str] = ()) -> None:
+        """`mentioned` are the names in the code of the test."""
+        if self._traced:
+            sys.settrace(None)
+            threading.settrace(None)
+        if self._profiled:
+            sys.setprofile(None)
+            threading.setprofile(None)
+        self._traced = self._profiled = False
+        if not self._touched:
+            self._credit(set(mentioned))
+        self.test = ""
+        os.environ.pop(TEST, None)
+
+    def _credit(self, mentioned: set[str]) -> None:
+        if self._early:
+            self.touch(self._early)
+            return
+        for place in self._wanted:
+            file = self._file(place)
+            if file is not None and file.binds & mentioned and file.is_loaded():
+                self.touch(file.path)
+                return
+
+    def touch(self, what: str) -> None:
+        if not self._touched:
+            self._touched = True
+            self.say(kind="touched", test=self.test, what=what)
+
+    def _file(self, name: str) -> _File | None:
+        """The changed file from which code comes; None if it is another."""
+        if name not in self._files:
+            place = os.path.realpath(name)
+            path = self._wanted.get(place)
+            self._files[name] = _File(path, place, self._lines[path]) if path is not None else None
+        return self._files[name]
+
+    def _trace(self, frame: FrameType, _: str, __: Any) -> Any:
+        if self._touched or not self.test:
+            return None
+        file = self._entered(frame)
+        if file is None:
+            return None
+        lines = file.inner if frame.f_code.co_flags & _FUNCTION else file.inner | file.outer
+
+        def local(inner: FrameType, what: str, _: Any) -> Any:
+            if self._touched:
+                return None
+            if what == "line" and inner.f_lineno in lines:
+                self.touch(f"{file.path}:{inner.f_lineno}")
+            return local
+
+        return local
+
+    def _profile(self, frame: FrameType, event: str, _: Any) -> None:
+        if event != "call" or self._touched or not self.test:
+            return
+        file = self._entered(frame)
+        if file is not None and any(line in file.inner for _, line in dis.findlinestarts(frame.f_code)):
+            self.touch(f"{file.path}:{frame.f_code.co_firstlineno}")
+
+    def _entered(self, frame: FrameType) -> _File | None:
+        """The changed file of a function that is called, or of a program that is run."""
+        code = frame.f_code
+        file = self._file(code.co_filename)
+        if file is None:
+            return None
+        if not code.co_flags & _FUNCTION:
+            return file if frame.f_globals.get("__name__") == "__main__" and code.co_name == "<module>" else None
+        outside = frame.f_back
+        if code.co_name in _COMPREHENSIONS and outside is not None and not outside.f_code.co_flags & _FUNCTION:
+            return None
+        if code.co_firstlineno in file.heads or file.outer:
+            self.touch(f"{file.path}:{code.co_firstlineno}")
+        return file
+
+    def _heard(self, event: str, arguments: Any) -> None:
+        if event == "open":
+            self._opened(arguments[0])
+        elif event in _STARTS and self.test and len(self.started) < _MOST_STARTED:
+            words = arguments[_STARTS[event]]
+            listed = [words] if isinstance(words, (str, bytes, os.PathLike)) else list(words or ())
+            self.started.append(" ".join(os.fsdecode(word) for word in listed)[:500])
+
+    def _opened(self, name: Any) -> None:
+        if not isinstance(name, (str, bytes)) or os.path.basename(os.fsdecode(name)) not in self._names:
+            return
+        path = self._data.get(os.path.realpath(os.fsdecode(name)))
+        if path is not None and self.test:
+            self.touch(path)
+        elif path is not None:
+            self._early = path
+
+
+def names_in(code: CodeType | None) -> set[str]:
+    """The names that a piece of code mentions, and the code within it."""
+    if code is None:
+        return set()
+    within = (each for each in code.co_consts if isinstance(each, CodeType))
+    return set(code.co_names).union(*(names_in(each) for each in within))
+
+
+def code_of(function: Any) -> CodeType | None:
+    """The code of a test behind its decorators."""
+    seen = 0
+    while hasattr(function, "__wrapped__") and seen < 20:
+        function, seen = function.__wrapped__, seen + 1
+    code = getattr(getattr(function, "__func__", function), "__code__", None)
+    return code if isinstance(code, CodeType) else None
+
+
+def configuration() -> dict[str, Any] | None:
+    place = os.environ.get(CONFIGURATION)
+    if not place:
+        return None
+    try:
+        with open(place, encoding="utf-8") as file:
+            value: dict[str, Any] = json.load(file)
+    except (OSError, ValueError):
+        return None
+    return value
+
+
+def begin_runner(runner: str, *, worker: bool = False) -> Watch | None:
+    """The watch of a runner; None in a runner that a test starts, whose tests prove nothing."""
+    found = configuration()
+    if found is None or (os.environ.get(RUNNING) and not worker):
+        return None
+    os.environ[RUNNING] = str(os.getpid())
+    watch = Watch(found)
+    watch.listen()
+    watch.say(kind="start", runner=runner)
+    return watch

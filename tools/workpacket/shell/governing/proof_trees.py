@@ -1,0 +1,121 @@
+"""Trees in which proofs are run: fresh checkouts outside of the repository, so that nothing of a work tree helps.
+
+A tree is a repository of its own that borrows the objects of this one: programs may ask git about it, and nothing that
+they do reaches our branches. Folders that git ignores and that hold what was installed are linked to.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from workpacket.errors import WorkpacketError
+from workpacket.git.objects import ChangedPath, tree_names
+from workpacket.git.repository import Repository
+from workpacket.git.run import run_git
+from workpacket.lifecycle.policy import EvidencePolicy
+from workpacket.shell.governing.proof_process import end_of, run_limited
+from workpacket.shell.governing.proof_words import proof_words
+from workpacket.value import Value
+
+# What was installed for the work tree, and is found there by programs in PATH.
+_LINKED: Final = (".venv", "venv", "node_modules")
+_CHECKOUT_SECONDS: Final = 600.0
+
+
+class ProofTree(Value):
+    """`root` has no links in it."""
+
+    root: str
+    git: Mapping[str, str]
+
+
+@contextmanager
+def scratch_folder() -> Iterator[str]:
+    folder = os.path.realpath(tempfile.mkdtemp(prefix="workpacket-proof-"))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def make_tree(repository: Repository, folder: str, commit: str) -> ProofTree:
+    """Check the commit out in this new folder."""
+    os.makedirs(folder)
+    hidden = os.path.join(folder, ".git")
+    tree = ProofTree(
+        folder,
+        {
+            "GIT_DIR": hidden,
+            "GIT_WORK_TREE": folder,
+            "GIT_COMMON_DIR": hidden,
+            "GIT_INDEX_FILE": os.path.join(hidden, "index"),
+            "GIT_OBJECT_DIRECTORY": os.path.join(hidden, "objects"),
+            "GIT_ALTERNATE_OBJECT_DIRECTORIES": "",
+        },
+    )
+    form = ("--object-format=sha256",) if len(commit) == 64 else ()
+    run_git(Path(folder), "init", "--quiet", "--template=", *form, folder, environment=tree.git)
+    borrowed = os.path.join(hidden, "objects", "info", "alternates")
+    os.makedirs(os.path.dirname(borrowed), exist_ok=True)
+    with open(borrowed, "w", encoding="utf-8") as file:
+        file.write(f"{repository.common_dir / 'objects'}\n")
+    _git(tree, "checkout", "--quiet", "--detach", commit)
+    _link_installed(repository, tree, commit)
+    return tree
+
+
+def _git(tree: ProofTree, *arguments: str, stdin: bytes | None = None) -> None:
+    run_git(
+        Path(tree.root), "-c", f"core.hooksPath={os.devnull}", *arguments,
+        stdin=stdin, timeout=_CHECKOUT_SECONDS, environment=tree.git,
+    )  # fmt: skip
+
+
+def _link_installed(repository: Repository, tree: ProofTree, commit: str) -> None:
+    tracked = tree_names(repository, commit)
+    for name in _LINKED:
+        place = os.path.join(str(repository.root), name)
+        if name not in tracked and os.path.isdir(place):
+            os.symlink(place, os.path.join(tree.root, name), target_is_directory=True)
+
+
+def lay_over(tree: ProofTree, commit: str, changed: Sequence[ChangedPath]) -> None:
+    """Make these paths of the tree what they are in the commit."""
+    taken = "".join(f"{change.path}\0" for change in changed if change.letter != "D")
+    if taken:
+        named = ("--pathspec-from-file=-", "--pathspec-file-nul")
+        _git(tree, "checkout", "--quiet", commit, *named, stdin=taken.encode("utf-8", "surrogateescape"))
+    for change in changed:
+        place = os.path.join(tree.root, change.path)
+        if change.letter == "D" and os.path.lexists(place):
+            os.unlink(place)
+
+
+def prepare(tree: ProofTree, policy: EvidencePolicy, environment: Mapping[str, str]) -> None:
+    """Run what the policy says prepares a tree; its failure says nothing about the work."""
+    for command in policy.setup:
+        try:
+            ended = run_limited(
+                proof_words(command),
+                tree.root,
+                environment,
+                seconds=policy.timeout_seconds,
+                most_output=policy.output_bytes,
+            )
+        except (ValueError, OSError) as error:
+            raise _unprepared(command, str(error)) from error
+        if ended.limit == "time" or ended.exit_code != 0:
+            lines = end_of(ended.output.decode("utf-8", "replace")).strip().splitlines()
+            how = "was stopped at its time limit" if ended.limit == "time" else f"ended with {ended.exit_code}"
+            raise _unprepared(command, f"{how}, saying {lines[-1][:200]!r}" if lines else how)
+
+
+def _unprepared(command: str, why: str) -> WorkpacketError:
+    hint = "nothing was recorded; correct [evidence] setup of the policy on the base, or what it needs"
+    return WorkpacketError("proof_setup_failed", f"the trees could not be prepared: {command} {why}", hint=hint)

@@ -1,0 +1,108 @@
+"""Running the proofs of a submission again, in fresh trees: here, or in any other clone that has its commit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from workpacket.audit.expired import evidence_rows
+from workpacket.errors import WorkpacketError
+from workpacket.evidence.comparison import AskedProof
+from workpacket.git.objects import read_file_at
+from workpacket.git.repository import Repository
+from workpacket.git.revisions import resolved
+from workpacket.lifecycle.facts import PacketFacts
+from workpacket.lifecycle.policy import EvidencePolicy
+from workpacket.lifecycle.proofs import asked_of, demands_of, folded
+from workpacket.shell.governing.contract_proofs import ContractProver
+from workpacket.shell.governing.evidence import Cleaner
+from workpacket.value import Value
+
+
+class Recorded(Value):
+    """What the log says of a submission: its commit, and of each criterion the last row."""
+
+    commit: str
+    rows: Mapping[str, Mapping[str, object]]
+
+    @property
+    def base(self) -> str:
+        """The commit with which its tests were compared; '' if none were."""
+        return next((str(row["base"]) for row in self.rows.values() if row.get("base")), "")
+
+    @property
+    def commands(self) -> list[str]:
+        return list(dict.fromkeys(str(row["command"]) for row in self.rows.values() if row.get("command")))
+
+
+def recorded_proofs(repository: Repository, packet: PacketFacts) -> Recorded:
+    submitted = [event for event in packet.log.events if event.type == "submitted"]
+    if not submitted:
+        raise WorkpacketError(
+            "replay_unmatched", f"no work on {packet.id} was submitted", hint=f"workpacket why {packet.id}"
+        )
+    commit = submitted[-1].text("commit") or ""
+    found = Recorded(commit, {folded(str(row["criterion"])): row for row in evidence_rows(submitted[-1])})
+    for needed in filter(None, (commit, found.base)):
+        if resolved(repository, f"{needed}^{{commit}}") is None:
+            hint = f"git fetch origin {needed}"
+            raise WorkpacketError("replay_unmatched", f"the commit {needed[:12]} is not in this clone", hint=hint)
+    return found
+
+
+def replay(
+    repository: Repository,
+    packet: PacketFacts,
+    recorded: Recorded,
+    policy: EvidencePolicy,
+    cleaner: Cleaner,
+    environment: Mapping[str, str],
+) -> list[str]:
+    """What came to something else than the log says, by criterion."""
+    demands = demands_of(packet)
+    prover = ContractProver(
+        repository, policy, cleaner, environment, base=recorded.base or recorded.commit, commit=recorded.commit
+    )
+    asked: list[tuple[str, AskedProof]] = []
+    alone: list[str] = []
+    for name, row in recorded.rows.items():
+        demand = demands.get(name)
+        if demand is not None and (row.get("runner") or row.get("exempt")):
+            asked.append((name, asked_of(demand)))
+        elif row.get("command"):
+            alone.append(str(row["command"]))
+    succeeded = prover.succeeded(list(dict.fromkeys(alone)))
+    came_to = {proof.criterion: [fault.text for fault in proof.judged.faults] for proof in prover.prove(asked)}
+    return [
+        cleaner.clean_text(line)[:500]
+        for name, row in recorded.rows.items()
+        for line in _differences(repository, recorded.commit, row, came_to.get(name), succeeded)
+    ]
+
+
+def _differences(
+    repository: Repository,
+    commit: str,
+    row: Mapping[str, object],
+    faults: Sequence[str] | None,
+    succeeded: Mapping[str, bool],
+) -> Iterator[str]:
+    if row["result"] == "not_applicable":
+        return
+    met = row["result"] == "met"
+    if faults is not None:
+        holds, why = not faults, "; ".join(faults)
+    elif row.get("command"):
+        holds = succeeded[str(row["command"])]
+        why = f"{row['command']} {'succeeded' if holds else 'failed'}"
+    else:
+        missing = [
+            place for place in _places(row) if read_file_at(repository, commit, place.rpartition(":")[0]) is None
+        ]
+        holds, why = not missing, f"{', '.join(missing)} is not there"
+    if holds != met:
+        yield f"{row['criterion']!s:.200}: {row['result']} in the log, but {why or 'it is proved'}"
+
+
+def _places(row: Mapping[str, object]) -> list[str]:
+    listed = row.get("proof")
+    return [str(each) for each in listed] if isinstance(listed, Sequence) and not isinstance(listed, str) else []
