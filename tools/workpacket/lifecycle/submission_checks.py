@@ -137,13 +137,19 @@ def subject_faults(log: Log, event: LogEvent, subject: ChangedFile, versions: Ma
         return
     after, before = versions.get(subject.sha256), versions.get(subject.prev)
     if after is None:
-        if versions and not _goes_on(log, event, subject):
+        if versions and not _goes_on(log, event, subject) and not _was_between(log, subject, versions):
             yield f"no commit holds {subject.path} with the bytes {subject.sha256[:12]} that it says it became"
     elif before is None:
-        if subject.prev not in set(_in_other_lanes(subject.path, after)):
+        if subject.prev not in set(_in_other_lanes(log, subject.path, after)):
             yield f"{subject.path} was never the bytes {subject.prev[:12]} that it says it was before"
     elif _without_status(subject.path, before) != _without_status(subject.path, after):
         yield f"more of {subject.path} than its status differs between the versions that it names"
+
+
+def _was_between(log: Log, subject: ChangedFile, versions: Mapping[str, bytes]) -> bool:
+    """Whether the bytes are those of a commit in another lane: several moves were committed together."""
+    digests = (digest for data in versions.values() for digest in _in_other_lanes(log, subject.path, data))
+    return any(digest == subject.sha256 for digest in digests)
 
 
 def _goes_on(log: Log, event: LogEvent, subject: ChangedFile) -> bool:
@@ -167,8 +173,9 @@ def _without_status(path: str, data: bytes) -> bytes:
     return _with_status(path, data, BUILT_IN.lanes[0].title)
 
 
-def _in_other_lanes(path: str, data: bytes) -> Iterator[str]:
+def _in_other_lanes(log: Log, path: str, data: bytes) -> Iterator[str]:
     """The digests of the same text in every lane: what was written and not committed before the command."""
-    for lane in BUILT_IN.lanes:
-        for status in (lane.title, lane.token):
-            yield hashlib.sha256(_with_status(path, data, status)).hexdigest()
+    added = {event.lane_to for event in log.events if event.lane_to} - {lane.token for lane in BUILT_IN.lanes}
+    titles = {title for token in added for title in (token, token.replace("_", " "), token.replace("_", " ").title())}
+    for status in (*(name for lane in BUILT_IN.lanes for name in (lane.title, lane.token)), *sorted(titles)):
+        yield hashlib.sha256(_with_status(path, data, status)).hexdigest()
