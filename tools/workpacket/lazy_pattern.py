@@ -14,7 +14,7 @@ TYPE_CHECKING = False  # what type checkers take it for; importing `typing` for 
 
 
 class _Later:
-    """Stands in for a compiled pattern whose methods are called: each is looked up once and becomes an attribute."""
+    """Act as a compiled pattern whose methods are called: each is looked up once and becomes an attribute."""
 
     def __init__(self, source: str | bytes, flags: int = 0) -> None:
         self._source = source
