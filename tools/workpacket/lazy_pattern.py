@@ -14,7 +14,7 @@ TYPE_CHECKING = False  # what type checkers take it for; importing `typing` for 
 
 
 class _Later:
-    """What `re.compile` gives, to all who only call its methods: each is looked up once, and is an attribute then."""
+    """Act as a compiled pattern whose methods are called: each is looked up once and becomes an attribute."""
 
     def __init__(self, source: str | bytes, flags: int = 0) -> None:
         self._source = source

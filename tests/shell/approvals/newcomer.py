@@ -31,7 +31,8 @@ _FILLED_IN = {
     "WP-1-NAME-v1": NAME,
     "--what TEXT": "--what 'Greet the user'",
     "--why TEXT": "--why 'People like it'",
-    "--prove N=COMMAND": "--prove 'all=test -s src/greet.py'",
+    "--command COMMAND": "--command 'sh src/greet_test.sh'",
+    " --prove N=COMMAND": "",  # the contract says what proves it
     "--report FILE": "--report report.md",
     "VALIDATOR": "eve",
 }
@@ -97,6 +98,7 @@ class Newcomer:
             self.write(PACKET, self.read(PACKET).replace("TERMS: TODO", "TERMS: greeting"))
         elif step == "do the work there and commit it":
             self.write("src/greet.py", "print('hello')\n")
+            self.write("src/greet_test.sh", "python3 src/greet.py | grep --line-regexp hello\n")
             self._sh("git add --all && git commit --quiet -m 'Greet'")
         elif step.startswith("commit"):
             self._sh("git add --all && git commit --quiet -m work")

@@ -129,7 +129,7 @@ def _positive(number: int) -> bytes:
 
 
 def key_from(answer: Registered, challenge: bytes, origin: str, *, synced: bool) -> NewKey | Problem:
-    """The key that the browser registered for `localhost`; one that may be copied only where `synced` admits it."""
+    """The key that the browser registered for `localhost`. A key that may be copied is accepted only with `synced`."""
     if not was_asked(answer.client_data, client_data_of(challenge, origin, "webauthn.create")):
         return Problem("client_data_wrong", f"the browser registered no key for the page {origin}")
     fields = Reader(answer.authenticator_data)

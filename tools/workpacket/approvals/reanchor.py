@@ -96,7 +96,7 @@ def named_in(text: str) -> frozenset[str]:
 
 
 class PolicyChange(Value):
-    """The record before and after (b"" if missing), the digests of all policy files, and those named by CI."""
+    """The record before and after (b"" if missing), the digests of all policy files, and the digests that CI names."""
 
     before: bytes
     after: bytes

@@ -138,7 +138,7 @@ def _read(blob: bytes, wanted: str) -> SshSignature:
 
 
 def _read_proof(unproved: SshSignature, fields: Reader) -> SshSignature:
-    """The signature with what its innermost bytes say."""
+    """The signature, completed from its innermost bytes."""
     key = unproved.key
     algorithm = fields.text()
     if algorithm not in _algorithms(key, unproved.namespace):

@@ -74,9 +74,9 @@ _OF_PHASE = {
 
 
 class Resumable(Value):
-    """`where` is the point to resume from, `why` the source for that; `command` resumes it. `stops` are the reasons why
-    it does not continue by itself, `doubts` what a person may want to check first; their hints are commands. `task` is
-    what an agent does then, empty for a program. `decision` is that about a run.
+    """`where` is the point to resume from, `why` how that is known, and `command` what resumes it. `stops` are the
+    reasons why it does not continue by itself, and `doubts` what a person may want to check first; their hints are
+    commands. `task` is what an agent does then, and is empty for a program. `decision` is the decision about a run.
     """
 
     kind: Kind

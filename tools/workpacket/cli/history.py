@@ -1,6 +1,6 @@
-"""`history`, and `why`, which shows what keeps a packet from its next lane; and what a log said at an earlier time.
+"""`history`; `why`, which shows what keeps a packet from its next lane; and what a log said at an earlier time.
 
-The runs of packets, for commands that show packets: the store is opened only where a log has an open link.
+Also the runs of packets, for commands that show packets: the store is opened only where a log has an open link.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ def open_runtime(
 
 
 def require_server(arguments: Arguments) -> str:
-    """Return the URL of the server, for features that a file lacks: queues and rights."""
+    """Return the URL of the server, for features that a SQLite file lacks: queues and permissions."""
     url = server_url()
     if not url:
         raise usage(arguments.command, "missing_argument", f"{VARIABLE} must name a server: postgresql://...")

@@ -250,7 +250,7 @@ class BatchTasks(BatchDocument):
 
     @cached_property
     def phase_of(self) -> Mapping[str, str]:
-        """The phase of each task that a phase lists."""
+        """The phase of each task, for tasks that a phase lists."""
         return _phases(self.items_at("phases"))
 
     def summary(self) -> Mapping[str, object]:
@@ -300,7 +300,7 @@ class BatchDependencies(BatchDocument):
 
     @cached_property
     def phase_of(self) -> Mapping[str, str]:
-        """The phase of each task that a phase lists."""
+        """The phase of each task, for tasks that a phase lists."""
         return _phases(self.items_at("phases"))
 
     def _phase_tasks(self) -> Iterator[TaskEntry]:

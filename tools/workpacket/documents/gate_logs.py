@@ -24,7 +24,7 @@ _TIME_KEYS = ("timestamp", "created_at", "at")
 
 
 class GateEvent(NamedTuple):
-    """One event: `name` is that of the gate, `wp_id` that of the packet if the event states it."""
+    """One event: `name` is the name of the gate, and `wp_id` the id of the packet, if the event states it."""
 
     node: Node
     name: Text | None

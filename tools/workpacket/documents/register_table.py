@@ -158,7 +158,7 @@ class Table:
 
 
 class RegisterDocument(Document):
-    """A document that is one table. `columns` are the expected ones, as written."""
+    """A document that is one table. `columns` are the expected headings, as they are written."""
 
     columns: ClassVar[tuple[str, ...]]
 

@@ -196,5 +196,5 @@ def _listed(key: str, items: Sequence[str]) -> list[str]:
 
 
 def _items(items: Sequence[str]) -> list[str]:
-    """Return a list; an empty one is explicit, because an empty section looks forgotten."""
+    """Return a list. An empty one says so, because an empty section looks forgotten."""
     return [f"- {item.strip()}" for item in items] or ["- None known."]

@@ -392,8 +392,8 @@ class LaneReplay:
         return any(self._rests_on[identity] & ~shared & self._naming for identity in latest)
 
     def _block_origin(self, event: LogEvent) -> str | None:
-        """Return the lane named in the block itself. A settlement is trusted about what it settled, not about where
-        that was.
+        """Return the lane that the `blocked` event itself names. A settlement is trusted to say which moves it chose,
+        but not in which lane the packet was blocked.
         """
         if event.type == "fork.resolved":
             return self.blocked_in(event.texts("moves"))

@@ -123,7 +123,7 @@ def _is_judged(event: LogEvent) -> bool:
 def _past_runs(
     log: Log, event: LogEvent, known: frozenset[str], around: Callable[[], Around]
 ) -> Iterator[EventObjection]:
-    """A verdict or a merge while a run was active that its writer could see, or that the base has."""
+    """A verdict or a merge written while a run was active, if its writer could see the run or the base has it."""
     if event.type not in {"verdict.given", "merged"} or not any(each.type == "run.linked" for each in log.events):
         return
     seen = (*event.parents, *(each.id for each in log.events if each.id in known))

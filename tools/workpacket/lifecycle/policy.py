@@ -192,7 +192,7 @@ DEFAULT: Final = "default"
 
 
 class ChecklistItem(Value):
-    """An item that a repository adds to the activation gate: a section of the refinement that must hold text."""
+    """An item that a repository adds to the activation gate: a section of the refinement that must contain text."""
 
     item: str
     section: str

@@ -189,7 +189,7 @@ def leading_id(value: str) -> str:
 
 
 def leading_word(value: str) -> tuple[str, int]:
-    """Return the same, and where in the value it ends."""
+    """Return what `leading_id` returns, and where in the value it ends."""
     match = _LEADING.match(value)
     return (match.group(1), match.end()) if match else (value, len(value))
 

@@ -108,7 +108,7 @@ class Style(NamedTuple):
         return None if self.width is None else max(self.width, NARROWEST)
 
     def paint(self, text: str, role: Role) -> str:
-        """Return a sanitized `text` in the colour of its role."""
+        """Return `text`, which is sanitized already, in the colour of its role."""
         return f"\x1b[{_SGR[role]}m{text}\x1b[0m" if self.colour and text else text
 
 

@@ -319,7 +319,7 @@ class RegistryBoardMalformed(RegistryRule):
 
 
 def _says_only(cell: str, section: LaneSection) -> bool:
-    """Whether the cell holds only the name of the section, possibly with marks."""
+    """Whether the cell contains only the name of the section, possibly with punctuation."""
     return "](" not in cell and _NO_WORDS.sub(" ", cell).strip().casefold() in {
         _NO_WORDS.sub(" ", name).strip().casefold() for name in (section.heading, section.heading.partition("(")[0])
     }

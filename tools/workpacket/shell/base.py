@@ -206,7 +206,7 @@ class Base(Value):
         return unreadable(policy_at(self.repository, self.commit))
 
     def place_of(self, path: str, folder: str) -> Place:
-        """Return where to judge the file, which is in this folder of write-once files."""
+        """Return the place at which to judge the file at `path`, in the write-once folder `folder`."""
         if not self.commit:
             return Place(self.repository, self.commit)
         line = base_line(self.repository, self.commit, folder)

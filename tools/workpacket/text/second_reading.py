@@ -261,7 +261,7 @@ class Blocks:
 
 
 def compare_markdown(old: Blocks, new: Blocks, named: frozenset[int]) -> str:
-    """Check that each line that no finding names is in the same items and as visible as before."""
+    """Check that each line without a finding stays in the same items and as visible as before."""
     for number, line in enumerate(old.reading.lines):
         was, now = old.hidden.get(number), new.hidden.get(number)
         if (was or now) and (was is None or now is None or was[:2] != now[:2]):

@@ -1,7 +1,7 @@
 """The only TOML loader: `tomllib` for the values, and a scan of our own for their positions.
 
 `tomllib` is strict already: duplicate keys, tables defined twice and everything else outside TOML 1.0 are errors with a
-line and a column. It lacks limits, and refuses no number that some parsers cannot hold; dates become the text that was
+line and a column. It has no limits, and accepts numbers that some parsers cannot hold; dates become the text that was
 written, as in YAML.
 
 The scan reads only what `tomllib` has accepted, so it finds positions and decides nothing: values come from `tomllib`.

@@ -257,7 +257,7 @@ def _dash(region: Region, holder: Node, index: int) -> int:
 
 
 def _whole_lines(region: Region, start: int, end: int) -> Edit:
-    """Delete all lines from that of `start` to that of `end`."""
+    """Delete all lines from the one with `start` to the one with `end`."""
     first = region.line_start(start)
     last = end if region.at_line_start(end) else region.line_end(end)[1]
     if last == region.end and not region.at_line_start(last):

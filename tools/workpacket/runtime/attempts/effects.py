@@ -191,7 +191,7 @@ class Effects:
         return [e for e in state.effects.values() if e.step == plan.step and e.status != "intended"]
 
     def _require_same(self, record: EffectRecord, plan: EffectPlan) -> None:
-        """Require that the key was used for the same effect. One stored without its arguments matches once."""
+        """Require that the key was used for the same effect. A record without arguments matches once."""
         assert plan.asked is not None
         args = self._matched.get(plan.effect) if record.args is None else record.args
         differing = reuse_of(record, plan, args, self.recorder.redactor)

@@ -159,7 +159,7 @@ class OpenSession:
         return self._keep(role, content)
 
     def model_run(self, function: Callable[[ModelRun], str]) -> Message:
-        """Get an answer of the model, once: `function` receives a `ModelRun` and returns the whole text."""
+        """Get an answer from the model, once: `function` receives a `ModelRun` and returns the whole text."""
         stored = self._stored()
         if stored is not None:
             return stored

@@ -114,7 +114,7 @@ def same_identity(case: Case) -> Verdict:
 
 
 def _token(case: Case) -> Verdict | None:
-    """Check that a requested checkpoint exists and that a retry token is its own and unspent."""
+    """Check that a requested checkpoint exists, and that a retry token belongs to it and is unspent."""
     wanted, token = case.seen.checkpoint_wanted, case.seen.retry_token_hash
     if wanted and case.point is None:
         return _block("checkpoint_missing", wanted)

@@ -144,7 +144,7 @@ class Store(Protocol):
 
     @property
     def identity(self) -> str:
-        """What distinguishes this store from another that may hold runs of the same names."""
+        """What distinguishes this store from another that may hold runs with the same names."""
         ...
 
     def close(self) -> None: ...

@@ -56,7 +56,7 @@ def _codes(approvals: Approvals, name: str, state: PacketState, findings: Iterab
 
 
 def resource_of(approvals: Approvals, repository_name: str) -> str:
-    """The URI of the repository: where `origin` is fetched from, without a password; else a name made of its root."""
+    """The URI of the repository: where `origin` is fetched from, without a password; else a URN of its root commit."""
     answer = run_git(approvals.repository.root, "config", "--get", "remote.origin.url", check=False)
     url = answer.text.strip()
     scheme, separator, rest = url.partition("://")

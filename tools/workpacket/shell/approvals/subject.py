@@ -1,7 +1,7 @@
 """What a gate of a packet is about: the approved files, the specification, the paths in scope.
 
 - activation: the refinement; the scope is that of the stub;
-- policy: all files of `.GOV/policy` in their new state;
+- policy: all files in `.GOV/policy`, in their new state;
 - every other gate: the packet, with its own IN_SCOPE_PATHS.
 
 The specification is the one in force on the base, because a change must not bring its own standard of judgement.

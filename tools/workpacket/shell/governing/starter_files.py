@@ -35,8 +35,8 @@ def read_package(instructions: str, skills: Mapping[str, str]) -> StarterTexts:
 
 
 def running() -> tuple[Mapping[str, Json] | None, str]:
-    """Where the running package was installed from, by PEP 610, and its version. A folder that was only put on the path
-    has no record, and counts as installed from there."""
+    """Where the running package was installed from (PEP 610), and its version. A folder that was only put on the path
+    has no record, and counts as its own source."""
     import json
     from importlib import metadata
 

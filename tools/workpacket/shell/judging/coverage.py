@@ -73,8 +73,8 @@ class _Judged(Value):
 def coverage_problems(
     repository: Repository, base: str, head: str, logs: Mapping[str, Log], policy: LifecyclePolicy
 ) -> list[Problem]:
-    """Return what no packet covers of the change from `base` to `head`, the owner of these logs. The policy is the
-    base's.
+    """Return what no packet covers in the change from `base` to `head`. The logs are those of `head`, the policy that
+    of the base.
     """
     if policy.coverage.mode == "off":
         return []

@@ -2,7 +2,7 @@
 
 Attributes in a change can make a checkout show different bytes from those merged. With a base, every file below `.GOV`
 is therefore compared with the one in HEAD, and anything that readers on another system, or a later version, would
-interpret differently is refused before it is merged: what is on the base already is not checked again.
+interpret differently is refused before it is merged. What is already on the base is not checked again.
 """
 
 from __future__ import annotations

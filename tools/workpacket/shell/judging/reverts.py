@@ -43,7 +43,7 @@ def reverted(repository: Repository, trials: TrialMerges, base: str, head: str) 
 
 
 def _undone(repository: Repository, base: str, head: str) -> Iterator[str]:
-    """Yield the commits of the base's line that last added or removed an event for which `head` does the opposite,
+    """Yield the first-parent commits of the base that last added or removed an event and that `head` undoes,
     newest first.
     """
     changes = {change.path: change.letter for change in changed_paths(repository, base, head, LOG_FOLDER)}

@@ -1,9 +1,9 @@
 """One handle on one database file: opening it safely, and the two ways of using it.
 
-`reading` and `writing` are the only ways to the connection. Both refuse a handle that was poisoned by a storage error
-or carried across a fork, and both give each failure of SQLite a code that says what the user can do about it. `writing`
-is one transaction under the write lock: durable when it exits, undone when it exits with an exception. They are classes
-and not generators because they are on the hot path.
+`reading` and `writing` are the only ways to reach the connection. Both refuse a handle that was poisoned by a storage
+error or carried across a fork, and both give each failure of SQLite a code that says what the user can do about it.
+`writing` is one transaction under the write lock: durable when it exits, undone when it exits with an exception. They
+are classes and not generators because they are on the hot path.
 """
 
 from __future__ import annotations
