@@ -72,7 +72,7 @@ def test_a_settlement_gives_the_packet_to_nobody_who_had_given_it_back() -> None
     base = frozenset({"0", "1"})
     for holder, wrong in (
         ("ann", []),
-        ("bob", ["move_illegal fork.resolved: bob held the packet on none of its branches"]),
+        ("bob", ["move_illegal fork.resolved: bob did not hold the packet on any of its branches"]),
     ):
         settled = (*log, settlement(History(log), (3, 4), "IN_PROGRESS", holder=holder))
         assert product_answer(settled, base) == (wrong, "IN_PROGRESS")

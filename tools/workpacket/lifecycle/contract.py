@@ -375,12 +375,12 @@ def _dependencies(document: Stub | Packet) -> tuple[str, ...]:
 def _refinement(refinement: Refinement | None) -> Pinned | None:
     if refinement is None:
         return None
-    return Pinned(refinement.path, hashlib.sha256(_unsigned(refinement.source)).hexdigest())
+    return Pinned(refinement.path, hashlib.sha256(_unsigned(refinement)).hexdigest())
 
 
-def _unsigned(source: Source) -> bytes:
+def _unsigned(refinement: Refinement) -> bytes:
     """Return the refinement before approval: without the values of its three USER fields, and with LF line ends."""
-    placed = Refinement(source).placed_section("metadata")
+    source, placed = refinement.source, refinement.placed_section("metadata")
     names = [normal_key(label) for label in LABELS]
     fields = [field for field in placed.fields if field.name in names] if placed is not None else []
     if len({field.name for field in fields}) < len(fields):

@@ -304,8 +304,9 @@ _ALIKE: Final = str.maketrans(
     "\u2010\u2011",
     "ABEKMHOPCTXaeopcyxiABEZHIKMNOPTYXo--",
 )
-_TOKEN = lazy_pattern(r"[\w\u2010\u2011-]*[^\x00-\x7f][\w\u2010\u2011-]*")
-_KEY = lazy_pattern(r"^[ \t]*(?:[-*+][ \t]+)?[*_`]*([\w \t]{2,60}?)[*_`]*([:\uff1a])", re.MULTILINE)
+_TOKEN = lazy_pattern(r"[\w\u2010\u2011-]+")
+_LONGEST = 200  # of an id
+_KEY = lazy_pattern(r"^[ \t]*+(?:[-*+][ \t]++)?[*`]*+(\w[\w \t]{1,59}?)[*`]*+([:\uff1a])", re.MULTILINE)
 
 
 def _latin(text: str) -> str:
@@ -329,7 +330,8 @@ class LookAlikeCharacter(StructuredRule):
             odd = match[2] != ":" or not match[1].isascii()
             if odd and normal_key(_latin(match[1])) in known:
                 yield self._odd((match.start(1), match.end(2)), match[1] + match[2])
-        for match in _TOKEN.finditer(text):
+        tokens = (one for one in _TOKEN.finditer(text) if not one[0].isascii() and len(one[0]) <= _LONGEST)
+        for match in tokens:
             if (
                 is_packet_id(_latin(match[0]))
                 and not is_packet_id(match[0])

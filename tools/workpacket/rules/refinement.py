@@ -30,6 +30,7 @@ _ESCAPE = lazy_pattern(r"\\u([0-9a-fA-F]{4})")
 _ELLIPSIS = lazy_pattern(r"\s*(?:\[?\.\.\.\]?)\s*\Z")
 
 _WORD = lazy_pattern(r"[A-Za-z]+")
+_LONG_PATH = 400
 # The name of a file with a version: `Spec_v1.2.md`.
 _VERSIONED = lazy_pattern(r"`?(?:[^\s`]*/)?([\w-]*?_?)(v\d+(?:\.\d+)*)(?=\.md\b|[\s`]|\Z)")
 # A specification may itself mention `<WP_ID>`; in an anchor, only an instruction to the author is a placeholder.
@@ -252,12 +253,12 @@ class AnchorOtherVersion(RefinementRule):
 
     def check(self, document: Refinement) -> Iterator[Problem]:
         target = document.spec_target
-        pinned = _VERSIONED.findall(target.value) if target is not None else []
+        pinned = _VERSIONED.findall(target.value[-_LONG_PATH:]) if target is not None else []
         if not pinned:
             return
         stem, version = pinned[-1]
         for anchor in document.anchors:
-            named = _VERSIONED.match(anchor.string_at("spec_anchor"))
+            named = _VERSIONED.match(anchor.string_at("spec_anchor")[:_LONG_PATH])
             if named and named[1].casefold() == stem.casefold() and named[2].casefold() != version.casefold():
                 place = anchor.get("spec_anchor") or anchor
                 yield self.fault(place.span, f"the anchor is in {stem}{named[2]}, and {stem}{version} is pinned")

@@ -20,8 +20,8 @@ from workpacket.text.fields import Field, Section
 StructuredRule = DocumentRule[StructuredDocument]
 
 _ASIDES = lazy_pattern(r"\([^()\n]*\)|\[[^\[\]\n]*\]")
-_HEADING = lazy_pattern(r"[ \t]*(#{1,6})[ \t]+([^\r\n]*?)[ \t#]*\Z")
-_GLUED = lazy_pattern(r"(?:\\r)?\\n(?:(?:\\r)?\\n)*#{1,6} [A-Za-z]")
+_HEADING = lazy_pattern(r"[ \t]*+(#{1,6})[ \t]++([^\r\n]*)")
+_GLUED = lazy_pattern(r"\\n#{1,6} [A-Za-z]")
 # The mark of a list, a box or a quotation before what is said.
 _DRESS = lazy_pattern(r"[\s>*+_`~-]*(?:\d+[.)]\s+)?(?:\[[ xX]?\](?=\s|\Z)\s*)?[*_`\"']*")
 _NOTHING_SAID = lazy_pattern(
@@ -147,7 +147,11 @@ def hidden_headings(document: StructuredDocument) -> Iterator[tuple[SectionSpec,
                 continue
             for start, end in _lines_of(document, block):
                 match = _HEADING.match(document.source.text[start:end])
-                spec = document.layout.section(match[2]) if match and len(match[1]) in document.layout.levels else None
+                spec = (
+                    document.layout.section(match[2].rstrip(" \t#"))
+                    if match and len(match[1]) in document.layout.levels
+                    else None
+                )
                 if match and spec is not None and spec.required and spec.key not in present:
                     present.add(spec.key)
                     yield spec, (start + match.start(1), start + match.end(2)), block

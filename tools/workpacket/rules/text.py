@@ -10,6 +10,7 @@ from workpacket.lazy_pattern import lazy_pattern
 from workpacket.problem import Location, Problem
 from workpacket.rules.rule import DocumentRule
 from workpacket.text.edits import TextRun, fix_of
+from workpacket.text.source import Source
 
 _LONE_SURROGATES = lazy_pattern("[\udc80-\udcff]+")
 _CONTROLS = lazy_pattern("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x9f]+")
@@ -286,11 +287,8 @@ def _meant(garbled: str) -> str:
         return ""
 
 
-_END = r"[ \t]*(?:\r\n|\r|\n)"
-_BLOCK = rf"(?:(?!---|\.\.\.)[^\r\n]*{_END})*(?:---|\.\.\.)[ \t]*"
-_TWO_BLOCKS = lazy_pattern(
-    rf"\ufeff?---{_END}{_BLOCK}(?:{_END})+(?P<mark>---){_END}[A-Za-z_]\w*:[^\r\n]*{_END}{_BLOCK}(?={_END}|\Z)"
-)
+_MARKS = frozenset({"---", "..."})
+_KEY_LINE = lazy_pattern(r"[A-Za-z_]\w*:")
 
 
 class FrontMatterTwice(TextRule):
@@ -304,6 +302,18 @@ class FrontMatterTwice(TextRule):
     kinds = ("work_package", "role_progress")
 
     def check(self, document: Document) -> Iterator[Problem]:
-        match = _TWO_BLOCKS.match(document.source.text)
-        if match is not None:
-            yield self.fault(match.span("mark"), "a second front matter begins here, and nothing reads it")
+        second = _second_block(document.source)
+        if second is not None:
+            yield self.fault(second, "a second front matter begins here, and nothing reads it")
+
+
+def _second_block(source: Source) -> tuple[int, int] | None:
+    """Return where a second block begins. Line by line: a pattern for both would try long lines over and over."""
+    spans = [source.line_span(number) for number in range(1, len(source.line_starts) + 1)]
+    lines = iter([(start, source.text[start:end].strip("\ufeff \t\r\n")) for start, end in spans])
+    if next(lines, (0, ""))[1] != "---" or all(line not in _MARKS for _, line in lines):
+        return None
+    start, mark = next(((start, line) for start, line in lines if line), (0, ""))
+    if mark != "---" or not _KEY_LINE.match(next(lines, (0, ""))[1]):
+        return None
+    return (start, start + len(mark)) if any(line == "---" for _, line in lines) else None
