@@ -92,7 +92,7 @@ def test_outside_of_a_repository_commands_are_offered_and_ids_are_not(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     outside = Commands(tmp_path, capsys)
-    assert outside("completion", "words", "--", "sta").out == "status\tshow the whole repository on one screen\n"
+    assert outside("completion", "words", "--", "statu").out == "status\tshow the whole repository on one screen\n"
     assert outside("completion", "words", "--", "claim", "").out == ""
 
 

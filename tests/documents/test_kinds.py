@@ -49,7 +49,7 @@ def test_a_kind_has_a_schema_with_examples(kind: DocumentKind) -> None:
 
 
 # Modules of rules that are about several kinds.
-SHARED_RULES = {"structured", "fields", "identity", "scope_paths"}
+SHARED_RULES = {"structured", "identity", "scope_paths"}
 # A kind may be in these lists, with its reason. What a JSON Schema alone says, and what only points to another file.
 WITHOUT_RULES = {"spec_pointer", "batch_dependencies", "batch_validation"}
 # Nothing else in the repository needs to know what they hold.

@@ -112,6 +112,7 @@ def test_governance_reports_and_exempt_paths_need_no_packet() -> None:
 
 
 def test_the_lane_decides_how_a_packet_covers() -> None:
+    """A new lane: say in `kind_of`, tools/workpacket/lifecycle/coverage.py, how a packet in it covers, and here."""
     assert {lane: kind_of(lane, BUILT_IN) for lane in (*BUILT_IN.tokens, "FORKED", "")} == {
         "STUB": "",
         "READY_FOR_DEV": "ready",

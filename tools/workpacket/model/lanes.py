@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 
 
 class Lane(Value):
-    """One lane, with everything that the program needs to know about it: a new lane is a row of `LANES` and needs no
-    other change.
+    """One lane, with what the program needs to know about it. CONTRIBUTING lists the few other places of a new lane.
 
     - `unfinished`: work continues here, or may; `in_work`: it is in progress now.
     - `may_be_stub`: a packet may be here that was never activated.

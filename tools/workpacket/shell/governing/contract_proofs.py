@@ -105,7 +105,7 @@ class ContractProver:
         here: dict[str, _Run] = {}
         base: dict[str, _Run] = {}
         with scratch_folder() as folder:
-            probe = _Probe(folder, str(self._repository.root), added)
+            probe = _ProbeCopy(folder, str(self._repository.root), added)
             if commands:
                 tree = self._tree(folder, "work", self._commit, ())
                 here = {command: self._tried(command, tree, probe) for command in commands}
@@ -124,7 +124,7 @@ class ContractProver:
         if not commands:
             return {}
         with scratch_folder() as folder:
-            probe = _Probe(folder, str(self._repository.root), Additions())
+            probe = _ProbeCopy(folder, str(self._repository.root), Additions())
             tree = self._tree(folder, "work", self._commit, ())
             runs = {command: self._run(command, tree, probe).side for command in commands}
         return {command: side.exit_code == 0 and not side.fault for command, side in runs.items()}
@@ -182,7 +182,7 @@ class ContractProver:
                 return "" if path.startswith("..") else path.replace(os.sep, "/")
         return ""
 
-    def _tried(self, command: str, tree: ProofTree, probe: _Probe) -> _Run:
+    def _tried(self, command: str, tree: ProofTree, probe: _ProbeCopy) -> _Run:
         """Once more where a test failed: one that fails every other time says nothing about the work."""
         run = self._run(command, tree, probe)
         failed = any(ran.status in {"failed", "error"} for ran in run.side.report.tests.values())
@@ -192,7 +192,7 @@ class ContractProver:
             else run
         )
 
-    def _run(self, command: str, tree: ProofTree, probe: _Probe) -> _Run:
+    def _run(self, command: str, tree: ProofTree, probe: _ProbeCopy) -> _Run:
         words = proof_words(command)
         out, environment = probe.prepare(tree.root, self._environment)
         files = _Reports(tree.root, [*junit_files(words), *self._policy.reports])
@@ -341,7 +341,7 @@ class _Reports:
         return [text.encode() for text in _texts(self._places())]
 
 
-class _Probe:
+class _ProbeCopy:
     """A copy of our probe, and for each run a folder in which it writes."""
 
     def __init__(self, folder: str, original: str, added: Additions) -> None:
