@@ -129,7 +129,6 @@ COMMANDS = tuple(command for _, commands in GROUPS for command in commands)
 OTHER_NAMES = {
     "add": "new",
     "archive": "abandon",
-    "cancel-packet": "abandon",
     "close": "abandon",
     "complete": "submit",
     "create": "new",

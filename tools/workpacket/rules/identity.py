@@ -349,9 +349,9 @@ class LookAlikeCharacter(StructuredRule):
 
 
 class DateImplausible(DatedRule):
-    """Date outside of the life of any project here
+    """Implausible year in a date
 
-    It is a slip of the pen, and sorts before or after everything else.
+    It is probably a typing error, and it sorts before or after every other date.
 
     Remedy: correct the year.
     """

@@ -128,11 +128,11 @@ _ALWAYS_THERE: Final = frozenset({"metadata", "scope", "quality_gate", "authorit
 
 
 class PacketContentMissing(PacketRule):
-    """Packet without what work is based on
+    """Packet without its scope, criteria or another part of the contract
 
-    Without scope, criteria and the other parts of the contract, anything could pass for the work.
+    Without them, any change could pass for the work.
 
-    Remedy: add what is missing, from the stub and the refinement.
+    Remedy: add the missing part from the stub or the refinement.
     """
 
     severity = "warning"
@@ -180,11 +180,11 @@ def _describes(document: Packet) -> bool:
 
 
 class FieldContradicts(PacketRule):
-    """Field that another part of the packet contradicts
+    """Field with two different values in one packet
 
-    Whoever reads only one of them acts on the wrong one.
+    A reader who sees only one of them may act on the wrong one.
 
-    Remedy: correct the one that is wrong.
+    Remedy: correct the wrong value.
     """
 
     severity = "warning"
@@ -203,9 +203,9 @@ class FieldContradicts(PacketRule):
 
 
 class VerdictContradicts(PacketRule):
-    """Verdicts and status that contradict each other
+    """Status that contradicts the last verdict
 
-    The last verdict counts, and the status has to follow from it.
+    The last verdict counts, so the status must match it.
 
     Remedy: `workpacket board sync` writes the lane recorded in the log; without a log, correct the status.
     """
@@ -230,7 +230,7 @@ class VerdictContradicts(PacketRule):
 class RefinementOfAnother(PacketRule):
     """Packet that names the refinement of another packet
 
-    What was approved there was not this work.
+    That refinement was approved for different work.
 
     Remedy: name the refinement of this packet in REFINEMENT_FILE.
     """

@@ -207,9 +207,9 @@ class ApprovalEvidenceMismatch(RefinementRule):
 
 
 class ApprovalEvidenceMissing(RefinementRule):
-    """Approved refinement without the words of the approval
+    """Approved refinement without USER_APPROVAL_EVIDENCE
 
-    Nothing shows that a person was asked for this packet.
+    Nothing shows that a person approved this packet.
 
     Remedy: have it approved: `workpacket approve <WP_ID>`; until then write PENDING.
     """
@@ -223,11 +223,11 @@ class ApprovalEvidenceMissing(RefinementRule):
 
 
 class VerdictUnticked(RefinementRule):
-    """PASS verdict over points that were not passed
+    """PASS verdict with open points in its checklist
 
-    The verdict says that the specification covers the work; its own checklist does not.
+    The verdict says that the specification covers the work, but the checklist says otherwise.
 
-    Remedy: tick what holds, or set the verdict to FAIL.
+    Remedy: tick the points that are met, or set the verdict to FAIL.
     """
 
     severity = "info"
@@ -244,7 +244,7 @@ class VerdictUnticked(RefinementRule):
 class AnchorOtherVersion(RefinementRule):
     """Anchor in another version of the specification
 
-    The refinement pins one version, and the requirement was read in another.
+    The refinement pins one version, but the anchor refers to another.
 
     Remedy: look up the passage in the version that is pinned.
     """

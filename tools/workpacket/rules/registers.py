@@ -178,7 +178,7 @@ class AuditOrder(AuditRule):
 class AuditDateContradicts(AuditRule):
     """Date of a row that differs from the date in its token
 
-    One of them is wrong, and the row proves an approval on a day when there was none.
+    One of them is wrong, so the row may record an approval on the wrong day.
 
     Remedy: correct the date of the row; the token is what was signed.
     """

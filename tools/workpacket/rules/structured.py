@@ -167,7 +167,7 @@ def _lines_of(document: StructuredDocument, block: Block) -> Iterator[tuple[int,
 class HeadingHidden(StructuredRule):
     """Heading inside a code fence or a comment
 
-    Readers skip the section below it, and it looks as if it were missing.
+    The section below it is not read, so it appears to be missing.
 
     Remedy: close the fence or the comment before the heading.
     """

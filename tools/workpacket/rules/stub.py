@@ -194,7 +194,7 @@ class ChecklistLength(StubRule):
 class ChecklistItemUnknown(StubRule):
     """Unknown item in the activation checklist
 
-    It takes the place of a step that activation requires.
+    It replaces a step that activation requires.
 
     Remedy: restore the item from the template.
     """
@@ -214,7 +214,7 @@ class ChecklistItemUnknown(StubRule):
 class ChecklistOtherPacket(StubRule):
     """Activation checklist of another packet
 
-    It was copied from another stub, and leads to files of that packet.
+    It was copied from another stub and names that packet's files.
 
     Remedy: write the id of this packet.
     """
@@ -235,9 +235,9 @@ class ChecklistOtherPacket(StubRule):
 
 
 class StubContentMissing(StubRule):
-    """Stub that does not say what or why
+    """Stub without What or Why
 
-    Nobody can decide about work that is not described.
+    Work that is not described cannot be approved.
 
     Remedy: fill in What and Why.
     """
@@ -259,7 +259,7 @@ class StubContentMissing(StubRule):
 class StubAnchorMissing(StubRule):
     """Stub without an anchor in the specification
 
-    It cannot be activated before someone knows which requirement it serves.
+    Activation requires the requirement that the packet serves.
 
     Remedy: name a passage of the main body in SPEC_ANCHOR_CANDIDATES.
     """
