@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 
 from workpacket.ledger.fold import LinkedRun, PacketState
 from workpacket.ledger.log import EventWriter, Log, NewLogEvent, next_event
+from workpacket.lifecycle.authorship import Declared
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.gates import Claim, claim_unmet, holder_unmet, lease_held, reminders, still_unmet
 from workpacket.lifecycle.moves import Answer, Draft, Planned, added_unmet, move
@@ -70,7 +71,7 @@ def _dependency_lane(facts: Facts, name: str) -> str:
     return next((lane for lane in facts.policy.satisfied_by if lane in lanes), lanes[-1] if lanes else "")
 
 
-def claim(facts: Facts, packet: PacketFacts, *, branch: str, worktree: str) -> Answer:
+def claim(facts: Facts, packet: PacketFacts, *, branch: str, worktree: str, declared: Declared | None = None) -> Answer:
     name = packet.id.text
     unmet = claim_refusal(facts, packet, branch)
     if unmet:
@@ -80,7 +81,8 @@ def claim(facts: Facts, packet: PacketFacts, *, branch: str, worktree: str) -> A
     where = packet.state.assignment.branch or branch
     place: dict[str, Json] = {"branch": where}
     place |= {"worktree": worktree} if worktree else {}
-    move(draft, packet, "claimed", "IN_PROGRESS", {**lease, **place})
+    said_of_itself = declared.data() if declared is not None else {}
+    move(draft, packet, "claimed", "IN_PROGRESS", {**lease, **place, **said_of_itself})
     project(draft, {name: "IN_PROGRESS"})
     said = f"{facts.actor.id} holds {name} until {lease['expires_at']}"
     tree = worktree or packet.state.assignment.worktree
