@@ -32,8 +32,9 @@ from workpacket.runtime.step import (
     load_checkpoint,
     verify_input_hash,
 )
+from workpacket.runtime.step.checkpoint import hash_variant
+from workpacket.runtime.step.event import checkpoint_of, event_of, line_of
 from workpacket.runtime.step.log import identity_of
-from workpacket.runtime.step.model import checkpoint_of, event_of, hash_variant, line_of
 from workpacket.runtime.step.pipeline import Pipeline
 
 NOON = datetime(2026, 2, 16, 12, tzinfo=UTC)
@@ -212,9 +213,10 @@ def test_a_pipeline_in_the_wrong_order_is_refused(world: World, layers: Any, why
         Pipeline(world.log, layers(world))
 
 
-def test_a_cursor_of_no_pipeline_is_refused(world: World) -> None:
-    with pytest.raises(ValueError, match="is no cursor"):
-        world.emitter("somewhere")
+def test_a_cursor_is_any_text_but_not_none(world: World) -> None:
+    assert world.emitter("somewhere").cursor == "somewhere"
+    with pytest.raises(ValueError, match="a cursor must be text"):
+        world.emitter("")
 
 
 @pytest.mark.parametrize(
