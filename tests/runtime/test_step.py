@@ -555,3 +555,27 @@ def test_a_process_that_was_killed_in_the_gate_is_resumed_by_another(tmp_path: P
     assert status == 1
     assert 'RunBlocked: mission/run/step-1: input month: "10" -> "11"' in errors
     assert play(tmp_path, "live", "10") == (0, "gate {'terms': ['workspace']}\n", "")
+
+
+# ---- sessions that meet --------------------------------------------------------------------------------------------
+
+
+def test_while_one_session_is_alive_others_do_not_resume(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.block()
+    resumed = context()
+    world.resume().process(resumed)
+    monkeypatch.setattr("workpacket.runtime.step.log.this_process", lambda: "another")
+    assert refused(world).code == "run_busy"
+    monkeypatch.setattr("workpacket.runtime.step.log.is_certainly_alive", lambda _: False)
+    assert world.run().cursor == "pre_generation_gate"
+
+
+def test_a_layer_that_raises_after_a_resume_releases_the_step(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.block()
+    world.open = False
+    with pytest.raises(Blocked):
+        world.run()
+    world.open = True
+    monkeypatch.setattr("workpacket.runtime.step.log.this_process", lambda: "another")
+    assert world.run().cursor == "pre_generation_gate"
+    assert [line.event["event_type"] for line in world.log.read().lines].count("StepReleased") == 1

@@ -64,9 +64,9 @@ from workpacket.runtime.records.state import Milestones
 from workpacket.runtime.resume.decide import Decision
 from workpacket.runtime.resume.observe import OUTCOMES, YES_OR_NO, OpenQuestion, changed_lines
 from workpacket.runtime.runtime import NO_VALUE, Choice, NoValue, Runtime
-from workpacket.runtime.step import ResumeMiddleware, StepCheckpoint
+from workpacket.runtime.step import ResumeMiddleware
 from workpacket.runtime.step.event import checkpoint_of, is_checkpoint
-from workpacket.runtime.step.log import GivenAnswer, History, StepLog, identity_of, load_checkpoint
+from workpacket.runtime.step.log import History, StepLog, identity_of, load_checkpoint
 from workpacket.shell.actor import acting
 from workpacket.shell.governing.execution import here
 from workpacket.shell.transactions.transaction import writing
@@ -186,13 +186,10 @@ def _steps(repository: Repository) -> Iterator[Resumable]:
                 )
             else:
                 denial = history.denial()
+                take_back = f"workpacket resume step/{'/'.join(identity_of(checkpoint))} --yes"
                 if wanted is not None:
-                    yield of_step(path, wanted, () if denial is None else [_denied(wanted, denial)])
-
-
-def _denied(checkpoint: StepCheckpoint, denial: GivenAnswer) -> Problem:
-    take_back = f"workpacket resume step/{'/'.join(identity_of(checkpoint))} --yes"
-    return Problem("confirmation_denied", denial.sentence, hint=take_back)
+                    stops = [Problem("confirmation_denied", denial.sentence, hint=take_back)] if denial else []
+                    yield of_step(path, wanted, stops)
 
 
 def _answer_of_step(arguments: Arguments, work: Resumable) -> list[str]:
