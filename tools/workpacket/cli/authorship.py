@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from workpacket.cli.options import Arguments, Command, Option, usage
+from workpacket.cli.packet_command import DECLARING, declared
 from workpacket.cli.read_only import all_facts, open_for_reading, show_json
 from workpacket.errors import WorkpacketError
 from workpacket.lifecycle.authorship import FIELDS, UNDECLARED, Declared, trailers
@@ -25,28 +26,6 @@ if TYPE_CHECKING:
     from workpacket.lifecycle.authorship import Assistance
     from workpacket.shell.work_done import LineOrigin
 
-DECLARING: Final = (
-    Option("harness", "the program that the agent runs in (or: WORKPACKET_HARNESS)", value="NAME"),
-    Option("harness-version", "the version of that program (or: WORKPACKET_HARNESS_VERSION)", value="VERSION"),
-    Option("model", "the model (or: WORKPACKET_MODEL)", value="NAME"),
-    Option("session", "the session, as the harness names it (or: WORKPACKET_SESSION)", value="ID"),
-)
-_LONGEST: Final = 200
-_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
-
-
-def declared(arguments: Arguments) -> Declared:
-    """What was declared on the command line, or in variables that only their user sets. Variables of harnesses
-    are not read: they say where a shell runs, not who does the work."""
-    said = {}
-    for key in FIELDS:
-        text = arguments.value(key.replace("_", "-")) or os.environ.get(f"WORKPACKET_{key.upper()}", "")
-        if len(text) > _LONGEST or _CONTROL.search(text):
-            what = f"--{key.replace('_', '-')} takes one line of at most {_LONGEST} characters"
-            raise usage(arguments.command, "invalid_value", what)
-        said[key] = text.strip()
-    return Declared(**said)
-
 
 def _run_trailers(arguments: Arguments) -> int:
     repository = open_for_reading()
@@ -55,7 +34,7 @@ def _run_trailers(arguments: Arguments) -> int:
         raise usage(arguments.command, "unexpected_argument", "it takes one packet")
     facts = all_facts(repository)
     name = _asked(arguments, str(repository.root), facts, branch_here(repository))
-    lines = trailers(name, facts.packets[name].log.events, said) if name else []
+    lines = trailers(name, facts.packets[name].log.events, said or Declared()) if name else []
     if target and lines:
         from workpacket.git.objects import add_trailers
 

@@ -16,9 +16,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from workpacket.cli.authorship import DECLARING, declared
 from workpacket.cli.options import Arguments, Command, Option
-from workpacket.cli.packet_command import ACTING, actor_of, conclude, packet_command, refuse, words_of
+from workpacket.cli.packet_command import (
+    ACTING,
+    DECLARING,
+    actor_of,
+    conclude,
+    declared,
+    packet_command,
+    refuse,
+    words_of,
+)
 from workpacket.errors import WorkpacketError
 from workpacket.git.objects import list_tree
 from workpacket.git.repository import Repository

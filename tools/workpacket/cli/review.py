@@ -7,10 +7,18 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from workpacket.cli.authorship import DECLARING, declared
 from workpacket.cli.claim import sync_team_claim
 from workpacket.cli.options import Arguments, Command, Option, usage
-from workpacket.cli.packet_command import ACTING, REASON, actor_of, conclude, packet_command, words_of
+from workpacket.cli.packet_command import (
+    ACTING,
+    DECLARING,
+    REASON,
+    actor_of,
+    conclude,
+    declared,
+    packet_command,
+    words_of,
+)
 from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository
 from workpacket.lifecycle.facts import Facts, PacketFacts

@@ -13,7 +13,6 @@ from datetime import datetime, timedelta
 
 from workpacket.ledger.fold import LinkedRun, PacketState
 from workpacket.ledger.log import EventWriter, Log, NewLogEvent, next_event
-from workpacket.lifecycle.authorship import Declared
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.gates import Claim, claim_unmet, holder_unmet, lease_held, reminders, still_unmet
 from workpacket.lifecycle.moves import Answer, Draft, Planned, added_unmet, move
@@ -23,6 +22,10 @@ from workpacket.model.canonical import Json
 from workpacket.model.plan import Plan, log_seen
 from workpacket.problem import Problem
 from workpacket.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from workpacket.lifecycle.authorship import Declared
 
 
 def prepare(
