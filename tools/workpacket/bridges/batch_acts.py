@@ -163,8 +163,8 @@ def _carry_out(desk: BatchDesk, *, judged: bool) -> None:
             require_known_dependencies(desk)
         head = head_commit(desk.repository) or ""
         if head != begun.head:  # another commit was made in the meantime: the file names the parent of its own commit
-            view = desk.facts.state.view
-            view = replace(view, last_commit=_as_long(desk, head, view.last_commit)).as_json()
+            current = desk.facts.state.view
+            view = replace(current, last_commit=_as_long(desk, head, current.last_commit)).as_json()
             data: dict[str, Json] = {"id": begun.id, "batch": begun.label, "tasks": list(begun.tasks), "head": head}
             desk.record(records.COMPLETING, {**data, "view": view, "message": begun.message})
         desk.write(done=frozenset(begun.tasks))
@@ -275,10 +275,12 @@ def _begin_batch(desk: BatchDesk, label: str, allow_deps: Sequence[str]) -> None
     following = replace(following, label=label or following.label)
     reviewers: list[Json] = list(facts.reviewers)
     batch = BatchUnderWay(following.label, following.tasks).begun("testers", following.tasks, desk.caller.name)
+    # The key `base` belongs to the newer form of a scope.
+    states_base = facts.state.view.base or (facts.checkpoint is None and facts.folder.startswith("scopes/"))
     view = replace(
         facts.state.view,
         branch=facts.seen.branch,
-        base=(facts.seen.base or facts.state.view.base) if _states_base(facts) else "",
+        base=(facts.seen.base or facts.state.view.base) if states_base else "",
         timestamp=moment().now,
         groups=facts.scope.groups(following.tasks),
         next=following,
@@ -291,11 +293,6 @@ def _begin_batch(desk: BatchDesk, label: str, allow_deps: Sequence[str]) -> None
         "preconditions": facts.preconditions().as_json(), "allow_deps": list(allow_deps),
     })  # fmt: skip
     desk.write()
-
-
-def _states_base(facts: BatchFacts) -> bool:
-    """Whether the checkpoint has the key `base`, which belongs to the newer form of a scope."""
-    return bool(facts.state.view.base) or (facts.checkpoint is None and facts.folder.startswith("scopes/"))
 
 
 def _begin_stages(

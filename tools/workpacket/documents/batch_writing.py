@@ -167,13 +167,8 @@ def canonical(values: Plain) -> bytes:
     return write_yaml(with_numbers(values)).encode("utf-8")
 
 
-# Where the number of a batch stands: an integer in the published format, although a label such as `2a` is text.
+# The places of the number of a batch: an integer in the published format, although a label such as `2a` is text.
 _NUMBERS = (("last_batch",), ("next_batch", "number"))
-
-
-def is_written_as_text(path: NodePath) -> bool:
-    """Whether `2` and `"2"` are the same at this place of the file."""
-    return is_checkpoint_text(path) and path[1:] not in _NUMBERS and path[-1] != "batch"
 
 
 def with_numbers(values: Plain, stated: Plain = None) -> Plain:
@@ -228,7 +223,11 @@ def written(document: BatchCheckpoint | None, folder: str, view: BatchView, word
         return canonical(wanted)
     text = yaml_text(document.source)
     values = cast("Values", with_numbers(wanted, text.root.plain()))
-    return reconciled(text, ("checkpoint",), values["checkpoint"], is_written_as_text).source.encode()
+
+    def is_text(path: NodePath) -> bool:
+        return is_checkpoint_text(path) and path[1:] not in _NUMBERS and path[-1] != "batch"
+
+    return reconciled(text, ("checkpoint",), values["checkpoint"], is_text).source.encode()
 
 
 def brought_up(stated: Values | None, folder: str, view: BatchView, words: Words) -> Values:
