@@ -136,7 +136,7 @@ def _with_contract_proofs(
     )
     proved = prover.prove(asked)
     faults = {
-        one.criterion: tuple(replace(fault, text=redactor.clean_text(fault.text)) for fault in one.judged.faults)
+        one.criterion: tuple(replace(fault, message=redactor.clean_text(fault.message)) for fault in one.judged.faults)
         for one in proved
         if one.judged.faults
     }

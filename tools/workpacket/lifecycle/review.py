@@ -48,7 +48,6 @@ from workpacket.value import NOTHING, Value, replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from workpacket.evidence.comparison import Fault
     from workpacket.lifecycle.authorship import Declared
     from workpacket.lifecycle.contract import Provable
 
@@ -106,7 +105,7 @@ class Proofs(Value):
 
     rows: Sequence[Mapping[str, Json]] = ()
     came_to: Mapping[str, str] = NOTHING
-    faults: Mapping[str, Sequence[Fault]] = NOTHING
+    faults: Mapping[str, Sequence[Problem]] = NOTHING
 
 
 _NONE = Proofs()
@@ -149,11 +148,11 @@ def submit_refusal(facts: Facts, packet: PacketFacts, work: Work, evidence: Proo
 
 def _proof_faults(
     facts: Facts, packet: PacketFacts, rows: Sequence[Mapping[str, Json]], evidence: Proofs
-) -> dict[str, Sequence[Fault]]:
+) -> dict[str, Sequence[Problem]]:
     """By criterion: what was wrong with its proof now, or what keeps the last row from being what was demanded."""
     demands, required = demands_of(packet), facts.policy.evidence.tests == "required"
     last = {folded(row["criterion"]): row for row in rows}
-    found: dict[str, Sequence[Fault]] = {}
+    found: dict[str, Sequence[Problem]] = {}
     for criterion in _provable(packet).criteria:
         demand, row = demands.get(folded(criterion)), last.get(folded(criterion))
         faults = evidence.faults.get(criterion, ())
