@@ -20,7 +20,7 @@ from workpacket.report.escape import escape, escape_lines
 from workpacket.runtime.records.redaction import Redactor
 from workpacket.shell.governed_files import find_governed, packet_called
 from workpacket.shell.governing.execution import carry_out, here
-from workpacket.shell.governing.proof_process import kept_output
+from workpacket.shell.governing.proof_process import Account, account_of, kept_output
 
 _FENCE = re.compile(r"`{3,}")
 _CODE = re.compile(r"`+")
@@ -125,6 +125,7 @@ def replay(arguments: Arguments) -> int:
     from workpacket.shell.governing.replay import replay as run_again
 
     repository, actor = here(), actor_of(arguments, here())
+    account = _account(arguments)
     word = words_of(arguments, 1, "WP_ID")[0]
     name = packet_called(str(repository.root), word).text
     facts = facts_before(repository, [name], actor)
@@ -134,7 +135,7 @@ def replay(arguments: Arguments) -> int:
         print("nothing was run")
         return exits.REFUSED
     redactor = Redactor.from_environment(os.environ)
-    differences = run_again(repository, packet, found, facts.policy.evidence, redactor, os.environ)
+    differences = run_again(repository, packet, found, facts.policy.evidence, redactor, os.environ, account)
     if arguments.flag("record"):
         return _write(arguments, name, lambda facts, packet: record_replay(facts, packet, found.commit, differences))
     if arguments.flag("json"):
@@ -145,6 +146,16 @@ def replay(arguments: Arguments) -> int:
         print(f"  - {escape(line)}")
     print(f"next: workpacket evidence replay {name} --record")
     return exits.FINDINGS if differences else exits.OK
+
+
+def _account(arguments: Arguments) -> Account | None:
+    name = arguments.value("commands-as")
+    if not name:
+        return None
+    try:
+        return account_of(name)
+    except ValueError as error:
+        raise usage(arguments.command, "invalid_value", f"--commands-as: {error}") from error
 
 
 def _agreed(arguments: Arguments, commands: Sequence[str]) -> bool:
@@ -167,7 +178,8 @@ COMMAND = Command(
     description="""
 `demand` writes below criterion N of the stub, and of the packet, what is to prove it: a command, and which of its
 tests; or why no test has to fail without the work. `replay` runs the proofs of the latest submission again in fresh
-trees and says what came to something else; with --record the log says so, too.
+trees and says what came to something else; with --record the log says so, too. With --commands-as, another account runs
+the commands: it can read neither the environment nor the files of the one that judges.
 
 For each proof, the log contains the command, the exit code, and the length and digest of the output; the end of the
 output stays in the clone where the proof was run. `publish` writes it as Markdown, for the text of a pull request.
@@ -181,6 +193,7 @@ text before you paste it: what is published cannot be taken back.""",
         Option("exempt", "demand: why no test has to fail without the work", value="REASON"),
         Option("yes", "replay: run the commands without asking"),
         Option("record", "replay: record what came of it"),
+        Option("commands-as", "replay: the account that runs the commands; only for root", value="USER"),
         *ACTING,
     ),
     examples=(

@@ -15,6 +15,7 @@ from workpacket.lifecycle.policy import EvidencePolicy
 from workpacket.lifecycle.proofs import asked_of, demands_of, folded
 from workpacket.shell.governing.contract_proofs import ContractProver
 from workpacket.shell.governing.evidence import Cleaner
+from workpacket.shell.governing.proof_process import Account
 from workpacket.value import Value
 
 
@@ -56,11 +57,18 @@ def replay(
     policy: EvidencePolicy,
     cleaner: Cleaner,
     environment: Mapping[str, str],
+    account: Account | None = None,
 ) -> list[str]:
-    """What came to something else than the log says, by criterion."""
+    """What came to something else than the log says, by criterion. `account` is who runs the programs."""
     demands = demands_of(packet)
     prover = ContractProver(
-        repository, policy, cleaner, environment, base=recorded.base or recorded.commit, commit=recorded.commit
+        repository,
+        policy,
+        cleaner,
+        environment,
+        base=recorded.base or recorded.commit,
+        commit=recorded.commit,
+        account=account,
     )
     asked: list[tuple[str, AskedProof]] = []
     alone: list[str] = []
