@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from workpacket.audit.tracing import Evidence, evidence_of, latest_evidence
 from workpacket.cli.options import Arguments, Command, Option, subcommand, usage
 from workpacket.cli.packet_command import ACTING, Decide, actor_of, conclude, packet_of, words_of
-from workpacket.cli.read_only import show_json
+from workpacket.cli.read_only import reader_identity, show_json
 from workpacket.cli.workspace import write_new
 from workpacket.errors import WorkpacketError
 from workpacket.model import exits
@@ -118,16 +118,30 @@ def _write(arguments: Arguments, word: str, decide: Decide) -> int:
 
 
 def replay(arguments: Arguments) -> int:
-    """Run the proofs of the latest submission again, and compare."""
+    """Run the proofs of the latest submission again, and compare: of one packet, or of all that a change submits."""
+    account = _account(arguments)
+    base = arguments.value("base")
+    if not base:
+        word = words_of(arguments, 1, "WP_ID")[0]
+        return _replay(arguments, packet_called(str(here().root), word).text, account)
+    if arguments.words or arguments.flag("json") or arguments.flag("record"):
+        raise usage(arguments.command, "conflicting_options", "--base takes no packet, --json or --record")
+    from workpacket.shell.governing.replay import submitted_since
+
+    statuses = [_replay(arguments, name, account) for name in submitted_since(here(), base)]
+    print(f"{counted(len(statuses), 'submission')} replayed")
+    return max(statuses, default=exits.OK)
+
+
+def _replay(arguments: Arguments, name: str, account: Account | None) -> int:
     from workpacket.lifecycle.proofs import record_replay
     from workpacket.shell.governing.execution import facts_before
     from workpacket.shell.governing.replay import recorded_proofs
     from workpacket.shell.governing.replay import replay as run_again
 
-    repository, actor = here(), actor_of(arguments, here())
-    account = _account(arguments)
-    word = words_of(arguments, 1, "WP_ID")[0]
-    name = packet_called(str(repository.root), word).text
+    repository = here()
+    # Who looks need not be named; who records does.
+    actor = actor_of(arguments, repository) if arguments.flag("record") else reader_identity(arguments, repository)
     facts = facts_before(repository, [name], actor)
     packet = facts.packets[name]
     found = recorded_proofs(repository, packet)
@@ -144,7 +158,8 @@ def replay(arguments: Arguments) -> int:
     print(f"{name} at {found.commit[:12]}: {'something else was proved' if differences else 'the same was proved'}")
     for line in differences:
         print(f"  - {escape(line)}")
-    print(f"next: workpacket evidence replay {name} --record")
+    if not arguments.flag("base"):
+        print(f"next: workpacket evidence replay {name} --record")
     return exits.FINDINGS if differences else exits.OK
 
 
@@ -174,7 +189,7 @@ def run(arguments: Arguments) -> int:
 COMMAND = Command(
     "evidence",
     run,
-    arguments="publish|demand|replay WP_ID [N]",
+    arguments="publish|demand|replay [WP_ID] [N]",
     description="""
 `demand` writes below criterion N of the stub, and of the packet, what is to prove it: a command, and which of its
 tests; or why no test has to fail without the work. `replay` runs the proofs of the latest submission again in fresh
@@ -193,6 +208,7 @@ text before you paste it: what is published cannot be taken back.""",
         Option("exempt", "demand: why no test has to fail without the work", value="REASON"),
         Option("yes", "replay: run the commands without asking"),
         Option("record", "replay: record what came of it"),
+        Option("base", "replay: every submission that this commit does not have", value="REV"),
         Option("commands-as", "replay: the account that runs the commands; only for root", value="USER"),
         *ACTING,
     ),
@@ -200,6 +216,7 @@ text before you paste it: what is published cannot be taken back.""",
         "workpacket evidence demand WP-1-Parser-v1 1 --command 'python -m pytest tests/parser'",
         "workpacket evidence demand WP-1-Parser-v1 2 --exempt 'documentation is read, not run'",
         "workpacket evidence replay WP-1-Parser-v1 --yes --record --as validator-1",
+        "workpacket evidence replay --base origin/main --yes --commands-as nobody",
         "workpacket evidence publish WP-1-Parser-v1",
         "workpacket evidence publish WP-1-Parser-v1 --out ../evidence.md",
     ),
