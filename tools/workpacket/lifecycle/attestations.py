@@ -128,7 +128,7 @@ def _result(packet: AttestedPacket, submitted: LogEvent, rows: Sequence[Mapping[
 
 
 def _by_result(rows: Sequence[Mapping[str, Json]]) -> dict[str, list[Json]]:
-    """Each criterion with what proved it, and then the ids of the tests of which the log says that they were needed."""
+    """Each criterion with what proved it, and then the ids of its needed tests."""
     found: dict[str, list[Json]] = {"met": [], "not_applicable": [], "not_met": []}
     for row in rows:
         told = str(row["criterion"]) + "".join(f" ({row[key]})" for key in ("command", "reason") if key in row)

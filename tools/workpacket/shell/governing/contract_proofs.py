@@ -43,8 +43,8 @@ from workpacket.problem import Problem
 from workpacket.shell.governing.evidence import Cleaner
 from workpacket.shell.governing.proof_process import Account, Ended, end_of, keep_output, run_limited
 from workpacket.shell.governing.proof_trees import (
+    ProofPlace,
     ProofTree,
-    Stage,
     give,
     lay_over,
     make_tree,
@@ -124,7 +124,7 @@ class ContractProver:
         base: dict[str, _Run] = {}
         controls: dict[str, Controls] = {}
         with scratch_folder(shared=self._account is not None) as folder:
-            probe, stage = _ProbeCopy(folder, str(self._repository.root), added, self._account), Stage(folder)
+            probe, stage = _ProbeCopy(folder, str(self._repository.root), added, self._account), ProofPlace(folder)
             tree = self._tree(stage, "work", self._commit, ()) if commands else None
             if tree is not None:
                 here = {command: self._tried(command, tree, probe) for command in commands}
@@ -147,7 +147,7 @@ class ContractProver:
         base: Mapping[str, _Run],
         added: Additions,
         probe: _ProbeCopy,
-        stage: Stage,
+        stage: ProofPlace,
         tree: ProofTree,
     ) -> dict[str, Controls]:
         """Run the needed tests of each command once more, with new functions emptied and with the work as it is. Only
@@ -174,7 +174,7 @@ class ContractProver:
         here: Mapping[str, _Run],
         needed: Iterable[str],
         probe: _ProbeCopy,
-        stage: Stage,
+        stage: ProofPlace,
         added: Additions,
     ) -> tuple[Side, ...]:
         """The tests that name a new function, with that one emptied; () if all notice it."""
@@ -198,12 +198,12 @@ class ContractProver:
             return {}
         with scratch_folder(shared=self._account is not None) as folder:
             probe = _ProbeCopy(folder, str(self._repository.root), Additions(), self._account)
-            tree = self._tree(Stage(folder), "work", self._commit, ())
+            tree = self._tree(ProofPlace(folder), "work", self._commit, ())
             runs = {command: self._run(command, tree, probe).side for command in commands}
         return {command: side.exit_code == 0 and not side.fault for command, side in runs.items()}
 
     def _tree(
-        self, stage: Stage, name: str, commit: str, over: Sequence[ChangedPath], texts: Mapping[str, str] = NOTHING
+        self, stage: ProofPlace, name: str, commit: str, over: Sequence[ChangedPath], texts: Mapping[str, str] = NOTHING
     ) -> ProofTree:
         stage.enter(name)
         tree = make_tree(self._repository, stage.root, commit)

@@ -36,8 +36,8 @@ class ProofTree(Value):
     git: Mapping[str, str]
 
 
-class Stage:
-    """Trees that stand at one place, one after the other: what runs in them cannot tell them apart by their path."""
+class ProofPlace:
+    """Trees at one place, one after the other: what runs in them cannot tell them apart by their path."""
 
     def __init__(self, folder: str) -> None:
         self._folder = folder

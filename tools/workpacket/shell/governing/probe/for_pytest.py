@@ -103,7 +103,7 @@ class _Probe:
 
 
 def _code_of(item: Any) -> Any:
-    """The code of the test; None for items of other kinds, and for what stands in a conftest.py."""
+    """The code of the test; None for items of other kinds, and for code of a conftest.py."""
     code = probe.code_of(getattr(item, "function", None))
     return None if code is None or os.path.basename(code.co_filename) == "conftest.py" else code
 

@@ -109,7 +109,7 @@ class Watch:
     def __init__(self, configuration: dict[str, Any]) -> None:
         self.root: str = configuration["root"]
         self.test = ""
-        # Whether this process is not that of a runner, so that nobody tells at its end what it started.
+        # Whether this process is not that of a runner, so that what it starts has to be told at once.
         self.alone = False
         # The tests to which a run is limited, None for all.
         self.only: frozenset[str] | None = None
