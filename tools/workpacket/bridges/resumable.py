@@ -202,8 +202,7 @@ def _unfinished(facts: BatchFacts) -> tuple[str, str, tuple[str, ...]] | None:
 _WAITING = {
     "blocked": (
         "worker_blocked",
-        "It is blocked and waits for that to end. Find out whether it has; if so: "
-        + 'workpacket progress claimed {names} "What changed"',
+        "It is blocked and waits for that to end. Has it? Then: workpacket progress claimed {names} 'What changed'",
     ),
     "awaiting_review": (
         "check_not_run",
