@@ -43,6 +43,7 @@ from workpacket.value import NOTHING, Value, replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from workpacket.lifecycle.authorship import Declared
     from workpacket.lifecycle.contract import Provable
 
 
@@ -200,7 +201,7 @@ def recorded(packet: PacketFacts) -> list[Mapping[str, Json]]:
     return rows
 
 
-def submit(facts: Facts, packet: PacketFacts, work: Work, evidence: Proofs) -> Answer:
+def submit(facts: Facts, packet: PacketFacts, work: Work, evidence: Proofs, declared: Declared | None = None) -> Answer:
     """Submit. The commands that prove something were run before."""
     name = packet.id.text
     unmet = submit_refusal(facts, packet, work, evidence)
@@ -213,6 +214,7 @@ def submit(facts: Facts, packet: PacketFacts, work: Work, evidence: Proofs) -> A
     data |= {"base_commit": work.base_commit} if work.base_commit else {}
     data |= {"changed": list(work.changed)} if work.changed is not None else {}
     data |= {"work": {"base": work.onto[0], "sha256": work.onto[1]}} if work.onto is not None else {}
+    data |= declared.data() if declared is not None else {}
     draft.rests_on(packet.packet_path, packet.packet_source)
     target = transition("submit", lanes=facts.policy.lanes).target
     move(draft, packet, "submitted", target, data)
