@@ -77,13 +77,7 @@ def _new_since(
         settings = read_settings(workspace.root)
         nothing = Cache(None, workspace.fingerprint)
         before = check(
-            tree,
-            files,
-            whole=True,
-            cache=nothing,
-            reasons=reasons,
-            settings=settings,
-            progress=lambda _done, _total: None,
+            tree, files, whole=True, cache=nothing, reasons=reasons, settings=settings, progress=lambda *_: None
         )
         known = recorded(before.findings, reasons, source_lines(tree))
 
