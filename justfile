@@ -14,7 +14,12 @@ default:
 tour *arguments:
     @python -m guided_tour "$@"
 
-[doc('Play the tour without pauses and draw it anew into docs/tour.svg')]
+[doc('Make an example repository to explore: FORM is full; in FOLDER, or in a temporary one')]
+[group('start')]
+example form *folder:
+    @python -m guided_tour.examples "$@"
+
+[doc('Play the tour without pauses, and draw docs/tour.svg')]
 [group('quality')]
 record:
     @python -m guided_tour --fast --record docs/tour.svg
