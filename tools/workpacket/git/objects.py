@@ -65,6 +65,8 @@ def read_objects(repository: Repository, names: Iterable[str]) -> dict[str, byte
     """
     wanted = list(dict.fromkeys(names))
     for name in wanted:
+        # git reads one name per line: a name with a newline would be two questions, and all later answers would be
+        # assigned to the wrong names.
         if "\n" in name:
             raise WorkpacketError("unknown_revision", f"{name!r} is not a valid object name")
     if not wanted:
@@ -249,6 +251,7 @@ def _numbered_lines(part: str) -> Iterator[tuple[int, str]]:
         hunk = re.match(r"@@ -\S+ \+(\d+)(?:,\d+)? @@", line)
         if hunk is not None:
             number = int(hunk[1])
+        # Before the first hunk, a `+` is part of the header of the file (`+++ b/path`).
         elif number and line.startswith("+"):
             yield number, line[1:]
             number += 1
@@ -301,6 +304,32 @@ def _below(repository: Repository, folder: str, ending: str) -> list[str]:
         except OSError:
             continue
     return found
+
+
+class TextMatch(Value):
+    """A line of a file in the work tree."""
+
+    path: str
+    line: int
+    text: str
+
+
+_LINES_OF_A_FILE = 20
+
+
+def grep(repository: Repository, words: Sequence[str], folders: Sequence[str]) -> Iterator[TextMatch]:
+    """Yield the lines below these folders of the work tree that contain one of the words, in any case."""
+    patterns = [part for word in words for part in ("-e", word)]
+    options = ("-z", "-n", "-i", "-F", "-I", "--untracked", "--no-exclude-standard", "--full-name")
+    most = f"--max-count={_LINES_OF_A_FILE}"
+    answer = run_git(repository.root, "grep", *options, most, *patterns, "--", *folders, check=False)
+    if answer.status > 1:
+        raise WorkpacketError("git_failed", f"git grep failed: {answer.complaint}")
+    for row in answer.text.split("\n"):
+        path, _, rest = row.partition("\0")
+        number, _, text = rest.partition("\0")
+        if number.isdecimal():
+            yield TextMatch(path, int(number), text)
 
 
 def is_in_index(repository: Repository, path: str) -> bool:

@@ -12,7 +12,11 @@ from workpacket.runtime.clock import Clock, SystemClock
 from workpacket.runtime.errors import LeaseHeld, LeaseLost, VersionConflict
 from workpacket.runtime.records.events import GENESIS, Event, IndexEntry, entry_of, index_of, require_payload, verified
 from workpacket.runtime.records.jcs import address_of
-from workpacket.runtime.stores.admission import (
+from workpacket.runtime.stores.contract import (
+    Append,
+    Appended,
+    Head,
+    Lease,
     events_to_store,
     name_was_used,
     require_fence,
@@ -20,7 +24,6 @@ from workpacket.runtime.stores.admission import (
     require_same_as_stored,
     require_version,
 )
-from workpacket.runtime.stores.contract import Append, Appended, Head, Lease
 
 
 class MemoryStore:
@@ -86,6 +89,7 @@ class MemoryStore:
     def read(self, stream: str, after: int = 0, until: int | None = None) -> Iterator[Event]:
         with self._lock:
             events = self._streams.get(stream, [])[:until]
+        # Verified on the way out, like those of the other stores, so that tests notice if they were altered.
         previous = events[after - 1].hash if 0 < after <= len(events) else GENESIS
         return verified(stream, events[after:], after, previous)
 

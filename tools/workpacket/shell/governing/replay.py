@@ -13,9 +13,9 @@ from workpacket.git.repository import Repository
 from workpacket.git.revisions import commit_of, resolved
 from workpacket.lifecycle.facts import PacketFacts
 from workpacket.lifecycle.policy import EvidencePolicy
-from workpacket.lifecycle.proofs import asked_of, demands_of, folded
+from workpacket.lifecycle.proofs import demands_of, folded
 from workpacket.model.layout import LOG_FOLDER
-from workpacket.shell.governing.contract_proofs import ContractProver
+from workpacket.shell.governing.contract_proofs import ContractProver, asked_of
 from workpacket.shell.governing.evidence import Cleaner
 from workpacket.shell.governing.proof_process import Account
 from workpacket.value import Value

@@ -18,7 +18,10 @@ from workpacket.runtime.clock import random_id
 from workpacket.runtime.errors import LeaseHeld, LeaseLost, RuntimeFault, StoreUnavailable, VersionConflict
 from workpacket.runtime.records.events import GENESIS, Event, entry_of, verified
 from workpacket.runtime.records.jcs import address_of
-from workpacket.runtime.stores.admission import (
+from workpacket.runtime.stores.contract import (
+    Append,
+    Appended,
+    Lease,
     events_to_store,
     name_was_used,
     require_fence,
@@ -26,7 +29,6 @@ from workpacket.runtime.stores.admission import (
     require_same_as_stored,
     require_version,
 )
-from workpacket.runtime.stores.contract import Append, Appended, Lease
 from workpacket.runtime.stores.postgres.access import Connection, Row
 from workpacket.runtime.stores.postgres.reader import ReadablePostgres
 
@@ -87,6 +89,8 @@ class PostgresStore(ReadablePostgres):
 
     def _append(self, request: Append, statement: LiteralString, also: tuple[object, ...]) -> tuple[Appended, Row]:
         self.access.require_writable()
+        # Assumed to be the head of the stream, so that an append is one call. If another writer was faster, the
+        # server says where the stream ends now, and the events are sealed again.
         version, previous = self._heads.get(request.stream, (0, GENESIS))
         for _ in range(_TRIES):
             new = events_to_store(request, version, previous)
@@ -133,6 +137,7 @@ class PostgresStore(ReadablePostgres):
 
     def _remember(self, stream: str, version: int, head: str) -> None:
         if len(self._heads) >= _REMEMBERED:
+            # A forgotten head costs one more call, never correctness.
             self._heads.clear()
         self._heads[stream] = version, head
 
