@@ -136,7 +136,7 @@ def judged(case: Case, folder: Path) -> list[tuple[str, str]]:
     demands = {folded(each.criterion): each for each in map(_demand, case.proofs)}
     complete = [each for each in demands.values() if is_complete(each)]
     proved = prover.prove([(each.criterion, asked_of(each)) for each in complete])
-    found = [(fault.code, fault.text) for one in proved for fault in one.judged.faults]
+    found = [(fault.code, fault.message) for one in proved for fault in one.judged.faults]
     if found:
         return found
     rows = [dict(one.row) for one in proved] + ([case.stray] if case.stray else [])

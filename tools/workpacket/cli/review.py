@@ -9,7 +9,16 @@ from typing import Final
 
 from workpacket.cli.claim import sync_team_claim
 from workpacket.cli.options import Arguments, Command, Option, usage
-from workpacket.cli.packet_command import ACTING, REASON, actor_of, conclude, packet_command, words_of
+from workpacket.cli.packet_command import (
+    ACTING,
+    DECLARING,
+    REASON,
+    actor_of,
+    conclude,
+    declared,
+    packet_command,
+    words_of,
+)
 from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository
 from workpacket.lifecycle.facts import Facts, PacketFacts
@@ -31,7 +40,7 @@ if TYPE_CHECKING:
 def _run_submit(arguments: Arguments) -> int:
     repository = here()
     name = packet_called(str(repository.root), words_of(arguments, 1, "WP_ID")[0]).text
-    actor = actor_of(arguments, repository)
+    actor, said = actor_of(arguments, repository), declared(arguments)
     # Proof commands may take long; no one else should have to wait for them.
     facts = facts_before(repository, [name], actor)
     evidence, uncommitted = _evidence(arguments, repository, facts, name)
@@ -43,7 +52,7 @@ def _run_submit(arguments: Arguments) -> int:
         if arguments.flag("record-only"):
             return record_evidence(facts, packet, evidence, uncommitted)
         work = work_done(repository, packet, facts.target_branch, arguments.value("commit"))
-        return submit(facts, packet, work, evidence)
+        return submit(facts, packet, work, evidence, said)
 
     carried = carry_out(repository, "submit", [name], actor, decide)
     return sync_team_claim(arguments, conclude(arguments, carried, name))
@@ -127,7 +136,7 @@ def _with_contract_proofs(
     )
     proved = prover.prove(asked)
     faults = {
-        one.criterion: tuple(replace(fault, text=redactor.clean_text(fault.text)) for fault in one.judged.faults)
+        one.criterion: tuple(replace(fault, message=redactor.clean_text(fault.message)) for fault in one.judged.faults)
         for one in proved
         if one.judged.faults
     }
@@ -152,6 +161,7 @@ this clone, where `workpacket trace` shows it.""",
         Option("not-applicable", "why line N, which the contract exempts, does not apply", value="N=REASON", many=True),
         Option("commit", "the commit to judge (default: HEAD)", value="REV"),
         Option("record-only", "record the proofs, and submit later"),
+        *DECLARING,
         *ACTING,
     ),
     examples=(

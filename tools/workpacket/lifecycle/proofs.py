@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from workpacket.evidence.commands import is_trivial
-from workpacket.evidence.comparison import AskedProof, Fault
+from workpacket.evidence.comparison import AskedProof
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.lifecycle.separation import coders, not_apart
 from workpacket.model.canonical import Json
@@ -85,35 +85,35 @@ def _is_trivial(command: str) -> bool:
         return False
 
 
-def unlike_demand(row: Mapping[str, Json], demand: Demand | None, *, required: bool) -> Iterator[Fault]:
+def unlike_demand(row: Mapping[str, Json], demand: Demand | None, *, required: bool) -> Iterator[Problem]:
     """What keeps a row of evidence from being the proof that the contract demands."""
     if demand is None or not is_complete(demand):
         if required:
-            yield Fault("proof_undeclared", "the contract names no proof")
+            yield Problem("proof_undeclared", "the contract names no proof")
         return
     if row.get("result") == "not_applicable":
         if demand.exempt is None or demand.command:
-            yield Fault("exemption_unsigned", "the contract demands a proof, and no reason why it does not apply")
+            yield Problem("exemption_unsigned", "the contract demands a proof, and no reason why it does not apply")
         return
     if demand.exempt is not None and row.get("exempt") != demand.exempt:
-        yield Fault("exemption_unsigned", "its exemption is not the one in the contract")
+        yield Problem("exemption_unsigned", "its exemption is not the one in the contract")
     if demand.command and row.get("command") != demand.command:
-        yield Fault("proof_other_command", f"the contract demands {demand.command}")
+        yield Problem("proof_other_command", f"the contract demands {demand.command}")
     elif demand.command and not row.get("runner"):
-        yield Fault("no_test_executed", "nothing says which tests ran")
+        yield Problem("no_test_executed", "nothing says which tests ran")
     elif demand.exempt is None:
         yield from _unproved(row)
 
 
-def _unproved(row: Mapping[str, Json]) -> Iterator[Fault]:
+def _unproved(row: Mapping[str, Json]) -> Iterator[Problem]:
     outcomes = row.get("outcomes")
     counts = outcomes if isinstance(outcomes, Mapping) else {}
     if not row.get("needed") or not counts.get("needed"):
-        yield Fault("proof_not_needed", "no test of it fails without the work")
+        yield Problem("proof_not_needed", "no test of it fails without the work")
     if counts.get("broken") or counts.get("failing"):
-        yield Fault("test_failed", "tests of it failed")
+        yield Problem("test_failed", "tests of it failed")
     if "execution" not in row or "base" not in row:
-        yield Fault("change_not_executed", "nothing says at which base, and whether its tests execute the work")
+        yield Problem("change_not_executed", "nothing says at which base, and whether its tests execute the work")
 
 
 def record_replay(facts: Facts, packet: PacketFacts, commit: str, differences: Sequence[str]) -> Answer:

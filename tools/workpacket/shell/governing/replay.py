@@ -71,7 +71,7 @@ def replay(
         elif row.get("command"):
             alone.append(str(row["command"]))
     succeeded = prover.succeeded(list(dict.fromkeys(alone)))
-    came_to = {proof.criterion: [fault.text for fault in proof.judged.faults] for proof in prover.prove(asked)}
+    came_to = {proof.criterion: [fault.message for fault in proof.judged.faults] for proof in prover.prove(asked)}
     return [
         cleaner.clean_text(line)[:500]
         for name, row in recorded.rows.items()
