@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -80,8 +81,7 @@ def _question(folder: Path, arguments: tuple[str, ...], stdin: bytes | None) -> 
     settings = _settings(str(folder))
     if settings is None or not _ELSEWHERE.isdisjoint(os.environ):
         return None
-    objects = f"{folder}/.git/objects"
-    if ids and not (all(os.path.exists(f"{objects}/{one[:2]}/{one[2:]}") for one in ids) and _is_simple(objects)):
+    if ids and not _are_in(f"{folder}/.git", ids):
         return None
     return Question(arguments, stdin, settings, _environment())
 
@@ -127,14 +127,28 @@ def _environment() -> tuple[str, ...]:
     return (os.environ.get("PATH", ""), *sorted(one for one in said if not one.startswith(_OTHERS)))
 
 
-def _is_simple(objects: str) -> bool:
-    """Whether each object lies in a file of its own, and no commit has lost its parents."""
-    try:
-        if os.listdir(f"{objects}/pack"):
-            return False
-    except FileNotFoundError:
-        pass
-    return not os.path.exists(f"{objects}/info/alternates") and not os.path.exists(f"{objects}/../shallow")
+def _are_in(git_dir: str, ids: set[str]) -> bool:
+    """Whether this repository has the objects, and all that they lead to: nothing is borrowed, promised or cut off."""
+    objects = f"{git_dir}/objects"
+    if os.path.exists(f"{objects}/info/alternates") or os.path.exists(f"{git_dir}/shallow"):
+        return False
+    packed = [one for one in ids if not os.path.exists(f"{objects}/{one[:2]}/{one[2:]}")]
+    if not packed:
+        return True
+    names = os.listdir(f"{objects}/pack") if os.path.exists(f"{objects}/pack") else []
+    if any(name.endswith(".promisor") for name in names):
+        return False
+    lists = [_ids_of_pack(f"{objects}/pack/{name}") for name in names if name.endswith(".idx")]
+    return all(any(bytes.fromhex(one) in ids_of_pack for ids_of_pack in lists) for one in packed)
+
+
+@lru_cache(maxsize=64)
+def _ids_of_pack(index: str) -> frozenset[bytes]:
+    """A pack is named by its contents. Its index, version 2: a header, 256 counts, the ids, and what is not read here."""
+    data = Path(index).read_bytes()
+    count = int.from_bytes(data[8 + 255 * 4 : 8 + 256 * 4], "big")
+    first = 8 + 256 * 4
+    return frozenset(data[at : at + 20] for at in range(first, first + count * 20, 20))
 
 
 if not os.environ.get(ALWAYS_ASK):
