@@ -4,7 +4,7 @@ An id is the digest of what it names: trees, files and histories have the same c
 same commits, so two thirds of what the product asks git has been answered before, and a process for each answer would
 take a fifth of all time. Git is asked all the same wherever something else could matter: the index, the work tree,
 references, an object that is not there by itself, packs, shallow and partial clones, unusual settings, a variable of
-git's own. `nox -s tests`, and with it CI, asks git each time: WORKPACKET_ASK_GIT=1.
+git's own. CI and `nox -s tests` ask git each time: WORKPACKET_ASK_GIT=1.
 
 A plugin, and imported before anything of the product that runs git.
 """
@@ -34,7 +34,9 @@ _OF_MORE = ("--all", "--branches", "--tags", "--remotes", "--glob", "--reflog", 
 # Variables that change where git looks, and those that change nothing that is read.
 _ELSEWHERE = {"GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES"}
 _OTHERS = ("GIT_CONFIG_GLOBAL", "GIT_AUTHOR_", "GIT_COMMITTER_")
-_UNUSUAL = re.compile(rb"^\s*\[(?:include|extensions)|promisor|partialclone|textconv|external|objectformat", re.I | re.M)
+_UNUSUAL = re.compile(
+    rb"^\s*\[(?:include|extensions)|promisor|partialclone|textconv|external|objectformat", re.IGNORECASE | re.MULTILINE
+)
 
 
 class Question(NamedTuple):
@@ -108,17 +110,18 @@ def _settings(folder: str) -> tuple[bytes, ...] | None:
     """All settings that a repository's git reads, None where they are elsewhere or could change an answer."""
     if "GIT_CONFIG_GLOBAL" not in os.environ:
         return None
-    found = []
-    for path in (f"{folder}/.git/config", os.environ["GIT_CONFIG_GLOBAL"], f"{folder}/.git/info/attributes"):
-        try:
-            with open(path, "rb") as file:
-                data = file.read()
-        except (FileNotFoundError, NotADirectoryError):
-            data = b""
-        if _UNUSUAL.search(data):
-            return None
-        found.append(data)
+    places = (f"{folder}/.git/config", os.environ["GIT_CONFIG_GLOBAL"], f"{folder}/.git/info/attributes")
+    found = [_bytes_of(path) for path in places]
+    if any(map(_UNUSUAL.search, found)):
+        return None
     return tuple(found) if found[0] else None
+
+
+def _bytes_of(path: str) -> bytes:
+    try:
+        return Path(path).read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return b""
 
 
 def _environment() -> tuple[str, ...]:
@@ -130,22 +133,26 @@ def _environment() -> tuple[str, ...]:
 def _are_in(git_dir: str, ids: set[str]) -> bool:
     """Whether this repository has the objects, and all that they lead to: nothing is borrowed, promised or cut off."""
     objects = f"{git_dir}/objects"
-    if os.path.exists(f"{objects}/info/alternates") or os.path.exists(f"{git_dir}/shallow"):
+    if _exists(f"{objects}/info/alternates") or _exists(f"{git_dir}/shallow"):
         return False
-    packed = [one for one in ids if not os.path.exists(f"{objects}/{one[:2]}/{one[2:]}")]
+    packed = [bytes.fromhex(one) for one in ids if not _exists(f"{objects}/{one[:2]}/{one[2:]}")]
     if not packed:
         return True
-    names = os.listdir(f"{objects}/pack") if os.path.exists(f"{objects}/pack") else []
-    if any(name.endswith(".promisor") for name in names):
+    packs = [*Path(objects, "pack").glob("*")]
+    if any(path.suffix == ".promisor" for path in packs):
         return False
-    lists = [_ids_of_pack(f"{objects}/pack/{name}") for name in names if name.endswith(".idx")]
-    return all(any(bytes.fromhex(one) in ids_of_pack for ids_of_pack in lists) for one in packed)
+    lists = [_ids_of_pack(path) for path in packs if path.suffix == ".idx"]
+    return all(any(one in listed for listed in lists) for one in packed)
+
+
+# A Path takes longer to make than to ask about.
+_exists = os.path.exists
 
 
 @lru_cache(maxsize=64)
-def _ids_of_pack(index: str) -> frozenset[bytes]:
-    """A pack is named by its contents. Its index, version 2: a header, 256 counts, the ids, and what is not read here."""
-    data = Path(index).read_bytes()
+def _ids_of_pack(index: Path) -> frozenset[bytes]:
+    """The ids in a pack, which is named by its contents. Its index, version 2, begins with 8 bytes and 256 counts."""
+    data = index.read_bytes()
     count = int.from_bytes(data[8 + 255 * 4 : 8 + 256 * 4], "big")
     first = 8 + 256 * 4
     return frozenset(data[at : at + 20] for at in range(first, first + count * 20, 20))
