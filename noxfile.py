@@ -69,7 +69,7 @@ def lint(session: nox.Session) -> None:
 def tests(session: nox.Session) -> None:
     """The fast tests, on each supported Python that is found here; git is asked each time (tests/git_answers.py)."""
     install(session)
-    just(session, "test", *session.posargs, WORKPACKET_ASK_GIT="1")
+    just(session, "test", *session.posargs, WORKPACKET_TEST_MEMORY="off")
 
 
 @nox.session

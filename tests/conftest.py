@@ -20,10 +20,7 @@ import git_answers  # before anything that runs git
 import remembered
 from workpacket.shell import fingerprint
 
-pytest_plugins = ["answers", "skip_gate"]
-
-assert git_answers
-assert remembered
+pytest_plugins = ["answers", "skip_gate", git_answers.__name__, remembered.__name__]
 
 # pytest rewrites the asserts of all test modules. Where Python is told to keep no compiled code, as in many containers,
 # every worker of every run would do so again, which takes half of the time of collecting.

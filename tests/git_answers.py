@@ -4,7 +4,7 @@ An id is the digest of what it names: trees, files and histories have the same c
 same commits, so two thirds of what the product asks git has been answered before, and a process for each answer would
 take a fifth of all time. Git is asked all the same wherever something else could matter: the index, the work tree,
 references, an object that is not there by itself, packs, shallow and partial clones, unusual settings, a variable of
-git's own. CI and `nox -s tests` ask git each time: WORKPACKET_ASK_GIT=1.
+git's own. CI and `nox -s tests` ask git each time: WORKPACKET_TEST_MEMORY=off.
 
 A plugin, and imported before anything of the product that runs git.
 """
@@ -15,13 +15,12 @@ import os
 import re
 from collections.abc import Mapping
 from functools import lru_cache
+from io import FileIO
 from pathlib import Path
 from typing import NamedTuple
 
 from workpacket.git import run
 from workpacket.git.run import Answer
-
-ALWAYS_ASK = "WORKPACKET_ASK_GIT"
 
 _FULL = r"\^?[0-9a-f]{40}(?:\^|\^\{\w+\})?"
 _OBJECTS = re.compile(rf"{_FULL}(?:\.\.\.?{_FULL})?(?::[^\n]*)?\Z")
@@ -33,7 +32,7 @@ _SETTINGS = ("config", "-z", "--get-regexp")
 _OF_MORE = ("--all", "--branches", "--tags", "--remotes", "--glob", "--reflog", "--exclude", "--stdin", "--git-")
 # Variables that change where git looks, and those that change nothing that is read.
 _ELSEWHERE = {"GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES"}
-_OTHERS = ("GIT_CONFIG_GLOBAL", "GIT_AUTHOR_", "GIT_COMMITTER_")
+_OTHERS = (b"GIT_CONFIG_GLOBAL", b"GIT_AUTHOR_", b"GIT_COMMITTER_")
 _UNUSUAL = re.compile(
     rb"^\s*\[(?:include|extensions)|promisor|partialclone|textconv|external|objectformat", re.IGNORECASE | re.MULTILINE
 )
@@ -45,7 +44,7 @@ class Question(NamedTuple):
     arguments: tuple[str, ...]
     stdin: bytes | None
     settings: tuple[bytes, ...]
-    environment: tuple[str, ...]
+    environment: tuple[bytes, ...]
 
 
 _answers: dict[Question, Answer] = {}
@@ -112,22 +111,23 @@ def _settings(folder: str) -> tuple[bytes, ...] | None:
         return None
     places = (f"{folder}/.git/config", os.environ["GIT_CONFIG_GLOBAL"], f"{folder}/.git/info/attributes")
     found = [_bytes_of(path) for path in places]
-    if any(map(_UNUSUAL.search, found)):
+    if any(data and _UNUSUAL.search(data) for data in found):
         return None
     return tuple(found) if found[0] else None
 
 
 def _bytes_of(path: str) -> bytes:
     try:
-        return Path(path).read_bytes()
+        with FileIO(path) as file:
+            return file.readall()
     except (FileNotFoundError, NotADirectoryError):
         return b""
 
 
-def _environment() -> tuple[str, ...]:
+def _environment() -> tuple[bytes, ...]:
     """What else git is told: which git it is, and its variables."""
-    said = [f"{name}={value}" for name, value in os.environ.items() if name.startswith("GIT_")]
-    return (os.environ.get("PATH", ""), *sorted(one for one in said if not one.startswith(_OTHERS)))
+    own = [name + value for name, value in os.environb.items() if name[:4] == b"GIT_" and not name.startswith(_OTHERS)]
+    return (os.environb.get(b"PATH", b""), *own)
 
 
 def _are_in(git_dir: str, ids: set[str]) -> bool:
@@ -158,5 +158,5 @@ def _ids_of_pack(index: Path) -> frozenset[bytes]:
     return frozenset(data[at : at + 20] for at in range(first, first + count * 20, 20))
 
 
-if not os.environ.get(ALWAYS_ASK):
+if os.environ.get("WORKPACKET_TEST_MEMORY") != "off":
     run.run_git = answered

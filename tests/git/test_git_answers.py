@@ -11,6 +11,7 @@ import git_answers
 from git.scratch import commit, copy_of, git, make_repository
 from git_answers import answered
 from workpacket.errors import WorkpacketError
+from workpacket.git.run import Answer
 
 
 @pytest.fixture
@@ -19,7 +20,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
     questions: list[tuple[str, ...]] = []
     really_ask = git_answers._ask
 
-    def counting(folder: Path, *arguments: str, **more: object) -> git_answers.Answer:
+    def counting(folder: Path, *arguments: str, **more: object) -> Answer:
         questions.append(arguments)
         return really_ask(folder, *arguments, **more)  # type: ignore[arg-type]  # handed on as they came
 
