@@ -16,11 +16,13 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-import git_answers  # before anything that runs git
+import git_answers
 import remembered
 from workpacket.shell import fingerprint
 
-pytest_plugins = ["answers", "skip_gate", git_answers.__name__, remembered.__name__]
+pytest_plugins = ["answers", "skip_gate"]
+# They take the place of what the product imports later.
+IN_PLACE = (git_answers, remembered)
 
 # pytest rewrites the asserts of all test modules. Where Python is told to keep no compiled code, as in many containers,
 # every worker of every run would do so again, which takes half of the time of collecting.

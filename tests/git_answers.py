@@ -6,7 +6,7 @@ take a fifth of all time. Git is asked all the same wherever something else coul
 references, an object that is not there by itself, packs, shallow and partial clones, unusual settings, a variable of
 git's own. CI and `nox -s tests` ask git each time: WORKPACKET_TEST_MEMORY=off.
 
-A plugin, and imported before anything of the product that runs git.
+Imported before anything of the product that runs git.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from typing import NamedTuple
 
 from workpacket.git import run
 from workpacket.git.run import Answer
+from workpacket.value import NOTHING
 
 _FULL = r"\^?[0-9a-f]{40}(?:\^|\^\{\w+\})?"
 _OBJECTS = re.compile(rf"{_FULL}(?:\.\.\.?{_FULL})?(?::[^\n]*)?\Z")
@@ -57,7 +58,7 @@ def answered(
     stdin: bytes | None = None,
     check: bool = True,
     timeout: float = run.TIMEOUT,
-    environment: Mapping[str, str] = run.NOTHING,
+    environment: Mapping[str, str] = NOTHING,
 ) -> Answer:
     question = None if environment else _question(folder, arguments, stdin)
     known = question and _answers.get(question)

@@ -22,7 +22,7 @@ from workpacket.shell.checking.examining import FileResult
 # A run of all tests has some ten thousand of each; the same ones come soon again or never.
 MOST = 5_000
 
-_decode, really_examine = log.decode_event, examining.examine_bytes
+really_decode, really_examine = log.decode_event, examining.examine_bytes
 _events: dict[tuple[str, str, bytes], LogEvent] = {}
 _results: dict[tuple[object, ...], FileResult] = {}
 
@@ -33,7 +33,7 @@ def decoded(
     key = (folder, name, data)
     if form is log.FORMAT and key in _events:
         return _events[key]
-    found = _decode(folder, name, data, names=names, form=form)
+    found = really_decode(folder, name, data, names=names, form=form)
     if form is log.FORMAT and isinstance(found, LogEvent):
         _keep(_events, key, found)
     return found
