@@ -15,8 +15,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import ClassVar
-
 from workpacket.documents.document import Document, FieldSpec, Layout, SectionSpec, Text, TextAt, heading_key, value_of
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.ids import WorkPacketId, find_ids, leading_id
@@ -52,7 +50,7 @@ class PlacedSection:
 class StructuredDocument(Document):
     """A document with a layout. `placed` are the sections known to the layout, `unknown` the others."""
 
-    layout: ClassVar[Layout]
+    layout: Layout
 
     def __init__(self, source: Source) -> None:
         super().__init__(source, None)

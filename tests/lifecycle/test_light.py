@@ -1,0 +1,97 @@
+"""The light form as a newcomer types it: one document for each packet, and nothing that an editor has to open."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from lifecycle.governed import Governed
+
+NAME = "WP-1-Greet-the-User-v1"
+DOCUMENT = f".GOV/task_packets/{NAME}.md"
+PROVE = "python3 -m unittest discover -s src"
+NEW = (
+    "new", "Greet the user",
+    "--criterion", "The program greets its user by name.",
+    "--prove", PROVE,
+    "--scope", "src/",
+    "--requirement", "The program greets its user by name.",
+    "--refinement", "The name is an argument; without one, the greeting is for the world.",
+)  # fmt: skip
+PROGRAM = "def greet(name):\n    return f'Hello, {name}'\n"
+TEST = (
+    "import unittest\n\nfrom greet import greet\n\n\n"
+    "class TestGreet(unittest.TestCase):\n    def test_name(self):\n"
+    "        self.assertEqual(greet('Ann'), 'Hello, Ann')\n"
+)
+MOST_COMMANDS, MOST_LINES = 7, 25
+
+
+class Typed:
+    """Counts what is typed."""
+
+    def __init__(self, governed: Governed) -> None:
+        self.governed = governed
+        self.lines: list[str] = []
+
+    def workpacket(self, *words: str) -> str:
+        self.lines.append(" ".join(("workpacket", *words)))
+        return self.governed.done(*words).out
+
+    def git(self, *words: str) -> None:
+        self.lines.append(" ".join(("git", *words)))
+        subprocess.run(["git", *words], cwd=self.governed.root, check=True, capture_output=True)
+
+
+def governance_lines(root: Path, before: str, after: str, scope: str) -> int:
+    """The added lines of a landing outside the scope, JSON at 200 bytes a line."""
+    rows = subprocess.run(
+        ["git", "diff", "--numstat", "--no-renames", before, after], cwd=root, check=True, capture_output=True, text=True
+    ).stdout.splitlines()
+    total = 0
+    for row in rows:
+        added, _, path = row.split("\t")
+        if not path.startswith(scope):
+            size = (root / path).stat().st_size
+            total += math.ceil(size / 200) if path.endswith(".json") else int(added)
+    return total
+
+
+def write_program(governed: Governed) -> None:
+    governed.write("src/greet.py", PROGRAM)
+    governed.write("src/test_greet.py", TEST)
+
+
+def test_a_newcomer_types_seven_commands_and_edits_no_document(governed: Governed) -> None:
+    typed = Typed(governed)
+    typed.git("init", "--quiet")
+    typed.workpacket("init", "--commit")
+    before = governed.git("rev-parse", "HEAD").strip()
+    typed.workpacket(*NEW)
+    typed.workpacket("start", NAME)
+    write_program(governed)
+    governed.git("add", "src")  # the editor's or the person's habit; `git commit` alone is counted
+    typed.git("commit", "--quiet", "--message", "Greet the user")
+    typed.workpacket("done", NAME, "--commit")
+    typed.git("merge", "--quiet", f"wp/{NAME}")
+    assert len(typed.lines) <= MOST_COMMANDS, typed.lines
+    assert "MERGED" in governed("show", NAME).out
+    assert governance_lines(governed.root, before, "HEAD", "src/") <= MOST_LINES
+    assert governed.git("status", "--porcelain") == ""
+    assert governed.git("branch", "--show-current").strip() == "main"
+
+
+@pytest.mark.parametrize("command", ["show", "status", "list", "why"])
+def test_every_output_says_that_nobody_judged_it(governed: Governed, command: str) -> None:
+    governed.done("init", "--commit")
+    governed.done(*NEW)
+    governed.done("start", NAME)
+    write_program(governed)
+    governed.commit("Greet the user")
+    governed.done("done", NAME, "--commit")
+    governed.git("merge", "--quiet", f"wp/{NAME}")
+    words = [command, NAME] if command in {"show", "why"} else [command]
+    assert "not judged" in governed(*words).out
