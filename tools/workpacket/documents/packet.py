@@ -116,7 +116,8 @@ LIGHT: Final = Layout((2,), LIGHT_SECTIONS, extra=(SectionSpec("notes", "NOTES",
 _LIGHT = lazy_pattern(r"\A# [^\n]*\n\s*## SCOPE[ \t]*\r?\n\s*- FORM: light[ \t]*\r?$", re.MULTILINE)
 # `1.1 Greeting` in .GOV/spec/SPEC_v1.md, sha256 1f2e...
 _ANCHOR = lazy_pattern(
-    r"^- SPEC_ANCHOR: `(?P<heading>[^`\r\n]+)` in (?P<path>\S+), sha256 (?P<sha256>[0-9a-f]{64})[ \t]*\r?$", re.MULTILINE
+    r"^- SPEC_ANCHOR: `(?P<heading>[^`\r\n]+)` in (?P<path>\S+), sha256 (?P<sha256>[0-9a-f]{64})[ \t]*\r?$",
+    re.MULTILINE,
 )
 
 
@@ -364,7 +365,7 @@ def render_light(text: LightText) -> str:
     head += _paths("OUT_OF_SCOPE", text.out_of_scope)
     parts = [f"# {text.title}", "\n".join(["## SCOPE", *head])]
     if text.criteria:
-        parts.append("\n".join(["## DONE_MEANS", *(line for one in text.criteria for line in _criterion(*one))]))
+        parts.append("\n".join(["## DONE_MEANS", *(line for one in text.criteria for line in criterion_lines(*one))]))
     if text.refinement or text.anchor is not None:
         parts.append(light_refinement(text.refinement, text.anchor))
     return "\n\n".join(parts) + "\n"
@@ -382,7 +383,8 @@ def _paths(key: str, entries: Sequence[str]) -> list[str]:
     return [f"- {key}:", *(f"  - {entry}" for entry in entries)] if entries else []
 
 
-def _criterion(said: str, command: str, exempt: str) -> list[str]:
+def criterion_lines(said: str, command: str, exempt: str) -> list[str]:
+    """Return a criterion as an item, with what must prove it below."""
     demands = [f"  - PROVED_BY: {_code(command)}"] if command else []
     return [f"- {said}", *demands, *([f"  - EXEMPT: {exempt}"] if exempt else [])]
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+
 from workpacket.documents.document import Document, FieldSpec, Layout, SectionSpec, Text, TextAt, heading_key, value_of
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.ids import WorkPacketId, find_ids, leading_id

@@ -16,7 +16,7 @@ from typing import Final, Literal
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.lifecycle.installed import PLACEHOLDER, without_requirement, written_in
 from workpacket.lifecycle.moves import Planned
-from workpacket.lifecycle.policy import LifecyclePolicy
+from workpacket.lifecycle.policy import Form, LifecyclePolicy
 from workpacket.lifecycle.starter_documents import (
     ATTRIBUTES,
     DIALECTS,
@@ -146,11 +146,13 @@ def compare(
     dialect: Dialect | None = None,
     policy: LifecyclePolicy = _NO_POLICY,
     requirement: str | None = None,
+    form: Form | None = None,
 ) -> list[InitFile]:
     """Return the state of each file. For groups that were not requested, only existing files count.
 
     `policy` is the one next to the files: it affects what the protocols say about moves. `requirement` is what the
-    requested workflow and hooks install; without one, each file keeps its own requirement.
+    requested workflow and hooks install; without one, each file keeps its own requirement. `form` is that of new
+    packets.
     """
     own: dict[Dialect, Collection[str]] = {one: [path for path, _ in dialect_files(one, package)] for one in DIALECTS}
     governed = BOARD_PATH in seen.files and POLICY_PATH not in seen.files
@@ -158,7 +160,7 @@ def compare(
     spoken = dialect or dialect_here(seen.files, own, missions=seen.missions and not governed)
     items = [
         replace(_file(_filled(file, seen, wanted, requirement), package, seen), group=file.group)
-        for file in starting_files(spoken, package, policy, found_governed=governed)
+        for file in starting_files(spoken, package, policy, found_governed=governed, form=form)
         if _counts(file, seen, wanted)
     ]
     return [*items, _agents(package, seen)]

@@ -174,7 +174,7 @@ def coverage_policy(root: Node | None) -> CoveragePolicy:
 
 
 Form = Literal["light", "full"]
-BoardCommit = Literal["branch", "base", "never"]
+BoardCommit = Literal["branch", "base", "never", ""]
 
 
 class PacketsPolicy(Value):
@@ -182,14 +182,15 @@ class PacketsPolicy(Value):
 
     `form` is that of new packets. `approvals`: whether the activation of a light packet needs an approval. `phase` is
     the second part of ids made from titles. `commit`: whether commands commit what they wrote. `board` says where board
-    and registry are written: on every branch, on the target branch only, or nowhere.
+    and registry are written: on every branch, on the target branch only, or nowhere; '' for full packets on every
+    branch, and for light ones nowhere.
     """
 
     form: Form = "full"
     approvals: Literal["signed", "none"] = "signed"
     phase: str = "1"
     commit: bool = False
-    board: BoardCommit = "branch"
+    board: BoardCommit = ""
 
 
 PACKETS_KEYS: Final = ("form", "approvals", "phase", "commit")
@@ -202,13 +203,15 @@ def packets_policy(root: Node | None) -> PacketsPolicy:
     if root is None:
         return PacketsPolicy()
     form: Form = "light" if root.string_at("packets", "form") == "light" else "full"
+    # A gate that names approvers is not switched off beside it.
+    approved = root.get("approvals", "gates", "activation") is not None
     phase, commit = root.string_at("packets", "phase"), root.get("packets", "commit")
     return PacketsPolicy(
         form,
-        "none" if root.string_at("packets", "approvals") == "none" else "signed",
+        "none" if root.string_at("packets", "approvals") == "none" and not approved else "signed",
         phase if _PHASE.match(phase) else "1",
         commit is not None and commit.value is True,
-        _BOARD.get(root.string_at("board", "commit"), "never" if form == "light" else "branch"),
+        _BOARD.get(root.string_at("board", "commit"), ""),
     )
 
 
@@ -226,6 +229,8 @@ def unguarded_changes(before: Node | None, after: Node | None) -> list[str]:
     if before is None or before.get("approvals") is not None or not guards:
         return []
     found = [name for name in _GUARDING if _plain(before, name) != _plain(after, name)]
+    if packets_policy(before).approvals != "none" and packets_policy(after).approvals == "none":
+        found.append("packets")
     wanted = coverage_policy(after)
     weaker = wanted.mode != "required" or not set(wanted.exempt) <= set(coverage.exempt)
     return [*found, *(["coverage"] if coverage.mode == "required" and weaker else [])]
@@ -293,9 +298,7 @@ class LifecyclePolicy(Value):
         return self.branch_pattern.replace("{id}", packet)
 
 
-_NO_KEYS: Final = frozenset(
-    {"origins", "lane_faults", "evidence", "coverage", "packets", "judged", "actor_tables"}
-)
+_NO_KEYS: Final = frozenset({"origins", "lane_faults", "evidence", "coverage", "packets", "judged", "actor_tables"})
 KEYS: Final = tuple(name for name in LifecyclePolicy.__match_args__ if name not in _NO_KEYS)
 
 

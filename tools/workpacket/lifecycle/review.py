@@ -255,14 +255,15 @@ def record_evidence(facts: Facts, packet: PacketFacts, evidence: Proofs, uncommi
 
 
 def verdict_refusal(
-    facts: Facts, packet: PacketFacts, choice: str, *, report: bool, reference: str
+    facts: Facts, packet: PacketFacts, choice: str, *, report: bool, reference: str, reason: str = ""
 ) -> tuple[Problem, ...]:
     """Return everything that prevents the actor from giving this verdict. The policy says whether it must be signed."""
     row = transition("verdict", choice, facts.policy.lanes)
     unmet = move_unmet(packet.state, row, facts.policy.lanes)
     if unmet:
         return unmet
-    found = verdict_unmet(packet.state, facts.actor.id, choice, report=report, reference=reference)
+    said = report or (packet.light and bool(reason))
+    found = verdict_unmet(packet.state, facts.actor.id, choice, report=said, reference=reference)
     left = still_unmet(found, packet.state, facts.moment.now, facts.approved)[0]
     given = facts.approvals.get(VERDICT_GATE)
     left += tuple(_not_replayed(facts, packet, choice))
@@ -308,7 +309,7 @@ def verdict(
     """Record a verdict. `report` is the validator's file as `{path, sha256}`, None without one."""
     name = packet.id.text
     row = transition("verdict", choice, facts.policy.lanes)
-    unmet = verdict_refusal(facts, packet, choice, report=report is not None, reference=reference)
+    unmet = verdict_refusal(facts, packet, choice, report=report is not None, reference=reference, reason=reason)
     if unmet:
         return unmet
     draft = Draft("verdict", facts)

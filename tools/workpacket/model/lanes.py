@@ -32,6 +32,7 @@ class Lane(Value):
     - `reclaimable`: finished, but can be claimed again.
     - `settled`: nothing depends on the packet any more, so its evidence is not examined.
     - `archived`: no packet returns from here, and a later revision counts instead.
+    - `derived`: no event leads here; a packet is here because its work has landed.
     - `acts`: who advances the packet. `HOLDER` represents the name of its holder.
     - `sign`: one ASCII character for screens, `tone` its colour.
     - `older_sections`: where older boards have such packets.
@@ -50,6 +51,7 @@ class Lane(Value):
     reclaimable: bool = False
     settled: bool = False
     archived: bool = False
+    derived: bool = False
     acts: str = "the orchestrator"
     sign: str = "*"
     tone: Literal["error", "warning", "info", "good"] | None = None
@@ -162,6 +164,16 @@ LANES: tuple[Lane, ...] = (
         tone="error",
         aliases=("failed",),
     ),
+    Lane(
+        "MERGED",
+        "Merged",
+        "done",
+        unfinished=False,
+        derived=True,
+        sign="m",
+        tone="info",
+        aliases=("merged not judged", "not judged"),
+    ),
     Lane("OUTDATED_ONLY", "Outdated only", "done", unfinished=False, settled=True, sign="~"),
     Lane(
         "SUPERSEDED",
@@ -193,6 +205,8 @@ HELD: Final = frozenset(lane.token for lane in LANES if lane.held)
 MAY_BE_STUB: Final = frozenset(lane.token for lane in LANES if lane.may_be_stub)
 SETTLED: Final = frozenset(lane.token for lane in LANES if lane.settled)
 WAITING: Final = frozenset(lane.token for lane in LANES if lane.waits)
+# The lane of work that has landed although the policy asks nobody to judge it.
+UNJUDGED: Final = "MERGED"
 # In lane order, and the best first.
 IN_WORK: Final = tuple(lane.token for lane in LANES if lane.in_work)
 SATISFYING: Final = tuple(lane.token for lane in reversed(LANES) if lane.satisfies)
