@@ -14,12 +14,13 @@ from workpacket.cli.workspace import progress_bar
 from workpacket.documents.summary import WorkSummary
 from workpacket.model import exits
 from workpacket.model.canonical import Json
-from workpacket.model.lanes import LaneTable
+from workpacket.model.event_types import LIGHT_FORM
+from workpacket.model.lanes import LaneTable, lane_words
 from workpacket.model.wording import counted
 from workpacket.report.escape import escape
 from workpacket.report.json_report import render_envelope
 from workpacket.report.terminal import Style, text_width
-from workpacket.shell.cache import Cache
+from workpacket.shell.cache import Cache, RestsOn
 from workpacket.shell.checking.repository import known_or_examined
 from workpacket.shell.configuration import lanes_here
 from workpacket.shell.tree import Found
@@ -36,6 +37,7 @@ def list_work(arguments: Arguments, root: str, files: Sequence[Found], cache: Ca
         for found, result in zip(files, results, strict=True)
         if result.summary
     ]
+    rests_on = _read_lanes_of_log(entries)
     wanted = _lanes(arguments, table)
     chosen = sorted(
         (entry for entry in _once(arguments, entries) if _fits(arguments, entry, wanted)),
@@ -44,9 +46,25 @@ def list_work(arguments: Arguments, root: str, files: Sequence[Found], cache: Ca
     unread = [found.path for found, result in zip(files, results, strict=True) if not result.summary]
     if arguments.flag("json"):
         data: dict[str, Json] = {"work": [_as_json(entry) for entry in chosen], "unreadable": [*unread]}
-        return Output(render_envelope("list", exits.OK, [], data), exits.OK)
+        return Output(render_envelope("list", exits.OK, [], data), exits.OK, rests_on)
     note = f"not listed, because unreadable: {', '.join(map(escape, unread))}\n" if unread else ""
-    return Output(_as_text(chosen, style_of(arguments)) + note, exits.OK)
+    return Output(_as_text(chosen, style_of(arguments)) + note, exits.OK, rests_on)
+
+
+def _read_lanes_of_log(entries: Sequence[Entry]) -> RestsOn | None:
+    """Fill in the lanes of light packets, whose documents name none; return what these depend on."""
+    if not any(work.get("form") == LIGHT_FORM for _, _, work in entries):
+        return None
+    from workpacket.cli.read_only import all_facts, output
+    from workpacket.shell.governing.execution import here
+
+    repository = here()
+    packets = all_facts(repository).packets
+    for _, _, work in entries:
+        packet = packets.get(work["id"])
+        if work.get("form") == LIGHT_FORM and packet is not None and packet.lane:
+            work["lanes"], work["status"] = [packet.lane], packet.lane
+    return output(repository, "").rests_on
 
 
 def _once(arguments: Arguments, entries: Sequence[Entry]) -> list[Entry]:
@@ -87,7 +105,7 @@ def _depends_on(work: WorkSummary, other: str) -> bool:
 
 def lane_shown(work: WorkSummary) -> str:
     """Return the lane, or the original text if it does not name one lane."""
-    return work["lanes"][0] if len(work["lanes"]) == 1 else work["status"] or "-"
+    return lane_words(work["lanes"][0]) if len(work["lanes"]) == 1 else work["status"] or "-"
 
 
 def _as_json(entry: Entry) -> dict[str, Json]:

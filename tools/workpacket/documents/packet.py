@@ -17,6 +17,7 @@ from typing import Final
 from workpacket.documents.document import FieldSpec, Layout, SectionSpec, Text, TextAt, TextsAt, fields
 from workpacket.documents.structured import EvidenceBlock, WorkDocument, body_of, evidence_blocks, walk_items
 from workpacket.lazy_pattern import lazy_pattern
+from workpacket.model.event_types import FULL_FORM, LIGHT_FORM
 from workpacket.model.ids import WorkPacketId
 from workpacket.text.source import Source
 from workpacket.value import Value
@@ -114,6 +115,7 @@ LIGHT_SECTIONS = (
 LIGHT: Final = Layout((2,), LIGHT_SECTIONS, extra=(SectionSpec("notes", "NOTES", "prose"),))
 # A form is declared in one place only, so that no quotation further down can change how a packet is read.
 _LIGHT = lazy_pattern(r"\A# [^\n]*\n\s*## SCOPE[ \t]*\r?\n\s*- FORM: light[ \t]*\r?$", re.MULTILINE)
+_QUOTED = lazy_pattern(r"`[^`]+`")
 # `1.1 Greeting` in .GOV/spec/SPEC_v1.md, sha256 1f2e...
 _ANCHOR = lazy_pattern(
     r"^- SPEC_ANCHOR: `(?P<heading>[^`\r\n]+)` in (?P<path>\S+), sha256 (?P<sha256>[0-9a-f]{64})[ \t]*\r?$",
@@ -137,6 +139,12 @@ class SpecAnchor(Value):
         return f"- SPEC_ANCHOR: `{self.heading}` in {self.path}, sha256 {self.sha256}"
 
 
+def scope_pieces(entry: str) -> list[str]:
+    """Return the paths of an entry of a light packet: those between backticks, if there are several on one line."""
+    quoted: list[str] = _QUOTED.findall(entry)
+    return quoted if len(quoted) > 1 else [entry]
+
+
 _DEPENDENCY_FIELDS = frozenset({"dependencies", "dependency", "depends_on", "dependencies_blockers"})
 
 
@@ -151,6 +159,7 @@ class Packet(WorkDocument):
 
     def __init__(self, source: Source) -> None:
         self.light = is_light(source)
+        self.form = LIGHT_FORM if self.light else FULL_FORM
         if self.light:
             self.layout = LIGHT
         super().__init__(source)
@@ -158,6 +167,10 @@ class Packet(WorkDocument):
     @property
     def schema(self) -> str:
         return "packet_light" if self.light else self.kind
+
+    @property
+    def title_text(self) -> str:
+        return self.title if self.light else super().title_text
 
     @property
     def title(self) -> str:
@@ -181,9 +194,15 @@ class Packet(WorkDocument):
     task_id = TextAt("metadata", "task_id")
     created_at = TextAt("metadata", "date")
     status = TextAt("metadata", "status")
-    in_scope_paths = TextsAt("scope", "in_scope_paths")
     out_of_scope = TextsAt("scope", "out_of_scope")
     evidence_mapping = TextsAt("evidence_mapping")
+
+    @property
+    def in_scope_paths(self) -> tuple[Text, ...]:
+        listed = self.texts_at("scope", "in_scope_paths")
+        if not self.light:
+            return listed
+        return tuple(Text(piece, text.start, text.end) for text in listed for piece in scope_pieces(text.value))
 
     @property
     def done_means(self) -> tuple[Text, ...]:
@@ -222,6 +241,7 @@ class Packet(WorkDocument):
 
 
 NOT_YET = "(nothing yet)"
+_LONGEST_LIST: Final = 100
 
 
 class PacketText(Value):
@@ -363,12 +383,12 @@ def render_light(text: LightText) -> str:
     head += [f"- DEPENDENCIES: {', '.join(text.dependencies)}"] if text.dependencies else []
     head += _paths("IN_SCOPE_PATHS", text.scope)
     head += _paths("OUT_OF_SCOPE", text.out_of_scope)
-    parts = [f"# {text.title}", "\n".join(["## SCOPE", *head])]
+    parts = [f"# {text.title}\n", "\n".join(["## SCOPE", *head])]
     if text.criteria:
         parts.append("\n".join(["## DONE_MEANS", *(line for one in text.criteria for line in criterion_lines(*one))]))
     if text.refinement or text.anchor is not None:
         parts.append(light_refinement(text.refinement, text.anchor))
-    return "\n\n".join(parts) + "\n"
+    return "\n".join(parts) + "\n"
 
 
 def light_refinement(text: str, anchor: SpecAnchor | None) -> str:
@@ -378,9 +398,11 @@ def light_refinement(text: str, anchor: SpecAnchor | None) -> str:
 
 
 def _paths(key: str, entries: Sequence[str]) -> list[str]:
-    if len(entries) == 1:
-        return [f"- {key}: {entries[0]}"]
-    return [f"- {key}:", *(f"  - {entry}" for entry in entries)] if entries else []
+    """Return paths on one line, as far as there is room for them."""
+    joined = ", ".join(entries)
+    if len(joined) <= _LONGEST_LIST and all(entry.startswith("`") for entry in entries):
+        return [f"- {key}: {joined}"] if entries else []
+    return [f"- {key}:", *(f"  - {entry}" for entry in entries)]
 
 
 def criterion_lines(said: str, command: str, exempt: str) -> list[str]:

@@ -385,6 +385,12 @@ def terms_in_event(contract: Contract) -> dict[str, Json]:
     return {"title": title, "dependencies": dependencies, "risk": risk, "contract": contract.digest, **standing}
 
 
+def light_terms(contract: Contract, packet: PacketFacts) -> dict[str, Json]:
+    """Return the same about a light packet, without what its document leaves out, or its event `created` has said."""
+    begun = packet.state.history[0].data if packet.state.history else {}
+    return {key: said for key, said in terms_in_event(contract).items() if said and begun.get(key) != said}
+
+
 def _no_contract(packet: PacketFacts, why: str) -> Problem:
     return Problem("contract_unreadable", why, Location(packet.stub_path), f"edit {packet.stub_path}")
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from workpacket.documents.document import SectionSpec
-from workpacket.documents.packet import Packet
+from workpacket.documents.packet import Packet, scope_pieces
 from workpacket.documents.refinement import LABELS, Refinement
 from workpacket.documents.structured import PlacedSection, StructuredDocument
 from workpacket.documents.stub import Stub
@@ -156,8 +156,8 @@ def _light(packet: Packet, parts: _Parts) -> Contract:
         what=parts.prose("scope", "what") or title,
         why=parts.prose("scope", "why"),
         criteria=criteria,
-        scope=_scope(parts, packet=True),
-        out_of_scope=_set(parts.entries("scope", "out_of_scope")),
+        scope=_set(_listed_paths(parts, "in_scope_paths")),
+        out_of_scope=_set(_listed_paths(parts, "out_of_scope")),
         risk=parts.prose("scope", "risk_tier"),
         dependencies=_dependencies(packet),
         refinement=Pinned(packet.path, hashlib.sha256(refined).hexdigest()) if refined else None,
@@ -383,6 +383,12 @@ def _scope(parts: _Parts, *, packet: bool) -> tuple[str, ...]:
         return _set(_with_paths(parts.entries("scope", "in_scope")))
     paths = [_Entry(pattern_of(entry.text) or entry.text) for entry in parts.entries("scope", "in_scope_paths")]
     return _set([*paths, *_with_paths(parts.entries("scope", "scope_of_stub"))])
+
+
+def _listed_paths(parts: _Parts, field: str) -> Iterator[_Entry]:
+    """Yield the entries of a light packet, several of which may be on one line."""
+    for entry in parts.entries("scope", field):
+        yield from (_Entry(pattern_of(piece) or piece) for piece in scope_pieces(entry.text))
 
 
 def _with_paths(entries: Iterable[_Entry]) -> Iterator[_Entry]:

@@ -15,7 +15,7 @@ from workpacket.documents.packet import LightText, Packet, SpecAnchor, light_ref
 from workpacket.documents.spec_pointer import Passage, passages, passages_named, with_requirement
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.ledger.log import join_events
-from workpacket.lifecycle.activation import terms_in_event
+from workpacket.lifecycle.activation import light_terms
 from workpacket.lifecycle.backlog import specification_missing
 from workpacket.lifecycle.claims import claim_refusal, claim_unmet_of_draft, record_claim
 from workpacket.lifecycle.contract import Contract, stated
@@ -152,7 +152,8 @@ def new_light(facts: Facts, wanted: NewPacket) -> Answer:
     packet = facts.packets[name]
     data: dict[str, Json] = {"base": wanted.id.base, "form": LIGHT_FORM, "title": " ".join(text.title.split())[:2000]}
     move(draft, packet, "created", "STUB", data)
-    project(draft, {name: "STUB"})
+    if facts.policy.packets.board:
+        project(draft, {name: "STUB"})
     written = replace(packet, packet_source=Source(path, render_light(text)))
     missing = light_unmet(replace(facts, specification=_specification(facts, draft)), written)
     notes = tuple(f"{one.message}: {one.hint}" for one in missing)
@@ -244,9 +245,12 @@ def light_unmet(facts: Facts, packet: PacketFacts) -> tuple[Problem, ...]:
 def document_unmet(packet: PacketFacts, specification: Source | None, roadmap: Sequence[str]) -> Iterator[Problem]:
     """Report what keeps a document from ever having been activated. A section that changed later is not among it."""
     document = packet.packet
-    contract = stated(document, None) if document is not None and document.light else ""
-    if document is None or isinstance(contract, str):
-        yield Problem("contract_unreadable", contract or f"{packet.packet_path} is not in the light form")
+    if document is None or not document.light:
+        yield Problem("contract_unreadable", f"{packet.packet_path} is not in the light form")
+        return
+    contract = stated(document, None)
+    if isinstance(contract, str):
+        yield Problem("contract_unreadable", contract)
         return
     anchor = document.anchor
     if anchor is None:
@@ -350,15 +354,14 @@ def record_activation(draft: Draft, packet: PacketFacts) -> tuple[Problem, ...]:
     data: dict[str, Json] = {"form": LIGHT_FORM, "refinement": pinned, "checklist": _judged(facts.policy, waived)}
     asked = approval_asked(facts.policy, light=True)
     attest = satisfying(facts.approvals[ACTIVATION_GATE]) if asked else ()
-    move(draft, packet, "activated", "READY_FOR_DEV", {**data, **terms_in_event(contract)}, attest)
+    move(draft, packet, "activated", "READY_FOR_DEV", {**data, **light_terms(contract, packet)}, attest)
     return ()
 
 
 def _judged(policy: LifecyclePolicy, waived: Sequence[LogEvent]) -> list[Json]:
     """Return the items of the checklist that are not simply met."""
     if not approval_asked(policy, light=True):
-        names = ("user_signature", "refinement_approved")
-        rows: list[Json] = [{"item": name, "result": "not_applicable", "reason": UNASKED} for name in names]
+        rows: list[Json] = [{"item": "user_signature", "result": "not_applicable", "reason": UNASKED}]
     else:
         rows = []
     rows += [

@@ -14,6 +14,7 @@ from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.gates import added_gates, approval_unmet, choice_of, satisfying
 from workpacket.lifecycle.transitions import Transition
 from workpacket.model.canonical import Json
+from workpacket.model.event_types import LIGHT_FORM
 from workpacket.model.events import ChangedFile, LogEvent
 from workpacket.model.plan import FileChange, FileSeen, FolderSeen, Plan, digest, log_seen
 from workpacket.problem import Edit, Problem
@@ -110,13 +111,18 @@ class Draft:
             subjects = [
                 ChangedFile(change.path, change.old, None if change.new is None else digest(change.new))
                 for change in changes
-                if change.path in own and name not in last
+                if change.path in own and name not in last and not _is_draft(happening)
             ]
             subjects += [ChangedFile(path, text, text) for path, text in self._about.items() if path in own]
             placed = NewLogEvent(happening.type, happening.data, subjects, happening.attest)
             event = next_event(writer, name, placed, after=after)
             last[name] = [event]
             yield event
+
+
+def _is_draft(happening: NewLogEvent) -> bool:
+    """Whether the document that was written is a draft of a light packet, which may change until it is activated."""
+    return happening.type == "created" and happening.data.get("form") == LIGHT_FORM
 
 
 def added_unmet(facts: Facts, packet: PacketFacts, row: Transition) -> Iterator[Problem]:

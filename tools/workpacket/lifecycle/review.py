@@ -18,6 +18,7 @@ from workpacket.lifecycle.gates import (
     Proof,
     Submission,
     approval_unmet,
+    ends_unjudged,
     merged_unmet,
     reminders,
     satisfying,
@@ -41,6 +42,7 @@ from workpacket.lifecycle.transitions import forward_command, move_unmet, transi
 from workpacket.model.canonical import Json
 from workpacket.model.event_types import MOST_EVIDENCE
 from workpacket.model.events import LogEvent
+from workpacket.model.lanes import UNJUDGED, lane_words
 from workpacket.model.wording import counted
 from workpacket.problem import Location, Problem
 from workpacket.text.fields import normal_key
@@ -227,6 +229,9 @@ def submit(facts: Facts, packet: PacketFacts, work: Work, evidence: Proofs) -> A
     said = f"{name} is {where} with {counted(len(rows), 'piece of evidence')} for {work.commit[:12]}"
     then = f"ask a validator to run: workpacket verdict {name} PASS --report FILE"
     then = then if target == "IN_REVIEW" else forward_command(name, target, facts.policy.lanes)
+    if ends_unjudged(replace(packet.state, lane=target), facts.policy):
+        branch = packet.state.assignment.branch or "its branch"
+        then = f"git merge {branch}, on {facts.target_branch}; there it is {lane_words(UNJUDGED)}"
     notes = reminders(packet.state, "it must end before a verdict can be given")
     alone = [row for row in rows if row.get("command") and row.get("runner", EXIT_CODE) == EXIT_CODE]
     notes += (f"{counted(len(alone), 'proof')} by exit code alone: which tests ran is not known",) if alone else ()

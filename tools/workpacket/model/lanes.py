@@ -201,12 +201,20 @@ LANES: tuple[Lane, ...] = (
 
 # The tokens of the lanes with one property, for code that has a token, or '' for no lane.
 ARCHIVED: Final = frozenset(lane.token for lane in LANES if lane.archived)
+DERIVED: Final = frozenset(lane.token for lane in LANES if lane.derived)
 HELD: Final = frozenset(lane.token for lane in LANES if lane.held)
 MAY_BE_STUB: Final = frozenset(lane.token for lane in LANES if lane.may_be_stub)
 SETTLED: Final = frozenset(lane.token for lane in LANES if lane.settled)
 WAITING: Final = frozenset(lane.token for lane in LANES if lane.waits)
 # The lane of work that has landed although the policy asks nobody to judge it.
 UNJUDGED: Final = "MERGED"
+
+
+def lane_words(token: str) -> str:
+    """Return a lane as people read it: that nobody judged the work belongs to the name of the lane."""
+    return f"{token} (not judged)" if token == UNJUDGED else token
+
+
 # In lane order, and the best first.
 IN_WORK: Final = tuple(lane.token for lane in LANES if lane.in_work)
 SATISFYING: Final = tuple(lane.token for lane in reversed(LANES) if lane.satisfies)
