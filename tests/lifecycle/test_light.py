@@ -6,8 +6,6 @@ import math
 import subprocess
 from pathlib import Path
 
-import pytest
-
 from lifecycle.governed import Governed
 
 NAME = "WP-1-Greet-The-User-v1"
@@ -91,14 +89,43 @@ def test_a_newcomer_types_seven_commands_and_edits_no_document(governed: Governe
     assert governed.git("branch", "--show-current").strip() == "main"
 
 
-@pytest.mark.parametrize("command", ["show", "status", "list", "why"])
-def test_every_output_says_that_nobody_judged_it(governed: Governed, command: str) -> None:
+def begun(governed: Governed) -> None:
     governed.done("init", "--commit")
     governed.done(*NEW)
+
+
+def landed_by_commands(governed: Governed) -> None:
+    begun(governed)
     governed.done("start", NAME)
     write_program(governed)
     governed.commit("Greet the user")
     governed.done("done", NAME, "--commit")
     governed.git("merge", "--quiet", f"wp/{NAME}")
-    words = [command, NAME] if command in {"show", "why"} else [command]
-    assert "not judged" in governed(*words).out
+
+
+def test_every_output_says_that_nobody_judged_it(governed: Governed) -> None:
+    landed_by_commands(governed)
+    for words in (["show", NAME], ["why", NAME], ["history", NAME], ["status"], ["list"], ["board", "show"]):
+        assert "not judged" in governed(*words).out, words
+    assert governed("check").status == 0
+    assert [packet["lanes"] for packet in governed.json("list")["data"]["work"]] == [["MERGED"]]
+
+
+def test_a_later_verdict_of_somebody_else_validates_it(governed: Governed) -> None:
+    landed_by_commands(governed)
+    assert governed.refused("verdict", NAME, "PASS", "--reason", "It greets.") == ["verdict_by_coder"]
+    assert governed.refused("verdict", NAME, "PASS", "--as", "eve") == ["report_missing"]
+    governed.done("verdict", NAME, "PASS", "--reason", "It greets.", "--as", "eve", "--commit")
+    assert governed.json("show", NAME)["data"]["lane"] == "VALIDATED"
+
+
+def test_what_lands_otherwise_than_it_was_submitted_is_not_merged(governed: Governed) -> None:
+    begun(governed)
+    governed.done("start", NAME)
+    write_program(governed)
+    governed.commit("Greet the user")
+    governed.done("done", NAME, "--commit")
+    governed.git("merge", "--quiet", "--squash", f"wp/{NAME}")
+    governed.write("src/greet.py", "def greet(name):\n    return name\n")
+    governed.commit("Greet the user, nearly")
+    assert governed.json("show", NAME)["data"]["lane"] == "IN_REVIEW"

@@ -103,7 +103,8 @@ def _note(state: PacketState, *, signed: bool) -> str:
 
 
 def _entry(card: Card) -> str:
-    return entry_line(card.id, card.lane) + (f" - {mark(card.runs)}" if card.runs else "")
+    remark = _UNJUDGED_NOTE if card.lane == UNJUDGED else ""
+    return entry_line(card.id, card.lane, remark) + (f" - {mark(card.runs)}" if card.runs else "")
 
 
 def _plain(board: tuple[Column, ...]) -> str:

@@ -235,11 +235,12 @@ _VERDICT = Command(
     "verdict",
     _run_verdict,
     arguments="WP_ID PASS|FAIL|CHANGES|OUTDATED_ONLY",
-    description="You cannot judge your own work, and a verdict requires a report.",
+    description="You cannot judge your own work. A verdict requires a report; on a light packet, --reason may be it.",
     options=(
         Option("report", "the validator's report, a file in the repository", value="FILE"),
         Option("reference", "where the requested changes are described", value="PLACE"),
         REASON,
+        COMMIT,
         *ACTING,
     ),
     examples=(

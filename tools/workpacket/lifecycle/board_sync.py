@@ -34,7 +34,7 @@ from workpacket.lifecycle.side_moves import abandon, advance, block, reopen, unb
 from workpacket.lifecycle.transitions import ADVANCE, forward_command, lane_retired, leaving
 from workpacket.model.event_types import FORKED
 from workpacket.model.ids import WorkPacketId
-from workpacket.model.lanes import ACTIVE_TOKEN, ARCHIVED, LaneTable
+from workpacket.model.lanes import ACTIVE_TOKEN, ARCHIVED, UNJUDGED, LaneTable
 from workpacket.model.layout import BOARD_PATH, REGISTRY_PATH
 from workpacket.model.wording import counted
 from workpacket.problem import Edit, Problem
@@ -158,7 +158,9 @@ def _is_off_board(board: Source, name: str) -> bool:
 
 
 def _remark(packet: PacketFacts) -> str | None:
-    """Return the expected remark of the entry: the reason for a blocked packet."""
+    """Return the expected remark of the entry: the reason for a blocked packet, and that nobody judged the work."""
+    if packet.lane == UNJUDGED:
+        return "not judged"
     if packet.lane != "BLOCKED" or not packet.state.latest_moves:
         return None
     reason = packet.state.latest_moves[-1].text("reason")
