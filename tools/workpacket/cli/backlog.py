@@ -49,7 +49,8 @@ def _run_new(arguments: Arguments) -> int:
     # The new packet is included, because git may hold a packet of that name that is missing here.
     known = [name for name in governed.known if WorkPacketId.parse(name).base == wp_id.base]
     revisions = [*known, *({wp_id.text} - {*known})]
-    criteria = [_nested(*one) for one in _criteria(arguments)]
+    # Each with its demand below it, as an item of the stub.
+    criteria = ["\n".join(criterion_lines(*one)).removeprefix("- ") for one in _criteria(arguments)]
     intent = replace(
         intent,
         risk_tier=arguments.value("risk") or intent.risk_tier,
@@ -115,11 +116,6 @@ def _criteria(arguments: Arguments) -> list[tuple[str, str, str]]:
         raise usage(arguments.command, "invalid_value", what)
     proofs = proofs * len(said) if len(proofs) == 1 else proofs or [""] * len(said)
     return [(" ".join(one.split()), proof, "") for one, proof in zip(said, proofs, strict=True)]
-
-
-def _nested(criterion: str, command: str, exempt: str) -> str:
-    """Return a criterion of a stub with its demand below it."""
-    return "\n  ".join(line.removeprefix("- ") for line in criterion_lines(criterion, command, exempt))
 
 
 def _text_of(given: str) -> str:
@@ -217,7 +213,7 @@ def _from_issue(wp_id: WorkPacketId, name: str, text: str, what: str, why: str) 
 _NEW = Command(
     "new",
     _run_new,
-    arguments="[TITLE|WP_ID]",
+    arguments="[TITLE] | [WP_ID]",
     description="""
 For a title, in the form that the policy names: light, one document that `start` turns into work, or full. For an id, a
 stub of the full form with its board entry, its registry row and the first event of its log.""",

@@ -24,7 +24,6 @@ from workpacket.git.repository import Repository
 from workpacket.git.revisions import add_branch, add_worktree, commit_of, head_commit, local_branches, switch_branch
 from workpacket.lifecycle.claims import claim, prepare, prepare_unmet, renew
 from workpacket.lifecycle.facts import Facts, PacketFacts
-from workpacket.lifecycle.forms import start_light, start_unmet
 from workpacket.lifecycle.moves import Answer, Planned
 from workpacket.model.canonical import Json
 from workpacket.problem import Location, Problem
@@ -144,7 +143,9 @@ _CLAIM = Command(
 
 
 def _run_start(arguments: Arguments) -> int:
-    """A light packet in one transaction; a full one by the commands that its forms need."""
+    """A light packet in one transaction; a full one by the commands that its documents need."""
+    from workpacket.lifecycle.forms import start_light, start_unmet  # `claim` does not need what reads the light form
+
     repository = here()
     name = packet_called(str(repository.root), words_of(arguments, 1, "WP_ID")[0]).text
     actor = actor_of(arguments, repository)
@@ -168,7 +169,7 @@ def _run_start(arguments: Arguments) -> int:
     carried = carry_out(repository, "start", [name], actor, decide, questions=(ACTIVATION,))
     if not isinstance(carried.answer, Planned) and before not in {"", branch}:
         switch_branch(repository, before)
-    return conclude(arguments, carried, name)
+    return sync_team_claim(arguments, conclude(arguments, carried, name))
 
 
 def _elsewhere(repository: Repository, facts: Facts, branch: str) -> tuple[Problem, ...]:
@@ -204,7 +205,7 @@ def _start_full(arguments: Arguments, repository: Repository, facts: Facts, name
     carried = carry_out(
         repository, "claim", [name], actor, lambda now: claim(now, now.packets[name], branch=branch, worktree="")
     )
-    return conclude(arguments, carried, name)
+    return sync_team_claim(arguments, conclude(arguments, carried, name))
 
 
 _START = Command(

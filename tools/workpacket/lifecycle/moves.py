@@ -107,22 +107,19 @@ class Draft:
         for packet, happening in self._happenings:
             name = packet.id.text
             after = last.get(name, [packet.log.by_id[head] for head in packet.log.heads])
+            # The document of a light packet may change until it is activated.
+            is_draft = happening.type == "created" and happening.data.get("form") == LIGHT_FORM
             own = {packet.stub_path, packet.packet_path, packet.refinement_path}
             subjects = [
                 ChangedFile(change.path, change.old, None if change.new is None else digest(change.new))
                 for change in changes
-                if change.path in own and name not in last and not _is_draft(happening)
+                if change.path in own and name not in last and not is_draft
             ]
             subjects += [ChangedFile(path, text, text) for path, text in self._about.items() if path in own]
             placed = NewLogEvent(happening.type, happening.data, subjects, happening.attest)
             event = next_event(writer, name, placed, after=after)
             last[name] = [event]
             yield event
-
-
-def _is_draft(happening: NewLogEvent) -> bool:
-    """Whether the document that was written is a draft of a light packet, which may change until it is activated."""
-    return happening.type == "created" and happening.data.get("form") == LIGHT_FORM
 
 
 def added_unmet(facts: Facts, packet: PacketFacts, row: Transition) -> Iterator[Problem]:

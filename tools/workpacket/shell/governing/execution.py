@@ -122,17 +122,18 @@ def _with_landings(
     """Return the packets, marking those whose work has landed. In a tree of a branch other than the target, none
     has.
     """
-    waiting = {name: each.log for name, each in packets.items() if _may_have_landed(each, policy.lifecycle)}
+    lifecycle = policy.lifecycle
+    waiting = {
+        name: each.log
+        for name, each in packets.items()
+        if settles_by_landing(each.state, lifecycle) or ends_unjudged(each.state, lifecycle)
+    }
     if not waiting or not _is_on(repository, policy):
         return packets
     from workpacket.shell.judging.landed_work import landed
 
     found = landed(repository, head_commit(repository) or "", waiting, policy.lifecycle)
     return {name: replace(each, landed=True) if name in found else each for name, each in packets.items()}
-
-
-def _may_have_landed(packet: PacketFacts, policy: LifecyclePolicy) -> bool:
-    return settles_by_landing(packet.state, policy) or ends_unjudged(packet.state, policy)
 
 
 def _all_packets(governed: GovernedFiles) -> dict[str, PacketFacts]:

@@ -111,13 +111,9 @@ def _was_done(repository: Repository, base: str, needed: str, logs: Mapping[str,
     own = {name: log for name, log in logs.items() if name == needed or name.startswith(f"{needed}-v")}
     if any(event.lane_to in policy.satisfied_by for log in own.values() for event in log.events):
         return True
-    asked = {"VALIDATED", UNJUDGED}.intersection(policy.satisfied_by)
-    waiting = {name: log for name, log in own.items() if _landed_lane(log) in asked}
+    landing = {"MERGE_PENDING": "VALIDATED", "IN_REVIEW": UNJUDGED}
+    waiting = {name: log for name, log in own.items() if landing.get(standing(log).lane, "") in policy.satisfied_by}
     return bool(waiting) and bool(landed(repository, base, waiting, policy))
-
-
-def _landed_lane(log: Log) -> str:
-    return "VALIDATED" if standing(log).lane == "MERGE_PENDING" else UNJUDGED
 
 
 def _waivers(repository: Repository, base: str, packet: PacketFacts) -> Iterator[LogEvent]:
