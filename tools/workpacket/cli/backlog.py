@@ -19,12 +19,14 @@ from workpacket.lifecycle.backlog import RECURRING, NewStub, Preference, adopt, 
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.forms import NewPacket, id_for, new_light, refine_light
 from workpacket.lifecycle.moves import Answer
+from workpacket.lifecycle.policy import PacketsPolicy
 from workpacket.model.ids import InvalidId, WorkPacketId, next_revision
 from workpacket.model.layout import LOG_FOLDER
 from workpacket.shell.actor import moment
 from workpacket.shell.base import read_base_policy
 from workpacket.shell.governed_files import GovernedFiles, find_governed, packet_named
 from workpacket.shell.governing.execution import carry_out, here
+from workpacket.shell.held import look
 from workpacket.shell.log_files import require_no_log_elsewhere
 from workpacket.shell.tree import read_bytes
 from workpacket.text.limits import MARKDOWN, PATH_LENGTH
@@ -34,8 +36,11 @@ from workpacket.value import replace
 def _run_new(arguments: Arguments) -> int:
     repository = here()
     governed = find_governed(str(repository.root))
-    titled = bool(arguments.words) and not arguments.words[0].startswith("WP-")
-    packets = read_base_policy(repository).lifecycle.packets
+    titled = bool(arguments.words) and not arguments.words[0].casefold().startswith("wp-")
+    packets = PacketsPolicy()
+    if titled:
+        look(repository, head=False).require_visible()
+        packets = read_base_policy(repository).lifecycle.packets
     form = arguments.value("form") or (packets.form if titled else "full")
     given = [name for name in _LIGHT_ONLY if arguments.flag(name)]
     if form == "light":
@@ -74,7 +79,7 @@ def _run_new_light(arguments: Arguments, repository: Repository, governed: Gover
     title = arguments.value("what") or " ".join(arguments.words)
     if not title.strip() or len(arguments.words) != 1:
         raise usage(arguments.command, "missing_argument", "give one title, between quotation marks")
-    named = arguments.words[0].startswith("WP-")
+    named = arguments.words[0].casefold().startswith("wp-")
     wp_id = _wanted_id(arguments, governed) if named else _id_of(arguments, repository, governed, phase)
     text = LightText(
         title=" ".join(title.split()),

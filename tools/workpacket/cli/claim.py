@@ -22,10 +22,11 @@ from workpacket.errors import WorkpacketError
 from workpacket.git.objects import list_tree
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import add_branch, add_worktree, commit_of, head_commit, local_branches, switch_branch
-from workpacket.lifecycle.claims import claim, prepare, prepare_unmet, renew
+from workpacket.lifecycle.claims import claim, claim_refusal, prepare, prepare_unmet, renew
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.moves import Answer, Planned
 from workpacket.model.canonical import Json
+from workpacket.model.events import Actor
 from workpacket.problem import Location, Problem
 from workpacket.report.escape import escape
 from workpacket.shell.base import read_base_policy
@@ -143,19 +144,20 @@ _CLAIM = Command(
 
 
 def _run_start(arguments: Arguments) -> int:
-    """A light packet in one transaction; a full one by the commands that its documents need."""
-    from workpacket.lifecycle.forms import start_light, start_unmet  # `claim` does not need what reads the light form
-
+    """A light packet in one transaction; a stub is activated first, in a transaction of its own."""
     repository = here()
     name = packet_called(str(repository.root), words_of(arguments, 1, "WP_ID")[0]).text
     actor = actor_of(arguments, repository)
     look(repository, head=False).require_visible()
     facts = gather(repository, [name], actor, (ACTIVATION,))
+    if facts.packets[name].state.lane == "STUB" and not facts.packets[name].light:
+        unmet = _activate_stub(repository, name, actor)
+        if unmet:
+            return refuse(arguments, name, unmet)
+        facts = gather(repository, [name], actor)
     packet = facts.packets[name]
-    if not packet.light:
-        return _start_full(arguments, repository, facts, name)
     branch = packet.state.assignment.branch or arguments.value("branch") or facts.policy.branch_of(name)
-    unmet = start_unmet(facts, packet, branch) or _elsewhere(repository, facts, branch)
+    unmet = _starting(facts, packet, branch) or _elsewhere(repository, facts, branch)
     if unmet:
         return refuse(arguments, name, unmet)
     before = branch_here(repository)
@@ -164,12 +166,34 @@ def _run_start(arguments: Arguments) -> int:
         switch_branch(repository, branch, "" if known else head_commit(repository) or "")
 
     def decide(now: Facts) -> Answer:
+        if not packet.light:
+            return claim(now, now.packets[name], branch=branch, worktree="")
+        from workpacket.lifecycle.forms import start_light
+
         return start_light(now, now.packets[name], branch)
 
     carried = carry_out(repository, "start", [name], actor, decide, questions=(ACTIVATION,))
     if not isinstance(carried.answer, Planned) and before not in {"", branch}:
         switch_branch(repository, before)
     return sync_team_claim(arguments, conclude(arguments, carried, name))
+
+
+def _starting(facts: Facts, packet: PacketFacts, branch: str) -> tuple[Problem, ...]:
+    if not packet.light:
+        return claim_refusal(facts, packet, branch)
+    from workpacket.lifecycle.forms import start_unmet  # `claim` does not need what reads the light form
+
+    return start_unmet(facts, packet, branch)
+
+
+def _activate_stub(repository: Repository, name: str, actor: Actor) -> tuple[Problem, ...]:
+    from workpacket.lifecycle.activation import activate
+
+    def decide(facts: Facts) -> Answer:
+        return activate(facts, facts.packets[name])
+
+    answer = carry_out(repository, "activate", [name], actor, decide, questions=(ACTIVATION,)).answer
+    return () if isinstance(answer, Planned) else answer
 
 
 def _elsewhere(repository: Repository, facts: Facts, branch: str) -> tuple[Problem, ...]:
@@ -182,30 +206,6 @@ def _elsewhere(repository: Repository, facts: Facts, branch: str) -> tuple[Probl
         return ()
     message = f"{now or 'a detached HEAD'} is checked out; the work begins on {target}"
     return (Problem("other_work_branch", message, hint=f"git switch {target}"),)
-
-
-def _start_full(arguments: Arguments, repository: Repository, facts: Facts, name: str) -> int:
-    """Activate a stub, prepare its branch and claim it: each its own transaction, and the first refusal ends it."""
-    actor, packet = actor_of(arguments, repository), facts.packets[name]
-    if packet.state.lane == "STUB":
-        from workpacket.lifecycle.activation import activate
-
-        carried = carry_out(
-            repository, "activate", [name], actor, lambda now: activate(now, now.packets[name]), questions=(ACTIVATION,)
-        )
-        if not isinstance(carried.answer, Planned):
-            return refuse(arguments, name, carried.answer)
-    branch = packet.state.assignment.branch or arguments.value("branch") or facts.policy.branch_of(name)
-    unmet = _elsewhere(repository, facts, branch)
-    if unmet:
-        return refuse(arguments, name, unmet)
-    if branch_here(repository) != branch:
-        known = branch in local_branches(repository)
-        switch_branch(repository, branch, "" if known else head_commit(repository) or "")
-    carried = carry_out(
-        repository, "claim", [name], actor, lambda now: claim(now, now.packets[name], branch=branch, worktree="")
-    )
-    return sync_team_claim(arguments, conclude(arguments, carried, name))
 
 
 _START = Command(
