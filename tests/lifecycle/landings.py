@@ -1,4 +1,4 @@
-"""Packets in flight at once, landed in any order as a forge does it: by merge, squash or rebase, without a merge driver.
+"""Packets in flight at once, landed in any order as a forge does it: merged, squashed or rebased, without a driver.
 
 The packets are made by commands in one repository, and landed in a bare one through a clone that knows no driver.
 """

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 
 from lifecycle.governed import Governed, Quiet
@@ -26,7 +24,9 @@ def test_packets_in_flight_land_without_a_conflict_and_are_merged_at_once(hub: H
         assert hub.land(name, how) == [], (name, how)
         assert clone("check", "--base", before).status == 0, (name, how)
         assert clone.json("status")["data"]["lanes"] == {"MERGED": landed}
-    assert {name_of(number) for number in range(1, COUNT + 1)} == set(os.listdir(hub.root / ".GOV/log"))
+    assert {name_of(number) for number in range(1, COUNT + 1)} == {
+        path.name for path in (hub.root / ".GOV" / "log").iterdir()
+    }
 
 
 def test_nothing_that_packets_share_is_written_on_their_branches(hub: Hub) -> None:

@@ -17,7 +17,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from workpacket.cli.options import Arguments, Command, Option
-from workpacket.cli.packet_command import ACTING, COMMIT, actor_of, conclude, packet_command, refuse, words_of
+from workpacket.cli.packet_command import (
+    ACTING,
+    COMMIT,
+    DECLARING,
+    actor_of,
+    conclude,
+    declared,
+    packet_command,
+    refuse,
+    words_of,
+)
 from workpacket.errors import WorkpacketError
 from workpacket.git.objects import list_tree
 from workpacket.git.repository import Repository
@@ -124,8 +134,10 @@ def _run_claim(arguments: Arguments) -> int:
     if arguments.flag("renew"):
         return claim_for_all(arguments, renew)
     branch = arguments.value("branch") or branch_here(here())
-    worktree = arguments.value("worktree")
-    return claim_for_all(arguments, lambda facts, packet: claim(facts, packet, branch=branch, worktree=worktree))
+    worktree, said = arguments.value("worktree"), declared(arguments)
+    return claim_for_all(
+        arguments, lambda facts, packet: claim(facts, packet, branch=branch, worktree=worktree, declared=said)
+    )
 
 
 _CLAIM = Command(
@@ -137,6 +149,7 @@ _CLAIM = Command(
         Option("renew", "extend the lease"),
         Option("branch", "the branch for the work, if none was prepared", value="BRANCH"),
         Option("worktree", "the work tree for the work", value="FOLDER"),
+        *DECLARING,
         *ACTING,
     ),
     examples=("workpacket claim WP-1-Parser-v1 --as coder-1", "workpacket claim WP-1-Parser-v1 --renew"),
@@ -147,7 +160,7 @@ def _run_start(arguments: Arguments) -> int:
     """A light packet in one transaction; a stub is activated first, in a transaction of its own."""
     repository = here()
     name = packet_called(str(repository.root), words_of(arguments, 1, "WP_ID")[0]).text
-    actor = actor_of(arguments, repository)
+    actor, said = actor_of(arguments, repository), declared(arguments)
     look(repository, head=False).require_visible()
     facts = gather(repository, [name], actor, (ACTIVATION,))
     if facts.packets[name].state.lane == "STUB" and not facts.packets[name].light:
@@ -167,10 +180,10 @@ def _run_start(arguments: Arguments) -> int:
 
     def decide(now: Facts) -> Answer:
         if not packet.light:
-            return claim(now, now.packets[name], branch=branch, worktree="")
+            return claim(now, now.packets[name], branch=branch, worktree="", declared=said)
         from workpacket.lifecycle.forms import start_light
 
-        return start_light(now, now.packets[name], branch)
+        return start_light(now, now.packets[name], branch, said)
 
     carried = carry_out(repository, "start", [name], actor, decide, questions=(ACTIVATION,))
     if not isinstance(carried.answer, Planned) and before not in {"", branch}:
@@ -215,7 +228,12 @@ _START = Command(
     description="""
 Everything that keeps the packet from being activated and claimed is listed, and then nothing is written. The branch
 begins at the commit that is checked out, and takes files that are not committed along.""",
-    options=(Option("branch", "the branch (default: named by the policy)", value="BRANCH"), COMMIT, *ACTING),
+    options=(
+        Option("branch", "the branch (default: named by the policy)", value="BRANCH"),
+        COMMIT,
+        *DECLARING,
+        *ACTING,
+    ),
     examples=("workpacket start WP-1-Greet-The-User-v1", "workpacket start WP-1-Greet-The-User-v1 --commit"),
 )
 

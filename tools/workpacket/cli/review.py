@@ -9,21 +9,33 @@ from typing import Final
 
 from workpacket.cli.claim import sync_team_claim
 from workpacket.cli.options import Arguments, Command, Option, usage
-from workpacket.cli.packet_command import ACTING, COMMIT, REASON, actor_of, conclude, packet_command, words_of
+from workpacket.cli.packet_command import (
+    ACTING,
+    COMMIT,
+    DECLARING,
+    REASON,
+    actor_of,
+    conclude,
+    declared,
+    packet_command,
+    words_of,
+)
 from workpacket.errors import WorkpacketError
 from workpacket.git.objects import status
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import list_worktrees, switch_branch
+from workpacket.lifecycle.contract import is_complete
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.gates import ends_unjudged
 from workpacket.lifecycle.moves import Answer
-from workpacket.lifecycle.proofs import PROOF_CODES, asked_of, demands_of, folded, is_complete
+from workpacket.lifecycle.proofs import PROOF_CODES, demands_of, folded
 from workpacket.lifecycle.review import Proofs, record_evidence, submit, submit_refusal, verdict
 from workpacket.lifecycle.transitions import choices
 from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.report.escape import escape
 from workpacket.shell.governed_files import packet_called
+from workpacket.shell.governing.contract_proofs import asked_of
 from workpacket.shell.governing.execution import carry_out, facts_before, gather, here, verdict_question
 from workpacket.shell.work_done import branch_here, proof_base, relative_place, submission_doubt, work_done
 from workpacket.value import replace
@@ -36,7 +48,7 @@ if TYPE_CHECKING:
 def _run_submit(arguments: Arguments) -> int:
     repository = here()
     name = packet_called(str(repository.root), words_of(arguments, 1, "WP_ID")[0]).text
-    actor = actor_of(arguments, repository)
+    actor, said = actor_of(arguments, repository), declared(arguments)
     # Proof commands may take long; no one else should have to wait for them.
     facts = facts_before(repository, [name], actor)
     evidence, uncommitted = _evidence(arguments, repository, facts, name)
@@ -48,7 +60,7 @@ def _run_submit(arguments: Arguments) -> int:
         if arguments.flag("record-only"):
             return record_evidence(facts, packet, evidence, uncommitted)
         work = work_done(repository, packet, facts.target_branch, arguments.value("commit"))
-        return submit(facts, packet, work, evidence)
+        return submit(facts, packet, work, evidence, said)
 
     carried = carry_out(repository, arguments.command.name, [name], actor, decide)
     return sync_team_claim(arguments, conclude(arguments, carried, name))
@@ -150,7 +162,7 @@ def _with_contract_proofs(
     )
     proved = prover.prove(asked)
     faults = {
-        one.criterion: tuple(replace(fault, text=redactor.clean_text(fault.text)) for fault in one.judged.faults)
+        one.criterion: tuple(replace(fault, message=redactor.clean_text(fault.message)) for fault in one.judged.faults)
         for one in proved
         if one.judged.faults
     }
@@ -178,6 +190,7 @@ this clone, where `workpacket trace` shows it.""",
         *_PROVING,
         Option("commit", "the commit to judge (default: HEAD)", value="REV"),
         Option("record-only", "record the proofs, and submit later"),
+        *DECLARING,
         *ACTING,
     ),
     examples=(
@@ -258,7 +271,7 @@ _DONE = Command(
 Runs the proofs that the packet names, and submits the commit. Where the policy asks nobody to judge the work, it counts
 as MERGED (not judged) once it is on the target branch, which is checked out if everything is committed; elsewhere the
 verdict of somebody else comes next.""",
-    options=(*_PROVING, COMMIT, *ACTING),
+    options=(*_PROVING, COMMIT, *DECLARING, *ACTING),
     examples=("workpacket done WP-1-Greet-The-User-v1", "workpacket done WP-1-Greet-The-User-v1 --commit"),
 )
 

@@ -23,6 +23,10 @@ from workpacket.model.plan import Plan, log_seen
 from workpacket.problem import Problem
 from workpacket.value import Value
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from workpacket.lifecycle.authorship import Declared
+
 
 def prepare(
     facts: Facts, packet: PacketFacts, *, assignee: str, branch: str, worktree: str, base_commit: str, base_packet: str
@@ -73,14 +77,14 @@ def _dependency_lane(facts: Facts, name: str) -> str:
     return next((lane for lane in facts.policy.satisfied_by if lane in lanes), lanes[-1] if lanes else "")
 
 
-def claim(facts: Facts, packet: PacketFacts, *, branch: str, worktree: str) -> Answer:
+def claim(facts: Facts, packet: PacketFacts, *, branch: str, worktree: str, declared: Declared | None = None) -> Answer:
     name = packet.id.text
     unmet = claim_refusal(facts, packet, branch)
     if unmet:
         return unmet
     draft = Draft("claim", facts)
     where = packet.state.assignment.branch or branch
-    lease = record_claim(draft, packet, branch=where, worktree=worktree)
+    lease = record_claim(draft, packet, branch=where, worktree=worktree, declared=declared)
     project(draft, {name: "IN_PROGRESS"})
     said = f"{facts.actor.id} holds {name} until {lease['expires_at']}"
     tree = worktree or packet.state.assignment.worktree
@@ -90,13 +94,20 @@ def claim(facts: Facts, packet: PacketFacts, *, branch: str, worktree: str) -> A
 
 
 def record_claim(
-    draft: Draft, packet: PacketFacts, *, branch: str, worktree: str = "", begun: bool = False
+    draft: Draft,
+    packet: PacketFacts,
+    *,
+    branch: str,
+    worktree: str = "",
+    begun: bool = False,
+    declared: Declared | None = None,
 ) -> dict[str, Json]:
     """Record the claim, and return the lease. `begun`: the same command has just made the packet ready."""
     lease = _lease(draft.facts)
     place: dict[str, Json] = {"branch": branch}
     place |= {"worktree": worktree} if worktree else {}
     place |= {"lane_from": "READY_FOR_DEV"} if begun else {}
+    place |= declared.data() if declared is not None else {}
     move(draft, packet, "claimed", "IN_PROGRESS", {**lease, **place})
     return lease
 

@@ -18,7 +18,7 @@ from workpacket.ledger.log import join_events
 from workpacket.lifecycle.activation import light_terms
 from workpacket.lifecycle.backlog import specification_missing
 from workpacket.lifecycle.claims import claim_refusal, claim_unmet_of_draft, record_claim
-from workpacket.lifecycle.contract import Contract, stated
+from workpacket.lifecycle.contract import Contract, demands_unmet, stated
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.gates import (
     ACTIVATION_GATE,
@@ -31,7 +31,6 @@ from workpacket.lifecycle.gates import (
 from workpacket.lifecycle.moves import Answer, Draft, Planned, move
 from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.lifecycle.projections import project
-from workpacket.lifecycle.proofs import demands_unmet
 from workpacket.lifecycle.transitions import move_unmet, transition
 from workpacket.model.canonical import Json
 from workpacket.model.event_types import LIGHT_FORM
@@ -44,6 +43,7 @@ from workpacket.value import Value, replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from workpacket.lifecycle.authorship import Declared
     from workpacket.lifecycle.policy import Form
 
 
@@ -396,7 +396,7 @@ def start_unmet(facts: Facts, packet: PacketFacts, branch: str) -> tuple[Problem
     return (*left, *signed, *dependencies)
 
 
-def start_light(facts: Facts, packet: PacketFacts, branch: str) -> Answer:
+def start_light(facts: Facts, packet: PacketFacts, branch: str, declared: Declared | None = None) -> Answer:
     """Activate a light packet, if it is a draft, and claim it: one transaction."""
     name = packet.id.text
     draft = Draft("start", facts)
@@ -404,7 +404,7 @@ def start_light(facts: Facts, packet: PacketFacts, branch: str) -> Answer:
     unmet = start_unmet(facts, packet, branch) or (record_activation(draft, packet) if begun else ())
     if unmet:
         return unmet
-    claimed = record_claim(draft, packet, branch=branch, begun=begun)
+    claimed = record_claim(draft, packet, branch=branch, begun=begun, declared=declared)
     project(draft, {name: "IN_PROGRESS"})
     notes = (f"the approval was {UNASKED}",) if begun and not approval_asked(facts.policy, light=True) else ()
     said = f"{facts.actor.id} holds {name} until {claimed['expires_at']}, on {branch}"
