@@ -7,7 +7,7 @@ import pytest
 from lifecycle.governed import Governed, Quiet
 from lifecycle.landings import Hub, in_flight, name_of, order
 
-# All thirty orders of ten packets are played by `tests/proof/test_landings.py`.
+# All thirty orders of ten packets are played by `tests/proof/lifecycle/test_landings.py`.
 COUNT, SEED = 3, 7
 
 

@@ -283,7 +283,7 @@ def run(arguments: Arguments) -> int:
     with writing(repository, "init") as transaction:
         seen = look_around(str(repository.root), paths)
         items = compare(package, seen, wanted, dialect, _policy(seen), requirement, form)
-        planned = init(items, moment(), has_key=default_path().exists())
+        planned = init(items, moment(), has_key=default_path().exists(), commits=arguments.flag("commit"))
         if arguments.flag("skills"):
             planned = also_hooking(planned, skills_of_teams(str(repository.root)), hook=arguments.flag("hook"))
         planned = also_ignoring(planned, *not_ignored(repository))

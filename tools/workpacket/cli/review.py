@@ -67,7 +67,7 @@ def _run_submit(arguments: Arguments) -> int:
 
 
 def _run_done(arguments: Arguments) -> int:
-    """Submit; where nobody has to judge the work and all of it is committed, return to the target branch."""
+    """Submit; where no one has to judge the work and all of it is committed, return to the target branch."""
     result = _run_submit(arguments)
     repository = here()
     if result != exits.OK or status(repository):
@@ -268,7 +268,7 @@ _DONE = Command(
     _run_done,
     arguments="WP_ID",
     description="""
-Runs the proofs that the packet names, and submits the commit. Where the policy asks nobody to judge the work, it counts
+Runs the proofs that the packet names, and submits the commit. Where the policy asks no one to judge the work, it counts
 as MERGED (not judged) once it is on the target branch, which is checked out if everything is committed; elsewhere the
 verdict of somebody else comes next.""",
     options=(*_PROVING, COMMIT, *DECLARING, *ACTING),

@@ -11,7 +11,7 @@ from workpacket.ledger.log import Log
 from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.model.events import Actor
 from workpacket.model.ids import WorkPacketId
-from workpacket.model.lanes import UNJUDGED
+from workpacket.model.lanes import lane_of_token
 from workpacket.model.layout import packet_paths, refinement_paths, stub_path
 from workpacket.model.plan import Moment
 from workpacket.problem import Problem
@@ -96,7 +96,8 @@ class PacketFacts(Value):
         """
         if not self.landed:
             return self.state.lane
-        return "VALIDATED" if self.state.lane == "MERGE_PENDING" else UNJUDGED
+        lane = lane_of_token(self.state.lane)
+        return lane.lands_as if lane is not None else self.state.lane
 
     @property
     def light(self) -> bool:

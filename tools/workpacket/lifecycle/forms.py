@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from workpacket.lifecycle.policy import Form
 
 
-class Requirement(Value):
+class FormRequirement(Value):
     """What a packet needs before a lane, and where each form says it."""
 
     lane: str
@@ -62,33 +62,37 @@ class Requirement(Value):
 _SIGNED: Final = "an approval at the gate `activation`, of the whole contract"
 # The first seven are the founding checklist: `activation.ITEMS`, in its order.
 REQUIREMENTS: Final = (
-    Requirement(
+    FormRequirement(
         "READY_FOR_DEV",
         "requirement_in_main_body",
         "an anchor of the refinement lies in the main body of the specification",
         "SPEC_ANCHOR names a section of the main body, as it is now",
     ),
-    Requirement(
+    FormRequirement(
         "READY_FOR_DEV",
         "refinement_presented",
         "the refinement is complete, and `refine --present` showed it",
         "the section REFINEMENT says something; `approve` shows it",
     ),
-    Requirement("READY_FOR_DEV", "user_signature", "USER_SIGNATURE is filled in", _SIGNED),
-    Requirement("READY_FOR_DEV", "refinement_approved", _SIGNED, "the approval is of this text"),
-    Requirement("READY_FOR_DEV", "packet_created", "`activate` writes the packet", "the document states a contract"),
-    Requirement(
+    FormRequirement("READY_FOR_DEV", "user_signature", "USER_SIGNATURE is filled in", _SIGNED),
+    FormRequirement("READY_FOR_DEV", "refinement_approved", _SIGNED, "the approval is of this text"),
+    FormRequirement(
+        "READY_FOR_DEV", "packet_created", "`activate` writes the packet", "the document states a contract"
+    ),
+    FormRequirement(
         "READY_FOR_DEV",
         "scope_carried_over",
         "the packet has the scope and criteria of its stub",
         "DONE_MEANS and IN_SCOPE_PATHS are not empty",
     ),
-    Requirement("READY_FOR_DEV", "board_entry_moved", "the entry on the board is moved", "the log holds the move"),
-    Requirement("IN_PROGRESS", "claim", "a claim, on a branch of its own", "the same; `start` makes both"),
-    Requirement("IN_REVIEW", "proofs", "every criterion is proved", "the same; `done` runs the proofs"),
-    Requirement("MERGE_PENDING", "verdict", "the verdict of somebody else", "the same"),
-    Requirement("VALIDATED", "landing", "what was judged is on the target branch", "the same"),
-    Requirement("MERGED", "landing", "no packet ends here", "what was submitted is on the target branch, not judged"),
+    FormRequirement("READY_FOR_DEV", "board_entry_moved", "the entry on the board is moved", "the log holds the move"),
+    FormRequirement("IN_PROGRESS", "claim", "a claim, on a branch of its own", "the same; `start` makes both"),
+    FormRequirement("IN_REVIEW", "proofs", "every criterion is proved", "the same; `done` runs the proofs"),
+    FormRequirement("MERGE_PENDING", "verdict", "the verdict of somebody else", "the same"),
+    FormRequirement("VALIDATED", "landing", "what was judged is on the target branch", "the same"),
+    FormRequirement(
+        "MERGED", "landing", "no packet ends here", "what was submitted is on the target branch, not judged"
+    ),
 )
 
 _LONGEST_SLUG: Final = 40

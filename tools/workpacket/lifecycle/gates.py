@@ -529,7 +529,7 @@ def settles_by_landing(state: PacketState, policy: LifecyclePolicy) -> bool:
 
 
 def ends_unjudged(state: PacketState, policy: LifecyclePolicy) -> bool:
-    """Whether submitted work is finished once it has landed as submitted, because the policy asks nobody to judge it.
+    """Whether submitted work is finished once it has landed as submitted, because the policy asks no one to judge it.
 
     Only in the light form: a full packet stays in review until somebody gives a verdict.
     """

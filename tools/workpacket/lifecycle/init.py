@@ -203,8 +203,9 @@ def compare(
     return [*items, _agents(package, seen)]
 
 
-def init(items: list[InitFile], moment: Moment, *, has_key: bool = False) -> Planned:
-    """Plan the files. `has_key`: whether the person has created a key for approvals before."""
+def init(items: list[InitFile], moment: Moment, *, has_key: bool = False, commits: bool = False) -> Planned:
+    """Plan the files. `has_key`: whether the person has created a key for approvals before; `commits`: whether they are
+    committed at once."""
     changes = tuple(
         FileChange(item.path, None if item.before is None else digest(item.before), item.after)
         for item in items
@@ -230,7 +231,14 @@ def init(items: list[InitFile], moment: Moment, *, has_key: bool = False) -> Pla
         "offered": [*offered],
     }
     then = _then(written, [change.path for change in changes], has_key=has_key)
+    if commits and changes:
+        then = _NEW_PACKET if BOARD_PATH in written else "workpacket adopt"
     return Planned(Plan("init", moment.tx, changes), ", ".join(counts), then, data, tuple(notes))
+
+
+_NEW_PACKET: Final = (
+    'workpacket new "TITLE" --criterion TEXT --prove COMMAND --scope PATH --requirement TEXT --refinement TEXT'
+)
 
 
 def check(items: list[InitFile]) -> Iterator[Problem]:

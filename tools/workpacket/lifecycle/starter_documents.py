@@ -328,8 +328,8 @@ mode = "warn"
 """
 _PACKETS: Final[Mapping[Form, str]] = {
     "light": """
-# New packets are one document each. Until approvers are named (`workpacket policy trust`), nobody approves one, and
-# what nobody judged ends as MERGED.
+# New packets are one document each. Until approvers are named (`workpacket policy trust`), no one approves one, and
+# what no one judged ends as MERGED.
 [packets]
 form = "light"
 approvals = "none"

@@ -38,7 +38,7 @@ _MOST = 100
 
 
 def landed(repository: Repository, tip: str, logs: Mapping[str, Log], policy: LifecyclePolicy) -> frozenset[str]:
-    """Return the packets whose work is on the line that ends at `tip`: as it was judged, or, if the policy asks nobody
+    """Return the packets whose work is on the line that ends at `tip`: as it was judged, or, if the policy asks no one
     to judge it, as it was submitted."""
     settling = {name: event for name, log in logs.items() if (event := _settling(log, policy)) is not None}
     if not settling or not tip:
@@ -63,7 +63,7 @@ def landed(repository: Repository, tip: str, logs: Mapping[str, Log], policy: Li
 
 
 def _settling(log: Log, policy: LifecyclePolicy) -> LogEvent | None:
-    """The event whose arrival settles the packet: the verdict, or the submission that nobody has to judge."""
+    """The event whose arrival settles the packet: the verdict, or the submission that no one has to judge."""
     said, state = judging(log), fold(log)
     if said is not None and settles_by_landing(state, policy):
         return said[0]
