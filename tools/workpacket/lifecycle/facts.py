@@ -11,7 +11,7 @@ from workpacket.ledger.log import Log
 from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.model.events import Actor
 from workpacket.model.ids import WorkPacketId
-from workpacket.model.lanes import lane_of_token
+from workpacket.model.lanes import LANDS_AS
 from workpacket.model.layout import packet_paths, refinement_paths, stub_path
 from workpacket.model.plan import Moment
 from workpacket.problem import Problem
@@ -96,8 +96,7 @@ class PacketFacts(Value):
         """
         if not self.landed:
             return self.state.lane
-        lane = lane_of_token(self.state.lane)
-        return lane.lands_as if lane is not None else self.state.lane
+        return LANDS_AS[self.state.lane]
 
     @property
     def light(self) -> bool:

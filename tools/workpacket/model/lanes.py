@@ -206,6 +206,7 @@ LANES: tuple[Lane, ...] = (
 # The tokens of the lanes with one property, for code that has a token, or '' for no lane.
 ARCHIVED: Final = frozenset(lane.token for lane in LANES if lane.archived)
 DERIVED: Final = frozenset(lane.token for lane in LANES if lane.derived)
+LANDS_AS: Final = {lane.token: lane.lands_as for lane in LANES if lane.lands_as}
 HELD: Final = frozenset(lane.token for lane in LANES if lane.held)
 MAY_BE_STUB: Final = frozenset(lane.token for lane in LANES if lane.may_be_stub)
 SETTLED: Final = frozenset(lane.token for lane in LANES if lane.settled)

@@ -26,7 +26,7 @@ from workpacket.lifecycle.review import reports_of
 from workpacket.model.event_types import CHECKPOINT_LOG
 from workpacket.model.events import LogEvent
 from workpacket.model.ids import WorkPacketId
-from workpacket.model.lanes import lane_of_token
+from workpacket.model.lanes import LANDS_AS
 from workpacket.model.layout import LOG_FOLDER, POLICY_PATH, SPEC_POINTER, packet_paths
 from workpacket.model.reason_tables.integrity import CHANGE_BY_CODE
 from workpacket.problem import Location, Problem
@@ -111,10 +111,7 @@ def _was_done(repository: Repository, base: str, needed: str, logs: Mapping[str,
     own = {name: log for name, log in logs.items() if name == needed or name.startswith(f"{needed}-v")}
     if any(event.lane_to in policy.satisfied_by for log in own.values() for event in log.events):
         return True
-    lanes = {name: lane_of_token(standing(log).lane) for name, log in own.items()}
-    waiting = {
-        name: own[name] for name, lane in lanes.items() if lane is not None and lane.lands_as in policy.satisfied_by
-    }
+    waiting = {name: log for name, log in own.items() if LANDS_AS.get(standing(log).lane, "") in policy.satisfied_by}
     return bool(waiting) and bool(landed(repository, base, waiting, policy))
 
 
