@@ -165,6 +165,7 @@ def beginning(reached: Reached, governed: Governed) -> None:
     reached(governed, "activate", NAME)
     governed.replace(PACKET, "TERMS: TODO", "TERMS: x")
     governed.commit("activated")
+    reached(governed, "report", "pr", "--base", "HEAD")
     for words in (["status"], ["next"], ["why", NAME], ["list"], ["search", NAME], ["show", NAME], ["history", NAME],
                   ["registry", "show"], ["registry", "sync"], ["recover"]):  # fmt: skip
         reached(governed, *words)
@@ -181,6 +182,9 @@ def packets(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys: p
     reached(governed, "handover", OTHER, "--to", "bob", "--reason", "x", "--as", "coder")
     reached(governed, "block", OTHER, "--reason", "no water", "--until", "rain")
     reached(governed, "unblock", OTHER)
+    reached(governed, "start", OTHER, "--as", "bob")
+    governed.git("switch", "--quiet", "main")
+    reached(governed, "start", OTHER, "--as", "bob")
     governed.work(NAME)
     links(reached, governed)
     reached(governed, "submit", NAME, "--as", "coder", "--record-only", "--prove", "1=true")
@@ -196,7 +200,8 @@ def packets(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys: p
     reached(governed, "verdict", NAME, "PASS", "--report", "src/report.md", "--as", "validator")
     reached(governed, "reopen", NAME, "--reason", "x")
     governed.commit("reopened")
-    governed.done("submit", NAME, "--as", "coder", "--prove", "all=true")
+    reached(governed, "done", NAME, "--as", "coder")
+    reached(governed, "done", NAME, "--as", "coder", "--prove", "all=true")
     governed.done("verdict", NAME, "PASS", "--report", "src/report.md", "--as", "validator")
     governed.commit("judged")
     governed.git("switch", "--quiet", "main")

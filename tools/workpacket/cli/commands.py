@@ -34,6 +34,8 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
     (
         "Work",
         (
+            ("start", "claim", "activate and claim a packet, on a branch of its own"),
+            ("done", "review", "prove the work on a packet, and hand it in"),
             ("prepare", "claim", "create the branch, and optionally the work tree, for a packet and its assignee"),
             ("claim", "claim", "claim a packet that is ready, until the lease ends"),
             ("submit", "review", "prove what the packet requires, and submit the work for review"),
@@ -77,6 +79,7 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
             ("trailers", "authorship", "print the trailers of a packet for a commit or a pull request"),
             ("impact", "trace", "list the packets that depend on a file, one of its lines, or an anchor"),
             ("evidence", "evidence", "write the output of a packet's proofs for a pull request"),
+            ("report", "pull_request", "report what a pull request does to the packets, for its page"),
             ("policy", "policy", "show or test the rules, say whose key may approve, or replace the root of trust"),
             ("key", "key", "create, test and list approval keys"),
             ("deps", "deps", "find dependencies that changed without permission"),
@@ -135,7 +138,6 @@ OTHER_NAMES = {
     "complete": "submit",
     "create": "new",
     "delete": "abandon",
-    "done": "submit",
     "finish": "submit",
     "find": "search",
     "fix": "check --fix",
@@ -149,7 +151,6 @@ OTHER_NAMES = {
     "review": "verdict",
     "rm": "abandon",
     "sign": "approve",
-    "start": "claim",
     "take": "claim",
     "validate": "check",
     "verify": "approvals verify",
