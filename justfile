@@ -117,11 +117,6 @@ ci:
 nox *sessions:
     @python -m nox --session "$@"
 
-[doc('Approve or reject a packet at a gate, with your own key')]
-[group('governance')]
-record-signature *arguments:
-    @workpacket approve "$@"
-
 # The recipes of group 'governance' carry the names that people know from their repositories: create-task-packet,
 # record-refinement, record-signature, gate-check and so on.
 

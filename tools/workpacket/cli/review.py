@@ -17,8 +17,10 @@ from workpacket.cli.packet_command import (
     conclude,
     declared,
     packet_command,
+    refuse,
     words_of,
 )
+from workpacket.cli.read_only import show_json
 from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository
 from workpacket.lifecycle.facts import Facts, PacketFacts
@@ -26,6 +28,7 @@ from workpacket.lifecycle.moves import Answer
 from workpacket.lifecycle.proofs import PROOF_CODES, asked_of, demands_of, folded, is_complete
 from workpacket.lifecycle.review import Proofs, record_evidence, submit, submit_refusal, verdict
 from workpacket.lifecycle.transitions import choices
+from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.shell.governed_files import packet_called
 from workpacket.shell.governing.execution import carry_out, facts_before, here, verdict_question
@@ -46,6 +49,8 @@ def _run_submit(arguments: Arguments) -> int:
     evidence, uncommitted = _evidence(arguments, repository, facts, name)
     if not arguments.flag("record-only"):
         evidence = _with_contract_proofs(arguments, repository, facts, name, evidence)
+    if arguments.flag("check"):
+        return _say_whether(arguments, repository, facts, name, evidence)
 
     def decide(facts: Facts) -> Answer:
         packet = facts.packets[name]
@@ -56,6 +61,20 @@ def _run_submit(arguments: Arguments) -> int:
 
     carried = carry_out(repository, "submit", [name], actor, decide)
     return sync_team_claim(arguments, conclude(arguments, carried, name))
+
+
+def _say_whether(arguments: Arguments, repository: Repository, facts: Facts, name: str, evidence: Proofs) -> int:
+    """Report what keeps the packet from being submitted with this evidence; nothing is written."""
+    packet = facts.packets[name]
+    work = work_done(repository, packet, facts.target_branch, arguments.value("commit"))
+    unmet = submit_refusal(facts, packet, work, evidence)
+    if unmet:
+        return refuse(arguments, name, unmet)
+    command = f"workpacket submit {name}"
+    if arguments.flag("json"):
+        return show_json(arguments, {"id": name, "lane": packet.lane, "unmet": [], "next": command})
+    print(f"{name} may be submitted\nnext: {command}, with the same proofs")
+    return exits.OK
 
 
 def _evidence(arguments: Arguments, repository: Repository, facts: Facts, name: str) -> tuple[Proofs, Sequence[str]]:
@@ -160,6 +179,7 @@ this clone, where `workpacket trace` shows it.""",
         Option("prove", "a command or a place in the code that proves line N", value="N=COMMAND", many=True),
         Option("not-applicable", "why line N, which the contract exempts, does not apply", value="N=REASON", many=True),
         Option("commit", "the commit to judge (default: HEAD)", value="REV"),
+        Option("check", "run the proofs and say what is missing, without writing anything"),
         Option("record-only", "record the proofs, and submit later"),
         *DECLARING,
         *ACTING,
