@@ -97,10 +97,15 @@ proof *arguments:
 fuzz *seconds:
     @python -m nox --session fuzz -- "$@"
 
-[doc('Build the documentation and check it')]
+[doc('Test the documentation: links, generated pages, and every page whose commands are typed')]
 [group('release')]
 docs *arguments:
     @python -m nox --session docs -- "$@"
+
+[doc('Render the documentation as a site, and check its links and search')]
+[group('release')]
+site:
+    @python -m nox --session site
 
 [doc('Build wheel and sdist and try the wheel in a clean environment')]
 [group('release')]

@@ -23,14 +23,16 @@ from workpacket.cli.packet_command import (
 from workpacket.cli.read_only import show_json
 from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository
+from workpacket.lifecycle.contract import is_complete
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.moves import Answer
-from workpacket.lifecycle.proofs import PROOF_CODES, asked_of, demands_of, folded, is_complete
+from workpacket.lifecycle.proofs import PROOF_CODES, demands_of, folded
 from workpacket.lifecycle.review import Proofs, record_evidence, submit, submit_refusal, verdict
 from workpacket.lifecycle.transitions import choices
 from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.shell.governed_files import packet_called
+from workpacket.shell.governing.contract_proofs import asked_of
 from workpacket.shell.governing.execution import carry_out, facts_before, here, verdict_question
 from workpacket.shell.work_done import proof_base, relative_place, submission_doubt, work_done
 from workpacket.value import replace

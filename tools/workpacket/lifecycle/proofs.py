@@ -1,4 +1,4 @@
-"""Which proof the contract demands of each criterion, and whether evidence is that proof.
+"""Whether evidence is the proof that the contract demands of a criterion.
 
 A demand binds whatever the policy says, because it was signed. With `tests = "required"` every criterion needs one. It
 is asked for at the activation and at an amendment, so that no work begins towards a criterion that cannot be proved; at
@@ -7,14 +7,12 @@ a submission; and by `check --base` once more. A replay is asked for where the p
 
 from __future__ import annotations
 
-import shlex
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from workpacket.evidence.commands import is_trivial
-from workpacket.evidence.comparison import AskedProof
 from workpacket.lazy_pattern import lazy_pattern
+from workpacket.lifecycle.contract import DEMAND, Contract, is_complete, stated
 from workpacket.lifecycle.separation import coders, not_apart
 from workpacket.model.canonical import Json
 from workpacket.model.events import LogEvent
@@ -25,7 +23,7 @@ from workpacket.value import Value
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from workpacket.approvals.actors import Actors
-    from workpacket.lifecycle.contract import Contract, Demand
+    from workpacket.lifecycle.contract import Demand
     from workpacket.lifecycle.facts import Facts, PacketFacts
     from workpacket.lifecycle.moves import Answer
     from workpacket.lifecycle.policy import EvidencePolicy
@@ -49,40 +47,8 @@ def demands_of(packet: PacketFacts) -> Mapping[str, Demand]:
     """The demands of the packet's contract by criterion, folded; none if there is no contract to read."""
     if packet.packet is None:
         return {}
-    from workpacket.lifecycle.contract import Contract, stated
-
     contract = stated(packet.packet, packet.refinement)
     return {folded(demand.criterion): demand for demand in contract.evidence} if isinstance(contract, Contract) else {}
-
-
-def asked_of(demand: Demand) -> AskedProof:
-    return AskedProof(demand.command, demand.tests, demand.paths, demand.exempt)
-
-
-def is_complete(demand: Demand | None) -> bool:
-    """Whether it says what to run, or why nothing is."""
-    return demand is not None and bool(demand.command or demand.exempt)
-
-
-def demands_unmet(contract: Contract, policy: EvidencePolicy, path: str) -> Iterator[Problem]:
-    """What keeps a contract from being approved: criteria without a proof, and proofs that prove nothing."""
-    demands = {demand.criterion: demand for demand in contract.evidence}
-    for number, criterion in enumerate(contract.criteria, 1):
-        demand = demands.get(criterion)
-        if policy.tests == "required" and not is_complete(demand):
-            hint = f"workpacket evidence demand {contract.packet} {number} --command COMMAND"
-            message = f"criterion {number}, {criterion[:100]!r}: the contract names no proof"
-            yield Problem("proof_undeclared", message, Location(path), hint)
-        elif demand is not None and demand.command and _is_trivial(demand.command):
-            message = f"criterion {number}, {criterion[:100]!r}: {demand.command} proves nothing"
-            yield Problem("proof_trivial", message, Location(path), f"edit {path}")
-
-
-def _is_trivial(command: str) -> bool:
-    try:
-        return is_trivial(shlex.split(command))
-    except ValueError:  # an open quote, which is reported where it is run
-        return False
 
 
 def unlike_demand(row: Mapping[str, Json], demand: Demand | None, *, required: bool) -> Iterator[Problem]:
@@ -146,7 +112,6 @@ class NewDemand(Value):
 
 def write_demand(facts: Facts, packet: PacketFacts, demand: NewDemand) -> Answer:
     """Into the stub, and into the packet where there is one; then it takes an approval, or an amendment."""
-    from workpacket.lifecycle.contract import DEMAND
     from workpacket.lifecycle.moves import Draft, Planned
 
     name = packet.id.text

@@ -12,6 +12,7 @@ from workpacket.evidence.reports import EXIT_CODE
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.ledger.fold import in_force
 from workpacket.ledger.log import Log
+from workpacket.lifecycle.contract import is_complete
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.gates import (
     VERDICT_GATE,
@@ -30,13 +31,7 @@ from workpacket.lifecycle.gates import (
 )
 from workpacket.lifecycle.moves import Answer, Draft, Planned, added_unmet, move, whose_branch
 from workpacket.lifecycle.projections import project
-from workpacket.lifecycle.proofs import (
-    demands_of,
-    folded,
-    is_complete,
-    replay_unmet,
-    unlike_demand,
-)
+from workpacket.lifecycle.proofs import demands_of, folded, replay_unmet, unlike_demand
 from workpacket.lifecycle.transitions import forward_command, move_unmet, transition
 from workpacket.model.canonical import Json
 from workpacket.model.event_types import MOST_EVIDENCE

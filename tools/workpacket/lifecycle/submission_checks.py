@@ -14,8 +14,9 @@ from typing import Any, Final
 
 from workpacket.documents.packet import Packet
 from workpacket.ledger.log import Log
+from workpacket.lifecycle.contract import is_complete
 from workpacket.lifecycle.gates import outside
-from workpacket.lifecycle.proofs import folded, is_complete, unlike_demand
+from workpacket.lifecycle.proofs import folded, unlike_demand
 from workpacket.model.canonical import Json
 from workpacket.model.events import ChangedFile, LogEvent
 from workpacket.model.lanes import BUILT_IN

@@ -18,9 +18,10 @@ from functools import lru_cache, partial
 from hashlib import sha256
 
 from workpacket.approvals.decide import decide
-from workpacket.approvals.encodings import CLOCK_SKEW, write_instant
+from workpacket.approvals.encodings import write_instant
 from workpacket.approvals.envelope import EnvelopeFile
 from workpacket.approvals.facts import PolicyFiles
+from workpacket.approvals.fields import CLOCK_SKEW
 from workpacket.approvals.policy import POLICY_GATE, Trusted
 from workpacket.approvals.statement import PACKET
 from workpacket.documents.document import stem_of

@@ -31,6 +31,7 @@ from workpacket.evidence.reports import (
 )
 from workpacket.git.objects import ChangedPath, added_lines, changed_paths, object_names, read_objects
 from workpacket.git.repository import Repository
+from workpacket.lifecycle.contract import Demand
 from workpacket.lifecycle.gates import outside
 from workpacket.lifecycle.policy import EvidencePolicy
 from workpacket.model.canonical import Json
@@ -56,6 +57,10 @@ _MOST_REPORT: Final = 64 * 1024 * 1024
 _MOST_IDS: Final = 50
 _LONGEST_ID: Final = 300
 _SIGNALS: Final = range(129, 160)  # how a shell says that a program was ended by a signal
+
+
+def asked_of(demand: Demand) -> AskedProof:
+    return AskedProof(demand.command, demand.tests, demand.paths, demand.exempt)
 
 
 class ContractProof(Value):

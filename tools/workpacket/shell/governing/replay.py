@@ -12,8 +12,8 @@ from workpacket.git.repository import Repository
 from workpacket.git.revisions import resolved
 from workpacket.lifecycle.facts import PacketFacts
 from workpacket.lifecycle.policy import EvidencePolicy
-from workpacket.lifecycle.proofs import asked_of, demands_of, folded
-from workpacket.shell.governing.contract_proofs import ContractProver
+from workpacket.lifecycle.proofs import demands_of, folded
+from workpacket.shell.governing.contract_proofs import ContractProver, asked_of
 from workpacket.shell.governing.evidence import Cleaner
 from workpacket.value import Value
 
