@@ -165,6 +165,7 @@ def beginning(reached: Reached, governed: Governed) -> None:
     reached(governed, "activate", NAME)
     governed.replace(PACKET, "TERMS: TODO", "TERMS: x")
     governed.commit("activated")
+    reached(governed, "report", "pr", "--base", "HEAD")
     for words in (["status"], ["next"], ["why", NAME], ["list"], ["search", NAME], ["show", NAME], ["history", NAME],
                   ["registry", "show"], ["registry", "sync"], ["recover"]):  # fmt: skip
         reached(governed, *words)

@@ -30,7 +30,7 @@ from workpacket.shell.checking.repository import Checked, check, check_text
 from workpacket.shell.configuration import read_settings
 from workpacket.shell.held import judged_in_part
 from workpacket.shell.transactions import left_between_files
-from workpacket.shell.tree import Found, read_bytes
+from workpacket.shell.tree import Found, find_documents, read_bytes
 from workpacket.text.source import Source
 from workpacket.value import replace
 
@@ -85,6 +85,16 @@ def check_and_render(arguments: Arguments, workspace: Workspace, files: Files, c
     rendered = render(arguments, outcome, status, reasons, style)
     # A repair has effects, and a revision may name another commit tomorrow.
     return Output(rendered, status, checked.rests_on | RestsOn(unnamed=wanted or bool(base)))
+
+
+def outcome_of(arguments: Arguments, workspace: Workspace, cache: Cache) -> CheckOutcome:
+    """Check the whole repository, with these options of `check`, for a command that reports it in its own way."""
+    reasons, files = catalogue(), find_documents(workspace.root)
+    lines = source_lines(workspace.root)
+    checked = _examined(arguments, workspace, files, cache, _settings(arguments, workspace))
+    reported = _reporting(arguments, workspace, reasons, lines)(judged_in_part(workspace.root, checked.findings))
+    kinds = {found.path: found.kind for found in files}
+    return CheckOutcome(tuple(reported.findings), kinds, reported.notes, lines)
 
 
 def check_and_render_text(arguments: Arguments, workspace: Workspace, stream: BinaryIO) -> Output:

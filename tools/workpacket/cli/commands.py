@@ -77,6 +77,7 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
             ("trailers", "authorship", "print the trailers of a packet for a commit or a pull request"),
             ("impact", "trace", "list the packets that depend on a file, one of its lines, or an anchor"),
             ("evidence", "evidence", "write the output of a packet's proofs for a pull request"),
+            ("report", "pull_request", "report what a pull request does to the packets, for its page"),
             ("policy", "policy", "show or test the rules, say whose key may approve, or replace the root of trust"),
             ("key", "key", "create, test and list approval keys"),
             ("deps", "deps", "find dependencies that changed without permission"),

@@ -229,6 +229,7 @@ class _StateDraft:
 
     def link(self, event: LogEvent) -> None:
         key = _key_of(event)
+        # A run can be linked on two branches; both links stay open until an event that has seen them closes them.
         self.links.setdefault(key, []).append(event)
         self.runs[key] = LinkedRun(key[1], self.links[key][0])
 
@@ -239,6 +240,7 @@ class _StateDraft:
         key = _key_of(event)
         if key not in self.runs:
             return
+        # It has seen everything before it, so its ancestry need not be computed: logs are usually without branches.
         if event.id in self.trunk:
             self.links[key] = []
         else:
@@ -340,6 +342,8 @@ class LaneReplay:
         for parent in event.parents:
             rests_on |= self._rests_on[parent]
         if event.moves_lane:
+            # A set of moves is one integer, so that joining and comparing histories stays fast in logs of thousands
+            # of moves.
             bit = self._bit[event.id] = 1 << len(self._bit)
             rests_on |= bit
             if event.type in _NAMING:
@@ -353,6 +357,7 @@ class LaneReplay:
     def join(self, events: Iterable[str]) -> Latest:
         """Return the latest moves for a viewer who sees all these events."""
         views = [self._latest[identity] for identity in events]
+        # The usual case: after its first event, a log without branches has no other.
         if len(views) == 1:
             return views[0]
         moves = dict.fromkeys(move for view in views for move in view)
