@@ -6,6 +6,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from typing import Final
 
 from workpacket.cli.cached_output import Output
 from workpacket.cli.history import cache_dependencies, runs_of
@@ -22,6 +23,7 @@ from workpacket.lifecycle.separation import lease_claimed
 from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.model.event_types import FORKED
+from workpacket.model.lanes import UNJUDGED, lane_words
 from workpacket.model.layout import REANCHORED_PATH
 from workpacket.model.wording import counted
 from workpacket.report.board import Card, Column, columns, render_board, render_page
@@ -79,7 +81,11 @@ def cards_of(
         if state.lane:
             last = max((event.at for event in state.history), default="")
             lane = state.lane if at else facts.packets[name].lane
-            yield Card(name, lane, _note(state, signed=signed), runs=runs.get(name, ())), last
+            said = _UNJUDGED_NOTE if lane == UNJUDGED else _note(state, signed=signed)
+            yield Card(name, lane, said, runs=runs.get(name, ())), last
+
+
+_UNJUDGED_NOTE: Final = "not judged"
 
 
 def _note(state: PacketState, *, signed: bool) -> str:
@@ -97,7 +103,8 @@ def _note(state: PacketState, *, signed: bool) -> str:
 
 
 def _entry(card: Card) -> str:
-    return entry_line(card.id, card.lane) + (f" - {mark(card.runs)}" if card.runs else "")
+    remark = _UNJUDGED_NOTE if card.lane == UNJUDGED else ""
+    return entry_line(card.id, card.lane, remark) + (f" - {mark(card.runs)}" if card.runs else "")
 
 
 def _plain(board: tuple[Column, ...]) -> str:
@@ -179,7 +186,7 @@ def _show_status(arguments: Arguments) -> Output:
         return output(repository, render_envelope("status", exits.OK, [], data), lasts=lasts, also=also)
     known = facts.policy.lanes.tokens
     tokens = (*known, *sorted(counts.keys() - {*known, *_NO_LANES}), *_NO_LANES)
-    lines = [f"{counts[token]:6}  {escape(token)}" for token in tokens if counts[token]]
+    lines = [f"{counts[token]:6}  {escape(lane_words(token))}" for token in tokens if counts[token]]
     lines += [f"held: {name} by {escape(holder)}" for name, holder in held.items()]
     lines += [f"run: {escape(run.sentence)}" for its in runs.values() for run in its]
     lines += [f"hand edit: {escape(edit)}" for edit in edits]

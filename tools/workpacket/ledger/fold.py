@@ -22,7 +22,7 @@ from operator import and_
 from typing import Final, TypeAlias
 
 from workpacket.ledger.log import Log, fault
-from workpacket.model.event_types import ENDING_VERDICTS, FORKED
+from workpacket.model.event_types import ENDING_VERDICTS, FORKED, LIGHT_FORM
 from workpacket.model.events import LogEvent
 from workpacket.model.layout import LOG_FOLDER
 from workpacket.problem import Problem
@@ -30,6 +30,7 @@ from workpacket.value import Value, replace
 
 # The events that define the contract in force.
 SETS_CONTRACT: Final = frozenset({"activated", "amended"})
+_SAYS_FORM: Final = SETS_CONTRACT | {"created"}
 
 Latest: TypeAlias = "tuple[str, ...]"
 
@@ -101,6 +102,12 @@ class PacketState(Value):
     @property
     def open_runs(self) -> tuple[LinkedRun, ...]:
         return tuple(run for run in self.runs if run.closed is None)
+
+    @property
+    def light(self) -> bool:
+        """Whether the log says that the packet is in the light form."""
+        said = [event for event in self.history if event.type in _SAYS_FORM]
+        return bool(said) and said[-1].text("form") == LIGHT_FORM
 
     @property
     def sound(self) -> bool:
