@@ -53,7 +53,7 @@ class StructuredDocument(Document):
 
     layout: Layout
     # The fields in which a person answers.
-    answers: ClassVar[frozenset[str]] = frozenset()
+    answers: frozenset[str] = frozenset()
 
     @property
     def awaits_answers(self) -> bool:
