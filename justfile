@@ -127,11 +127,6 @@ ci:
 nox *sessions:
     @python -m nox --session "$@"
 
-[doc('Approve or reject a packet at a gate, with your own key')]
-[group('governance')]
-record-signature *arguments:
-    @workpacket approve "$@"
-
 # The recipes of group 'governance' have the names that people know from other repositories: create-task-packet,
 # record-refinement, record-signature, gate-check and so on.
 

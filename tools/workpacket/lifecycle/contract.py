@@ -438,7 +438,7 @@ def _refinement(refinement: Refinement | None) -> Pinned | None:
 def _specification(refinement: Refinement | None) -> Pinned | None:
     if refinement is None or not refinement.spec_path:
         return None
-    digest = refinement.text_at("metadata", "spec_target_sha256") or refinement.spec_digest
+    digest = refinement.spec_digest
     return Pinned(refinement.spec_path, digest.value.lower() if digest is not None else "")
 
 
