@@ -79,7 +79,7 @@ MOST_OWN_MODULES = {
     "check": (["check", STUB_PATH], 72),
     "check all": (["check"], 138),
     "claim": (["claim", "WP-1-Parser-v1"], 99),
-    "create-task-packet": (["create-task-packet", "WP-1-Parser-v1"], 78),
+    "create-task-packet": (["create-task-packet", "WP-1-Parser-v1"], 80),
     "status": (["status"], 117),
 }
 
