@@ -14,7 +14,7 @@ default:
 tour *arguments:
     @python -m guided_tour "$@"
 
-[doc('Make an example repository to explore: FORM is full; in FOLDER, or in a temporary one')]
+[doc('Make an example repository to explore, light or full, in FOLDER or a temporary one')]
 [group('start')]
 example form *folder:
     @python -m guided_tour.examples "$@"

@@ -183,7 +183,8 @@ class CommitSelection:
             return None
         source = Source.from_bytes(path, data)
         for fault in CommitBridge().read(path, data):
-            if isinstance(fault, Problem) and not _lacks_time(fault):
+            # A sidecar without a time is as old as its file.
+            if isinstance(fault, Problem) and (fault.code != "field_missing" or "created_at" not in fault.message):
                 self._skipped.append(f"{refusal_of_file(source, fault).message} ({fault.code})")
                 return None
         sidecar = CommitSidecar(source)
@@ -194,7 +195,6 @@ class CommitSelection:
         reached = self._reached(sha.value)
         tree, trailer = (reached.tree, reached.checkpoint) if reached else _also_said(sidecar)
         candidate = Candidate("sidecar", sha.value, index, tree, trailer)
-        # Without a time of its own, a sidecar is as old as its file.
         made = _instant(created.value) if created is not None else datetime.fromtimestamp(mtime / 1e9, UTC)
         return index, made, mtime, sha.value, candidate
 
@@ -243,10 +243,6 @@ class CommitSelection:
 def _highest_first(found: list[Candidate]) -> list[Candidate]:
     """Sort by milestone; for each milestone the newest commit comes first, as in git's list."""
     return sorted(found, key=lambda one: one.milestone_index, reverse=True)
-
-
-def _lacks_time(fault: Problem) -> bool:
-    return fault.code == "field_missing" and "created_at" in fault.message
 
 
 def _instant(text: str) -> datetime:

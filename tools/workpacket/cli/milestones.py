@@ -15,7 +15,7 @@ from workpacket.report.escape import escape
 from workpacket.report.runs import rows_of_dependencies, told_of_dependencies
 from workpacket.runtime.attempts.recorder import RecordDraft
 from workpacket.runtime.attempts.session import Session
-from workpacket.runtime.commit_checkpoint import CommitCheckpoints, Verified, next_milestone
+from workpacket.runtime.commit_checkpoint import CommitCheckpoints, VerificationNote, next_milestone
 from workpacket.runtime.errors import RunBlocked
 from workpacket.runtime.records.state import Milestones
 
@@ -27,7 +27,7 @@ def reach(arguments: Arguments, session: Session, cursor: Json) -> int:
     repository = find_repository(Path.cwd())
     checkpoints = CommitCheckpoints(session, repository, DependencyGuard(session, repository))
     index = _number(arguments, session, repository)
-    verified = Verified(arguments.value("tier"), tuple(arguments.all_of("verification")))
+    verified = VerificationNote(arguments.value("tier"), tuple(arguments.all_of("verification")))
     before = session.recorder.state.version
     point = checkpoints.reach(index, arguments.value("name"), cursor, verified)
     left = checkpoints.own_changes() if point.how == "recorded" else []

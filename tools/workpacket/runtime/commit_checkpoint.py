@@ -93,7 +93,7 @@ class CommitReview(NamedTuple):
     refusal: RunBlocked | None = None
 
 
-class Verified(NamedTuple):
+class VerificationNote(NamedTuple):
     """What was verified before a milestone is committed: the tier, and the commands that passed."""
 
     tier: str = ""
@@ -112,7 +112,7 @@ class CommitCheckpoints:
     guard: Guard | None = None
 
     def reach(
-        self, milestone_index: int, title: str = "", cursor: Json = None, verified: Verified | None = None
+        self, milestone_index: int, title: str = "", cursor: Json = None, verified: VerificationNote | None = None
     ) -> CommitPoint:
         """Commit the work tree as this milestone, limited to the run's scope. `verified` goes into the sidecar."""
         require_one_line(title)
@@ -128,7 +128,7 @@ class CommitCheckpoints:
         if operation:
             raise WorkpacketError("operation_in_progress", f"git is in the middle of a {operation}")
         self._judge()
-        prepared = self._prepared(milestone_index, title, cursor, verified or Verified())
+        prepared = self._prepared(milestone_index, title, cursor, verified or VerificationNote())
         self.session.boundary.check_now()
         paths = self.own_changes()
         if paths:
@@ -168,7 +168,7 @@ class CommitCheckpoints:
         if judged.refusal is not None:
             raise judged.refusal
 
-    def _prepared(self, milestone_index: int, title: str, cursor: Json, verified: Verified) -> Prepared:
+    def _prepared(self, milestone_index: int, title: str, cursor: Json, verified: VerificationNote) -> Prepared:
         """Return the announcement; that of a call that died is reused, because its commit may still be made."""
         open_one = self.session.state.milestones.prepared
         if open_one is not None and (open_one.milestone_index, open_one.title) == (milestone_index, title):
