@@ -10,7 +10,7 @@ from workpacket.approvals.event_signatures import EventSignatures
 from workpacket.documents.packet import Packet
 from workpacket.documents.policy import PolicyDocument
 from workpacket.errors import WorkpacketError
-from workpacket.git.objects import read_file_at
+from workpacket.git.objects import blob_id, read_file_at
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import commit_of, head_commit
 from workpacket.ledger.log import Log, read_logs
@@ -39,7 +39,7 @@ from workpacket.shell.judging.landed_work import landed, merge_faults
 from workpacket.shell.judging.log_verification import digest_here
 from workpacket.shell.judging.merged_tree import HeadDigests, judge_merged
 from workpacket.shell.judging.submissions import submitted_versions, submitted_work
-from workpacket.shell.log_files import append_only_files, committed_ids
+from workpacket.shell.log_files import append_only_paths, committed_ids, read_logged
 from workpacket.shell.tree import read_bytes
 from workpacket.shell.work_done import containment
 from workpacket.text.limits import DATA
@@ -185,10 +185,11 @@ def judge(repository: Repository, base: str, *, worktree: bool = False) -> list[
     """Return everything that prevents the change since `base`; with `worktree`, judge the work tree."""
     commit = commit_of(repository, base)
     root = str(repository.root)
-    files = append_only_files(root)
+    files = {path: read_logged(root, path) for path in append_only_paths(root)}
     there = committed_ids(repository, commit)
     findings = judge_merged(repository, commit, worktree=worktree)
-    findings += judge_append_only(repository, commit, files, worktree=worktree)
+    ids = {path: blob_id(data, commit) for path, data in files.items()}
+    findings += judge_append_only(repository, commit, ids, worktree=worktree)
     findings += _unguarded(repository, commit)
     known = frozenset(path.rpartition("/")[2].removesuffix(".json") for path in there)
     logs, _ = read_logs({path: data for path, data in files.items() if path.startswith(f"{LOG_FOLDER}/")})
