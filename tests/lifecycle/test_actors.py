@@ -218,6 +218,24 @@ def test_the_person_behind_a_renamed_coder_is_known_by_the_key(
     assert parties == {"coder": {"coder", "robot"}, "operator": {"coder", "ann"}}
 
 
+def test_the_person_behind_a_coder_who_has_left_the_policy_does_not_judge(
+    governed: Governed, fingerprints: dict[str, str]
+) -> None:
+    """The agent is taken out with its key, so that nobody seems to be behind its work."""
+    begin(governed, fingerprints)
+    submitted(governed)
+    policy = governed.read(".GOV/policy/policy.toml")
+    row = next(table for table in policy.split("\n\n") if table.startswith("[actors.coder]"))
+    governed.write(".GOV/policy/policy.toml", policy.replace(row, ""))
+    governed.commit("The coder has left")
+    governed.git("branch", "base")
+    governed.git("branch", "--force", "main", "base")
+    governed.done("verdict", NAME, "PASS", "--report", "report.md", "--as", "ann")
+    governed.commit("judged")
+    found = errors(governed, "--base", "base")
+    assert "ann and coder, who worked on it, have the same person behind them, ann" in found["move_without_gate"]
+
+
 def test_two_names_with_one_key_are_one_person(governed: Governed, fingerprints: dict[str, str]) -> None:
     begin(governed, fingerprints | {"judge": fingerprints["coder"]})
     submitted(governed)

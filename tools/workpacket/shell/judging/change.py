@@ -31,7 +31,7 @@ from workpacket.shell import actor
 from workpacket.shell.approvals.event_approvals import approving_keys, revoked_keys
 from workpacket.shell.approvals.new_root import root_of_trust
 from workpacket.shell.approvals.uses import names_standing
-from workpacket.shell.base import policy_at, read_base_policy, readable_commit
+from workpacket.shell.base import policy_at, read_base_policy, readable_commit, with_former
 from workpacket.shell.governed_files import GovernedFiles, find_governed
 from workpacket.shell.judging.append_only import judge_append_only
 from workpacket.shell.judging.coverage import coverage_problems
@@ -199,7 +199,7 @@ def judge(repository: Repository, base: str, *, worktree: bool = False) -> list[
     policy = read_base_policy(repository, readable_commit(repository, commit)).lifecycle
     approving = approving_keys(repository, commit) if policy.actors.present else frozenset()
     revoked = revoked_keys(repository, commit) if policy.actors.present else frozenset()
-    signatures = EventSignatures(policy.actors, approving, revoked)
+    signatures = EventSignatures(with_former(repository, commit, policy.actors), approving, revoked)
     packets = {name: log for name, log in logs.items() if name in governed.known}
     reports = reports_of(logs.values())
     digest_of = partial(digest_here, root) if worktree else HeadDigests(repository)

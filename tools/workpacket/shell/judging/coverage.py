@@ -324,7 +324,12 @@ def _scope(source: Source) -> _Scope:
 
 
 def _outside(differences: Mapping[str, Difference]) -> dict[str, Difference]:
-    return {path: one for path, one in differences.items() if not is_governance(path)}
+    """A document that becomes a program, below the governance folder, is one of the others."""
+    return {path: one for path, one in differences.items() if not is_governance(path) or _becomes_program(one)}
+
+
+def _becomes_program(one: Difference) -> bool:
+    return bool(one.new) and not one.new.startswith(_FILE) and one.new.partition(" ")[0] != one.old.partition(" ")[0]
 
 
 def _id(state: str) -> str:

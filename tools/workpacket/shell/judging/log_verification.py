@@ -33,7 +33,6 @@ from workpacket.model.layout import ATTESTATIONS_FOLDER, CHECKPOINTS_FOLDER, LAR
 from workpacket.model.reason_tables.integrity import CHANGE_BY_CODE
 from workpacket.problem import Location, Problem
 from workpacket.shell.actor import moment
-from workpacket.shell.base import readable_commit
 from workpacket.shell.judging.append_only import judge_append_only
 from workpacket.shell.log_files import is_temporary, log_files, logged_packets, paths_below, read_logged
 from workpacket.shell.tree import read_bytes
@@ -185,13 +184,14 @@ def verify_log(repository: Repository, base: str, now: str, *, signatures: bool 
     from workpacket.shell.judging.log_checkpoints import judged_here
 
     root = str(repository.root)
+    names = [name for name in logged_packets(root) if name != CHECKPOINT_LOG]
     own = {path: read_logged(root, path) for folder in _OF_CHECKPOINTS for path in paths_below(root, folder)}
     logs, stray = read_logs({path: data for path, data in own.items() if path.startswith(f"{LOG_FOLDER}/")})
     checkpoints = judged_here(repository, base, logs, own, now)
     named = named_heads(checkpoints)
     commit = commit_of(repository, base) if base else ""
     signing = _signers(repository, base) if signatures else None
-    seen = _read_packets(_Question(root, commit, signing), named)
+    seen = _read_packets(_Question(root, commit, signing), names, named)
     findings = [*stray, *(fault for log in logs.values() for fault in log.findings), *seen.findings]
     findings += [*checkpoint_faults(checkpoints), *signatures_without_event(logs, _below(own))]
     known = {each.packet for each in seen.packets}
@@ -215,7 +215,7 @@ def _signers(repository: Repository, base: str) -> tuple[Actors, frozenset[bytes
     """Return the actors of the policy in force, and the keys that prove no event: those that approve, and those that
     are revoked."""
     from workpacket.shell.approvals.event_approvals import approving_keys, revoked_keys
-    from workpacket.shell.base import read_base_policy
+    from workpacket.shell.base import read_base_policy, readable_commit
 
     chosen = commit_of(repository, base) if base else ""
     actors = read_base_policy(repository, chosen).lifecycle.actors
@@ -225,9 +225,8 @@ def _signers(repository: Repository, base: str) -> tuple[Actors, frozenset[bytes
     return actors, approving_keys(repository, readable), revoked_keys(repository, readable)
 
 
-def _read_packets(question: _Question, named: Mapping[str, Sequence[NamedHeads]]) -> _Seen:
+def _read_packets(question: _Question, names: Sequence[str], named: Mapping[str, Sequence[NamedHeads]]) -> _Seen:
     """Read all logs but that of the checkpoints, in two processes if that is faster."""
-    names = [name for name in logged_packets(question.root) if name != CHECKPOINT_LOG]
     batches = [names[start : start + _BATCH] for start in range(0, len(names), _BATCH)]
     asked = [({name: named[name] for name in batch if name in named}, batch) for batch in batches]
     ask = partial(_read_batch, question)
