@@ -132,7 +132,10 @@ def test_every_move_that_a_policy_makes_stands_in_the_protocols() -> None:
     text = "\n".join(page for _, page in protocols(policy))
     for row in transitions(ADDED):
         typed = row.command if row.event == ADVANCED else row.typed
-        assert f"| `{typed}` | {', '.join(row.origins) or '-'} | " in text, row
+        assert f"| `{typed}` | {', '.join(row.origins) or '-'} | " in text, (
+            f"{row}: `by` in tools/workpacket/lifecycle/transitions.py names the protocols that list it; "
+            "_row in tools/workpacket/lifecycle/starter_documents.py writes the line"
+        )
         assert not row.origins or row.target == CAME_FROM or f" | {row.target} | " in text
     assert "| `submit` | IN_PROGRESS | SELF_TEST | submit, security |" in text
 
@@ -187,7 +190,7 @@ def test_no_first_specification_where_one_is_named(governed: Governed) -> None:
 
 def test_what_comes_next_depends_on_what_was_there(governed: Governed) -> None:
     first = governed.done("init", "--skills").next
-    assert "git add .gitignore .GOV .agents AGENTS.md && git commit" in first
+    assert "git add .gitignore .GOV .agents .claude AGENTS.md && git commit" in first
     assert governed.done("init", "--pre-commit", *FROM).next.startswith("git add .pre-commit-config.yaml && git commit")
 
 

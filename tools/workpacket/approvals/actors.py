@@ -189,7 +189,7 @@ def _judge_spelling(name: str, known: Iterable[str], fields: Fields) -> None:
 
 
 def _actor(name: str, fields: Fields) -> KnownActor:
-    from workpacket.approvals.encodings import PRINCIPAL
+    from workpacket.approvals.fields import PRINCIPAL
 
     kind: Kind = "agent" if fields.text("kind", _KIND, "person or agent") == "agent" else "person"
     keys = fields.texts("keys", _FINGERPRINT, "fingerprints, like SHA256:...")

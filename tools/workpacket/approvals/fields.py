@@ -11,11 +11,24 @@ from __future__ import annotations
 
 import json
 import re
+from datetime import timedelta
 from typing import Final, NoReturn
 
 from workpacket.errors import WorkpacketError
+from workpacket.lazy_pattern import lazy_pattern
 
 _MISSING: Final = object()
+
+# The forms of digests, commits and names, in statements as in policies.
+SHA256 = lazy_pattern(r"[0-9a-f]{64}")
+COMMIT = lazy_pattern(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+NAME = lazy_pattern(r"[a-z][a-z0-9_-]{0,39}")
+PRINCIPAL = lazy_pattern(r"[A-Za-z0-9][A-Za-z0-9._+@-]{0,127}")
+REPOSITORY = lazy_pattern(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,127}")
+
+LONGEST_VALIDITY = timedelta(days=30)
+# How far the clocks of a signer and a verifier may disagree.
+CLOCK_SKEW = timedelta(minutes=5)
 
 
 class Fields:

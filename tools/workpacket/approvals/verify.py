@@ -17,9 +17,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from workpacket.approvals.allowed_signers import Signer
-from workpacket.approvals.encodings import CLOCK_SKEW, LONGEST_VALIDITY, write_instant
+from workpacket.approvals.encodings import write_instant
 from workpacket.approvals.envelope import Envelope, EnvelopeFile
 from workpacket.approvals.facts import GateFacts
+from workpacket.approvals.fields import CLOCK_SKEW, LONGEST_VALIDITY
 from workpacket.approvals.policy import GatePolicy, Trusted
 from workpacket.approvals.sshsig import SshSignature
 from workpacket.approvals.statement import RepositoryName, Statement

@@ -2,29 +2,35 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
+from typing import BinaryIO, NamedTuple
 
 from workpacket.cli.cached_output import Output, terminal
+from workpacket.cli.check import kind_given
 from workpacket.cli.options import Arguments, usage
 from workpacket.cli.workspace import Workspace, progress_bar
+from workpacket.documents.places import kind_of
+from workpacket.documents.reading import kind_named
 from workpacket.errors import WorkpacketError
 from workpacket.model import exits
+from workpacket.model.layout import BASELINE_PATH
 from workpacket.model.reasons import Reason
 from workpacket.problem import Location, Problem, Severity
 from workpacket.report.catalogue import catalogue
 from workpacket.report.escape import escape
-from workpacket.report.outcome import CheckOutcome, Repaired, exit_status
+from workpacket.report.outcome import CheckOutcome, Repaired, SourceLine, exit_status
 from workpacket.report.terminal import Style
 from workpacket.report.text import render_text
 from workpacket.rules.settings import CheckSettings, Profile, grade
 from workpacket.shell.approvals import approvals_here
 from workpacket.shell.cache import Cache, RestsOn
-from workpacket.shell.checking.repository import Checked, check
+from workpacket.shell.checking.repository import Checked, check, check_text
 from workpacket.shell.configuration import read_settings
 from workpacket.shell.held import judged_in_part
 from workpacket.shell.transactions import left_between_files
-from workpacket.shell.tree import Found, read_bytes
+from workpacket.shell.tree import Found, find_documents, read_bytes
 from workpacket.text.source import Source
 from workpacket.value import replace
 
@@ -43,53 +49,39 @@ def check_and_render(arguments: Arguments, workspace: Workspace, files: Files, c
     settings = _settings(arguments, workspace)
     selected = _selection(arguments, reasons)
     style = style_of(arguments)
-
-    def examine(files: Files) -> Checked:
-        return check(
-            workspace.root,
-            files,
-            whole=not arguments.words,
-            cache=cache,
-            reasons=reasons,
-            settings=settings,
-            progress=progress_bar(),
-        )
-
     kinds = {found.path: found.kind for found in files}
-    checked = examine(files)
-    checked.findings += _left_between_files(workspace)
-    base = arguments.value("base")
-    if base:
-        checked.findings += _of_the_change(base, worktree=arguments.flag("worktree"))
-        if arguments.words:  # for a whole repository this was checked with everything else
-            checked.findings += grade(_left_behind(workspace, kinds, cache), reasons, settings)[0]
-    told = approval_findings(arguments, workspace, cache, claimed=checked.by_people)
-    checked.findings += told.findings
-    findings = selected(judged_in_part(workspace.root, checked.findings))
-    unsafe = arguments.flag("unsafe-fixes")
-    if arguments.flag("diff"):
-        return _diff(workspace, kinds, findings, unsafe=unsafe, style=style)
+    base, unsafe = arguments.value("base"), arguments.flag("unsafe-fixes")
     wanted = arguments.flag("fix") or unsafe
-    notes: tuple[str, ...] = (_ALONE,) if arguments.words else ()
-    if base and not arguments.flag("worktree") and _is_head(base):
-        notes = (*notes, _NO_CHANGE)
-    repaired: Repaired | None = None
     if base and wanted:
         raise usage(arguments.command, "conflicting_options", "--base cannot be combined with fixes")
+    checked = _examined(arguments, workspace, files, cache, settings)
+    if arguments.flag("baseline") or arguments.flag("prune"):
+        from workpacket.cli.baseline import write_baseline
+
+        return write_baseline(arguments, workspace, checked.findings, reasons, source_lines(workspace.root))
+    without_known = _reporting(arguments, workspace, reasons, source_lines(workspace.root))
+    reported = without_known(selected(judged_in_part(workspace.root, checked.findings)))
+    findings = reported.findings
+    if arguments.flag("diff"):
+        return _diff(workspace, kinds, findings, unsafe=unsafe, style=style)
+    notes = [_ALONE] if arguments.words else []
+    if base and not arguments.flag("worktree") and _is_head(base):
+        notes.append(_NO_CHANGE)
+    repaired: Repaired | None = None
     if wanted:
         from workpacket.cli.fmt import fix_files, refuse_unreadable
 
         refuse_unreadable(files)
         repairs = fix_files(workspace.root, kinds, findings, unsafe=unsafe)
-        checked = examine(again())
-        told = approval_findings(arguments, workspace, cache, claimed=checked.by_people)
-        findings = [*selected(judged_in_part(workspace.root, [*checked.findings, *told.findings])), *repairs.refused]
-        notes = (*notes, repairs.told())
+        checked = _examined(arguments, workspace, again(), cache, settings)
+        reported = without_known(selected(judged_in_part(workspace.root, checked.findings)))
+        findings = [*reported.findings, *repairs.refused]
+        notes.append(repairs.told())
         repaired = repairs.done()
     outcome = CheckOutcome(
         findings=tuple(findings),
         files=kinds,
-        notes=notes,
+        notes=(*notes, *reported.notes),
         source_line=source_lines(workspace.root),
         fail_on=_severity(arguments.value("fail-on", "error")),
         repaired=repaired,
@@ -97,8 +89,92 @@ def check_and_render(arguments: Arguments, workspace: Workspace, files: Files, c
     status = exit_status(outcome, reasons)
     rendered = render(arguments, outcome, status, reasons, style)
     # A repair has effects, and a revision may name another commit tomorrow.
-    once = RestsOn(unnamed=wanted or bool(base))
-    return Output(rendered, status, checked.rests_on | told.rests_on | once)
+    return Output(rendered, status, checked.rests_on | RestsOn(unnamed=wanted or bool(base)))
+
+
+def outcome_of(arguments: Arguments, workspace: Workspace, cache: Cache) -> CheckOutcome:
+    """Check the whole repository, with these options of `check`, for a command that reports it in its own way."""
+    reasons, files = catalogue(), find_documents(workspace.root)
+    lines = source_lines(workspace.root)
+    checked = _examined(arguments, workspace, files, cache, _settings(arguments, workspace))
+    reported = _reporting(arguments, workspace, reasons, lines)(judged_in_part(workspace.root, checked.findings))
+    kinds = {found.path: found.kind for found in files}
+    return CheckOutcome(tuple(reported.findings), kinds, reported.notes, lines)
+
+
+def check_and_render_text(arguments: Arguments, workspace: Workspace, stream: BinaryIO) -> Output:
+    """Check the text of a stream as if it were a file: an editor holds it, and has not saved it."""
+    path = workspace.relative(arguments.value("stdin-filename"))
+    kind = kind_given(arguments) or kind_of(path)
+    if kind is None:
+        message = f"{path} is not in a place for governance documents"
+        raise WorkpacketError("nothing_to_check", message, hint="name its --kind")
+    reasons = catalogue()
+    data = stream.read(kind_named(kind).limits.size + 1)
+    findings = check_text(workspace.root, path, kind, data, reasons, _settings(arguments, workspace))
+    source = Source.from_bytes(path, data)
+
+    def line(_path: str, number: int) -> str | None:
+        return source.line(number) if 1 <= number <= source.line_count else None
+
+    reported = _reporting(arguments, workspace, reasons, line)(_selection(arguments, reasons)(findings))
+    outcome = CheckOutcome(
+        findings=tuple(reported.findings),
+        files={path: kind},
+        notes=(_ALONE, *reported.notes),
+        source_line=line,
+        fail_on=_severity(arguments.value("fail-on", "error")),
+    )
+    status = exit_status(outcome, reasons)
+    return Output(render(arguments, outcome, status, reasons, style_of(arguments)), status)
+
+
+def _examined(
+    arguments: Arguments, workspace: Workspace, files: Files, cache: Cache, settings: CheckSettings
+) -> Checked:
+    """Return everything that is wrong: in the documents, the change since a base, and the approvals."""
+    reasons = catalogue()
+    checked = check(
+        workspace.root,
+        files,
+        whole=not arguments.words,
+        cache=cache,
+        reasons=reasons,
+        settings=settings,
+        progress=progress_bar(),
+    )
+    findings = [*checked.findings, *_left_between_files(workspace)]
+    base = arguments.value("base")
+    if base:
+        findings += _of_the_change(base, worktree=arguments.flag("worktree"))
+        if arguments.words:  # for a whole repository this was checked with everything else
+            kinds = {found.path: found.kind for found in files}
+            findings += grade(_left_behind(workspace, kinds, cache), reasons, settings)[0]
+    told = approval_findings(arguments, workspace, cache, claimed=checked.by_people)
+    return Checked([*findings, *told.findings], checked.rests_on | told.rests_on)
+
+
+class Reported(NamedTuple):
+    """The findings to report, and what to say about the others."""
+
+    findings: list[Problem]
+    notes: tuple[str, ...] = ()
+
+
+def _reporting(
+    arguments: Arguments, workspace: Workspace, reasons: Mapping[str, Reason], line: SourceLine
+) -> Callable[[list[Problem]], Reported]:
+    """Return the function that leaves out known findings. Most repositories have no baseline that lists any."""
+    there = (
+        arguments.value("base")
+        or arguments.value("new-since")
+        or os.path.lexists(os.path.join(workspace.root, BASELINE_PATH))
+    )
+    if arguments.flag("no-baseline") or not there:
+        return Reported
+    from workpacket.cli.baseline import without_known
+
+    return without_known(arguments, workspace, reasons, line)
 
 
 def _diff(
@@ -140,7 +216,7 @@ def render(
         from workpacket.report.text import render_statistics
 
         return render_statistics(outcome, reasons, style)
-    return render_text(outcome, style, quiet=arguments.flag("quiet"))
+    return render_text(outcome, style, quiet=arguments.flag("quiet"), every=bool(arguments.values("select")))
 
 
 def style_of(arguments: Arguments) -> Style:

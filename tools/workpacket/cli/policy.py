@@ -7,8 +7,8 @@ from functools import partial
 from pathlib import Path
 
 from workpacket.approvals.actors import Actors
-from workpacket.approvals.encodings import PRINCIPAL
 from workpacket.approvals.facts import PolicyFiles
+from workpacket.approvals.fields import PRINCIPAL
 from workpacket.approvals.policy import Trusted, read_policy_files
 from workpacket.approvals.reanchor import NewRoot, is_reason
 from workpacket.approvals.webauthn import LOCAL, USUAL_PORT

@@ -293,8 +293,7 @@ def _preconditions(facts: Facts, packet: PacketFacts) -> tuple[tuple[Problem, ..
 
 def _undemanded(facts: Facts, packet: PacketFacts) -> Iterator[Problem]:
     """What is signed has to say how it will be proved, where the policy asks for it."""
-    from workpacket.lifecycle.contract import stated
-    from workpacket.lifecycle.proofs import demands_unmet
+    from workpacket.lifecycle.contract import demands_unmet, stated
 
     contract = stated(packet.stub, packet.refinement) if packet.stub is not None else ""
     if not isinstance(contract, str):

@@ -104,7 +104,6 @@ def _compiled(pattern: str, strict: bool) -> re.Pattern[str]:
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from workpacket.approvals.facts import Verdict
-    from workpacket.evidence.comparison import Fault
 
 
 # The events that need an approval, and its gate.
@@ -376,7 +375,7 @@ class Submission(Value):
     came_to: Mapping[str, str] = NOTHING
     elsewhere: Mapping[str, str] = NOTHING
     exempt: Set[str] = frozenset()
-    faults: Mapping[str, Sequence[Fault]] = NOTHING
+    faults: Mapping[str, Sequence[Problem]] = NOTHING
     unticked: Set[str] = frozenset()
 
 
@@ -424,7 +423,7 @@ def _criteria_unmet(packet: str, submission: Submission) -> Iterator[Problem]:
         faults = submission.faults.get(criterion, ())
         for fault in faults:
             hint = f"workpacket explain {fault.code}, then: workpacket submit {packet}"
-            yield Problem(fault.code, f"{which}: {fault.text}", hint=hint)
+            yield Problem(fault.code, f"{which}: {fault.message}", hint=hint)
         if faults:
             continue
         if result == "not_applicable" and criterion not in submission.exempt:

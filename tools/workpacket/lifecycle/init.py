@@ -4,6 +4,10 @@ A file of ours counts as unedited if its digest is that of some text that `init`
 byte order mark do not count, because git and editors change them on their own. In AGENTS.md one section is ours,
 between two marks; every other byte of that file is its owner's. In .gitignore it is the folders in which runs keep
 their views and, outside of git, their store.
+
+What it writes names what to install, so that CI and hooks run the tool that is running here. A bare name installs
+whatever an index has under it on that day, or nothing. A requirement therefore names a version on the index, a commit
+of a git repository, or an archive and its digest: PEP 610 records which of them is installed here.
 """
 
 from __future__ import annotations
@@ -13,8 +17,8 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import Final, Literal
 
+from workpacket.errors import WorkpacketError
 from workpacket.lazy_pattern import lazy_pattern
-from workpacket.lifecycle.installed import PLACEHOLDER, without_requirement, written_in
 from workpacket.lifecycle.moves import Planned
 from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.lifecycle.starter_documents import (
@@ -103,6 +107,43 @@ def also_ignoring(planned: Planned, before: bytes | None, folders: Collection[st
         data={**planned.data, "written": listed},
         notes=(*planned.notes, f"{GITIGNORE} ignores {' and '.join(f'/{folder}/' for folder in folders)}"),
     )
+
+
+# The skills of teams that resume unfinished work if they are invoked without arguments, and where in them.
+TEAM_SKILLS: Final = ("build-product", "plan-product")
+_DETERMINE_MODE: Final = lazy_pattern(r"^#{1,6} Determine Mode[^\n]*\n", re.MULTILINE)
+
+
+def also_hooking(planned: Planned, skills: Mapping[str, bytes], *, hook: bool) -> Planned:
+    """Return the plan with a line in each of the skills that makes it resume unfinished work, or with the offer."""
+    lines = {path: _hook_of(path) for path, data in skills.items() if _hook_of(path).encode() not in data}
+    if not lines:
+        return planned
+    if not hook:
+        line = next(iter(lines.values()))
+        offer = f"optional: workpacket init --skills --hook adds one line to {', '.join(lines)}: {line}"
+        return replace(planned, notes=(*planned.notes, offer))
+    changes = tuple(FileChange(path, digest(skills[path]), _hooked(skills[path], line)) for path, line in lines.items())
+    return replace(
+        planned,
+        plan=replace(planned.plan, changes=(*planned.plan.changes, *changes)),
+        notes=(*planned.notes, *(f"{path} resumes unfinished work" for path in lines)),
+    )
+
+
+def _hook_of(path: str) -> str:
+    team = path.split("/")[-2]
+    return f"- Without arguments: run `workpacket resume --team {team} --yes` first, and continue with what it prints."
+
+
+def _hooked(data: bytes, line: str) -> bytes:
+    """Insert the line below the heading Determine Mode; at the end if there is none."""
+    text = data.decode("utf-8", "surrogateescape")
+    eol = "\r\n" if "\r\n" in text else "\n"
+    found = _DETERMINE_MODE.search(text)
+    joint = "" if found or text.endswith("\n") else eol
+    at = found.end() if found else len(text)
+    return f"{text[:at]}{joint}{line}{eol}{text[at:]}".encode("utf-8", "surrogateescape")
 
 
 Standing = Literal["missing", "outdated", "edited", "current", "theirs"]
@@ -300,3 +341,58 @@ def _as_before(text: str, before: bytes) -> bytes:
     if b"\r\n" in before:
         data = data.replace(b"\n", b"\r\n")
     return _BOM + data if before.startswith(_BOM) else data
+
+
+NAME: Final = "workpacket"
+# The placeholder for the requirement in a template.
+PLACEHOLDER: Final = "{workpacket}"
+# Templates have the requirement between double quotes, so it contains neither a quote nor a backslash.
+_PINNED = lazy_pattern(
+    r"workpacket(\[[a-z,]+\])?"
+    r"( ?== ?[0-9A-Za-z.!+_-]+| @ git\+[a-z]+://[^\s\"'\\@]+(?:@[^\s\"'\\@/]+/[^\s\"'\\@]+)?@[0-9a-f]{40}(#[^\s\"'\\]+)?"
+    r"| @ https://[^\s\"'\\]+#sha256=[0-9a-f]{64})"
+)
+_WRITTEN = lazy_pattern(r'"(workpacket(?:\[[a-z,]+\])?(?: ?==| @ )[^"\n]*)"')
+_REMEDY: Final = (
+    "pass --from with what others can install: workpacket==VERSION, "
+    "'workpacket @ git+https://HOST/PATH@COMMIT', or 'workpacket @ https://HOST/FILE.whl#sha256=DIGEST'"
+)
+
+
+def requirement_of(direct_url: Mapping[str, Json] | None, version: str) -> str:
+    """Return the requirement that installs what is running: `direct_url` is PEP 610's record, None for an install from
+    an index.
+    """
+    if direct_url is None:
+        return f"{NAME}=={version}"
+    url = direct_url.get("url")
+    if not isinstance(url, str) or url.startswith("file:"):
+        message = f"this workpacket was installed from a path on this machine, {url}, which CI cannot install"
+        raise WorkpacketError("install_source_local", message, hint=_REMEDY)
+    commit, archive = direct_url.get("vcs_info"), direct_url.get("archive_info")
+    if isinstance(commit, dict):
+        folder = direct_url.get("subdirectory")
+        inside = f"#subdirectory={folder}" if folder else ""
+        return pinned(f"{NAME} @ {commit.get('vcs')}+{url}@{commit.get('commit_id')}{inside}")
+    hashes = archive.get("hashes") if isinstance(archive, dict) else None
+    digest = hashes.get("sha256") if isinstance(hashes, dict) else None
+    return pinned(f"{NAME} @ {url.partition('#')[0]}#sha256={digest}")
+
+
+def pinned(requirement: str) -> str:
+    """Return the requirement if it identifies exactly one state of the tool."""
+    if not _PINNED.fullmatch(requirement):
+        message = f"{requirement!r} does not say which workpacket to install: it has no version, commit or digest"
+        raise WorkpacketError("install_source_open", message, hint=_REMEDY)
+    return requirement
+
+
+def written_in(text: str) -> str | None:
+    """Return the requirement in one of our files."""
+    found = _WRITTEN.search(text)
+    return found[1] if found else None
+
+
+def without_requirement(text: str) -> str:
+    """Return the file as the template has it."""
+    return _WRITTEN.sub(f'"{PLACEHOLDER}"', text)

@@ -1,4 +1,4 @@
-"""Which proof the contract demands of each criterion, and whether evidence is that proof.
+"""Whether evidence is the proof that the contract demands of a criterion.
 
 A demand binds whatever the policy says, because it was signed. With `tests = "required"` every criterion needs one. It
 is asked for at the activation and at an amendment, so that no work begins towards a criterion that cannot be proved; at
@@ -7,14 +7,12 @@ a submission; and by `check --base` once more. A replay is asked for where the p
 
 from __future__ import annotations
 
-import shlex
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from workpacket.evidence.commands import is_trivial
-from workpacket.evidence.comparison import AskedProof, Fault
 from workpacket.lazy_pattern import lazy_pattern
+from workpacket.lifecycle.contract import DEMAND, Contract, is_complete, stated
 from workpacket.lifecycle.separation import coders, not_apart
 from workpacket.model.canonical import Json
 from workpacket.model.events import LogEvent
@@ -25,7 +23,7 @@ from workpacket.value import Value
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from workpacket.approvals.actors import Actors
-    from workpacket.lifecycle.contract import Contract, Demand
+    from workpacket.lifecycle.contract import Demand
     from workpacket.lifecycle.facts import Facts, PacketFacts
     from workpacket.lifecycle.moves import Answer
     from workpacket.lifecycle.policy import EvidencePolicy
@@ -49,71 +47,39 @@ def demands_of(packet: PacketFacts) -> Mapping[str, Demand]:
     """The demands of the packet's contract by criterion, folded; none if there is no contract to read."""
     if packet.packet is None:
         return {}
-    from workpacket.lifecycle.contract import Contract, stated
-
     contract = stated(packet.packet, packet.refinement)
     return {folded(demand.criterion): demand for demand in contract.evidence} if isinstance(contract, Contract) else {}
 
 
-def asked_of(demand: Demand) -> AskedProof:
-    return AskedProof(demand.command, demand.tests, demand.paths, demand.exempt)
-
-
-def is_complete(demand: Demand | None) -> bool:
-    """Whether it says what to run, or why nothing is."""
-    return demand is not None and bool(demand.command or demand.exempt)
-
-
-def demands_unmet(contract: Contract, policy: EvidencePolicy, path: str) -> Iterator[Problem]:
-    """What keeps a contract from being approved: criteria without a proof, and proofs that prove nothing."""
-    demands = {demand.criterion: demand for demand in contract.evidence}
-    for number, criterion in enumerate(contract.criteria, 1):
-        demand = demands.get(criterion)
-        if policy.tests == "required" and not is_complete(demand):
-            hint = f"workpacket evidence demand {contract.packet} {number} --command COMMAND"
-            message = f"criterion {number}, {criterion[:100]!r}: the contract names no proof"
-            yield Problem("proof_undeclared", message, Location(path), hint)
-        elif demand is not None and demand.command and _is_trivial(demand.command):
-            message = f"criterion {number}, {criterion[:100]!r}: {demand.command} proves nothing"
-            yield Problem("proof_trivial", message, Location(path), f"edit {path}")
-
-
-def _is_trivial(command: str) -> bool:
-    try:
-        return is_trivial(shlex.split(command))
-    except ValueError:  # an open quote, which is reported where it is run
-        return False
-
-
-def unlike_demand(row: Mapping[str, Json], demand: Demand | None, *, required: bool) -> Iterator[Fault]:
+def unlike_demand(row: Mapping[str, Json], demand: Demand | None, *, required: bool) -> Iterator[Problem]:
     """What keeps a row of evidence from being the proof that the contract demands."""
     if demand is None or not is_complete(demand):
         if required:
-            yield Fault("proof_undeclared", "the contract names no proof")
+            yield Problem("proof_undeclared", "the contract names no proof")
         return
     if row.get("result") == "not_applicable":
         if demand.exempt is None or demand.command:
-            yield Fault("exemption_unsigned", "the contract demands a proof, and no reason why it does not apply")
+            yield Problem("exemption_unsigned", "the contract demands a proof, and no reason why it does not apply")
         return
     if demand.exempt is not None and row.get("exempt") != demand.exempt:
-        yield Fault("exemption_unsigned", "its exemption is not the one in the contract")
+        yield Problem("exemption_unsigned", "its exemption is not the one in the contract")
     if demand.command and row.get("command") != demand.command:
-        yield Fault("proof_other_command", f"the contract demands {demand.command}")
+        yield Problem("proof_other_command", f"the contract demands {demand.command}")
     elif demand.command and not row.get("runner"):
-        yield Fault("no_test_executed", "nothing says which tests ran")
+        yield Problem("no_test_executed", "nothing says which tests ran")
     elif demand.exempt is None:
         yield from _unproved(row)
 
 
-def _unproved(row: Mapping[str, Json]) -> Iterator[Fault]:
+def _unproved(row: Mapping[str, Json]) -> Iterator[Problem]:
     outcomes = row.get("outcomes")
     counts = outcomes if isinstance(outcomes, Mapping) else {}
     if not row.get("needed") or not counts.get("needed"):
-        yield Fault("proof_not_needed", "no test of it fails without the work")
+        yield Problem("proof_not_needed", "no test of it fails without the work")
     if counts.get("broken") or counts.get("failing"):
-        yield Fault("test_failed", "tests of it failed")
+        yield Problem("test_failed", "tests of it failed")
     if "execution" not in row or "base" not in row:
-        yield Fault("change_not_executed", "nothing says at which base, and whether its tests execute the work")
+        yield Problem("change_not_executed", "nothing says at which base, and whether its tests execute the work")
 
 
 def record_replay(facts: Facts, packet: PacketFacts, commit: str, differences: Sequence[str]) -> Answer:
@@ -146,7 +112,6 @@ class NewDemand(Value):
 
 def write_demand(facts: Facts, packet: PacketFacts, demand: NewDemand) -> Answer:
     """Into the stub, and into the packet where there is one; then it takes an approval, or an amendment."""
-    from workpacket.lifecycle.contract import DEMAND
     from workpacket.lifecycle.moves import Draft, Planned
 
     name = packet.id.text

@@ -13,10 +13,10 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any, Final
 
 from workpacket.documents.packet import Packet
-from workpacket.evidence.comparison import Fault
 from workpacket.ledger.log import Log
+from workpacket.lifecycle.contract import is_complete
 from workpacket.lifecycle.gates import outside
-from workpacket.lifecycle.proofs import folded, is_complete, unlike_demand
+from workpacket.lifecycle.proofs import folded, unlike_demand
 from workpacket.model.canonical import Json
 from workpacket.model.events import ChangedFile, LogEvent
 from workpacket.model.lanes import BUILT_IN
@@ -84,22 +84,22 @@ def _evidence_faults(rows: Sequence[Mapping[str, Json]], work: SubmittedWork) ->
         yield Problem("evidence_missing", f"{criterion[:100]!r} is not a criterion of the packet")
     for wanted_as, criterion in wanted.items():
         for problem in _criterion_faults(last.get(wanted_as), work.demands.get(wanted_as), work):
-            yield Problem(problem.code, f"{criterion[:100]!r} {problem.text}")
+            yield Problem(problem.code, f"{criterion[:100]!r} {problem.message}")
     if wanted and not any(row["result"] == "met" for row in last.values()):
         yield Problem("evidence_missing", "no criterion was met")
 
 
-def _criterion_faults(row: Mapping[str, Json] | None, demand: Demand | None, work: SubmittedWork) -> Iterator[Fault]:
+def _criterion_faults(row: Mapping[str, Json] | None, demand: Demand | None, work: SubmittedWork) -> Iterator[Problem]:
     """What keeps the last row about a criterion from proving it, as evidence and as what the contract demands."""
     unlike = list(unlike_demand(row or {}, demand, required=work.required))
     if row is None and not (unlike and not is_complete(demand)):
-        yield Fault("evidence_missing", "has no evidence")
+        yield Problem("evidence_missing", "has no evidence")
         return
     looked_at = demand is not None and not demand.command and is_complete(demand)
     fault = next(_faults_of(row, work), "") if row is not None and not looked_at else ""
     if fault:
-        yield Fault("evidence_missing", fault)
-    yield from (Fault(each.code, f"is not proved: {each.text}") for each in unlike)
+        yield Problem("evidence_missing", fault)
+    yield from (Problem(each.code, f"is not proved: {each.message}") for each in unlike)
 
 
 def _faults_of(row: Mapping[str, Json], work: SubmittedWork) -> Iterator[str]:

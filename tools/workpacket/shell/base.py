@@ -16,7 +16,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from workpacket.approvals.facts import PolicyFiles
-from workpacket.approvals.trust import Pin, judge_base, read_pin
+from workpacket.approvals.policy import Pin, judge_base, read_pin
 from workpacket.errors import WorkpacketError
 from workpacket.git.objects import (
     FIRST_PARENTS,

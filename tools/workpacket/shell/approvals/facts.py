@@ -18,9 +18,8 @@ from workpacket.approvals.decide import decide
 from workpacket.approvals.encodings import read_instant
 from workpacket.approvals.envelope import EnvelopeFile, Selection
 from workpacket.approvals.facts import GateFacts, LegacyUse, PolicyFiles, Verdict
-from workpacket.approvals.policy import POLICY_GATE, GatePolicy, Trusted, read_policy_files
+from workpacket.approvals.policy import POLICY_GATE, GatePolicy, Pin, Trusted, read_policy_files
 from workpacket.approvals.statement import PACKET, Statement, Subject
-from workpacket.approvals.trust import Pin
 from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository
 from workpacket.ledger.fold import SETS_CONTRACT

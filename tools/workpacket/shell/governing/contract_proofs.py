@@ -18,7 +18,7 @@ from typing import Final
 
 from workpacket.evidence.additions import Additions, FileAdditions, additions
 from workpacket.evidence.commands import instrumented, is_trivial, junit_files, started
-from workpacket.evidence.comparison import AskedProof, Fault, ProofJudgement, Side, judge
+from workpacket.evidence.comparison import AskedProof, ProofJudgement, Side, judge
 from workpacket.evidence.reports import (
     Obstacle,
     TestReport,
@@ -31,10 +31,12 @@ from workpacket.evidence.reports import (
 )
 from workpacket.git.objects import ChangedPath, added_lines, changed_paths, object_names, read_objects
 from workpacket.git.repository import Repository
+from workpacket.lifecycle.contract import Demand
 from workpacket.lifecycle.gates import outside
 from workpacket.lifecycle.policy import EvidencePolicy
 from workpacket.model.canonical import Json
 from workpacket.model.event_types import OUTCOMES
+from workpacket.problem import Problem
 from workpacket.shell.governing.evidence import Cleaner
 from workpacket.shell.governing.proof_process import Ended, end_of, keep_output, run_limited
 from workpacket.shell.governing.proof_trees import ProofTree, lay_over, make_tree, prepare, scratch_folder
@@ -55,6 +57,10 @@ _MOST_REPORT: Final = 64 * 1024 * 1024
 _MOST_IDS: Final = 50
 _LONGEST_ID: Final = 300
 _SIGNALS: Final = range(129, 160)  # how a shell says that a program was ended by a signal
+
+
+def asked_of(demand: Demand) -> AskedProof:
+    return AskedProof(demand.command, demand.tests, demand.paths, demand.exempt)
 
 
 class ContractProof(Value):
@@ -159,15 +165,15 @@ class ContractProver:
         there = object_names(self._repository, [f"{self._base}:{folder}" for folder in sorted(above)])
         return additions(files, (folder for folder in above if f"{self._base}:{folder}" not in there))
 
-    def _fault_of(self, command: str) -> Fault | None:
+    def _fault_of(self, command: str) -> Problem | None:
         """Why a command is not even run."""
         words = proof_words(command)
         if is_trivial(words):
-            return Fault("proof_trivial", f"{command} proves nothing: it does not depend on what was done")
+            return Problem("proof_trivial", f"{command} proves nothing: it does not depend on what was done")
         program = words[started(words).at] if started(words).at < len(words) else words[0]
         found = self._in_tree(program)
         if found and any(change.path == found for change in self._changed):
-            return Fault("proof_program_changed", f"{program} is {found}, which the change itself brings")
+            return Problem("proof_program_changed", f"{program} is {found}, which the change itself brings")
         return None
 
     def _in_tree(self, program: str) -> str:
@@ -245,7 +251,7 @@ class ContractProver:
         self,
         criterion: str,
         demand: AskedProof,
-        fault: Fault | None,
+        fault: Problem | None,
         here: Mapping[str, _Run],
         base: Mapping[str, _Run],
         added: Additions,
