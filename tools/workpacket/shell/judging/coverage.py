@@ -324,12 +324,13 @@ def _scope(source: Source) -> _Scope:
 
 
 def _outside(differences: Mapping[str, Difference]) -> dict[str, Difference]:
-    """A document that becomes a program, below the governance folder, is one of the others."""
-    return {path: one for path, one in differences.items() if not is_governance(path) or _becomes_program(one)}
+    """Leave out documents of the governance folder, except those that become a program there."""
 
+    def is_document(path: str, one: Difference) -> bool:
+        mode = one.new.partition(" ")[0]
+        return is_governance(path) and (not mode or f"{mode} " == _FILE or mode == one.old.partition(" ")[0])
 
-def _becomes_program(one: Difference) -> bool:
-    return bool(one.new) and not one.new.startswith(_FILE) and one.new.partition(" ")[0] != one.old.partition(" ")[0]
+    return {path: one for path, one in differences.items() if not is_document(path, one)}
 
 
 def _id(state: str) -> str:
