@@ -26,7 +26,7 @@ def commands() -> list[tuple[str, str]]:
 def test_each_workpacket_command_does_something_in_a_new_repository(tmp_path: Path) -> None:
     newcomer = newcomer_in(tmp_path / "new", environment_of(tmp_path))
     typed = [words for program, words in commands() if program == "workpacket" and NEVER_ENDS not in words]
-    assert typed[0] == "init"
+    assert typed[0] == "init --commit"
     assert len(typed) > 4
     for words in typed:
         done = subprocess.run(

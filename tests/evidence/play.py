@@ -35,6 +35,10 @@ GREETER: Final = {
 SCOPE: Final = ("src/", "lib/", "bin/", "*.py", "*.xml", "*.ini", "*.md", "*.go", "go.mod", "*.toml")
 
 
+# Plugins for pytest that happen to be installed here take most of the time of a case, and none uses them.
+BARE: Final = "PYTEST_DISABLE_PLUGIN_AUTOLOAD"
+
+
 @dataclass(frozen=True)
 class Case:
     id: str
@@ -85,6 +89,7 @@ def scene(case: Case, folder: Path) -> Scene:
         "HOME": str(folder),
         "LANG": "C.UTF-8",
         "GIT_CONFIG_GLOBAL": os.devnull,
+        BARE: "1",
     }
     return Scene(repository, base, commit, environment)
 
@@ -116,6 +121,8 @@ def policy_of(case: Case) -> EvidencePolicy:
     text = f'v = 1\n[evidence]\ntests = "required"\ntimeout_seconds = 120\n{case.policy}\n'
     if "timeout_seconds" in case.policy:
         text = text.replace("timeout_seconds = 120\n", "")
+    if "env =" not in case.policy:
+        text += f'env = ["{BARE}"]\n'
     return evidence_policy(PolicyDocument(Source(".GOV/policy/policy.toml", text)).root)
 
 

@@ -45,6 +45,8 @@ class WorkSummary(DescribedWork):
     refinement: Mention
     # The evidence in a packet.
     evidence: list[EvidenceSummary]
+    # The form of a packet; '' for a stub.
+    form: str
 
 
 class PackageSummary(DescribedWork):

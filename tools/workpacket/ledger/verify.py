@@ -120,6 +120,8 @@ def named_heads(checkpoints: Iterable[Checkpoint]) -> dict[str, tuple[NamedHeads
 
 def lost_heads(packet: str, log: Log | None, named: Iterable[NamedHeads]) -> list[Problem]:
     """Return every head that a checkpoint names but that is missing from the packet's log."""
+    # Only the heads are compared: an event contains the hashes of its parents, so a head that is present vouches for
+    # everything before it.
     return [
         fault(
             "log_truncated",

@@ -258,6 +258,11 @@ _SIGNATURE = frozenset({"user_signature_missing", "refinement_not_approved"})
 
 def activation_unmet(facts: Facts, packet: PacketFacts) -> tuple[tuple[Problem, ...], tuple[LogEvent, ...]]:
     """Return everything that prevents activation, and the waivers that lifted other conditions."""
+    if packet.light:
+        from workpacket.lifecycle.forms import light_activation_unmet, signature_unmet
+
+        left, waived = light_activation_unmet(facts, packet)
+        return (*left, *signature_unmet(facts, packet)), waived
     unmet = _not_a_stub(facts, packet)
     if unmet:
         return unmet, ()
@@ -269,6 +274,10 @@ def unmet_besides_signature(facts: Facts, packet: PacketFacts) -> tuple[Problem,
     """Return what would keep the gate of a stub closed even if the user signed now."""
     if packet.lane not in transition("activate").origins:
         return ()
+    if packet.light:
+        from workpacket.lifecycle.forms import light_activation_unmet
+
+        return light_activation_unmet(facts, packet)[0]
     unmet = _not_a_stub(facts, packet) or _preconditions(facts, packet)[0]
     return tuple(one for one in unmet if one.code not in _SIGNATURE)
 
@@ -316,6 +325,10 @@ def _evidence(facts: Facts, packet: PacketFacts) -> ActivationEvidence:
 
 def activate(facts: Facts, packet: PacketFacts) -> Answer:
     """Plan the packet, the moved entry, the row, the event, and superseded earlier revisions: all or nothing."""
+    if packet.light:
+        from workpacket.lifecycle.forms import activate_light
+
+        return activate_light(facts, packet)
     name = packet.id.text
     unmet, waived = activation_unmet(facts, packet)
     stub, refinement = packet.stub, packet.refinement
@@ -372,6 +385,12 @@ def terms_in_event(contract: Contract) -> dict[str, Json]:
     return {"title": title, "dependencies": dependencies, "risk": risk, "contract": contract.digest, **standing}
 
 
+def light_terms(contract: Contract, packet: PacketFacts) -> dict[str, Json]:
+    """Return the same about a light packet, without what its document leaves out, or its event `created` has said."""
+    begun = packet.state.history[0].data if packet.state.history else {}
+    return {key: said for key, said in terms_in_event(contract).items() if said and begun.get(key) != said}
+
+
 def _no_contract(packet: PacketFacts, why: str) -> Problem:
     return Problem("contract_unreadable", why, Location(packet.stub_path), f"edit {packet.stub_path}")
 
@@ -397,6 +416,8 @@ def _after(draft: Draft, stub: Stub, source: Source, name: str) -> tuple[Problem
     from workpacket.documents.task_board import TaskBoard
 
     board = draft.file(BOARD_PATH, draft.facts.board)
+    if not draft.facts.is_drawn(name):
+        return tuple(carried_over(stub, Packet(source), name))
     return postconditions(
         stub, Packet(source), TaskBoard(board, draft.facts.policy.lanes) if board is not None else None, name
     )

@@ -11,6 +11,7 @@ from workpacket.ledger.log import Log
 from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.model.events import Actor
 from workpacket.model.ids import WorkPacketId
+from workpacket.model.lanes import LANDS_AS
 from workpacket.model.layout import packet_paths, refinement_paths, stub_path
 from workpacket.model.plan import Moment
 from workpacket.problem import Problem
@@ -31,7 +32,8 @@ if TYPE_CHECKING:
 class PacketFacts(Value):
     """One packet: its files, None for missing ones, and its log.
 
-    `landed`: in this tree its judged work is on the target branch, as it was judged.
+    `landed`: in this tree its work is on the target branch, as it was judged, or as it was submitted if the policy asks
+    for no judge.
 
     With the summaries `stub_says` and `packet_says`, most questions can be answered without parsing a file. The reader
     of a kind is loaded with the first document of that kind.
@@ -92,7 +94,14 @@ class PacketFacts(Value):
 
         A move starts from `state.lane`, which is the same in every tree.
         """
-        return "VALIDATED" if self.landed else self.state.lane
+        if not self.landed:
+            return self.state.lane
+        return LANDS_AS[self.state.lane]
+
+    @property
+    def light(self) -> bool:
+        """Whether it is in the light form, as the log says."""
+        return self.state.light
 
     def dependencies(self) -> Sequence[str]:
         """The packets that it waits for, according to the packet, otherwise its stub."""
@@ -122,7 +131,8 @@ class Facts(Value):
     """`packets` are those that the command is about, their revisions and their dependencies; `known` names all.
 
     `refinement_faults` are the errors that a check finds in a refinement, by packet. `approvals` has the verdict of the
-    approvals layer for each gate of the command, `approved` the accepted waivers.
+    approvals layer for each gate of the command, `approved` the accepted waivers. `on_target`: whether the target
+    branch is checked out.
     """
 
     moment: Moment
@@ -139,6 +149,14 @@ class Facts(Value):
     target_branch: str = ""
     approvals: Mapping[str, Verdict] = NOTHING
     approved: frozenset[str] = frozenset()
+    on_target: bool = False
+
+    def is_drawn(self, name: str) -> bool:
+        """Whether board and registry list the packet in the files of this branch."""
+        where = self.policy.packets.board
+        if where in {"", "branch"}:
+            return where == "branch" or not self.packets[name].light
+        return where == "base" and self.on_target
 
     def revisions(self, wp_id: WorkPacketId) -> Iterator[PacketFacts]:
         """Yield all known revisions of the base of `wp_id`, lowest first, including itself."""

@@ -27,7 +27,7 @@ from workpacket.documents.stub import CHECKLIST, StubText, render_stub
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.lifecycle.activation import ITEMS
 from workpacket.lifecycle.gates import added_gates, bearing
-from workpacket.lifecycle.policy import LifecyclePolicy
+from workpacket.lifecycle.policy import Form, LifecyclePolicy
 from workpacket.lifecycle.transitions import ADVANCE, CAME_FROM, Role, Transition, transitions
 from workpacket.model.ids import WorkPacketId
 from workpacket.model.lanes import lanes_named
@@ -315,7 +315,7 @@ profile = "{profile}"
 
 [lifecycle]
 lease_hours = 72
-satisfied_by = ["VALIDATED", "MERGE_PENDING"]
+satisfied_by = {satisfied_by}
 roadmap_headings = ["roadmap"]
 branch_pattern = "wp/{{id}}"
 
@@ -323,6 +323,24 @@ branch_pattern = "wp/{{id}}"
 [coverage]
 mode = "warn"
 """
+_PACKETS: Final[Mapping[Form, str]] = {
+    "light": """
+# New packets are one document each. Until approvers are named (`workpacket policy trust`), no one approves one, and
+# what no one judged ends as MERGED.
+[packets]
+form = "light"
+approvals = "none"
+""",
+    "full": """
+# New packets have a stub, a refinement and a packet, and are listed on the board.
+[packets]
+form = "full"
+""",
+}
+_SATISFIED: Final[Mapping[Form, str]] = {
+    "light": '["VALIDATED", "MERGE_PENDING", "MERGED"]',
+    "full": '["VALIDATED", "MERGE_PENDING"]',
+}
 
 _SPECIFICATION = """# Specification
 
@@ -354,15 +372,23 @@ _TEMPLATES_MADE = "2026-01-01T00:00:00Z"
 
 
 def starting_files(
-    dialect: Dialect, package: StarterTexts, policy: LifecyclePolicy = _NO_POLICY, *, found_governed: bool = False
+    dialect: Dialect,
+    package: StarterTexts,
+    policy: LifecyclePolicy = _NO_POLICY,
+    *,
+    found_governed: bool = False,
+    form: Form | None = None,
 ) -> Iterator[StarterFile]:
     """Yield every file of the dialect, including those of all groups. `found_governed`: documents existed before
-    `init`.
+    `init`. `form` is that of new packets: by default light, unless there were packets or missions before.
     """
-    profile = "adopt" if found_governed or dialect == SPEC_KITTY else "strict"
+    incumbent = found_governed or dialect == SPEC_KITTY
+    profile = "adopt" if incumbent else "strict"
+    written: Form = form or ("full" if incumbent else "light")
+    policy_text = _POLICY.format(profile=profile, satisfied_by=_SATISFIED[written]) + _PACKETS[written]
     yield StarterFile(README, guide(dialect))
     yield StarterFile(ATTRIBUTES, _ATTRIBUTES)
-    yield StarterFile(POLICY_PATH, _POLICY.format(profile=profile), ours=False)
+    yield StarterFile(POLICY_PATH, policy_text, ours=False)
     yield StarterFile(POLICY_SCHEMA, package.schemas["policy"])
     pointer = f"# Specification in force\n\n{FIRST_SPECIFICATION}\n"
     yield StarterFile(SPEC_POINTER, pointer, ours=False)

@@ -262,7 +262,8 @@ class _Filling(Value):
 def _filled(approvals: Approvals, wish: Wish, principal: str, matter: ApprovalSubject) -> _Filling:
     """A text that others have approved already, or that a packet was activated with, stays as it is: these bytes were
     approved."""
-    if wish.gate not in ACTIVATING:
+    # A light packet has no fields in which the user answers.
+    if wish.gate not in ACTIVATING or not matter.refinement:
         return _Filling(matter)
     (path, data), *_ = matter.files
     if any(_names(event, path, digest(data)) for event in approvals.log(wish.packet).events):

@@ -23,8 +23,10 @@ from workpacket.git.repository import Repository
 
 WAIT: Final = 30.0
 
+# The system has no lock with a time limit, so it is asked again, at growing intervals.
 _FIRST_PAUSE: Final = 0.002
 _LONGEST_PAUSE: Final = 0.05
+# What systems report for a lock that someone else holds: EAGAIN on Linux and macOS, the others on Windows.
 _HELD: Final = (errno.EAGAIN, errno.EACCES, errno.EDEADLK)
 # The byte that Windows locks: far after the text, because it prevents others even from reading the locked part.
 _FAR: Final = 2**30
@@ -42,6 +44,7 @@ def writer_lock(repository: Repository, command: str, *, wait: float = WAIT) -> 
         try:
             yield
         finally:
+            # While the lock is still held, so that the name of the next holder is not erased.
             _say(file, b"")
             with suppress(OSError):  # closing the file, and at the latest the end of the process, releases it too
                 _release(file)

@@ -104,6 +104,7 @@ class Access:
             raise self.translated(error) from error
         self.cursor = self.db.cursor()  # one for all that an append writes: a new one each costs an effect 1 % more
         try:
+            # Two processes that open a new store at once would both try to create its tables.
             self.side.lock(self.timeout)
             try:
                 self._configure(now)
@@ -258,11 +259,14 @@ class Writing:
                 access.cursor.execute("COMMIT")
                 if access.acknowledging is not None:
                     stream, version, name, first = access.acknowledging
+                    # After the commit, so that the anchor never names an event that could still be lost; under the
+                    # lock, so that it never overwrites a later one.
                     access.side.acknowledge(stream, version, name, first=first)
         except sqlite3.Error as failed:
             error = failed
         try:
             if error is not None:
+                # What this handle remembers may come from the transaction that is undone now.
                 access.undone += 1
                 if access.db.in_transaction:
                     access.db.execute("ROLLBACK")
