@@ -274,6 +274,7 @@ STUB_TEMPLATE = f"{TEMPLATES_FOLDER}/TASK_PACKET_STUB_TEMPLATE.md"
 FIRST_SPECIFICATION = f"{SPECIFICATIONS_FOLDER}/SPEC_v1.md"
 PRE_COMMIT = ".pre-commit-config.yaml"
 WORKFLOW = ".github/workflows/workpacket.yml"
+REPLAY_WORKFLOW = ".github/workflows/workpacket-replay.yml"
 
 # Files of a group are written when the group is requested; existing ones are kept up to date.
 Group = Literal["", "skills", "pre-commit", "workflow", "vscode"]
@@ -292,6 +293,7 @@ class StarterTexts(Value):
     gov_just: str
     pre_commit: str
     workflow: str
+    replay: str
     instructions: str
     skills: Mapping[str, str] = NOTHING
     schemas: Mapping[str, str] = NOTHING
@@ -411,6 +413,7 @@ def starting_files(
         yield StarterFile(path, text, group="skills")
     yield StarterFile(PRE_COMMIT, package.pre_commit, group="pre-commit")
     yield StarterFile(WORKFLOW, package.workflow, group="workflow")
+    yield StarterFile(REPLAY_WORKFLOW, package.replay, group="workflow")
     yield StarterFile(SETTINGS_PATH, settings_text(), group="vscode")
     for kind, path in schema_paths():
         if path != POLICY_SCHEMA:
