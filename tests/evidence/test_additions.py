@@ -57,7 +57,7 @@ def test_python_is_watched_by_its_lines_and_kept_where_its_text_is_known() -> No
     found = additions(files)
     assert found.lines == {"a.py": (1, 2), "b.pyi": (1,)}
     assert found.python == (PythonFile("a.py", "x\ny\n"), PythonFile("c.py", "x", "x"))
-    assert (found.paths, found.data, found.other) == ({"a.py"}, frozenset(), frozenset())
+    assert (found.paths, found.data, found.other) == (frozenset({"a.py"}), frozenset(), frozenset())
 
 
 @pytest.mark.parametrize(

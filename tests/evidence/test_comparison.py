@@ -378,5 +378,5 @@ def test_one_needed_test_that_touches_the_change_is_enough() -> None:
 
 
 def test_three_tests_are_told_and_long_words_are_cut() -> None:
-    names = {name: ran("failed", "e" * 300) for name in ("t1", "t2", "t3")}
-    assert said(here=side(1, **names)) == f"t1, t2, t3 failed, saying {'e' * 200!r}"
+    failed = ran("failed", "e" * 300)
+    assert said(here=side(1, t1=failed, t2=failed, t3=failed)) == f"t1, t2, t3 failed, saying {'e' * 200!r}"
