@@ -36,7 +36,7 @@ _DONE: Final = frozenset({"VALIDATED", "MERGE_PENDING", "MERGED"})
 _TAKEN: Final = "doing"
 
 
-class Package(Value):
+class MissionPackage(Value):
     """One work package. `lane` is the token of its lane, '' if the file has none or another word."""
 
     document: WorkPackage
@@ -74,7 +74,7 @@ class Package(Value):
         }
 
 
-def package_named(root: str, word: str) -> Package:
+def package_named(root: str, word: str) -> MissionPackage:
     """Return the package; if there is none, or several missions have one of this short id, raise an error."""
     found = _files_of(root, word)
     if not found:
@@ -84,7 +84,7 @@ def package_named(root: str, word: str) -> Package:
         raise WorkpacketError("packet_ambiguous", f"several missions have a {word}", hint=f"name {' or '.join(ids)}")
     names = [scoped(text.value, found[0].mission) for text in found[0].dependencies]
     lanes = {name: [_token(document) for document in _files_of(root, name)] for name in names}
-    return Package(found[0], ids[0], _token(found[0]), tuple((name, (*lanes[name], "")[0]) for name in names))
+    return MissionPackage(found[0], ids[0], _token(found[0]), tuple((name, (*lanes[name], "")[0]) for name in names))
 
 
 def _files_of(root: str, word: str) -> list[WorkPackage]:
@@ -110,7 +110,7 @@ def _token(document: WorkPackage) -> str:
     return named[0].token if len(named) == 1 else ""
 
 
-def claim_unmet(package: Package, base: str = "", lanes: Sequence[str] = (READY,)) -> tuple[Problem, ...]:
+def claim_unmet(package: MissionPackage, base: str = "", lanes: Sequence[str] = (READY,)) -> tuple[Problem, ...]:
     """Return what keeps the package from being taken. Work on the branch of `base` need not wait for it."""
     place = Location(package.document.path)
     found = []
@@ -126,7 +126,7 @@ def claim_unmet(package: Package, base: str = "", lanes: Sequence[str] = (READY,
     return tuple(found)
 
 
-def take(repository: Repository, package: Package, actor: str) -> tuple[str, ...]:
+def take(repository: Repository, package: MissionPackage, actor: str) -> tuple[str, ...]:
     """Write lane and history into the file; return the changed paths."""
     document = package.document
     now = moment()
@@ -158,7 +158,7 @@ def _entry(last: Plain, actor: str, now: str) -> Plain:
     return {key: values[key] for key in known if key in values} or {"timestamp": now, "actor": actor, "lane": _TAKEN}
 
 
-def make_place(repository: Repository, package: Package, base: Package | None) -> None:
+def make_place(repository: Repository, package: MissionPackage, base: MissionPackage | None) -> None:
     """Create branch and work tree, as far as they are missing: at the branch of the base, else at HEAD."""
     branches = local_branches(repository)
     if package.branch not in branches:

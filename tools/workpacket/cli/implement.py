@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from workpacket.bridges.missions import (
     READY,
     UNDER_WAY,
-    Package,
+    MissionPackage,
     claim_unmet,
     make_place,
     package_named,
@@ -62,12 +62,12 @@ def _run(arguments: Arguments) -> int:
     return _say(arguments, package, f"cd {package.worktree}", (), brief=True)
 
 
-def _package(arguments: Arguments) -> tuple[Repository, Package]:
+def _package(arguments: Arguments) -> tuple[Repository, MissionPackage]:
     repository = here()
     return repository, package_named(str(repository.root), words_of(arguments, 1, "WP_ID")[0])
 
 
-def _base(arguments: Arguments, repository: Repository, package: Package) -> Package | None:
+def _base(arguments: Arguments, repository: Repository, package: MissionPackage) -> MissionPackage | None:
     word = arguments.value("base")
     if not word:
         return None
@@ -77,13 +77,15 @@ def _base(arguments: Arguments, repository: Repository, package: Package) -> Pac
     return package_named(str(repository.root), word if "--" in word else f"{mission}--{word}")
 
 
-def _command(package: Package, unmet: Sequence[Problem]) -> str:
+def _command(package: MissionPackage, unmet: Sequence[Problem]) -> str:
     if package.lane == UNDER_WAY:
         return f"workpacket implement {package.id}"
     return unmet[0].hint if unmet else f"workpacket claim {package.id}"
 
 
-def _say(arguments: Arguments, package: Package, command: str, unmet: Sequence[Problem], *, brief: bool = False) -> int:
+def _say(
+    arguments: Arguments, package: MissionPackage, command: str, unmet: Sequence[Problem], *, brief: bool = False
+) -> int:
     data = package.as_json([unmet_json(one) for one in unmet], command)
     if arguments.flag("json"):
         return show_json(arguments, data)
