@@ -300,7 +300,7 @@ def _finish(arguments: Arguments, approvals: Approvals, draft: StatementDraft, b
     written = write_decision(approvals, draft, blob)
     remember_base(approvals.base)
     said = draft.statement
-    following = _next(said, written)
+    following = _next(said, written, light=draft.matter.light)
     data = _decided(said, written, following)
     done = {"approve": "approved", "reject": "rejected", "revoke": "revoked an approval of"}[said.decision]
     text = f"{said.approver} {done} {said.packet} at the gate {said.gate}: {written.envelope}\n"
@@ -332,19 +332,19 @@ def _decided(said: Statement, written: Written, following: str) -> dict[str, Jso
     }
 
 
-def _next(said: Statement, written: Written) -> str:
+def _next(said: Statement, written: Written, *, light: bool) -> str:
     commit = f"commit {' and '.join(written.changed)} together"
     if said.decision != "approve":
         return commit
     if written.verdict.met:
-        return ", then: ".join(filter(None, (commit, _now_open(said))))
+        return ", then: ".join(filter(None, (commit, _now_open(said, light=light))))
     return f"{commit}; the gate {said.gate} is still closed: workpacket approvals list {said.packet}"
 
 
-def _now_open(said: Statement) -> str:
+def _now_open(said: Statement, *, light: bool) -> str:
     """The command for which the gate is open now, where one command alone asks for it."""
     if said.gate in ACTIVATING:
-        return f"workpacket activate {said.packet}"
+        return f"workpacket {'start' if light else 'activate'} {said.packet}"
     if said.gate == VERDICT_GATE:
         (choice,) = (line.partition(": ")[2] for line in terms_in(said.gate, said.scope))
         return f"workpacket verdict {said.packet} {choice} --report FILE"
