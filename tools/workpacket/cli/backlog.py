@@ -49,6 +49,7 @@ def _run_new(arguments: Arguments) -> int:
         return _run_new_light(arguments, repository, governed, packets.phase)
     if given:
         raise usage(arguments.command, "conflicting_options", f"--{given[0]} belongs to packets in the light form")
+    title = " ".join(arguments.words[0].split()) if titled else ""
     if titled:
         arguments.words[0] = _id_of(arguments, repository, governed, packets.phase).text
     wp_id = _wanted_id(arguments, governed)
@@ -60,6 +61,7 @@ def _run_new(arguments: Arguments) -> int:
     criteria = ["\n".join(criterion_lines(*one)).removeprefix("- ") for one in _criteria(arguments)]
     intent = replace(
         intent,
+        what=intent.what or title,
         risk_tier=arguments.value("risk") or intent.risk_tier,
         acceptance=criteria or intent.acceptance,
         in_scope=[f"`{path}`" for path in arguments.values("scope")] or intent.in_scope,

@@ -162,7 +162,11 @@ def _committed(arguments: Arguments, carried: Carried, answer: Planned, packet: 
     if not paths:
         return answer
     trailer = f"\n\nWork-Packet: {packet}" if packet else ""
-    commit_paths(repository, f"workpacket {arguments.command.name} {packet}".rstrip() + trailer, paths)
+    try:
+        commit_paths(repository, f"workpacket {arguments.command.name} {packet}".rstrip() + trailer, paths)
+    except WorkpacketError as error:
+        message = f"everything is written, but not committed: {error}"
+        raise WorkpacketError(error.code, message, hint=f"git commit -- {' '.join(paths[:5])}") from error
     return replace(answer, notes=(*answer.notes, f"committed {counted(len(paths), 'file')}"))
 
 
