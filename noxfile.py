@@ -47,8 +47,8 @@ def install(session: nox.Session) -> None:
     session.install("--editable", ".", *DEVELOPMENT)
 
 
-def just(session: nox.Session, *arguments: str) -> None:
-    session.run("just", "--justfile", str(ROOT / "justfile"), *arguments)
+def just(session: nox.Session, *arguments: str, **environment: str) -> None:
+    session.run("just", "--justfile", str(ROOT / "justfile"), *arguments, env=environment)
 
 
 def run_tests(session: nox.Session, *arguments: str) -> None:
@@ -67,9 +67,9 @@ def lint(session: nox.Session) -> None:
 
 @nox.session(python=PYTHONS)
 def tests(session: nox.Session) -> None:
-    """The fast tests, on each supported Python that is installed."""
+    """The fast tests, on each supported Python that is installed; git is asked each time (tests/git_answers.py)."""
     install(session)
-    just(session, "test", *session.posargs)
+    just(session, "test", *session.posargs, WORKPACKET_TEST_MEMORY="off")
 
 
 @nox.session

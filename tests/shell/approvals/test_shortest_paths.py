@@ -81,7 +81,8 @@ def test_the_light_form_takes_eleven_commands_and_no_edit(tmp_path: Path) -> Non
         f"workpacket new 'Greet the user' --criterion 'It greets by name.' --prove '{PROVE}' --scope src/ "
         "--scope tests/ --requirement 'The program greets its user by name.' --refinement 'The name is an argument.'"
     )
-    typed(f"workpacket start {NAME} --sign --as coder", *SIGNED)
+    shown = typed(f"workpacket start {NAME} --sign --as coder", *SIGNED)
+    assert "The program greets its user by name." in shown.partition("what the specification requires")[2]
     typed.work()
     typed(f"workpacket done {NAME} --as coder --commit")
     typed(f"workpacket verdict {NAME} PASS --reason 'It greets.' --sign --commit", *JUDGED)

@@ -62,7 +62,7 @@ from workpacket.shell.approvals.decisions import (
 )
 from workpacket.shell.approvals.envelopes import POLICY_MATTER
 from workpacket.shell.approvals.facts import Approvals, open_approvals, require_id
-from workpacket.shell.approvals.shown import contract_before, last_approved, what_was_submitted
+from workpacket.shell.approvals.shown import contract_before, last_approved, what_is_required, what_was_submitted
 from workpacket.shell.base import remember_base
 from workpacket.shell.governing.execution import gather
 from workpacket.shell.keys import OwnKey, find_ssh_keygen, sign
@@ -233,6 +233,9 @@ def _show(approvals: Approvals, draft: StatementDraft, screen: TextIO, style: St
         else:
             since = f"{escape(before.approver)} approved it at {before.at:%Y-%m-%d %H:%M}Z"
             screen.write(render_changes(path, before.data, data, since, style))
+    required = list(what_is_required(approvals, draft.matter))
+    if required:
+        screen.write(render_told("what the specification requires", required, style))
     submitted = list(what_was_submitted(approvals, said.packet, said.gate))
     if submitted:
         screen.write(render_told("what was submitted", submitted, style))

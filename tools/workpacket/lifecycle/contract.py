@@ -15,7 +15,6 @@ from typing import Final, cast
 
 from workpacket.documents.document import SectionSpec
 from workpacket.documents.structured import PlacedSection, StructuredDocument
-from workpacket.evidence.commands import is_trivial
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.lifecycle.gates import is_pathlike, pattern_of
 from workpacket.model.canonical import Json, NotCanonical, canonical_bytes
@@ -438,7 +437,7 @@ def _refinement(refinement: Refinement | None) -> Pinned | None:
 def _specification(refinement: Refinement | None) -> Pinned | None:
     if refinement is None or not refinement.spec_path:
         return None
-    digest = refinement.text_at("metadata", "spec_target_sha256") or refinement.spec_digest
+    digest = refinement.spec_digest
     return Pinned(refinement.spec_path, digest.value.lower() if digest is not None else "")
 
 
@@ -462,6 +461,8 @@ def demands_unmet(contract: Contract, policy: EvidencePolicy, path: str) -> Iter
 
 
 def _is_trivial(command: str) -> bool:
+    from workpacket.evidence.commands import is_trivial  # most refused activations have no such command
+
     try:
         return is_trivial(shlex.split(command))
     except ValueError:  # an open quote, which is reported where it is run
