@@ -166,6 +166,10 @@ def beginning(reached: Reached, governed: Governed) -> None:
     governed.replace(PACKET, "TERMS: TODO", "TERMS: x")
     governed.commit("activated")
     reached(governed, "report", "pr", "--base", "HEAD")
+    governed.write("todo.md", "- [ ] Sing\n")
+    reached(governed, "new", "--from", "todo.md", "--form", "full")
+    governed.git("clean", "-qfd")
+    governed.git("checkout", "-q", ".")
     for words in (["status"], ["next"], ["why", NAME], ["list"], ["search", NAME], ["show", NAME], ["history", NAME],
                   ["registry", "show"], ["registry", "sync"], ["recover"]):  # fmt: skip
         reached(governed, *words)

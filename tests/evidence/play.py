@@ -129,6 +129,14 @@ def policy_of(case: Case) -> EvidencePolicy:
     return evidence_policy(PolicyDocument(Source(".GOV/policy/policy.toml", text)).root)
 
 
+def clean() -> _Clean:
+    return _Clean()
+
+
+def demands_of_case(case: Case) -> list[Demand]:
+    return [_demand(proof) for proof in case.proofs]
+
+
 def faults_as(case: Case, folder: Path, account: Account | None) -> list[str]:
     """What is said against a case whose commands another account runs."""
     made = scene(case, folder)
@@ -141,8 +149,7 @@ def faults_as(case: Case, folder: Path, account: Account | None) -> list[str]:
         commit=made.commit,
         account=account,
     )
-    demands = [_demand(proof) for proof in case.proofs]
-    proved = prover.prove([(each.criterion, asked_of(each)) for each in demands])
+    proved = prover.prove([(each.criterion, asked_of(each)) for each in demands_of_case(case)])
     return [fault.message for one in proved for fault in one.judged.faults]
 
 

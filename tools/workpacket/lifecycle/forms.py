@@ -131,12 +131,13 @@ def id_for(title: str, phase: str, taken: Collection[str]) -> WorkPacketId:
 
 class NewPacket(Value):
     """What was said about a new light packet. `requirement` is appended to the specification, `anchor` names a section
-    of it."""
+    of it, and `link` is the issue of another tool that it was made from."""
 
     id: WorkPacketId
     text: LightText
     anchor: str = ""
     requirement: str = ""
+    link: str = ""
 
 
 def new_light(facts: Facts, wanted: NewPacket) -> Answer:
@@ -155,6 +156,7 @@ def new_light(facts: Facts, wanted: NewPacket) -> Answer:
     draft.put(path, None, render_light(text))
     packet = facts.packets[name]
     data: dict[str, Json] = {"base": wanted.id.base, "form": LIGHT_FORM, "title": " ".join(text.title.split())[:2000]}
+    data |= {"source": {"kind": "issue", "name": wanted.link}} if wanted.link else {}
     move(draft, packet, "created", "STUB", data)
     if facts.policy.packets.board:
         project(draft, {name: "STUB"})
