@@ -10,12 +10,14 @@ from typing import Final
 
 from workpacket.cli.options import Arguments, Command, Option, usage
 from workpacket.cli.packet_command import ACTING, COMMIT, actor_of, conclude, packet_command
-from workpacket.documents.packet import LightText, criterion_lines
+from workpacket.documents.packet import LightText, Packet, criterion_lines
 from workpacket.documents.stub import Stub
+from workpacket.errors import WorkpacketError
 from workpacket.git.objects import object_names
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import reference_tips
 from workpacket.lifecycle.backlog import RECURRING, NewStub, Preference, adopt, new, present, refine, standing_stub
+from workpacket.lifecycle.contract import stated
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.forms import NewPacket, id_for, new_light, refine_light
 from workpacket.lifecycle.moves import Answer
@@ -61,6 +63,7 @@ def _run_new(arguments: Arguments) -> int:
         return _run_new_light(arguments, repository, governed, packets.phase)
     if given:
         raise usage(arguments.command, "conflicting_options", f"--{given[0]} belongs to packets in the light form")
+    title = " ".join(arguments.words[0].split()) if titled else ""
     if titled:
         arguments.words[0] = _id_of(" ".join(arguments.words), repository, governed.known, packets.phase).text
     wp_id = _wanted_id(arguments, governed)
@@ -72,6 +75,7 @@ def _run_new(arguments: Arguments) -> int:
     criteria = ["\n".join(criterion_lines(*one)).removeprefix("- ") for one in _criteria(arguments)]
     intent = replace(
         intent,
+        what=intent.what or title,
         risk_tier=arguments.value("risk") or intent.risk_tier,
         acceptance=criteria or intent.acceptance,
         in_scope=[f"`{path}`" for path in arguments.values("scope")] or intent.in_scope,
@@ -179,6 +183,10 @@ def _intent(arguments: Arguments, governed: GovernedFiles, wp_id: WorkPacketId) 
         raise usage(arguments.command, "missing_argument", "--until is the last day of a standing packet: --standing")
     if not origin:
         return NewStub(wp_id, what, why, arguments.value("roadmap"))
+    if origin in governed.packets and origin not in governed.stubs:
+        source = governed.read(governed.packets[origin])
+        assert source is not None
+        return _from_packet(wp_id, origin, Packet(source), what, why)
     if origin in governed.stubs:
         source = governed.read(governed.stubs[origin])
         assert source is not None
@@ -219,6 +227,34 @@ def _from_stub(wp_id: WorkPacketId, name: str, stub: Stub, what: str, why: str) 
         [text.value for text in stub.spec_anchor_candidates],
         ("stub", name),
         risk.value if (risk := stub.text_at("metadata", "risk_tier")) is not None else "",
+    )
+
+
+def _from_packet(wp_id: WorkPacketId, name: str, packet: Packet, what: str, why: str) -> NewStub:
+    """Return a stub that says what a packet without one says: so a light packet is raised to the full form."""
+    contract = stated(packet, None)
+    if isinstance(contract, str):
+        raise WorkpacketError("contract_unreadable", contract, path=packet.path)
+    demands = {demand.criterion: demand for demand in contract.evidence}
+    criteria = [
+        "\n".join(criterion_lines(one, demand.command, demand.exempt or "")).removeprefix("- ")
+        if (demand := demands.get(one)) is not None
+        else one
+        for one in contract.criteria
+    ]
+    return NewStub(
+        wp_id,
+        what or contract.what,
+        why or contract.why,
+        "",
+        criteria,
+        [f"`{entry}`" if " " not in entry else entry for entry in contract.scope],
+        contract.out_of_scope,
+        contract.dependencies,
+        (),
+        (packet.anchor.heading,) if packet.anchor is not None else (),
+        ("packet", name),
+        contract.risk,
     )
 
 
@@ -281,7 +317,7 @@ def _refining(arguments: Arguments) -> Callable[[Facts, PacketFacts], Answer]:
             return refine_light(facts, packet, text=text, anchor=anchor)
         if text:
             raise usage(arguments.command, "conflicting_options", "--refinement belongs to packets in the light form")
-        return present(facts, packet) if arguments.flag("present") else refine(facts, packet)
+        return present(facts, packet) if arguments.flag("present") else refine(facts, packet, anchor)
 
     return decide
 
