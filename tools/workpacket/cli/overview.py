@@ -81,7 +81,7 @@ def cards_of(
             last = max((event.at for event in state.history), default="")
             lane = state.lane if at else facts.packets[name].lane
             said = _UNJUDGED_NOTE if lane == UNJUDGED else _note(state, signed=signed)
-            yield Card(name, lane, said, runs=runs.get(name, ())), last
+            yield Card(name, lane, said, _title(state), runs.get(name, ())), last
 
 
 _UNJUDGED_NOTE: Final = "not judged"
