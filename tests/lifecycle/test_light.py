@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from docs.test_words import glossary
-from lifecycle.governed import Governed
+from lifecycle.governed import Governed, remembered
 from workpacket.documents.policy import PolicyDocument
 from workpacket.lifecycle.forms import id_for, slug_of
 from workpacket.lifecycle.policy import packets_policy
@@ -101,6 +101,7 @@ def begun(governed: Governed) -> None:
     governed.done(*NEW)
 
 
+@remembered
 def landed_by_commands(governed: Governed) -> None:
     begun(governed)
     governed.done("start", NAME)
@@ -114,6 +115,8 @@ def test_every_output_says_that_nobody_judged_it(governed: Governed) -> None:
     landed_by_commands(governed)
     for words in (["show", NAME], ["why", NAME], ["history", NAME], ["status"], ["list"], ["board", "show"]):
         assert "not judged" in governed(*words).out, words
+    for command in ("show", "why", "history"):
+        assert "not asked by policy" in governed(command, NAME).out, command
     assert governed("check").status == 0
     assert [packet["lanes"] for packet in governed.json("list")["data"]["work"]] == [["MERGED"]]
 
