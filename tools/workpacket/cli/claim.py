@@ -25,6 +25,7 @@ from workpacket.cli.packet_command import (
     actor_of,
     conclude,
     declared,
+    is_package_id,
     packet_command,
     refuse,
     signed_first,
@@ -134,6 +135,10 @@ _PREPARE = Command(
 
 
 def _run_claim(arguments: Arguments) -> int:
+    if arguments.words and is_package_id(arguments.words[0]):
+        from workpacket.cli.implement import claim as claim_package
+
+        return claim_package(arguments)
     if arguments.flag("renew"):
         return claim_for_all(arguments, renew)
     branch = arguments.value("branch") or branch_here(here())

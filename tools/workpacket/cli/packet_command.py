@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from workpacket.cli.options import Arguments, Option, parse, usage
 from workpacket.errors import WorkpacketError
 from workpacket.git.objects import commit_paths, status
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import current_branch
+from workpacket.lazy_pattern import lazy_pattern
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.moves import Answer, Planned, standing_unmet
 from workpacket.model import exits
@@ -113,6 +114,14 @@ def packet_command(
     return conclude(
         arguments, carry_out(repository, command, (name, *also), actor, decide_here, questions=questions), name
     )
+
+
+_PACKAGE: Final = lazy_pattern(r"(?:[\w.-]+--)?WP[0-9]{2,9}\Z")
+
+
+def is_package_id(word: str) -> bool:
+    """Whether a word names a work package of spec-kitty, `WP07` or `041-mission--WP07`, and not a packet."""
+    return _PACKAGE.match(word) is not None
 
 
 def packet_of(facts: Facts, name: str) -> PacketFacts:

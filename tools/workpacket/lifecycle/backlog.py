@@ -118,7 +118,9 @@ def new(facts: Facts, intent: NewStub) -> Answer:
     path = f"{STUBS}/{name}.md"
     draft.put(path, None, text)
     kind, source = intent.source
-    move(draft, packet, "created", "STUB", {"base": intent.id.base, "source": {"kind": kind, "name": source}})
+    data: dict[str, Json] = {"base": intent.id.base, "source": {"kind": kind, "name": source}}
+    data |= {"title": " ".join(intent.what.split())[:2000]} if intent.what.strip() else {}
+    move(draft, packet, "created", "STUB", data)
     project(draft, {name: "STUB"}, notes=() if len(list(facts.revisions(intent.id))) > 1 else ("stub",))
     said = f"{name} is a stub in the backlog: {path}"
     return Planned(draft.plan(), said, f"edit {path}, then: workpacket refine {name}", {"id": name, "path": path})
