@@ -289,7 +289,9 @@ spec-kitty mission, any other file is a Markdown list of tasks, or the text of o
         Option("depends", "light form: a packet that must be done before", value="WP_ID", many=True),
         Option("form", "the form of the packet (default for a title: as the policy says)", choices=("light", "full")),
         Option("next", "the next revision of this base", value="BASE_WP_ID"),
-        Option("from", "the packet or the issue it is made from; alone, all open issues", value="WP_ID|FILE"),
+        Option(
+            "from", "the stub or the issue that it is made from; alone, packets of all open issues", value="WP_ID|FILE"
+        ),
         Option("what", "what to do, on one line", value="TEXT"),
         Option("why", "why, on one line", value="TEXT"),
         Option("standing", "a standing packet for small changes that recur", choices=tuple(RECURRING)),

@@ -81,15 +81,11 @@ def cards_of(
             last = max((event.at for event in state.history), default="")
             lane = state.lane if at else facts.packets[name].lane
             said = _UNJUDGED_NOTE if lane == UNJUDGED else _note(state, signed=signed)
-            yield Card(name, lane, said, _title(state), runs.get(name, ())), last
+            title = next((text for event in reversed(state.history) if (text := event.text("title"))), "")
+            yield Card(name, lane, said, title, runs.get(name, ())), last
 
 
 _UNJUDGED_NOTE: Final = "not judged"
-
-
-def _title(state: PacketState) -> str:
-    """Return the title in the latest event that gives one."""
-    return next((title for event in reversed(state.history) if (title := event.text("title"))), "")
 
 
 def _note(state: PacketState, *, signed: bool) -> str:
