@@ -14,7 +14,7 @@ default:
 tour *arguments:
     @python -m guided_tour "$@"
 
-[doc('Make an example repository to explore: FORM is full; in FOLDER, or in a temporary one')]
+[doc('Make an example repository to explore, light or full, in FOLDER or a temporary one')]
 [group('start')]
 example form *folder:
     @python -m guided_tour.examples "$@"
@@ -126,11 +126,6 @@ ci:
 [group('release')]
 nox *sessions:
     @python -m nox --session "$@"
-
-[doc('Approve or reject a packet at a gate, with your own key')]
-[group('governance')]
-record-signature *arguments:
-    @workpacket approve "$@"
 
 # The recipes of group 'governance' have the names that people know from other repositories: create-task-packet,
 # record-refinement, record-signature, gate-check and so on.

@@ -187,6 +187,7 @@ def packets(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys: p
     reached(governed, "start", OTHER, "--as", "bob")
     governed.work(NAME)
     links(reached, governed)
+    reached(governed, "submit", NAME, "--as", "coder", "--check", "--prove", "all=true")
     reached(governed, "submit", NAME, "--as", "coder", "--record-only", "--prove", "1=true")
     reached(governed, "submit", NAME, "--as", "coder", "--prove", "all=true")
     reached(governed, "evidence", "publish", NAME)

@@ -21,7 +21,8 @@ from workpacket.report.pull_request import MARK
 
 STARTER = ROOT / "tools" / "workpacket" / "starter" / "workflow.yml"
 CALLED = ROOT / ".github" / "workflows" / "govern.yml"
-WORKFLOWS = [*sorted((ROOT / ".github" / "workflows").glob("*.yml")), STARTER]
+REPLAY = STARTER.with_name("replay.yml")
+WORKFLOWS = [*sorted((ROOT / ".github" / "workflows").glob("*.yml")), STARTER, REPLAY]
 HOOKS = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text("utf-8"))
 
 

@@ -18,8 +18,10 @@ from workpacket.cli.packet_command import (
     conclude,
     declared,
     packet_command,
+    refuse,
     words_of,
 )
+from workpacket.cli.read_only import show_json
 from workpacket.errors import WorkpacketError
 from workpacket.git.objects import status
 from workpacket.git.repository import Repository
@@ -54,6 +56,8 @@ def _run_submit(arguments: Arguments) -> int:
     evidence, uncommitted = _evidence(arguments, repository, facts, name)
     if not arguments.flag("record-only"):
         evidence = _with_contract_proofs(arguments, repository, facts, name, evidence)
+    if arguments.flag("check"):
+        return _say_whether(arguments, repository, facts, name, evidence)
 
     def decide(facts: Facts) -> Answer:
         packet = facts.packets[name]
@@ -64,6 +68,20 @@ def _run_submit(arguments: Arguments) -> int:
 
     carried = carry_out(repository, arguments.command.name, [name], actor, decide)
     return sync_team_claim(arguments, conclude(arguments, carried, name))
+
+
+def _say_whether(arguments: Arguments, repository: Repository, facts: Facts, name: str, evidence: Proofs) -> int:
+    """Report what keeps the packet from being submitted with this evidence; nothing is written."""
+    packet = facts.packets[name]
+    work = work_done(repository, packet, facts.target_branch, arguments.value("commit"))
+    unmet = submit_refusal(facts, packet, work, evidence)
+    if unmet:
+        return refuse(arguments, name, unmet)
+    command = f"workpacket submit {name}"
+    if arguments.flag("json"):
+        return show_json(arguments, {"id": name, "lane": packet.lane, "unmet": [], "next": command})
+    print(f"{name} may be submitted\nnext: {command}, with the same proofs")
+    return exits.OK
 
 
 def _run_done(arguments: Arguments) -> int:
@@ -189,6 +207,7 @@ this clone, where `workpacket trace` shows it.""",
     options=(
         *_PROVING,
         Option("commit", "the commit to judge (default: HEAD)", value="REV"),
+        Option("check", "run the proofs and say what is missing, without writing anything"),
         Option("record-only", "record the proofs, and submit later"),
         *DECLARING,
         *ACTING,

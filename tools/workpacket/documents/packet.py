@@ -245,7 +245,9 @@ _LONGEST_LIST: Final = 100
 
 
 class PacketText(Value):
-    """The content of the packet. Lists contain the Markdown of one item each; `acceptance` is a list as in the stub."""
+    """The content of the packet. Lists contain the Markdown of one item each; `acceptance` is a list as in the stub.
+    `coordination` is what the stub says about other work, with the dependencies.
+    """
 
     wp_id: WorkPacketId
     date: str
@@ -265,6 +267,7 @@ class PacketText(Value):
     in_scope: Sequence[str] = ()
     out_of_scope: Sequence[str] = ()
     dependencies: Sequence[str] = ()
+    coordination: Sequence[str] = ()
     anchors: Sequence[str] = ()
     risks: Sequence[str] = ()
     files_to_open: Sequence[str] = ()
@@ -317,6 +320,7 @@ def _scope(packet: PacketText) -> list[str]:
         *_listed("SCOPE_OF_STUB", packet.in_scope),
         *_listed("OUT_OF_SCOPE", packet.out_of_scope),
         *(_listed("DEPENDENCIES", packet.dependencies) if packet.dependencies else []),
+        *(_listed("DEPENDENCIES_OF_STUB", packet.coordination) if packet.coordination else []),
     ]
 
 
@@ -359,7 +363,9 @@ def _listed(key: str, items: Sequence[str]) -> list[str]:
 
 
 def _items(items: Sequence[str], empty: str) -> list[str]:
-    return [f"- {item.strip()}" for item in items] or [f"- {empty}"]
+    """Return a list; items may have lists of their own below their first line."""
+    lines = [line for item in items for line in f"- {item.strip()}".replace("\n", "\n  ").split("\n")]
+    return lines or [f"- {empty}"]
 
 
 class LightText(Value):

@@ -52,6 +52,13 @@ class StructuredDocument(Document):
     """A document with a layout. `placed` are the sections known to the layout, `unknown` the others."""
 
     layout: Layout
+    # The fields in which a person answers.
+    answers: frozenset[str] = frozenset()
+
+    @property
+    def awaits_answers(self) -> bool:
+        """Whether these fields say that they wait for the person, as the tool writes it."""
+        return False
 
     def __init__(self, source: Source) -> None:
         super().__init__(source, None)

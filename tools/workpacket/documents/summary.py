@@ -112,6 +112,7 @@ class RefinementSummary(TypedDict):
     spec: str
     spec_place: Place
     spec_digest: str
+    spec_sha1: str
     anchors: list[AnchorSummary]
 
 

@@ -104,9 +104,20 @@ class PacketFacts(Value):
         return self.state.light
 
     def dependencies(self) -> Sequence[str]:
-        """The packets that it waits for, according to the packet, otherwise its stub."""
-        named = self._named_in("packet") or self._named_in("stub")
+        """The packets that it waits for, according to the packet and to what was approved, otherwise its stub."""
+        named = self._named_in("packet")
+        # Taking one out of the packet is not enough: only an amendment changes what was approved.
+        approved = self._approved_dependencies()
+        named = [*dict.fromkeys((*named, *approved))] if approved is not None else named or self._named_in("stub")
         return [name for name in named if name.startswith("WP-")]
+
+    def _approved_dependencies(self) -> Sequence[str] | None:
+        """Return those in the last event that sets the contract; None if there is none that says so."""
+        for event in reversed(self.state.history):
+            if event.type in {"activated", "amended"}:
+                said = event.data.get("dependencies")
+                return [str(name) for name in said] if isinstance(said, list) else None
+        return None
 
     def _named_in(self, kind: Literal["packet", "stub"]) -> Sequence[str]:
         says = self.packet_says if kind == "packet" else self.stub_says

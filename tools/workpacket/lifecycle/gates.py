@@ -74,6 +74,12 @@ def is_pathlike(entry: str) -> bool:
     return bool(pattern) and ("/" in pattern or re.search(r"[\w*]\.\w+\Z", pattern) is not None)
 
 
+def names_one(entry: str) -> bool:
+    """Whether an entry is nothing but a quoted name, as that of a `justfile`, which has neither."""
+    pattern = pattern_of(entry)
+    return bool(pattern) and entry.strip() == f"`{pattern}`" and not is_pathlike(entry)
+
+
 def outside(paths: Iterable[str], entries: Sequence[str], *, strict: bool = False) -> list[str]:
     """Return the paths that no entry allows. An entry also allows everything below it; with `strict`, only one like
     `a/` does.
@@ -289,7 +295,7 @@ def claim_unmet(
     """Return what prevents the claim. `lanes` has the lane of each dependency, '' if it has no log."""
     return (
         *_held_by_other(state, claim.actor, now),
-        *_dependencies_unmet(dependencies, lanes, policy),
+        *_dependencies_unmet(state.packet, dependencies, lanes, policy),
         *_branch_unmet(state, claim),
         *_assignee_unmet(state, claim),
     )
@@ -306,13 +312,15 @@ def _held_by_other(state: PacketState, actor: str, now: str) -> Iterator[Problem
 
 
 def _dependencies_unmet(
-    dependencies: Sequence[str], lanes: Mapping[str, str], policy: LifecyclePolicy
+    packet: str, dependencies: Sequence[str], lanes: Mapping[str, str], policy: LifecyclePolicy
 ) -> Iterator[Problem]:
     for name in dependencies:
         lane = lanes.get(name, "")
         if not lane:
             message = f"{name}, on which it depends, has no log, so its state is unknown"
-            yield Problem("dependency_unknown_lane", message, hint="workpacket adopt")
+            made = f"workpacket adopt if it has documents, workpacket new {name} --what TEXT --why TEXT if it has none"
+            dropped = f"or take it out of the packet and run: workpacket amend {packet}"
+            yield Problem("dependency_unknown_lane", message, hint=f"{made}, {dropped}")
         elif lane not in policy.satisfied_by:
             wanted = " or ".join(policy.satisfied_by)
             yield Problem("dependency_unmet", f"{name} is {lane}; it must be {wanted}", hint=f"workpacket why {name}")

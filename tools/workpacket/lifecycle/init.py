@@ -27,7 +27,10 @@ from workpacket.lifecycle.starter_documents import (
     FIRST_SPECIFICATION,
     GOV_JUST,
     GROUPS,
+    IMPORT_RECIPES,
+    JUSTFILE,
     MERGE_DRIVER,
+    OTHER_JUSTFILES,
     PRE_COMMIT,
     Dialect,
     Group,
@@ -151,7 +154,8 @@ _NO_POLICY = LifecyclePolicy()
 _REMARKS = {
     ATTRIBUTES: f"; to merge branches without conflicts on the board, run once in each clone: {MERGE_DRIVER}",
     PRE_COMMIT: "; it takes effect with: pre-commit install",
-    GOV_JUST: "; for its recipes, install the extra workpacket[just]",
+    GOV_JUST: "; for its recipes, install the extra workpacket[just]; a justfile of your own needs the line: "
+    + IMPORT_RECIPES.strip(),
 }
 _BOM = b"\xef\xbb\xbf"
 
@@ -177,7 +181,7 @@ class InitFile(Value):
 def paths_of_interest(package: StarterTexts) -> list[str]:
     """Return every path that `init` may have to read, in any dialect."""
     paths = [file.path for dialect in DIALECTS for file in starting_files(dialect, package)]
-    return list(dict.fromkeys([*paths, AGENTS]))
+    return list(dict.fromkeys([*paths, AGENTS, *OTHER_JUSTFILES]))
 
 
 def compare(
@@ -288,6 +292,8 @@ def _then(written: Collection[str], changed: Collection[str], *, has_key: bool) 
 def _counts(file: StarterFile, seen: ExistingFiles, wanted: Collection[Group]) -> bool:
     if file.path == FIRST_SPECIFICATION and SPEC_POINTER in seen.files:
         return False  # the pointer names a different file
+    if file.path == JUSTFILE and any(path in seen.files for path in OTHER_JUSTFILES):
+        return False
     return not file.group or file.group in wanted or file.path in seen.files
 
 

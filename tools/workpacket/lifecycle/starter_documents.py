@@ -266,11 +266,15 @@ def stem_without_moves(page: str) -> str:
 _NO_POLICY = LifecyclePolicy()
 README = f"{GOVERNANCE_FOLDER}/README.md"
 GOV_JUST = f"{GOVERNANCE_FOLDER}/gov.just"
+JUSTFILE = "justfile"
+# Files that just takes for a justfile in its stead.
+OTHER_JUSTFILES: Final = ("Justfile", "JUSTFILE", ".justfile")
 ATTRIBUTES = f"{GOVERNANCE_FOLDER}/.gitattributes"
 STUB_TEMPLATE = f"{TEMPLATES_FOLDER}/TASK_PACKET_STUB_TEMPLATE.md"
 FIRST_SPECIFICATION = f"{SPECIFICATIONS_FOLDER}/SPEC_v1.md"
 PRE_COMMIT = ".pre-commit-config.yaml"
 WORKFLOW = ".github/workflows/workpacket.yml"
+REPLAY_WORKFLOW = ".github/workflows/workpacket-replay.yml"
 
 # Files of a group are written when the group is requested; existing ones are kept up to date.
 Group = Literal["", "skills", "pre-commit", "workflow", "vscode"]
@@ -289,6 +293,7 @@ class StarterTexts(Value):
     gov_just: str
     pre_commit: str
     workflow: str
+    replay: str
     instructions: str
     skills: Mapping[str, str] = NOTHING
     schemas: Mapping[str, str] = NOTHING
@@ -367,6 +372,8 @@ attestations/** -text
 checkpoints/** -text
 """
 
+IMPORT_RECIPES: Final = "import '.GOV/gov.just'\n"
+
 # When the templates were made; the current date would make every copy a different text.
 _TEMPLATES_MADE = "2026-01-01T00:00:00Z"
 
@@ -400,10 +407,13 @@ def starting_files(
         yield StarterFile(path, spoken, stem=stem_without_moves(spoken))
     for path, text in dialect_files(dialect, package):
         yield StarterFile(path, text)
+    if dialect == HANDSHAKE:
+        yield StarterFile(JUSTFILE, IMPORT_RECIPES, ours=False)
     for path, text in package.skills.items():
         yield StarterFile(path, text, group="skills")
     yield StarterFile(PRE_COMMIT, package.pre_commit, group="pre-commit")
     yield StarterFile(WORKFLOW, package.workflow, group="workflow")
+    yield StarterFile(REPLAY_WORKFLOW, package.replay, group="workflow")
     yield StarterFile(SETTINGS_PATH, settings_text(), group="vscode")
     for kind, path in schema_paths():
         if path != POLICY_SCHEMA:
@@ -427,7 +437,7 @@ def _templates() -> Iterator[tuple[str, str]]:
         STUB_TEMPLATE,
         render_stub(StubText(name, now, todo, todo, todo, in_scope=(todo,), acceptance_criteria=(todo,))),
     )
-    refinement = RefinementText(name, now, SPEC_POINTER, FIRST_SPECIFICATION, "0" * 64)
+    refinement = RefinementText(name, now, SPEC_POINTER, FIRST_SPECIFICATION, "0" * 64, spec_sha1="0" * 40)
     yield f"{TEMPLATES_FOLDER}/REFINEMENT_TEMPLATE.md", render_refinement(refinement)
     packet = PacketText(
         wp_id=name,

@@ -154,6 +154,10 @@ CHANGE = (
         A checkout would show different bytes from those merged, so a person or a check would read a different text.
         Remedy: Remove the line from .gitattributes. Below .GOV, the lines that `workpacket init` writes suffice.
 
+    attribute_hides: Changed attributes that hide files below .GOV from diffs
+        A host folds such files, or says only that they differ, so a reviewer does not see what is approved or decided.
+        Remedy: Remove the line from .gitattributes. Below .GOV, the lines that `workpacket init` writes suffice.
+
     path_twin: Name that equals another one where case is ignored
         On macOS and Windows, one of the two files replaces the other.
         Remedy: Rename it, or remove it.

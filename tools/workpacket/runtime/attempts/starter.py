@@ -244,6 +244,7 @@ class RunStarter:
         data |= dependencies_of(wanted) | ({} if wanted.base_commit is None else {"base_commit": wanted.base_commit})
         draft = RecordDraft("run.started", data, self._kept_inputs(inputs))
         try:
+            # Before the first record, so that no run works on a packet whose log does not say so.
             self._announce(stream, wanted.packet)
             recorder.begin(draft)
         except BaseException:
@@ -279,6 +280,7 @@ class RunStarter:
         try:
             state, decision = self._decided(stream, wanted, seen)
             if decision.action == "CONFIRM" and lease is not None and self._asked(stream, state, decision):
+                # The answer is an event now, and part of the state on which the decision rests.
                 state, decision = self._decided(stream, wanted, seen)
             finished = decision.action == "COMPLETE"  # a finished run only returns stored results
             if finished:
@@ -340,7 +342,9 @@ class RunStarter:
         elif decision.code not in {"log_damaged", "newer_schema"}:
             data: dict[str, Json] = {"code": decision.code, "decision": decision.digest}
             self._recorder(stream, state, None).record(
-                RecordDraft("run.blocked", data), key=f"blocked:{decision.digest}"
+                # The same refusal has the same key, so repeated calls do not fill the log.
+                RecordDraft("run.blocked", data),
+                key=f"blocked:{decision.digest}",
             )
         if decision.code == "inputs_changed":
             details = "; ".join(changed_lines(facts.get("changes"))) or details
