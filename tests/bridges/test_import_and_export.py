@@ -94,7 +94,7 @@ def test_what_lies_beside_the_checkpoints_of_roles_is_passed_over_by_name(place:
     data = json.loads(said)["data"]
     assert (status, [row["outcome"] for row in data["streams"]]) == (0, ["genesis"])
     assert [row["path"] for row in data["passed_over"]] == [str(other)]
-    assert f"{name}  skipped, it is a " in place("import", "role", file, str(other))[1]
+    assert f"{name}  skipped: it is a " in place("import", "role", file, str(other))[1]
 
 
 def test_a_broken_checkpoint_among_them_still_keeps_everything_out(place: Place) -> None:

@@ -1,4 +1,6 @@
-"""Commands that start work: `new` writes a stub, `refine` its technical refinement, `adopt` the logs of old packets."""
+"""Commands that start work: `new` writes a stub, `refine` its technical refinement, and `adopt` the logs of old
+packets.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,7 @@ def _run_new(arguments: Arguments) -> int:
     governed = find_governed(str(repository.root))
     wp_id = _wanted_id(arguments, governed)
     intent = _intent(arguments, governed, wp_id)
-    # The new packet is included, because git may hold a packet of that name that is missing here.
+    # The new packet is included, because git may already have a packet with that name that is missing here.
     known = [name for name in governed.known if WorkPacketId.parse(name).base == wp_id.base]
     revisions = [*known, *({wp_id.text} - {*known})]
     intent = replace(intent, risk_tier=arguments.value("risk") or intent.risk_tier)
@@ -50,7 +52,7 @@ def _wanted_id(arguments: Arguments, governed: GovernedFiles) -> WorkPacketId:
     except InvalidId as error:
         raise usage(arguments.command, "invalid_value", f"{base or arguments.words[0]!r} {error}") from error
     if wp_id.kind != "packet":
-        raise usage(arguments.command, "invalid_value", f"{wp_id} is the id of a work package of a mission")
+        raise usage(arguments.command, "invalid_value", f"{wp_id} is the id of a mission's work package")
     return wp_id
 
 
@@ -63,7 +65,11 @@ def _intent(arguments: Arguments, governed: GovernedFiles, wp_id: WorkPacketId) 
             raise usage(arguments.command, "conflicting_options", f"--standing and {given[0]} exclude each other")
         return standing_stub(wp_id, kind, _last_day(arguments))
     if arguments.value("until"):
-        raise usage(arguments.command, "missing_argument", "--until is the last day of a standing packet: --standing")
+        raise usage(
+            arguments.command,
+            "missing_argument",
+            "--until requires --standing: it is the last day of a standing packet",
+        )
     if not origin:
         return NewStub(wp_id, what, why, arguments.value("roadmap"))
     if origin in governed.stubs:
@@ -75,7 +81,7 @@ def _intent(arguments: Arguments, governed: GovernedFiles, wp_id: WorkPacketId) 
 
 
 def _last_day(arguments: Arguments) -> str:
-    """Return the given day, at most a year away; else 90 days from now."""
+    """Return the given day, at most a year from now; by default, 90 days from now."""
     today = date.fromisoformat(moment().now[:10])
     said = arguments.value("until")
     if not said:
@@ -83,10 +89,12 @@ def _last_day(arguments: Arguments) -> str:
     try:
         day = date.fromisoformat(said)
     except ValueError as error:
-        raise usage(arguments.command, "invalid_value", f"{said!r} is not a day like 2026-12-31") from error
+        raise usage(arguments.command, "invalid_value", f"invalid day {said!r}: expected YYYY-MM-DD") from error
     if not today <= day <= today + timedelta(days=366):
         raise usage(
-            arguments.command, "invalid_value", f"{said}: the last day must be between today and a year from now"
+            arguments.command,
+            "invalid_value",
+            f"invalid day {said}: the last day must be between today and a year from now",
         )
     return str(day)
 
@@ -110,7 +118,7 @@ def _from_stub(wp_id: WorkPacketId, name: str, stub: Stub, what: str, why: str) 
 
 
 def _from_issue(wp_id: WorkPacketId, name: str, text: str, what: str, why: str) -> NewStub:
-    """Parse an issue: its first line says what, its items are the criteria, its first paragraph says why."""
+    """Parse an issue: its first line says what, its items are the criteria, and its first paragraph says why."""
     lines = [line.strip() for line in text.splitlines()]
     title = next((line.lstrip("# ") for line in lines if line), "")
     items = [line[2:].removeprefix("[ ] ").strip() for line in lines if line.startswith(("- ", "* "))]
@@ -127,13 +135,13 @@ _NEW = Command(
 Writes the stub, its board entry, its registry row and the first event of its log.""",
     options=(
         Option("next", "the next revision of this base", value="BASE_WP_ID"),
-        Option("from", "a stub's id, or a file with the text of an issue", value="WP_ID|FILE"),
+        Option("from", "the id of a stub, or a file with the text of an issue", value="WP_ID|FILE"),
         Option("what", "what to do, on one line", value="TEXT"),
         Option("why", "why, on one line", value="TEXT"),
-        Option("standing", "a standing packet for small changes that recur", choices=tuple(RECURRING)),
-        Option("until", "the last day of a standing packet, else in 90 days", value="YYYY-MM-DD"),
+        Option("standing", "create a standing packet, for small recurring changes", choices=tuple(RECURRING)),
+        Option("until", "the last day of a standing packet (default: in 90 days)", value="YYYY-MM-DD"),
         Option("roadmap", "where the roadmap mentions it", value="TEXT"),
-        Option("risk", "how much can go wrong, such as LOW; part of what is approved", value="TIER"),
+        Option("risk", "how risky it is, such as LOW; part of the approved contract", value="TIER"),
         *ACTING,
     ),
     examples=(
@@ -149,8 +157,8 @@ _REFINE = Command(
     lambda arguments: packet_command(arguments, present if arguments.flag("present") else refine),
     arguments="WP_ID",
     description="""
-Writes a scaffold that pins the specification in force by its digest. Called again, it pins the current version. With
---present, the block is printed to be shown to the user, and that is recorded.""",
+Writes a scaffold that pins the specification in force by its digest. Run again, it pins the current version. With
+--present, it prints the block to show to the user, and records that.""",
     options=(Option("present", "print the block for the user and record its digest"), *ACTING),
     examples=("workpacket refine WP-1-Parser-v1", "workpacket refine WP-1-Parser-v1 --present"),
 )
@@ -178,10 +186,10 @@ _ADOPT = Command(
     _run_adopt,
     arguments="[WP_ID...]",
     description="""
-No document is rewritten. Packets whose board entry and file contradict each other are listed and skipped until you say
-which one to believe.""",
+No document is rewritten. Packets whose board entry and file contradict each other are listed and skipped until --prefer
+says which one to believe.""",
     options=(
-        Option("prefer", "which to believe where they contradict each other", choices=("board", "packet")),
+        Option("prefer", "which one to believe where they contradict each other", choices=("board", "packet")),
         *ACTING,
     ),
     examples=("workpacket adopt", "workpacket adopt WP-1-Parser-v1 --prefer board"),

@@ -1,4 +1,4 @@
-"""The part of `check` that examines: settings, rules, fixes, rendering."""
+"""The expensive part of `check`: settings, rules, fixes, rendering."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _ALONE = "each file was checked on its own; `workpacket check` without paths als
 
 
 def check_and_render(arguments: Arguments, workspace: Workspace, files: Files, cache: Cache, again: Choose) -> Output:
-    """Checks, applies fixes if requested, and renders what is left. `again` returns the files after the fixes."""
+    """Check, apply fixes if requested, and render the remaining findings. `again` returns the files after the fixes."""
     reasons = catalogue()
     settings = _settings(arguments, workspace)
     selected = _selection(arguments, reasons)
@@ -91,7 +91,7 @@ def check_and_render(arguments: Arguments, workspace: Workspace, files: Files, c
     )
     status = exit_status(outcome, reasons)
     rendered = render(arguments, outcome, status, reasons, style)
-    # A repair has effects, and a revision may name another commit tomorrow.
+    # A repair writes files, and a revision may name another commit tomorrow.
     once = RestsOn(unnamed=wanted or bool(base))
     return Output(rendered, status, checked.rests_on | told.rests_on | once)
 
@@ -99,7 +99,7 @@ def check_and_render(arguments: Arguments, workspace: Workspace, files: Files, c
 def _diff(
     workspace: Workspace, kinds: Mapping[str, str], findings: Sequence[Problem], *, unsafe: bool, style: Style
 ) -> Output:
-    """Return what `--fix` would change, preceded by the files that it would refuse, in lines that `patch` skips."""
+    """Return what `--fix` would change. The files that it would refuse come first, in lines that `patch` skips."""
     from workpacket.cli.fmt import show_fixes
 
     shown, refused = show_fixes(workspace.root, kinds, findings, unsafe=unsafe, style=style)
@@ -114,7 +114,7 @@ def render(
 ) -> str:
     """Return the result in the requested format."""
     form = arguments.value("format", "json" if arguments.flag("json") else "text")
-    # Each format is imported on demand: the usual one is text, and a person is waiting for it.
+    # Each format is imported on demand: text is the usual one, and a person is waiting for it.
     if form == "json":
         from workpacket.report.json_report import render_check
 
@@ -139,7 +139,7 @@ def render(
 
 
 def style_of(arguments: Arguments) -> Style:
-    """Return colour and width: from the options, else from the terminal and its environment."""
+    """Return color and width, from the options or from the terminal and its environment."""
     is_terminal, width, wish = terminal()
     choice = arguments.value("color", "auto")
     if choice == "auto":
@@ -148,7 +148,7 @@ def style_of(arguments: Arguments) -> Style:
 
 
 def source_lines(root: str) -> Callable[[str, int], str | None]:
-    """Return a function that reads a line of a file, for the excerpt below a finding; each file is read once."""
+    """Return a function that reads a line of a file for the excerpt below a finding; each file is read once."""
     sources: dict[str, Source | None] = {}
 
     def line(path: str, number: int) -> str | None:
@@ -181,12 +181,12 @@ def approval_findings(arguments: Arguments, workspace: Workspace, cache: Cache, 
 
     with open_approvals(find_repository(Path(workspace.root)), base or None, moment()) as approvals:
         findings = check_approvals(approvals, cache)
-        # The key of the output names what decides, but only if there are visible approvals.
+        # The key of the cached output names what decides, but only if there are visible approvals.
         return Checked(findings, RestsOn(READ_FROM, clock=approvals.by_clock, unnamed=not governed))
 
 
 def _left_between_files(workspace: Workspace) -> list[Problem]:
-    """Report interrupted commands: other findings may only be due to what they left half done."""
+    """Report interrupted commands: their unfinished writes may be the cause of other findings."""
     if not left_between_files(workspace.git_dir):
         return []
     from pathlib import Path
@@ -230,7 +230,7 @@ def _of_the_change(base: str, *, worktree: bool) -> list[Problem]:
 
 
 def _left_behind(workspace: Workspace, kinds: Mapping[str, str], cache: Cache) -> list[Problem]:
-    """Report what stubs require and their packets lack, for the given files."""
+    """Report requirements of stubs that their packets lack, for the given files."""
     from workpacket.shell.checking.whole import activated_among, not_carried_over
 
     return not_carried_over(workspace.root, activated_among(workspace.root, kinds), cache)
@@ -245,7 +245,9 @@ def _severity(word: str) -> Severity:
 
 
 def _selection(arguments: Arguments, reasons: Mapping[str, Reason]) -> Callable[[Sequence[Problem]], list[Problem]]:
-    """Selects findings. A pattern that matches no code is an error; integrity findings cannot be ignored."""
+    """Return a function that selects findings. A pattern that matches no code is an error; integrity findings cannot be
+    ignored.
+    """
     select, ignore = arguments.values("select"), arguments.values("ignore")
     for pattern in (*select, *ignore):
         if not any(fnmatchcase(code, pattern) for code in reasons):

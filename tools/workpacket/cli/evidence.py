@@ -1,4 +1,6 @@
-"""`workpacket evidence`: what the contract demands as proof, running it again, and its output for reviewers."""
+"""`workpacket evidence`: write required proofs into a contract, run proofs again, and publish their output for
+reviewers.
+"""
 
 from __future__ import annotations
 
@@ -33,10 +35,10 @@ def publish(arguments: Arguments) -> int:
     found = {one.log_sha256: kept_output(repository, one.log_sha256, one.log_tail) for one in rows if one.log_sha256}
     ends = {digest: end for digest, end in found.items() if end is not None}
     if not ends:
-        message = f"no output of the proofs of {name} is in this clone"
+        message = f"this clone has no output of the proofs of {name}"
         hint = (
-            f"publish it in the clone where they were run, or run them again: workpacket submit {name} --prove "
-            "N=COMMAND"
+            f"publish it in the clone in which they were run, or run them again: workpacket submit {name} "
+            "--prove N=COMMAND"
         )
         raise WorkpacketError("evidence_not_kept", message, hint=hint)
     redactor = Redactor.from_environment(os.environ)
@@ -77,7 +79,7 @@ def _markdown(name: str, rows: Sequence[Evidence], ends: dict[str, str]) -> Iter
 
 
 def _code(text: str) -> str:
-    """Return text in a fence that Markdown does not interpret, whatever it contains."""
+    """Return text in a fence that Markdown does not interpret, whatever the text contains."""
     line = escape(text)
     fence = "`" * (max((len(run) for run in _CODE.findall(line)), default=0) + 1)
     return f"{fence} {line} {fence}" if len(fence) > 1 else f"`{line}`"
@@ -96,14 +98,14 @@ def _block(text: str) -> Iterator[str]:
 
 
 def demand(arguments: Arguments) -> int:
-    """Write into stub and packet what is to prove a criterion."""
+    """Write the required proof of a criterion into the stub and the packet."""
     from workpacket.lifecycle.proofs import NewDemand, write_demand
 
     name, number = words_of(arguments, 2, "WP_ID and the number of a criterion")
     given = {key: " ".join(arguments.value(key).split()) for key in ("command", "tests", "paths", "exempt")}
     if not number.isdecimal() or not (given["command"] or given["exempt"]):
         raise usage(
-            arguments.command, "missing_argument", "it needs the number of a criterion, and --command or --exempt"
+            arguments.command, "missing_argument", "it requires the number of a criterion, and --command or --exempt"
         )
     new = NewDemand(int(number), **given)
     return _write(arguments, name, lambda facts, packet: write_demand(facts, packet, new))
@@ -118,7 +120,7 @@ def _write(arguments: Arguments, word: str, decide: Decide) -> int:
 
 
 def replay(arguments: Arguments) -> int:
-    """Run the proofs of the latest submission again, and compare."""
+    """Run the proofs of the latest submission again, and compare the results."""
     from workpacket.lifecycle.proofs import record_replay
     from workpacket.shell.governing.execution import facts_before
     from workpacket.shell.governing.replay import recorded_proofs
@@ -148,9 +150,9 @@ def replay(arguments: Arguments) -> int:
 
 
 def _agreed(arguments: Arguments, commands: Sequence[str]) -> bool:
-    """The commands come from the log, and run with all rights of this account."""
+    """Ask before running commands that come from the log: they run with all rights of this account."""
     if not sys.stdin.isatty():
-        raise usage(arguments.command, "missing_argument", "without a terminal it needs --yes")
+        raise usage(arguments.command, "missing_argument", "without a terminal, it requires --yes")
     print("\n".join(["these commands will be run:", *(f"  {escape(command)}" for command in commands)]))
     return input("run them? [y/N] ").strip().lower() in {"y", "yes"}
 
@@ -165,22 +167,22 @@ COMMAND = Command(
     run,
     arguments="publish|demand|replay WP_ID [N]",
     description="""
-`demand` writes below criterion N of the stub, and of the packet, what is to prove it: a command, and which of its
-tests; or why no test has to fail without the work. `replay` runs the proofs of the latest submission again in fresh
-trees and says what came to something else; with --record the log says so, too.
+`demand` writes the required proof below criterion N of the stub and the packet: a command and its tests, or why no test
+has to fail without the work. `replay` runs the proofs of the latest submission again in fresh trees and reports
+different results; with --record, it also records them in the log.
 
 For each proof, the log contains the command, the exit code, and the length and digest of the output; the end of the
 output stays in the clone where the proof was run. `publish` writes it as Markdown, for the text of a pull request.
-Secrets recognized by their form, or as values of your environment, were removed, and are searched for again. Read the
-text before you paste it: what is published cannot be taken back.""",
+Secrets recognized by their form, or as values of your environment, were removed; `publish` searches for them again.
+Read the text before you paste it: published text cannot be taken back.""",
     options=(
-        Option("out", "publish: write to this new file instead of printing", value="FILE"),
-        Option("command", "demand: what is run", value="COMMAND"),
-        Option("tests", "demand: the tests that have to run and pass, by their ids", value="A,B"),
+        Option("out", "publish: write to this new file instead of standard output", value="FILE"),
+        Option("command", "demand: the command to run", value="COMMAND"),
+        Option("tests", "demand: the ids of the tests that must run and pass", value="A,B"),
         Option("paths", "demand: the files or folders of these tests", value="A,B"),
         Option("exempt", "demand: why no test has to fail without the work", value="REASON"),
         Option("yes", "replay: run the commands without asking"),
-        Option("record", "replay: record what came of it"),
+        Option("record", "replay: record the result"),
         *ACTING,
     ),
     examples=(

@@ -50,7 +50,7 @@ def list_work(arguments: Arguments, root: str, files: Sequence[Found], cache: Ca
 
 
 def _once(arguments: Arguments, entries: Sequence[Entry]) -> list[Entry]:
-    """Without the stubs from which packets were made, unless stubs are asked for: a packet is in one lane."""
+    """Leave out stubs from which packets were made, unless stubs are asked for: a packet is in one lane."""
     if arguments.value("kind") == "stub":
         return list(entries)
     packets = {work["id"] for kind, _, work in entries if kind != "stub"}
@@ -58,13 +58,13 @@ def _once(arguments: Arguments, entries: Sequence[Entry]) -> list[Entry]:
 
 
 def _lanes(arguments: Arguments, table: LaneTable) -> frozenset[str]:
-    """Return the tokens of the requested lanes, given by any of their names."""
+    """Return the tokens of the requested lanes, which may be given by any of their names."""
     tokens: set[str] = set()
     for word in arguments.values("lane"):
         named = table.named(word.replace("_", " "))
         if not named:
             known = ", ".join(table.tokens)
-            raise usage(arguments.command, "invalid_value", f"{word!r} is not a lane; the lanes are {known}")
+            raise usage(arguments.command, "invalid_value", f"unknown lane {word!r}; the lanes are {known}")
         tokens.update(lane.token for lane in named)
     return frozenset(tokens)
 

@@ -1,4 +1,4 @@
-"""Shared by the lifecycle commands: finding the packet, executing, reporting what was done and what is next."""
+"""Shared by the lifecycle commands: find the packet, execute, and report the result and the next step."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from workpacket.shell.governing.execution import Carried, Question, carry_out, h
 Decide: TypeAlias = Callable[[Facts, PacketFacts], Answer]
 
 ACTING = (
-    Option("as", "who acts (default: WORKPACKET_ACTOR, then git's user.name)", value="NAME"),
+    Option("as", "the actor (default: WORKPACKET_ACTOR, then git's user.name)", value="NAME"),
     Option("kind", "the kind of actor", choices=KINDS),
 )
-REASON = Option("reason", "why, in words", value="TEXT")
+REASON = Option("reason", "the reason, as text", value="TEXT")
 
 
 def actor_of(arguments: Arguments, repository: Repository) -> Actor:
@@ -43,7 +43,7 @@ def required(arguments: Arguments, name: str) -> str:
 
 
 def words_of(arguments: Arguments, count: int, what: str) -> list[str]:
-    """Return the positional words, exactly as many as required."""
+    """Return the positional words; their number must be `count`."""
     if len(arguments.words) < count:
         raise usage(arguments.command, "missing_argument", f"it needs {what}")
     if len(arguments.words) > count:
@@ -59,8 +59,8 @@ def packet_command(
     words: int = 1,
     questions: Sequence[Question] = (),
 ) -> int:
-    """Run a command on the first packet; `also` are other packets whose facts it needs. `questions` are what its gate
-    asks about approvals.
+    """Run a command on the first packet; `also` are other packets whose facts it needs. `questions` are those that its
+    gate asks about approvals.
     """
     repository = here()
     name = packet_called(str(repository.root), words_of(arguments, words, "WP_ID")[0]).text
@@ -78,17 +78,15 @@ def packet_command(
 
 
 def packet_of(facts: Facts, name: str) -> PacketFacts:
-    """Return the packet as it was found; an error if it has disappeared since, or matches only on a case-insensitive
-    disk.
-    """
+    """Return the packet; raise an error if it has disappeared since, or matches only on a case-insensitive disk."""
     packet = facts.packets.get(name)
     if packet is None:
-        raise WorkpacketError("packet_unknown", f"there is no packet {name}", hint="workpacket list shows all")
+        raise WorkpacketError("packet_unknown", f"packet {name} not found", hint="workpacket list shows all")
     return packet
 
 
 def conclude(arguments: Arguments, carried: Carried, packet: str = "") -> int:
-    """Report the result; returns the exit status. A refusal names the packet."""
+    """Report the result and return the exit status. A refusal names the packet."""
     answer = carried.answer
     if not isinstance(answer, Planned):
         return refuse(arguments, packet, answer)
@@ -117,7 +115,7 @@ def _say_next(answer: Planned) -> None:
 
 
 def refuse(arguments: Arguments, packet: str, unmet: Sequence[Problem], data: Mapping[str, Json] | None = None) -> int:
-    """Report every unmet condition with the command that supplies it; return exit status 3."""
+    """Report every unmet condition with the command that supplies it, and return exit status 3."""
     if arguments.flag("json"):
         from workpacket.report.json_report import render_envelope
 

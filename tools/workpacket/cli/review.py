@@ -32,7 +32,7 @@ def _run_submit(arguments: Arguments) -> int:
     repository = here()
     name = packet_called(str(repository.root), words_of(arguments, 1, "WP_ID")[0]).text
     actor = actor_of(arguments, repository)
-    # Proof commands may take long; no one else should have to wait for them.
+    # Proof commands may take long, so they run without the lock.
     facts = facts_before(repository, [name], actor)
     evidence, uncommitted = _evidence(arguments, repository, facts, name)
     if not arguments.flag("record-only"):
@@ -50,7 +50,7 @@ def _run_submit(arguments: Arguments) -> int:
 
 
 def _evidence(arguments: Arguments, repository: Repository, facts: Facts, name: str) -> tuple[Proofs, Sequence[str]]:
-    """Return proofs that were run now, and uncommitted files that prevented them."""
+    """Return the proofs that were run now, and uncommitted files that prevented others."""
     from workpacket.lifecycle.contract import provable
     from workpacket.runtime.records.redaction import Redactor
     from workpacket.shell.governing.evidence import Prover, numbered, require_no_secret
@@ -79,7 +79,7 @@ def _evidence(arguments: Arguments, repository: Repository, facts: Facts, name: 
 def _beside_contract(
     typed: Sequence[tuple[str, str]], demands: Mapping[str, Demand], arguments: Arguments
 ) -> list[tuple[str, str]]:
-    """The proofs of criteria that the contract leaves open. `all=` is meant for those alone."""
+    """Return the proofs of criteria that the contract leaves open. `all=` applies only to those."""
     free = []
     for criterion, how in typed:
         demand = demands.get(folded(criterion))
@@ -96,7 +96,9 @@ def _beside_contract(
 def _with_contract_proofs(
     arguments: Arguments, repository: Repository, facts: Facts, name: str, evidence: Proofs
 ) -> Proofs:
-    """The proofs that the contract demands, run here and at the base, unless something else has to be done first."""
+    """Return the proofs that the contract requires, run here and at the base, unless another condition must be met
+    first.
+    """
     packet = facts.packets[name]
     from workpacket.lifecycle.contract import provable
 
@@ -135,23 +137,23 @@ def _with_contract_proofs(
     return Proofs(rows, evidence.came_to, faults)
 
 
-_LATER: Final = "was not run: the other conditions come first"
+_LATER: Final = "was not run: other conditions must be met first"
 _SUBMIT = Command(
     "submit",
     _run_submit,
     arguments="WP_ID",
     description="""
-Each line of DONE_MEANS, counted from 1, needs a proof. Where the contract demands one, its tests are run at the commit
-and again where the work left the target branch: one of them has to fail there without the work. For the other lines you
-name a command that succeeds, or a `path:line`; `all=` means every one of them. A command is run at the submitted
-commit, without a shell (to use one, write N=sh -c '...'), with the environment and limits of [evidence] in the policy.
-Its exit code, and the length and digest of its output, are recorded; the end of the output, without secrets, stays in
-this clone, where `workpacket trace` shows it.""",
+Each line of DONE_MEANS, counted from 1, needs a proof. If the contract requires a proof, its tests are run at the
+submitted commit and again where the work left the target branch: one of them must fail there, without the work. For the
+other lines, give a command that succeeds, or a `path:line`; `all=` applies to each of them. A command is run at the
+submitted commit, without a shell (to use one, write N=sh -c '...'), with the environment and limits of [evidence] in
+the policy. Its exit code, and the length and digest of its output, are recorded; the end of the output, without
+secrets, stays in this clone, where `workpacket trace` shows it.""",
     options=(
-        Option("prove", "a command or a place in the code that proves line N", value="N=COMMAND", many=True),
+        Option("prove", "a command, or a place in the code, that proves line N", value="N=COMMAND", many=True),
         Option("not-applicable", "why line N, which the contract exempts, does not apply", value="N=REASON", many=True),
         Option("commit", "the commit to judge (default: HEAD)", value="REV"),
-        Option("record-only", "record the proofs, and submit later"),
+        Option("record-only", "record the proofs without submitting"),
         *ACTING,
     ),
     examples=(
@@ -165,7 +167,11 @@ this clone, where `workpacket trace` shows it.""",
 def _run_verdict(arguments: Arguments) -> int:
     choice = words_of(arguments, 2, "WP_ID and a verdict")[1].upper()
     if choice not in choices("verdict"):
-        raise usage(arguments.command, "invalid_value", f"{choice!r} is none of {', '.join(choices('verdict'))}")
+        raise usage(
+            arguments.command,
+            "invalid_value",
+            f"invalid verdict {choice!r}: expected one of {', '.join(choices('verdict'))}",
+        )
     report = _report(arguments.value("report"))
 
     def decide(facts: Facts, packet: PacketFacts) -> Answer:
@@ -202,7 +208,7 @@ def _report(path: str) -> Json:
         with open(path, "rb") as stream:
             return {"path": place, "sha256": hashlib.sha256(stream.read()).hexdigest()}
     except FileNotFoundError as error:
-        raise WorkpacketError("path_not_found", f"there is no report {path}") from error
+        raise WorkpacketError("path_not_found", f"report {path} not found") from error
 
 
 _VERDICT = Command(
