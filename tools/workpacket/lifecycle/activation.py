@@ -1,6 +1,6 @@
-"""Activation turns a stub into a packet, if its gate allows it. Evidence decides, never a ticked box. The seven items
-of a stub's checklist are, as preconditions: 1 the requirement is in the main body of the specification, and not only in
-a roadmap; 2 the technical refinement is complete and was shown; 3 the user's signature; 4 the refinement is approved.
+"""Activation turns a stub into a packet if its gate allows it. Evidence decides, never a ticked box. The seven items of
+a stub's checklist are, as preconditions: 1 the requirement is in the main body of the specification, not only in a
+roadmap; 2 the technical refinement is complete and was shown; 3 the user's signature; 4 the refinement is approved.
 Postconditions, checked in the files that the activation would write, and later in the existing ones: 5 the packet; 6
 scope and acceptance of the stub in it; 7 the entry on the board.
 """
@@ -35,7 +35,7 @@ from workpacket.problem import Location, Problem
 from workpacket.text.source import Source
 from workpacket.value import Value
 
-# The modules used by the gate are loaded at once, those used by the plan only after the gate is passed.
+# The gate's modules are loaded immediately, those of the plan only after the gate is passed.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from workpacket.documents.packet import Packet
@@ -87,8 +87,8 @@ _EMPTY_SIGNATURES: Final = ("", "PENDING", "<pending>", "TODO")
 
 
 class ActivationEvidence(Value):
-    """What the gate examines. `faults` are the errors that a check of the refinement finds, including anchors. Approval
-    is not included: it is judged by the approvals layer (`lifecycle.gates`), and no waiver can lift it.
+    """The input of the gate. `faults` are the errors that a check of the refinement finds, including its anchors.
+    Approval is not included: the approvals layer judges it (`lifecycle.gates`), and no waiver can lift it.
     """
 
     packet: str
@@ -102,7 +102,7 @@ class ActivationEvidence(Value):
 
 
 def preconditions(evidence: ActivationEvidence) -> tuple[Problem, ...]:
-    """Return everything that is missing before the stub may become a packet."""
+    """Return everything that is missing before the stub can become a packet."""
     if evidence.refinement is None:
         return tuple(_without_refinement(evidence))
     return (
@@ -115,7 +115,7 @@ def preconditions(evidence: ActivationEvidence) -> tuple[Problem, ...]:
 
 
 def _without_refinement(evidence: ActivationEvidence) -> Iterator[Problem]:
-    """Report items 1 to 4, which depend on the refinement; each is listed, because none of them is done."""
+    """Report items 1 to 4, which depend on the refinement; all of them, because without it none is done."""
     name, path = evidence.packet, evidence.refinement_path
     refine = f"workpacket refine {name}"
     missing = "no technical refinement: write one that anchors the work in the main body of the specification"
@@ -157,7 +157,7 @@ def _main_body(evidence: ActivationEvidence, refinement: Refinement) -> Iterator
 
 
 def _points_open(refinement: Refinement) -> Iterator[Problem]:
-    """Report points of the checklist that contradict its verdict; the user would sign both."""
+    """Report points of the checklist that contradict its verdict, because the user would sign both."""
     for point, text in refinement.open_points:
         place = _at(refinement, text.start)
         message = f"{point!r} says {text.value!r}, which is not passed"
@@ -183,12 +183,14 @@ def _presented(evidence: ActivationEvidence, refinement: Refinement) -> Iterator
 
 
 def _added_items(evidence: ActivationEvidence, refinement: Refinement) -> Iterator[Problem]:
-    """Report missing items added by the policy: each requires a section of the refinement."""
+    """Report missing items that the policy adds: each requires a section of the refinement."""
     sections = {heading_key(section.title): section for section in refinement.outline.walk()}
     for item in evidence.policy.checklist:
         section = sections.get(heading_key(item.section))
         if section is None or not body_of(refinement.source, section):
-            message = f"the policy's item {item.item} requires the section {item.section} in the refinement, with text"
+            message = (
+                f"the item {item.item} of the policy requires a section {item.section} with text in the refinement"
+            )
             yield Problem("checklist_item_unmet", message, Location(refinement.path), f"edit {refinement.path}")
 
 
@@ -265,7 +267,7 @@ def activation_unmet(facts: Facts, packet: PacketFacts) -> tuple[tuple[Problem, 
 
 
 def unmet_besides_signature(facts: Facts, packet: PacketFacts) -> tuple[Problem, ...]:
-    """Return what would keep the gate of a stub closed even if the user signed now."""
+    """Return the conditions that would keep the gate of a stub closed even if the user signed now."""
     if packet.lane not in transition("activate").origins:
         return ()
     unmet = _not_a_stub(facts, packet) or _preconditions(facts, packet)[0]
@@ -291,7 +293,7 @@ def _preconditions(facts: Facts, packet: PacketFacts) -> tuple[tuple[Problem, ..
 
 
 def _undemanded(facts: Facts, packet: PacketFacts) -> Iterator[Problem]:
-    """What is signed has to say how it will be proved, where the policy asks for it."""
+    """Report criteria whose contract names no proof, if the policy requires one: it must be part of what is signed."""
     from workpacket.lifecycle.contract import stated
     from workpacket.lifecycle.proofs import demands_unmet
 
@@ -315,7 +317,9 @@ def _evidence(facts: Facts, packet: PacketFacts) -> ActivationEvidence:
 
 
 def activate(facts: Facts, packet: PacketFacts) -> Answer:
-    """Plan the packet, the moved entry, the row, the event, and superseded earlier revisions: all or nothing."""
+    """Plan the packet, the moved board entry, the registry row, the event, and superseded earlier revisions: all or
+    nothing.
+    """
     name = packet.id.text
     unmet, waived = activation_unmet(facts, packet)
     stub, refinement = packet.stub, packet.refinement
@@ -364,7 +368,7 @@ def activate(facts: Facts, packet: PacketFacts) -> Answer:
 
 
 def terms_in_event(contract: Contract) -> dict[str, Json]:
-    """Return what the event says about the contract, so that lists and boards need not read the documents."""
+    """Return the contract's terms for the event, so that lists and boards need not read the documents."""
     dependencies: list[Json] = [*contract.dependencies]
     title, risk = " ".join(contract.title.split())[:2000], contract.risk[:200]
     until = standing_until(contract.scope)
@@ -377,7 +381,9 @@ def _no_contract(packet: PacketFacts, why: str) -> Problem:
 
 
 def _said_otherwise(packet: PacketFacts, contract: Contract, source: Source) -> Iterator[Problem]:
-    """Report differences: the packet must state the contract of its stub, because that one was approved."""
+    """Report differences between packet and stub: the packet must state the contract of its stub, which is the approved
+    one.
+    """
     from workpacket.documents.packet import Packet
     from workpacket.lifecycle.contract import stated
     from workpacket.lifecycle.contract_drift import difference
@@ -392,7 +398,7 @@ def _said_otherwise(packet: PacketFacts, contract: Contract, source: Source) -> 
 
 
 def _after(draft: Draft, stub: Stub, source: Source, name: str) -> tuple[Problem, ...]:
-    """Return the postconditions, checked in the files as the plan would leave them."""
+    """Return the postconditions that are not met in the files that the plan would write."""
     from workpacket.documents.packet import Packet
     from workpacket.documents.task_board import TaskBoard
 

@@ -1,12 +1,12 @@
-"""What the log says of a packet, as in-toto statements that other tools read.
+"""The log of a packet as in-toto statements, which other tools can read.
 
 - The proofs of a submission: `test-result/v0.1`, whose subject is the commit on which they ran.
-- Work that landed: a verification summary of SLSA about the commit of the target branch. Its properties say what was
+- Landed work: an SLSA verification summary about the commit of the target branch. Its properties say what was
   verified of the source. No level of SLSA's source track is claimed: that rests on how the forge protects
   the branch, which nothing in a repository can show.
 
-They repeat what the log and the approvals say, for readers who have neither. A signature of the machine that exports
-them adds who repeated it.
+They repeat the log and the approvals for readers who have neither. The signature of the exporting machine shows who
+repeated them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ JUDGED: Final = "ORG_SOURCE_WORKPACKET_JUDGED"
 
 
 class VerifiedSource(Value):
-    """The repository and branch, the policy that judged, and who repeats it: URIs, as SLSA wants them."""
+    """The repository, the branch, the policy and the exporter, as URIs, which SLSA requires."""
 
     name: str
     resource: str
@@ -45,8 +45,8 @@ class VerifiedSource(Value):
 
 
 class AttestedPacket(Value):
-    """A packet whose work was submitted. `landed` is the commit of the target branch that brought it, '' if none did.
-    `refused` are the codes of what is wrong with it; with any, the summary says FAILED.
+    """A packet whose work was submitted. `landed` is the commit of the target branch that contains it, '' if there is
+    none. `refused` are the codes of its faults; if there are any, the summary says FAILED.
     """
 
     state: PacketState
@@ -59,7 +59,9 @@ class AttestedPacket(Value):
 
     @property
     def contract(self) -> str:
-        """The digest of the contract that was in force when the work was submitted; '' from before contracts."""
+        """Return the digest of the contract in force when the work was submitted; '' if that was before there were
+        contracts.
+        """
         said = ""
         for event in self.state.history:
             if event is self.submitted:
@@ -69,12 +71,12 @@ class AttestedPacket(Value):
 
     @property
     def envelopes(self) -> tuple[str, ...]:
-        """The digests of the approvals that its events name."""
+        """Return the digests of the approvals that its events name."""
         return tuple(dict.fromkeys(digest for event in self.state.history for digest in event.attest))
 
     @property
     def properties(self) -> tuple[str, ...]:
-        """What was verified of the source."""
+        """Return what was verified about the source."""
         submitted = self.submitted
         opened = any(event.type in {"activated", "amended"} and event.attest for event in self.state.history)
         judged = any(event.text("verdict") == "PASS" and event.attest for event in self.state.verdicts)
@@ -96,7 +98,7 @@ class AttestedPacket(Value):
 
 
 def proofs_of(packet: AttestedPacket, source: VerifiedSource) -> Iterator[dict[str, Json]]:
-    """A statement for each commit on which proofs of the last submission ran."""
+    """Yield a statement for each commit on which proofs of the last submission ran."""
     submitted = packet.submitted
     if submitted is None:
         return
@@ -109,7 +111,9 @@ def proofs_of(packet: AttestedPacket, source: VerifiedSource) -> Iterator[dict[s
 
 
 def _result(packet: AttestedPacket, submitted: LogEvent, rows: Sequence[Mapping[str, Json]]) -> dict[str, Json]:
-    """What does not apply has not passed: it is named with the warnings, with its reason."""
+    """Return the test result. An inapplicable criterion has not passed: it is listed with the warnings, with its
+    reason.
+    """
     by_result: dict[str, list[Json]] = {"met": [], "not_applicable": [], "not_met": []}
     for row in rows:
         told = str(row["criterion"]) + "".join(f" ({row[key]})" for key in ("command", "reason") if key in row)
@@ -129,7 +133,7 @@ def _result(packet: AttestedPacket, submitted: LogEvent, rows: Sequence[Mapping[
 
 
 def landing_of(packet: AttestedPacket, source: VerifiedSource, proofs: Sequence[str]) -> dict[str, Json] | None:
-    """The summary about the landed commit. `proofs` are the digests of the exported statements about it."""
+    """Return the summary about the landed commit. `proofs` are the digests of the exported statements about it."""
     if not packet.landed:
         return None
     inputs: list[Json] = [{"uri": envelope_path(each), "digest": {"sha256": each}} for each in packet.envelopes]

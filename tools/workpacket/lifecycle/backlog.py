@@ -1,8 +1,7 @@
-"""The backlog: a new stub, its technical refinement, and that refinement shown to the user.
-
-Adopts a repository that was governed without a log: its documents determine the first event of each log. Nothing is
-rewritten. If board and packet contradict each other, the packet is skipped and the contradiction listed until someone
-says which one to believe.
+"""The backlog: a new stub, its technical refinement, and showing that refinement to the user. ¶ `adopt` takes over a
+repository that was governed without a log: its documents determine the first event of each log. Nothing is rewritten.
+If board and packet contradict each other, the packet is skipped and the contradiction is listed until someone says
+which one to believe.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ Preference = Literal["", "board", "packet"]
 
 
 class NewStub(Value):
-    """The content of the new stub. `source` is what it was made from: (kind, name)."""
+    """The content of the new stub. `source` is the (kind, name) of what it was made from."""
 
     id: WorkPacketId
     what: str = ""
@@ -52,7 +51,7 @@ class NewStub(Value):
 
 
 class Recurring(Value):
-    """Small recurring changes, which a standing packet covers."""
+    """A kind of small recurring changes, which a standing packet covers."""
 
     what: str
     why: str
@@ -60,7 +59,8 @@ class Recurring(Value):
     paths: tuple[str, ...]
 
 
-# The paths include neither code nor what CI runs; a person who wants those adds them to the scope and signs it.
+# The paths include neither code nor anything that CI runs; a person who wants those adds them to the scope and signs
+# it.
 RECURRING: Final = {
     "deps": Recurring(
         "Keep the dependencies up to date",
@@ -94,7 +94,7 @@ def new(facts: Facts, intent: NewStub) -> Answer:
     taken = {known.casefold(): known for known in facts.known}
     if intent.id.key in taken:
         command = f"workpacket why {taken[intent.id.key]}"
-        return (Problem("packet_exists", f"there is {taken[intent.id.key]} already", hint=command),)
+        return (Problem("packet_exists", f"{taken[intent.id.key]} already exists", hint=command),)
     text = render_stub(
         StubText(
             wp_id=intent.id,
@@ -142,7 +142,7 @@ def refine(facts: Facts, packet: PacketFacts) -> Answer:
     if found is None:
         stub = packet.stub
         candidates = [anchor.value for anchor in stub.spec_anchor_candidates] if stub is not None else []
-        # An anchor that says that there is none does not name a passage, and no one should sign it as one.
+        # An anchor that says that there is none names no passage, so no one should sign it as an anchor.
         anchors = [anchor for anchor in candidates if names_passage(anchor)]
         text = render_refinement(
             RefinementText(packet.id, facts.moment.now, facts.spec_pointer.path, spec.path, spec.digest, anchors)
@@ -185,7 +185,7 @@ def specification_missing(facts: Facts) -> Problem:
 
 
 def present(facts: Facts, packet: PacketFacts) -> Answer:
-    """Record that the technical refinement block was shown, by its digest; the command prints it."""
+    """Record the digest of the technical refinement block, which the command prints, as shown."""
     name = packet.id.text
     unmet = list(move_unmet(packet.state, transition("activate"), facts.policy.lanes))
     refinement = packet.refinement
@@ -209,8 +209,8 @@ def present(facts: Facts, packet: PacketFacts) -> Answer:
     shown: dict[str, Json] = {"refinement": pinned, "block_sha256": block_digest(refinement)}
     draft.happened(packet, "refinement.presented", shown)
     then = (
-        f"ask the user to read it and to run in a terminal: workpacket approve {name} --gate {ACTIVATION_GATE}, "
-        f"then: just create-task-packet {name}"
+        f"ask the user to read it and to run, in a terminal: workpacket approve {name} --gate "
+        f"{ACTIVATION_GATE}, then: just create-task-packet {name}"
     )
     block = presented_block(refinement)
     said = f"the refinement of {name} was shown"
@@ -218,7 +218,7 @@ def present(facts: Facts, packet: PacketFacts) -> Answer:
 
 
 class LaneStatement(Value):
-    """The statement of one document about the lane: all lanes that it may mean."""
+    """What one document says about the lane: all the lanes that it may mean."""
 
     kind: str
     path: str
@@ -231,7 +231,7 @@ class LaneStatement(Value):
 
 
 class Adoption(Value):
-    """One packet without a log: what was found, and the resulting lane, '' if it is contradictory."""
+    """One packet without a log: what was found, and the resulting lane, '' if the documents contradict each other."""
 
     packet: PacketFacts
     found: tuple[LaneStatement, ...]
@@ -242,14 +242,14 @@ class Adoption(Value):
     @property
     def contradiction(self) -> str:
         said = "; ".join(
-            f"{one.path}:{one.line} says {one.says!r}" if one.says else f"{one.path}:{one.line} says no lane"
+            f"{one.path}:{one.line} says {one.says!r}" if one.says else f"{one.path}:{one.line} names no lane"
             for one in self.found
         )
         return f"{self.packet.id}: {said}"
 
 
 def adopt(facts: Facts, prefer: Preference = "", only: Sequence[str] = ()) -> Planned:
-    """A log for every packet that has none."""
+    """Plan a log for every packet that has none."""
     lanes = facts.policy.lanes
     board = TaskBoard(facts.board, lanes) if facts.board is not None else None
     entries = _entries(board)
@@ -268,7 +268,7 @@ def adopt(facts: Facts, prefer: Preference = "", only: Sequence[str] = ()) -> Pl
     said = f"{counted(len(taken), 'packet')} adopted" + (
         f", {len(open_ones)} contradict themselves" if open_ones else ""
     )
-    # The preferred document has no answer for those that are left.
+    # The preferred document does not help for the remaining packets.
     left = " or ".join(f"workpacket adopt --prefer {one}" for one in ("board", "packet") if one != prefer)
     then = left if open_ones else "workpacket board sync"
     contradictions: list[Json] = list(open_ones)

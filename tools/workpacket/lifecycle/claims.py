@@ -1,6 +1,6 @@
-"""Who does the work: prepare, claim, renew, release, handover; and the links of the runs that do it.
+"""Who does the work: prepare, claim, renew, release, handover; and links to the runs that do it.
 
-A link is recorded before its run starts and closed after it has ended. No transaction spans both store and log: in this
+A link is recorded before its run starts and closed after it has ended. No transaction spans both store and log. In this
 order, a crash in between leaves an open link of a run that never started or has ended, but never an active run without
 a link.
 """
@@ -27,7 +27,7 @@ from workpacket.value import Value
 def prepare(
     facts: Facts, packet: PacketFacts, *, assignee: str, branch: str, worktree: str, base_commit: str, base_packet: str
 ) -> Answer:
-    """Record where and by whom the work will be done; the shell has already created branch and work tree."""
+    """Record where the work will be done, and by whom; the shell has already created branch and work tree."""
     name = packet.id.text
     unmet = prepare_unmet(facts, packet)
     if unmet:
@@ -63,7 +63,7 @@ def claim_refusal(facts: Facts, packet: PacketFacts, branch: str) -> tuple[Probl
 
 
 def _dependency_lane(facts: Facts, name: str) -> str:
-    """Return the lane of a dependency; for a base, the best lane among its revisions."""
+    """Return the lane of a dependency; for a base, the most advanced lane among its revisions."""
     if facts.lane_of(name):
         return facts.lane_of(name)
     lanes = [packet.lane for packet in facts.packets.values() if packet.id.base == name and packet.lane]
@@ -90,7 +90,7 @@ def claim(facts: Facts, packet: PacketFacts, *, branch: str, worktree: str) -> A
 
 
 def _into(tree: str, target: str) -> str:
-    """Return the command that enters another work tree, whose log must include the claim; otherwise its commands would
+    """Return the command that enters another work tree. Its log must include the claim; otherwise its commands would
     refuse the holder.
     """
     place = shlex.quote(tree)
@@ -148,7 +148,7 @@ def release(facts: Facts, packet: PacketFacts, *, reason: str, to: str = "") -> 
 
 
 class Ending(Value):
-    """How a run ended. `digest` and `events` are those of its stream, if the store was read."""
+    """The end of a run. `digest` and `events` are those of its stream, if the store was read."""
 
     outcome: str
     code: str = ""
@@ -179,7 +179,7 @@ def open_link(state: PacketState, run: str, store: str) -> LinkedRun | None:
 
 
 def close_all(draft: Draft, packet: PacketFacts, outcome: str) -> tuple[str, ...]:
-    """Unlink the runs of a packet that has ended; return a note on each. The runs themselves are not stopped."""
+    """Unlink the runs of a packet that has ended, and return a note on each. The runs themselves are not stopped."""
     for run in packet.state.open_runs:
         draft.happened(packet, "run.closed", {**_names(run), **Ending(outcome).as_data()})
     return tuple(f"{run.run} is no longer linked; if it is still running: workpacket cancel {run.run}"

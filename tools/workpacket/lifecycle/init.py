@@ -1,9 +1,9 @@
-"""`init`: write what is missing, update what no one edited, leave everything else as it is.
+"""`init`: write missing files, update unedited ones, and leave everything else as it is.
 
-A file of ours counts as unedited if its digest is that of some text that `init` once wrote there; line ends and a
-byte order mark do not count, because git and editors change them on their own. In AGENTS.md one section is ours,
-between two marks; every other byte of that file is its owner's. In .gitignore it is the folders in which runs keep
-their views and, outside of git, their store.
+A file of ours counts as unedited if its digest is that of a text that `init` once wrote there; line ends and a byte
+order mark are ignored, because git and editors change them automatically. In AGENTS.md, one section between two marks
+is ours; every other byte of that file belongs to its owner. In .gitignore, ours are the folders in which runs keep
+their views and, outside git, their store.
 """
 
 from __future__ import annotations
@@ -84,8 +84,8 @@ FOLDERS: Final = (".runr", ".workpacket")
 
 
 def also_ignoring(planned: Planned, before: bytes | None, folders: Collection[str]) -> Planned:
-    """Return the plan, with a line in `.gitignore` for each of `folders`, which git does not ignore yet. Everything
-    else in the file (None: there is none) stays as it is.
+    """Return the plan with a line in `.gitignore` for each of `folders`, which git does not ignore yet. Everything else
+    in the file stays as it is (None: the file does not exist).
     """
     if not folders:
         return planned
@@ -123,7 +123,7 @@ class ExistingFiles(Value):
 
 
 class InitFile(Value):
-    """The state of one file. `after` is its new content, if different."""
+    """The state of one file. `after` is its new content, if that differs."""
 
     path: str
     standing: Standing
@@ -149,12 +149,12 @@ def compare(
 ) -> list[InitFile]:
     """Return the state of each file. For groups that were not requested, only existing files count.
 
-    `policy` is the one next to the files: it affects what the protocols say about moves. `requirement` is what the
+    `policy` is that of the work tree: it affects what the protocols say about moves. `requirement` is what the
     requested workflow and hooks install; without one, each file keeps its own requirement.
     """
     own: dict[Dialect, Collection[str]] = {one: [path for path, _ in dialect_files(one, package)] for one in DIALECTS}
     governed = BOARD_PATH in seen.files and POLICY_PATH not in seen.files
-    # With a board that people kept themselves, missions are only part of the work.
+    # On a board that people kept themselves, missions are only part of the work.
     spoken = dialect or dialect_here(seen.files, own, missions=seen.missions and not governed)
     items = [
         replace(_file(_filled(file, seen, wanted, requirement), package, seen), group=file.group)
@@ -195,14 +195,14 @@ def init(items: list[InitFile], moment: Moment, *, has_key: bool = False) -> Pla
 
 
 def check(items: list[InitFile]) -> Iterator[Problem]:
-    """Report what `init` would do, as findings; and what it would leave."""
+    """Report the changes that `init` would make, as findings, and the files that it would leave."""
     says = {
         "missing": ("starter_missing", "error", "it does not exist", "workpacket init writes it"),
         "outdated": (
             "starter_outdated",
             "error",
-            "init would now write it differently",
-            "workpacket init brings it up to date",
+            "init would now write different content",
+            "workpacket init updates it",
         ),
         "edited": ("starter_edited", "warning", "", "to get the current version, move it away, then: workpacket init"),
     }
@@ -241,7 +241,7 @@ def _counts(file: StarterFile, seen: ExistingFiles, wanted: Collection[Group]) -
 
 
 def _filled(file: StarterFile, seen: ExistingFiles, wanted: Collection[Group], requirement: str | None) -> StarterFile:
-    """Return the file with the requirement, if its group was requested, else with the one that it has in the
+    """Return the file with the requirement, if its group was requested, or else with the requirement that it has in the
     repository.
     """
     if PLACEHOLDER not in file.text:
@@ -266,7 +266,7 @@ def _file(file: StarterFile, package: StarterTexts, seen: ExistingFiles) -> Init
     digests = {known_digest(text), known_digest(without_requirement(text))}
     if not digests.isdisjoint(known) or (file.stem and known_digest(stem_of(text)) in known):
         return InitFile(file.path, "outdated", before, _as_before(file.text, before))
-    return InitFile(file.path, "edited", why="it does not match what any version of init wrote")
+    return InitFile(file.path, "edited", why="it does not match any version that init ever wrote")
 
 
 def _agents(package: StarterTexts, seen: ExistingFiles) -> InitFile:
@@ -285,7 +285,7 @@ def _agents(package: StarterTexts, seen: ExistingFiles) -> InitFile:
         return InitFile(AGENTS, "current")
     if known_digest(section) not in package.shipped.get(AGENTS, ()):
         return InitFile(
-            AGENTS, "edited", before, why="its workpacket section does not match what any version of init wrote"
+            AGENTS, "edited", before, why="its workpacket section does not match any version that init ever wrote"
         )
     return InitFile(AGENTS, "outdated", before, after)
 

@@ -1,7 +1,8 @@
-"""What to install so that CI and hooks run the tool that is running here.
+"""What to install so that CI and hooks run the same tool as here.
 
-A bare name installs whatever an index has under it on that day, or nothing. A requirement therefore names a version on
-the index, a commit of a git repository, or an archive and its digest: PEP 610 records which of them is installed here.
+A bare name installs whatever an index has under that name on that day, or nothing. A requirement therefore names a
+version on the index, a commit of a git repository, or an archive and its digest: PEP 610 records which of them is
+installed here.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ _REMEDY: Final = (
 
 
 def requirement_of(direct_url: Mapping[str, Json] | None, version: str) -> str:
-    """Return the requirement that installs what is running: `direct_url` is PEP 610's record, None for an install from
-    an index.
+    """Return the requirement that installs the running tool: `direct_url` is the record of PEP 610, None for an install
+    from an index.
     """
     if direct_url is None:
         return f"{NAME}=={version}"
@@ -52,7 +53,7 @@ def requirement_of(direct_url: Mapping[str, Json] | None, version: str) -> str:
 def pinned(requirement: str) -> str:
     """Return the requirement if it identifies exactly one state of the tool."""
     if not _PINNED.fullmatch(requirement):
-        message = f"{requirement!r} does not say which workpacket to install: it has no version, commit or digest"
+        message = f"{requirement!r} does not identify the workpacket to install: it has no version, commit or digest"
         raise WorkpacketError("install_source_open", message, hint=_REMEDY)
     return requirement
 
@@ -64,5 +65,5 @@ def written_in(text: str) -> str | None:
 
 
 def without_requirement(text: str) -> str:
-    """Return the file as the template has it."""
+    """Return the file as it is in the template."""
     return _WRITTEN.sub(f'"{PLACEHOLDER}"', text)

@@ -1,9 +1,8 @@
-"""Statements of a machine in stock DSSE: signed with an Ed25519 or ECDSA key, as the tools of in-toto verify it.
+"""Statements of a machine in standard DSSE: signed with an Ed25519 or ECDSA key, as in-toto tools verify them.
 
-People sign with SSH keys, whose signatures those libraries do not read. What a machine repeats of their approvals is
-signed with a key in PEM (PKCS #8), and opens no gate. The key id is the one that TUF and
-in-toto compute in Python: the SHA-256 of the key in canonical JSON of their own kind, where a string has no escapes but
-for quotes and backslashes.
+People sign with SSH keys, whose signatures those libraries do not read. A machine that repeats their approvals signs
+with a key in PEM (PKCS #8), which opens no gate. The key id is the one that TUF and in-toto compute in Python: the
+SHA-256 of the key in their own kind of canonical JSON, where only quotes and backslashes in strings are escaped.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from workpacket.value import Value
 
 
 class MachineKey(Value):
-    """`public` is its public half in PEM, for those who verify."""
+    """A key of a machine. `public` is its public half in PEM, for verifiers."""
 
     key_id: str
     public: str
@@ -32,11 +31,13 @@ class MachineKey(Value):
 
 
 def read_machine_key(data: bytes) -> MachineKey:
-    """The key in a PEM file without a passphrase; raises WorkpacketError."""
+    """Return the key in a PEM file without a passphrase; raises WorkpacketError."""
     try:
         key = serialization.load_pem_private_key(data, None)
     except (ValueError, TypeError, UnsupportedAlgorithm):
-        raise WorkpacketError("machine_key_unfit", "this is not a private key in PEM without a passphrase") from None
+        raise WorkpacketError(
+            "machine_key_unfit", "this is not a private key in PEM format without a passphrase"
+        ) from None
     if isinstance(key, Ed25519PrivateKey):
         raw = key.public_key().public_bytes(serialization.Encoding.Raw, serialization.PublicFormat.Raw)
         return MachineKey(_key_id("ed25519", "ed25519", raw.hex()), _pem(key.public_key()), key.sign)
@@ -45,7 +46,7 @@ def read_machine_key(data: bytes) -> MachineKey:
         public = _pem(private.public_key())
         key_id = _key_id("ecdsa", "ecdsa-sha2-nistp256", public)
         return MachineKey(key_id, public, lambda message: private.sign(message, ec.ECDSA(hashes.SHA256())))
-    raise WorkpacketError("machine_key_unfit", "the key is not of Ed25519 or of ECDSA on the curve P-256")
+    raise WorkpacketError("machine_key_unfit", "the key is neither Ed25519 nor ECDSA on the curve P-256")
 
 
 def _pem(public: Ed25519PublicKey | ec.EllipticCurvePublicKey) -> str:
@@ -59,7 +60,7 @@ def _key_id(kind: str, scheme: str, public: str) -> str:
 
 
 def signed_statement(statement: dict[str, Json], key: MachineKey) -> bytes:
-    """The DSSE envelope in one line."""
+    """Return the DSSE envelope on one line."""
     payload = canonical_bytes(statement)
     signature = {"keyid": key.key_id, "sig": encode_base64(key.sign(pae(payload)))}
     envelope: dict[str, Json] = {
