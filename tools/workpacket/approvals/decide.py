@@ -1,5 +1,5 @@
-"""The verdict of one gate: enough different people approved and no one entitled rejected it, or else everything that is
-missing.
+"""The verdict of one gate: whether enough different people approved and no one entitled rejected it, or else everything
+that is missing.
 
 Counting rules:
 
@@ -25,7 +25,7 @@ from workpacket.problem import Problem
 
 
 def decide(facts: GateFacts) -> Verdict:
-    """Whether the approvals satisfy the gate under the policy of the base."""
+    """Decide whether the approvals satisfy the gate under the policy of the base."""
     trusted = read_policy_files(facts.policy, facts.revoked_keys_now)
     if isinstance(trusted, tuple):
         return Verdict(facts.gate, "none", (), trusted)
@@ -54,7 +54,7 @@ def _count(judged: list[Judged], facts: GateFacts, gate: GatePolicy) -> Verdict:
 
 
 def _counting(judged: list[Judged], decision: str) -> list[Opened]:
-    """The envelopes that are valid for their kind."""
+    """Return the envelopes that are valid for their kind."""
     opened = (each.opened for each in judged if not each.refusals)
     return [each for each in opened if each is not None and each.statement.decision == decision]
 
@@ -77,7 +77,9 @@ def _unless_revoked(each: Judged, revocations: list[Opened], gate: GatePolicy, t
 
 
 def _without_shared_nonces(judged: list[Judged]) -> list[Judged]:
-    """A nonce belongs to one statement. Signing the same statement twice is not a conflict."""
+    """Reject statements that share a nonce, which belongs to one statement. Signing the same statement twice is not a
+    conflict.
+    """
     payloads: dict[str, set[bytes]] = defaultdict(set)
     for opened in _counting(judged, "approve"):
         payloads[opened.statement.nonce].add(opened.envelope.payload)
@@ -87,7 +89,7 @@ def _without_shared_nonces(judged: list[Judged]) -> list[Judged]:
 
 
 def _standing_noes(noes: list[Opened], approvals: list[Opened], facts: GateFacts) -> list[Problem]:
-    """Report rejections that still apply. Once an approval is consumed on the base, a rejection comes too late; only
+    """Report rejections that still apply. Once an approval has been used on the base, a rejection comes too late; only
     revocation is possible then.
     """
     yes = [(opened.statement.approver, opened.statement.issued_at) for opened in approvals]
@@ -108,12 +110,10 @@ def _too_few(judged: list[Judged], persons: set[str], gate: GatePolicy) -> Probl
 
 
 def _judge_tokens(facts: GateFacts, gate: GatePolicy) -> list[tuple[Problem, ...]]:
-    """The reasons against each old-style token of this gate: a token with an empty tuple counts."""
+    """Return the reasons against each legacy token of this gate: a token with an empty tuple counts."""
     here = [use for use in facts.legacy_uses if (use.packet, use.gate) == (facts.packet, facts.gate)]
     if not gate.legacy_tokens:
-        refused = Problem(
-            "legacy_refused", "a name and a date are not a signature, and the policy does not accept them as one"
-        )
+        refused = Problem("legacy_refused", "the policy does not accept a name and a date as a signature")
         return [(refused,) for _ in here]
     return [judge_token(use, facts.legacy_uses, facts.now) + tuple(_own_token(use, facts, gate)) for use in here]
 

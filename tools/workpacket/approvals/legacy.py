@@ -1,7 +1,7 @@
 """The old kind of signature: a name with a date, such as `ana310120261200`, that anyone can type. It is shown as
-`assurance: legacy`, and satisfies a gate only if the policy says so explicitly. What can be checked is checked: the
-date exists and matches the record, the token is used once in the whole history, and there was time to read the text
-before the token was recorded.
+`assurance: legacy`, and satisfies a gate only if the policy says so explicitly. Everything that can be checked is
+checked: the date exists and matches the record, the token is used only once in the whole history, and there was time to
+read the text before the token was recorded.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from workpacket.value import Value
 
 REVIEW_PAUSE = timedelta(minutes=5)
 
-# A token holds local time without its zone; no zone is further from UTC.
+# A token has local time without its zone; no zone is further from UTC.
 _WIDEST_ZONE = timedelta(hours=14)
 # People enter the date of the day on which they review.
 _LONGEST_LEAD = timedelta(days=1)
@@ -25,7 +25,7 @@ _FORM = lazy_pattern(r"([a-z]+)(\d\d)(\d\d)(\d{4})(\d\d)(\d\d)\Z", re.ASCII)
 
 
 class LegacyToken(Value):
-    """`written_at` is the token's local time, read as if it were UTC."""
+    """A parsed token. `written_at` is the token's local time, read as if it were UTC."""
 
     user: str
     written_at: datetime
@@ -44,7 +44,7 @@ def read_token(token: str) -> LegacyToken | Problem:
 
 
 def judge_token(use: LegacyUse, history: tuple[LegacyUse, ...], now: datetime) -> tuple[Problem, ...]:
-    """Return every reason why the token does not count, even where tokens are accepted."""
+    """Return every reason why the token does not count, even if the policy accepts tokens."""
     token = read_token(use.token)
     if isinstance(token, Problem):
         return (token,)
@@ -62,5 +62,7 @@ def judge_token(use: LegacyUse, history: tuple[LegacyUse, ...], now: datetime) -
         refusals.append(Problem("legacy_unpresented", "there is no record of when the text was shown for review"))
     elif use.recorded_at - use.presented_at < REVIEW_PAUSE:
         minutes = REVIEW_PAUSE // timedelta(minutes=1)
-        refusals.append(Problem("legacy_hasty", f"the token came less than {minutes} minutes after the text"))
+        refusals.append(
+            Problem("legacy_hasty", f"the token was recorded less than {minutes} minutes after the text was shown")
+        )
     return tuple(refusals)

@@ -1,7 +1,6 @@
-"""Whether the policy has been rolled back: a file outside the repository records the one last seen.
-
-Whoever can push to the base, or hand a clone to a person, could bring back an old policy with a key that was since
-removed. The history of the base alone cannot show that; a memory on the verifier's own machine can.
+"""Detect a rollback of the policy: a file outside the repository records the policy last seen. ¶ Anyone who can push to
+the base, or give a person a clone, could bring back an old policy with a key that has since been removed. The history
+of the base alone cannot show that; a record on the verifier's own machine can.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ class Pin(Value):
 
 
 def read_pin(data: bytes, path: str = "") -> Pin | Problem:
-    """The pin in a trust file."""
+    """Return the pin in a trust file."""
     faults: list[str] = []
     try:
         fields = Fields(load_json(data), "", faults)
@@ -51,10 +50,9 @@ def read_pin(data: bytes, path: str = "") -> Pin | Problem:
 
 
 def judge_base(pinned: Pin | None, seen: Pin, *, pinned_is_ancestor: bool) -> Pin | Problem:
-    """Return the pin to remember from now on, or why the base may not be trusted.
-
-    `pinned_is_ancestor` says whether the pinned base commit is the seen one or an ancestor of it. The first policy seen
-    is trusted; a base that does not contain the pinned one is trusted as long as it has the pinned policy.
+    """Return the pin to remember from now on, or why the base cannot be trusted. ¶ `pinned_is_ancestor` says whether
+    the pinned base commit is the seen one or an ancestor of it. The first policy seen is trusted; a base that does not
+    contain the pinned one is trusted as long as it has the pinned policy.
     """
     if pinned is None:
         return seen

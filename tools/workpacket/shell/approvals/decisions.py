@@ -210,7 +210,7 @@ def _role(trusted: Trusted, principal: str, accepted: tuple[str, ...], wished: s
     roles = (wished,) if wished else accepted
     held = next((role for role in roles if trusted.policy.holds(principal, role)), None)
     if held is None:
-        raise WorkpacketError("role_not_held", f"{principal} does not hold the role {' or '.join(roles)}")
+        raise WorkpacketError("role_not_held", f"{principal} does not have the role {' or '.join(roles)}")
     return held
 
 
