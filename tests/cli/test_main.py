@@ -95,7 +95,7 @@ def test_the_table_and_the_declaration_say_the_same(name: str, module: str, summ
         (["check", "--fix=yes"], "unexpected_argument", "--fix does not take a value"),
         (["check", "--select", "no_such*"], "unknown_code", "no code matches 'no_such*'"),
         (["check", "README.md"], "path_not_found", "README.md does not exist"),
-        (["list", "--lane", "NOWHERE"], "invalid_value", "'NOWHERE' is not a lane"),
+        (["list", "--lane", "NOWHERE"], "invalid_value", "unknown lane 'NOWHERE'"),
         (["explain"], "missing_argument", "expected one code"),
         (["explain", "byte_order_marks"], "unknown_code", "did you mean byte_order_mark"),
         (["schema", "nothing"], "invalid_value", "unknown schema: 'nothing'"),

@@ -100,7 +100,7 @@ def run(arguments: Arguments) -> int:
     print(f"{verified.events} events, {len(findings)} findings")
     if signed is not None:
         print(
-            f"signatures: {signed.proven} proven; not proven: {signed.unsigned} unsigned, "
+            f"signatures: {signed.proven} proven; claimed, not proven: {signed.unsigned} unsigned, "
             f"{signed.unlisted} by keys that the policy does not list; {len(signed.findings)} invalid"
         )
     if verified.checkpoints:
