@@ -32,8 +32,9 @@ from workpacket.runtime.step import (
     load_checkpoint,
     verify_input_hash,
 )
+from workpacket.runtime.step.checkpoint import hash_variant
+from workpacket.runtime.step.event import checkpoint_of, event_of, line_of
 from workpacket.runtime.step.log import identity_of
-from workpacket.runtime.step.model import checkpoint_of, event_of, hash_variant, line_of
 from workpacket.runtime.step.pipeline import Pipeline
 
 NOON = datetime(2026, 2, 16, 12, tzinfo=UTC)
@@ -212,9 +213,10 @@ def test_a_pipeline_in_the_wrong_order_is_refused(world: World, layers: Any, why
         Pipeline(world.log, layers(world))
 
 
-def test_a_cursor_of_no_pipeline_is_refused(world: World) -> None:
-    with pytest.raises(ValueError, match="is no cursor"):
-        world.emitter("somewhere")
+def test_a_cursor_is_any_text_but_not_none(world: World) -> None:
+    assert world.emitter("somewhere").cursor == "somewhere"
+    with pytest.raises(ValueError, match="a cursor must be text"):
+        world.emitter("")
 
 
 @pytest.mark.parametrize(
@@ -553,3 +555,27 @@ def test_a_process_that_was_killed_in_the_gate_is_resumed_by_another(tmp_path: P
     assert status == 1
     assert 'RunBlocked: mission/run/step-1: input month: "10" -> "11"' in errors
     assert play(tmp_path, "live", "10") == (0, "gate {'terms': ['workspace']}\n", "")
+
+
+# ---- sessions that meet --------------------------------------------------------------------------------------------
+
+
+def test_while_one_session_is_alive_others_do_not_resume(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.block()
+    resumed = context()
+    world.resume().process(resumed)
+    monkeypatch.setattr("workpacket.runtime.step.log.this_process", lambda: "another")
+    assert refused(world).code == "run_busy"
+    monkeypatch.setattr("workpacket.runtime.step.log.is_certainly_alive", lambda _: False)
+    assert world.run().cursor == "pre_generation_gate"
+
+
+def test_a_layer_that_raises_after_a_resume_releases_the_step(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.block()
+    world.open = False
+    with pytest.raises(Blocked):
+        world.run()
+    world.open = True
+    monkeypatch.setattr("workpacket.runtime.step.log.this_process", lambda: "another")
+    assert world.run().cursor == "pre_generation_gate"
+    assert [line.event["event_type"] for line in world.log.read().lines].count("StepReleased") == 1

@@ -63,7 +63,7 @@ def test_it_shows_the_whole_life_of_a_packet(played: Played) -> None:
 
 
 def test_it_leaves_a_repository_without_findings(played: Played) -> None:
-    (left,) = re.findall(r"^cd (\S+), and begin with: workpacket status$", played.screen, re.MULTILINE)
+    (left,) = re.findall(r"^cd (\S+)\nworkpacket status$", played.screen, re.MULTILINE)
     root = Path(left)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     checked = subprocess.run(
@@ -74,6 +74,13 @@ def test_it_leaves_a_repository_without_findings(played: Played) -> None:
 
 def test_the_picture_in_the_documentation_is_what_the_recipe_draws(played: Played) -> None:
     assert PICTURE.read_bytes() == played.drawing, "look at what the commands show now, and run `just record`"
+
+
+def test_the_picture_begins_with_success_and_ends_with_refusals(played: Played) -> None:
+    shown = [text.text or "" for text in ET.fromstring(played.drawing).iter("{http://www.w3.org/2000/svg}text")]
+    refused = next(at for at, text in enumerate(shown) if "refused" in text or "exit status" in text)
+    assert any("Nothing is wrong" in text for text in shown[:refused])
+    assert "is a stub in the backlog" in shown[2]
 
 
 def test_the_picture_is_well_formed_and_says_in_words_what_it_shows() -> None:

@@ -1,6 +1,7 @@
 """`python -m guided_tour [--fast] [--record FILE]`.
 
-`--fast` leaves out the pauses, and is the rule where nobody watches. `--record` draws docs/tour.svg.
+`--fast` leaves out the pauses; it is the default in CI and where the output is not a terminal. `--record` draws
+docs/tour.svg.
 """
 
 from __future__ import annotations
@@ -31,13 +32,13 @@ def main() -> int:
         if shutil.which(program) is None:
             return stop(f"{program} is missing; {remedy} and run this again")
     if os.name == "nt":
-        return stop("the tour types at a terminal of its own, which Windows does not have; run it under WSL")
+        return stop("the tour needs a pseudo-terminal, which Windows does not have; run it under WSL")
     fast = arguments.fast or not sys.stdout.isatty() or "CI" in os.environ
     stage = Stage.in_folder(Path(tempfile.mkdtemp(prefix="workpacket-tour-")), fast=fast)
     try:
         play(stage)
     except WentWrong as fault:
-        return stop(f"{fault}\nwhat there is so far lies in {stage.root}", 1)
+        return stop(f"{fault}\nthe repository is in {stage.root}", 1)
     if arguments.record:
         from guided_tour.drawing import drawn
 

@@ -1,7 +1,7 @@
 """Draws what was seen as an SVG: a terminal of fixed size that shows one command after the other, over and over.
 
-The same tour gives the same bytes: what differs between two tours (instants, digests, keys, folders) is replaced by
-samples of the same shape. Whoever asked for less motion sees the last screen stand still.
+The same tour always gives the same bytes: values that differ between two tours (times, digests, keys, folders) are
+replaced by samples of the same shape. With reduced motion, the picture shows only the last screen.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ COLUMNS, ROWS = 112, 22
 ADVANCE, LEADING, MARGIN, TOP = 8.0, 19, 16, 40
 SECONDS = 7
 COLOURS = {"title": "#f0f6fc", "say": "#f0f6fc", "command": "#79c0ff", "output": "#d1d7de", "change": "#8b949e"}
-TITLE = "A work packet from refusal to validation, played by just tour"
+TITLE = "The life of a work packet, then what is refused, played by just tour"
 SAMPLES = (
     (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"), "2026-03-01T12:00:00Z"),
     (re.compile(r"SHA256:[A-Za-z0-9+/]{43}"), "SHA256:" + "Sample" * 7 + "x"),
@@ -57,7 +57,7 @@ def _commands(pictures: Iterable[Sequence[Line]]) -> str:
 
 
 def _style(frames: int) -> str:
-    """Each screen is seen for its share of the time."""
+    """The style sheet; it shows each screen for the same time."""
     share = 100 / frames
     return (
         "text{font:13.2px ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace;white-space:pre}"
@@ -84,7 +84,7 @@ def _groups(frames: Iterable[list[Line]]) -> Iterator[str]:
 
 
 def _frames(pictures: Iterable[Sequence[Line]], scratch: Path) -> Iterator[list[Line]]:
-    """What fits on one screen is shown on one screen."""
+    """The screens, each with as many pictures as fit on it."""
     frame: list[Line] = []
     for picture in pictures:
         rows = list(_rows(picture, scratch))
@@ -96,7 +96,7 @@ def _frames(pictures: Iterable[Sequence[Line]], scratch: Path) -> Iterator[list[
 
 
 def _rows(picture: Sequence[Line], scratch: Path) -> Iterator[Line]:
-    """The lines that fit: long ones folded, and of too many the beginning and the end."""
+    """The rows of a picture: long lines are folded, and of too many rows the middle is left out."""
     folded = [row for line in picture for row in _folded(Line(line.look, _sampled(line.text, scratch)))]
     if len(folded) > ROWS:
         kept = ROWS - 4

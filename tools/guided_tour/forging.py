@@ -1,4 +1,4 @@
-"""A forgery as an agent could make one: Ann's own signature under a statement that she never saw."""
+"""A forgery that an agent could make: Ann's own signature under a statement that she never saw."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ OTHER = "WP-1-Backdoor-v1"
 
 
 def forge(stage: Stage) -> str:
-    """The path of the forged envelope, which lies beside the genuine one under the name that its bytes ask for."""
+    """Write a forged envelope beside the genuine one, under the name that its digest requires; return its path."""
     (genuine,) = (stage.root / FOLDER).iterdir()
     envelope = json.loads(genuine.read_bytes())
     statement = base64.b64decode(envelope["payload"]).replace(NAME.encode(), OTHER.encode())

@@ -1,4 +1,4 @@
-"""The stage of the tour: shows each command before it runs, what it printed, and which files it changed."""
+"""Shows each command of the tour before it runs, then its output and the files it changed."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from difflib import unified_diff
 from pathlib import Path
+from typing import Literal
 
 from guided_tour.terminal import Answer, Shown, at_terminal, run, run_and_kill
 
@@ -19,18 +20,19 @@ PAUSE = 0.7
 PLAYING_TIME = 40.0
 LONGEST_OUTPUT = 16
 WIDEST = 160
+Part = Literal["life", "refused"]
 _DIGEST = re.compile("[0-9a-f]{64}")
 COLOURS = {"title": "\033[1m", "say": "", "command": "\033[1;36m", "output": "", "change": "\033[2m"}
 NOT_OURS = ("SSH_", "GIT_", "WORKPACKET_", "CI", "PYTHONHOME", "XDG_")
 
 
 class WentWrong(Exception):
-    """A command of the tour ended otherwise than the tour says."""
+    """A command of the tour ended with an unexpected exit status."""
 
 
 @dataclass(frozen=True)
 class Line:
-    """One line that was seen; `look` is a key of COLOURS."""
+    """One line of the screen; `look` is a key of COLOURS."""
 
     look: str
     text: str
@@ -42,17 +44,18 @@ class Stage:
     environment: dict[str, str]
     fast: bool
     began: float = field(default_factory=time.monotonic)
-    pictures: list[list[Line]] = field(default_factory=list)
+    _pictures: dict[Part, list[list[Line]]] = field(default_factory=lambda: {"life": [], "refused": []})
     _title: str = ""
+    _titled: set[str] = field(default_factory=set)
     _seen: list[Line] = field(default_factory=list)
 
     @classmethod
     def in_folder(cls, scratch: Path, *, fast: bool) -> Stage:
-        """A home and a `workpacket` of its own, so that nothing of the reader's is touched or asked."""
+        """Use a separate home folder and `workpacket` command, so that the reader's are neither read nor changed."""
         programs = scratch / "bin"
         programs.mkdir()
         command = programs / "workpacket"
-        # Not in a first line of Python's own: a path with spaces, or a long one, would not be found there.
+        # A shell script, because a `#!` line cannot hold an interpreter path that has spaces or is long.
         call = f"exec {shlex.quote(sys.executable)} -c 'from workpacket.cli.main import console; console()'"
         command.write_text(f'#!/bin/sh\n{call} "$@"\n', "utf-8")
         command.chmod(0o755)
@@ -83,9 +86,15 @@ class Stage:
         self._pause()
 
     def type(
-        self, line: str, *, ends: int = 0, answers: Sequence[Answer] = (), kill_after: str = "", picture: bool = False
+        self,
+        line: str,
+        *,
+        ends: int = 0,
+        answers: Sequence[Answer] = (),
+        kill_after: str = "",
+        picture: Part | None = None,
     ) -> str:
-        """Show the command, run it, and show what it did. It must end with this exit status."""
+        """Show the command, run it, and show what it did. Its exit status must be `ends`."""
         self._seen = []
         self._show("command", f"\n$ {line}")
         self._pause()
@@ -93,31 +102,36 @@ class Stage:
         status, screen = self._run(line, answers, kill_after)
         self._show_screen(screen)
         if not kill_after and status != ends:
-            raise WentWrong(f"{line}: it ended with {status}, not with {ends}\n{screen}")
+            raise WentWrong(f"{line}: exit status {status}, expected {ends}\n{screen}")
         if status:
             self._show("change", "   killed (signal 9)" if kill_after else f"   exit status {status}")
         self._show_changes(before, self._files())
-        if picture:
-            title = [Line("change", f"# {self._title}")] if self._title else []
-            self._title = ""
-            self.pictures.append([*title, *self._seen[1:]])
+        if picture is not None:
+            title = [Line("change", f"# {self._title}")] if self._title not in self._titled else []
+            self._titled.add(self._title)
+            self._pictures[picture].append([*title, *self._seen[1:]])
         return screen
 
+    @property
+    def pictures(self) -> list[list[Line]]:
+        """What the drawing shows: first the life of the packet, then what was refused."""
+        return [*self._pictures["life"], *self._pictures["refused"]]
+
     def quietly(self, line: str) -> None:
-        """A command that is not worth a look: git's own."""
+        """Run a command of git's, without its output."""
         self._show("command", f"\n$ {line}")
         status, screen = run(line, self.root, self.environment)
         if status:
-            raise WentWrong(f"{line}: it ended with {status}\n{screen}")
+            raise WentWrong(f"{line}: exit status {status}\n{screen}")
 
     def edit(self, path: str, *changes: tuple[str, str]) -> None:
-        """What a person does in an editor; each change must find what it replaces."""
+        """Edit a file as a person would; the text that each change replaces must be in it."""
         target = self.root / path
         old = target.read_text("utf-8") if target.exists() else ""
         new = old
         for before, after in changes:
             if before not in new:
-                raise WentWrong(f"{path} does not hold: {before}")
+                raise WentWrong(f"{path} does not contain: {before}")
             new = new.replace(before, after)
         self.write(path, new)
 
@@ -150,7 +164,7 @@ class Stage:
                 self._show("change", f"   {what} {_DIGEST.sub(_beginning, path)}")
 
     def _files(self) -> dict[str, str]:
-        """What lies in the repository, by digest; git's own folder left out."""
+        """The digest of each file in the repository, by path, without `.git`."""
         return {
             path.relative_to(self.root).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
             for path in self.root.rglob("*")
@@ -165,13 +179,13 @@ class Stage:
         sys.stdout.flush()
 
     def _pause(self) -> None:
-        """Time to read, as long as the minute lasts."""
+        """Pause for the reader, until PLAYING_TIME is over."""
         if not self.fast and time.monotonic() - self.began < PLAYING_TIME:
             time.sleep(PAUSE)
 
 
 def _shortened(lines: list[str]) -> list[str]:
-    """The beginning and the end of what is long: how it ended stands below."""
+    """The first and last lines of a long output; the last ones say how the command ended."""
     if len(lines) <= LONGEST_OUTPUT:
         return lines
     left_out = len(lines) - LONGEST_OUTPUT + 1

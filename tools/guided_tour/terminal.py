@@ -1,4 +1,4 @@
-"""Programs of the tour and of tests: run with their output joined, at a terminal of their own, or killed half-way."""
+"""Runs programs for the tour and for tests: with joined output, at a pseudo-terminal, or killed half-way."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-# A process of its own has one thread, in which a terminal can be made the controlling one.
+# In a separate process, because only a single-threaded one can make a terminal its controlling terminal.
 _SPAWN = "import os,pty,sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))"
 PATIENCE = 60
 
 
 class Answer(NamedTuple):
-    """What is waited for on the screen, and what is typed then."""
+    """The text to wait for on the screen, and the text to type then."""
 
     asked: str
     typed: str
@@ -45,9 +45,9 @@ def run(line: str, folder: Path, environment: Mapping[str, str]) -> Shown:
 def at_terminal(
     command: Sequence[str], folder: Path, answers: Sequence[tuple[str, str]], environment: Mapping[str, str]
 ) -> Shown:
-    """ssh-keygen asks for a passphrase at a terminal only, and `approve` for its words too.
+    """Run a command at a pseudo-terminal, where ssh-keygen asks for its passphrase and `approve` for its confirmation.
 
-    Each answer is typed when the words that it waits for have been shown.
+    Each answer is typed once the text that it waits for has been shown.
     """
     with subprocess.Popen(
         [sys.executable, "-c", _SPAWN, *command],

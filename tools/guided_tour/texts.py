@@ -30,7 +30,7 @@ STUB_EDITS = (
 )
 PACKET_EDITS = (("SEARCH_TERMS: TODO", "SEARCH_TERMS: greeting"),)
 
-# What proves it, and what an agent in a hurry would rather have prove it.
+# The proof, and two hollow ones that an agent in a hurry might prefer.
 PROOF = "python3 -m unittest tests.test_greetings"
 TEST = "tests/test_greetings.py"
 _TEST_TEXT = """import unittest
@@ -46,7 +46,7 @@ REAL_TEST = f"""{_TEST_TEXT}        for language in ("de", "fr", "it"):
             self.assertIn("Hello", Path(f"src/{{language}}.txt").read_text("utf-8"))
 """
 
-# The work, in steps that survive a crash.
+# The work, in steps that are not repeated after a crash.
 WORK = "src/translate.sh"
 WORK_TEXT = f"""set -e
 export WORKPACKET_ACTOR=coder

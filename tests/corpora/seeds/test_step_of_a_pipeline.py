@@ -9,17 +9,21 @@ import dataclasses
 import json
 import re
 import signal
+import subprocess
 import sys
+import time
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from corpora.seeds.user import ROOT, Repository, Said, environment, python, ran
+from corpora.seeds.user import PATIENCE, ROOT, Repository, Said, environment, python, ran
 from guided_tour.terminal import at_terminal
 from workpacket.runtime import RunBlocked
 from workpacket.runtime.step import (
+    CheckpointEmitter,
     ResumeMiddleware,
     ScopeRef,
     StepCheckpoint,
@@ -30,6 +34,7 @@ from workpacket.runtime.step import (
     load_checkpoint,
     verify_input_hash,
 )
+from workpacket.runtime.step.pipeline import Pipeline
 
 FIELDS = {
     "mission_id": "str", "run_id": "str", "step_id": "str", "strictness": "Strictness", "scope_refs": "ScopeRef",
@@ -290,3 +295,164 @@ def test_the_tests_of_steps_take_more_than_nine_tenths_of_their_code(tmp_path: P
     assert tests.status == 0, tests
     said = ran(ROOT, "coverage", "report", "--rcfile", "/dev/null", "--fail-under=90", **measured)
     assert said.status == 0, said.out
+
+
+# ---- what a careful reader of the document found missing -----------------------------------------------------------
+
+
+def step(folder: Path, **changed: Any) -> tuple[StepLog, StepContext]:
+    values = {"mission_id": "m", "run_id": "r", "step_id": "s", "inputs": {"month": "10"}, **changed}
+    return StepLog(folder / LOG), StepContext(**values)
+
+
+def test_the_payload_of_a_checkpoint_stays_small_however_many_inputs_there_are(tmp_path: Path) -> None:
+    log, context = step(tmp_path, inputs={f"key {number:04}": "x" * 40 for number in range(5000)})
+    CheckpointEmitter(log).process(context)
+    assert (tmp_path / LOG).stat().st_size < 64 * 1024
+    resumed = step(tmp_path, inputs=dict(context.inputs))[1]
+    assert ResumeMiddleware(log, ask=None).process(resumed).cursor == "pre_generation_gate"
+    with pytest.raises(RunBlocked, match="inputs"):
+        ResumeMiddleware(log, ask=None).process(step(tmp_path, inputs={**context.inputs, "key 0007": "y"})[1])
+
+
+def test_the_data_model_is_in_checkpoint_py() -> None:
+    from workpacket.runtime.step import checkpoint
+
+    assert checkpoint.StepCheckpoint is StepCheckpoint
+    assert checkpoint.compute_input_hash is compute_input_hash
+    assert checkpoint.verify_input_hash is verify_input_hash
+
+
+def test_checkpoint_py_has_about_a_hundred_lines() -> None:
+    from workpacket.runtime.step import checkpoint
+
+    lines = Path(str(checkpoint.__file__)).read_text("utf-8").splitlines()
+    assert 80 <= len(lines) <= 120
+
+
+def test_a_cursor_is_whatever_text_the_pipeline_uses(tmp_path: Path) -> None:
+    log, context = step(tmp_path)
+    CheckpointEmitter(log, "my_gate").process(context)
+    again = step(tmp_path)[1]
+    layers: list[Any] = [ResumeMiddleware(log), lambda one: pytest.fail("repeated"), CheckpointEmitter(log, "my_gate")]
+    assert Pipeline(log, layers).run(again).cursor == "my_gate"
+    with pytest.raises(ValueError, match="cursor"):
+        CheckpointEmitter(log, "")
+
+
+BAD = {"mission_id": "", "run_id": 7, "step_id": "", "strictness": "high", "scope_refs": (ScopeRef("team", ""),),
+       "state": ["no", "mapping"]}  # fmt: skip
+
+
+def test_what_the_emitter_writes_its_reader_accepts_and_bad_values_are_not_written(tmp_path: Path) -> None:
+    log = StepLog(tmp_path / LOG)
+    for name, value in BAD.items():
+        log, context = step(tmp_path, **{name: value})
+        with pytest.raises(ValueError, match=name):
+            CheckpointEmitter(log).process(context)
+    with pytest.raises(ValueError, match="retry_token"):
+        CheckpointEmitter(log, tokens=lambda: "again").process(step(tmp_path)[1])
+    assert not (tmp_path / LOG).exists()
+    log, context = step(tmp_path, strictness="max")
+    CheckpointEmitter(log).process(context)
+    (resumed,) = [ResumeMiddleware(log, ask=None).process(step(tmp_path)[1])]
+    assert resumed.strictness is Strictness.MAX
+
+
+class GenerationGateMiddleware:
+    def process(self, context: StepContext) -> StepContext:
+        return context
+
+
+def test_no_gate_is_reached_without_a_checkpoint_before_it_whatever_it_is_made_of(tmp_path: Path) -> None:
+    log, context = step(tmp_path)
+
+    class GenerationGate(GenerationGateMiddleware):
+        pass
+
+    for gate in (GenerationGateMiddleware(), GenerationGate(), GenerationGateMiddleware().process,
+                 partial(lambda gate, one: gate.process(one), GenerationGate())):  # fmt: skip
+        if not isinstance(gate, partial):
+            for layers in ([gate, CheckpointEmitter(log)], [gate]):
+                with pytest.raises(ValueError, match="no checkpoint pre_generation_gate"):
+                    Pipeline(log, layers)
+        Pipeline(log, [CheckpointEmitter(log), gate])
+    assert Pipeline(log, [CheckpointEmitter(log), GenerationGate()]).run(context) is context
+
+
+def test_a_new_run_of_the_same_step_is_told_about_the_checkpoint_of_the_old_one(tmp_path: Path) -> None:
+    log, context = step(tmp_path, run_id="run-1")
+    CheckpointEmitter(log).process(context)
+    assert load_checkpoint(log, "s").run_id == "run-1"  # type: ignore[union-attr]
+    begun = step(tmp_path, run_id="run-2")[1]
+    ResumeMiddleware(log, ask=None).process(begun)
+    assert begun.cursor == ""
+    (note,) = begun.notes
+    assert "run-1" in note
+    assert "pre_generation_gate" in note
+    other = step(tmp_path, run_id="run-2", mission_id="other")[1]
+    assert ResumeMiddleware(log, ask=None).process(other).notes == []
+
+
+def test_a_denied_confirmation_is_shown_with_who_denied_it_and_can_be_taken_back(left: Path) -> None:
+    Repository(left).git("init", "--quiet")
+    environ = environment(WORKPACKET_ACTOR="ann")
+    denied = at_terminal([sys.executable, "-c", PROGRAM, "2026-11", "open"], left, [("[y/N]", "n")], environ)
+    assert denied.status != 0
+    again = session(left, "2026-11", "open")
+    assert "ann said no" in again.err
+    (row,) = Repository(left).json("resume")["unfinished"]
+    assert [stop["code"] for stop in row["blocked_by"]] == ["confirmation_denied"]
+    assert "ann" in row["blocked_by"][0]["message"]
+    assert "2026-11" in row["blocked_by"][0]["message"]
+    Repository(left).done("resume", "step/041/run-1/specify", "--yes")
+    assert session(left, "2026-11", "open").status == 0
+
+
+def test_a_resume_restores_a_state_with_ordinary_names_as_it_was(tmp_path: Path) -> None:
+    state = {"max_tokens": 4096, "tokens": ["a", "b"], "tokenizer": "bpe", "secretary": "Ann", "tokens_used": 17}
+    log, context = step(tmp_path, state=dict(state), inputs={"max_tokens": 5, "secretary": "Ann"})
+    CheckpointEmitter(log).process(context)
+    resumed = ResumeMiddleware(log, ask=None).process(step(tmp_path, inputs=dict(context.inputs))[1])
+    assert resumed.state == state
+
+
+RESUMING = """
+import os, sys, time
+from workpacket.runtime import RunBlocked
+from workpacket.runtime.step import ResumeMiddleware, StepContext, StepLog
+
+while not os.path.exists("begin"):
+    time.sleep(0.002)
+context = StepContext("041", "run-1", "specify", inputs={"month": "2026-10"})
+try:
+    ResumeMiddleware(StepLog("mission.events.jsonl"), ask=None).process(context)
+    open(f"resumed-{os.getpid()}", "w").close()
+except RunBlocked as error:
+    open(f"refused-{os.getpid()}-{error.code}", "w").close()
+while not os.path.exists("end"):
+    time.sleep(0.002)
+"""
+
+
+def test_one_of_several_sessions_wins_the_token(left: Path) -> None:
+    command = [sys.executable, "-c", RESUMING]
+    sessions = [subprocess.Popen(command, cwd=left, env=environment()) for _ in range(3)]
+    (left / "begin").touch()
+    ends = time.monotonic() + PATIENCE
+    while len([*left.glob("re[sf]*ed-*")]) < len(sessions):
+        assert time.monotonic() < ends
+        time.sleep(0.01)
+    assert len([*left.glob("resumed-*")]) == 1
+    assert {path.name.rpartition("-")[2] for path in left.glob("refused-*")} == {"run_busy"}
+    (left / "end").touch()
+    assert [one.wait() for one in sessions] == [0, 0, 0]
+    assert session(left, "2026-10", "open").status == 0
+
+
+def test_a_log_in_a_folder_that_git_ignores_is_found(repository: Repository) -> None:
+    repository.commit("ignore", {".gitignore": ".kittify/events/\nnode_modules/\n"})
+    (repository.root / ".kittify" / "events").mkdir(parents=True)
+    log = StepLog(repository.root / ".kittify" / "events" / "mission.events.jsonl")
+    CheckpointEmitter(log).process(StepContext("041", "run-1", "specify", inputs={}))
+    assert "step/041/run-1/specify" in repository.done("resume").out

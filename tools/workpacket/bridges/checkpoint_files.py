@@ -19,7 +19,7 @@ from workpacket.runtime.model_sessions.record import Artifact, artifact_id, last
 from workpacket.runtime.records.failures import reason_of
 from workpacket.runtime.records.state import RunState, Status
 from workpacket.runtime.resume.observe import Observations, read_state
-from workpacket.runtime.step.model import CURSORS, is_checkpoint, line_of, problems
+from workpacket.runtime.step.event import is_checkpoint, line_of, problems
 from workpacket.runtime.stores.contract import Store
 from workpacket.text.json_strict import load_json
 from workpacket.text.limits import DATA, REGISTER
@@ -321,10 +321,7 @@ def _event_faults(root: Node) -> Iterator[Problem]:
     values = cast("Mapping[str, Any]", root.plain())
     if not is_checkpoint(values):
         return
-    wrong = dict(problems(values))
-    if "cursor" not in wrong and values["cursor"] not in CURSORS:
-        wrong["cursor"] = f"it must be one of {', '.join(CURSORS)}"
-    for name, why in wrong.items():
+    for name, why in problems(values):
         yield Problem(_CODE, f"{name}: {why}", Location.span(*(root.get(name) or root).span))
 
 

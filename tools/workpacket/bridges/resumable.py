@@ -16,7 +16,7 @@ from workpacket.runtime.holders import Caller, at_work
 from workpacket.runtime.model_sessions.recovery import SessionReport
 from workpacket.runtime.resume.decide import Decision
 from workpacket.runtime.resume.observe import OpenQuestion
-from workpacket.runtime.step.model import StepCheckpoint
+from workpacket.runtime.step.checkpoint import StepCheckpoint
 from workpacket.value import Value, replace
 
 

@@ -40,7 +40,7 @@ from workpacket.cli.progress_command import caller_of as role_caller
 from workpacket.cli.progress_command import desk_of, roles_here
 from workpacket.cli.runs import choice_about
 from workpacket.errors import WorkpacketError
-from workpacket.git.objects import files_ending
+from workpacket.git.objects import files_ending, ignored_files_ending
 from workpacket.git.repository import Repository, find_repository
 from workpacket.model.canonical import Json
 from workpacket.problem import Problem
@@ -63,8 +63,10 @@ from workpacket.runtime.records.state import Milestones
 from workpacket.runtime.resume.decide import Decision
 from workpacket.runtime.resume.observe import OUTCOMES, YES_OR_NO, OpenQuestion, changed_lines
 from workpacket.runtime.runtime import NO_VALUE, Choice, NoValue, Runtime
-from workpacket.runtime.step.log import History, StepLog, identity_of
-from workpacket.runtime.step.model import checkpoint_of, is_checkpoint
+from workpacket.runtime.step import ResumeMiddleware
+from workpacket.runtime.step.event import checkpoint_of, is_checkpoint
+from workpacket.runtime.step.log import History, StepLog, identity_of, load_checkpoint
+from workpacket.shell.actor import acting
 from workpacket.shell.governing.execution import here
 from workpacket.shell.transactions.transaction import writing
 from workpacket.shell.tree import link_on_the_way, read_bytes
@@ -157,7 +159,7 @@ def _roles(repository: Repository, runtime: Runtime, team: str, caller: Callable
 
 def _steps(repository: Repository) -> Iterator[Resumable]:
     root = str(repository.root)
-    for path in files_ending(repository, STEP_LOGS):
+    for path in (*files_ending(repository, STEP_LOGS), *ignored_files_ending(repository, STEP_LOGS)):
         if link_on_the_way(root, path):
             continue
         try:
@@ -174,15 +176,35 @@ def _steps(repository: Repository) -> Iterator[Resumable]:
                     continue
                 latest[identity_of(checkpoint)] = checkpoint
         for checkpoint in latest.values():
+            history = History.of(log, checkpoint)
             try:
-                wanted = History.of(log, checkpoint).wanted("")
+                wanted = history.wanted("")
             except WorkpacketError as error:
                 yield of_step(
                     path, checkpoint, [Problem(error.code, error.message, hint=f"workpacket explain {error.code}")]
                 )
             else:
+                denial = history.denial()
+                take_back = f"workpacket resume step/{'/'.join(identity_of(checkpoint))} --yes"
                 if wanted is not None:
-                    yield of_step(path, wanted, ())
+                    stops = [Problem("confirmation_denied", denial.sentence, hint=take_back)] if denial else []
+                    yield of_step(path, wanted, stops)
+
+
+def _answer_of_step(arguments: Arguments, work: Resumable) -> list[str]:
+    """Answer the question that a person denied before: the step goes on, or not, when its pipeline is started."""
+    repository = here()
+    path, _, _ = work.why.partition(":")
+    log = StepLog(os.path.join(repository.root, path))
+    identity = work.id.removeprefix("step/").split("/")
+    checkpoint = load_checkpoint(log, identity[2], mission_id=identity[0], run_id=identity[1])
+    denial = History.of(log.read(), checkpoint).denial() if checkpoint is not None else None
+    if checkpoint is None or denial is None:
+        raise WorkpacketError("checkpoint_missing", f"{work.id} is not waiting for an answer", hint="workpacket resume")
+    yes = arguments.flag("yes")
+    actor = acting(repository).id
+    ResumeMiddleware(log, None, actor).confirm(identity_of(checkpoint), denial.subject, yes=yes)
+    return [f"{actor} says {'yes' if yes else 'no'} to: {'; '.join(denial.about)}"]
 
 
 def _commits(repository: Repository, runtime: Runtime) -> Iterator[Resumable]:
@@ -211,6 +233,11 @@ def carry_on(arguments: Arguments) -> int:
         )
     if arguments.words:
         found = [_work_named(found, arguments.words[0])]
+        if [stop.code for stop in found[0].stops] == ["confirmation_denied"] and arguments.flag("yes"):
+            said = _answer_of_step(arguments, found[0])
+            row = {**replace(found[0], stops=()).as_json(), "said": [*said]}
+            text = render_task(found[0].id, said, found[0].task, found[0].command)
+            return answer(arguments, text, {"resumed": [row], "unfinished": []})
     chosen = _chosen(arguments, found)
     if not chosen:
         return _listed(arguments, found)

@@ -11,8 +11,10 @@ contains its changes, after a rebase, squash or cherry-pick.
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 from workpacket.errors import WorkpacketError
@@ -268,6 +270,37 @@ def files_ending(repository: Repository, ending: str) -> list[str]:
     """Return the files with this suffix in any folder, tracked or not; ignored ones are left out."""
     answer = run_git(repository.root, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
     return sorted({path for path in answer.text.split("\0")[:-1] if path.endswith(ending)})
+
+
+_DEEPEST, _MOST_SEEN = 3, 1000  # in an ignored folder, such as the packages of another language
+
+
+def ignored_files_ending(repository: Repository, ending: str) -> list[str]:
+    """Return the ignored files with this suffix, down to three folders below an ignored one."""
+    listed = ("--others", "--ignored", "--exclude-standard", "--directory")
+    answer = run_git(repository.root, "ls-files", "-z", *listed)
+    found: list[str] = []
+    for path in answer.text.split("\0")[:-1]:
+        found += _below(repository, path, ending) if path.endswith("/") else [path] if path.endswith(ending) else []
+    return sorted(found)
+
+
+def _below(repository: Repository, folder: str, ending: str) -> list[str]:
+    found: list[str] = []
+    waiting, left = [(folder.rstrip("/"), 0)], _MOST_SEEN
+    while waiting and left:
+        path, depth = waiting.pop(0)
+        try:
+            with os.scandir(os.path.join(repository.root, path)) as entries:
+                for entry in islice(entries, left):
+                    left -= 1
+                    if entry.is_dir(follow_symlinks=False) and depth < _DEEPEST:
+                        waiting.append((f"{path}/{entry.name}", depth + 1))
+                    elif entry.name.endswith(ending) and entry.is_file(follow_symlinks=False):
+                        found.append(f"{path}/{entry.name}")
+        except OSError:
+            continue
+    return found
 
 
 def is_in_index(repository: Repository, path: str) -> bool:

@@ -319,7 +319,9 @@ class Effects:
         """Record that the effect may happen from now on. Durable before this returns."""
         if repeated:
             self.repeated.append(plan.step)
-        data = self._data(plan) | self._asked(plan)
+        data = self._data(plan)
+        if plan.asked is not None:
+            data |= self._asked(plan)
         data["attempt"] = self.recorder.state.attempt
         if repeated:
             data["repeated"] = True

@@ -10,7 +10,7 @@ of the old one under tests/corpora/histories. Stored events are never rewritten.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Literal
 
@@ -34,9 +34,10 @@ class RecordKind(Value):
     schema_version: int = 1
     upcasters: Mapping[int, Upcaster] = NOTHING
 
-    def guarded(self, data: Data) -> Set[str]:
+    def guarded(self, data: Data) -> list[str]:
         """Return the names in `data` whose values may not be stored as they are."""
-        return data.keys() - self._public
+        public = self._public
+        return [name for name in data if name not in public]
 
     @cached_property
     def _public(self) -> frozenset[str]:

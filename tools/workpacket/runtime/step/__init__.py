@@ -17,24 +17,34 @@ from typing import Any
 
 from workpacket.model.canonical import Json
 from workpacket.runtime.errors import RedactionFailed, RunBlocked
+from workpacket.runtime.holders import this_process
 from workpacket.runtime.records.redaction import Redactor
-from workpacket.runtime.step.log import CONFIRMED, CONSUMED, History, StepLog, identity_of, load_checkpoint
-from workpacket.runtime.step.model import (
+from workpacket.runtime.step.checkpoint import (
     CURSORS,
-    Judgement,
-    Present,
     ScopeRef,
     StepCheckpoint,
     Strictness,
-    ask_at_terminal,
     compute_input_hash,
-    event_of,
     hashes_of_keys,
+    verify_input_hash,
+)
+from workpacket.runtime.step.event import event_of, line_of, problems
+from workpacket.runtime.step.judgement import (
+    Judgement,
+    Present,
+    ask_at_terminal,
     holds_secret_name,
     judge,
-    line_of,
     shown_values,
-    verify_input_hash,
+)
+from workpacket.runtime.step.log import (
+    CONFIRMED,
+    CONSUMED,
+    History,
+    StepLog,
+    identity_of,
+    left_by_other_runs,
+    load_checkpoint,
 )
 
 __all__ = [
@@ -98,8 +108,8 @@ class CheckpointEmitter:
     tokens: Callable[[], str] = random_token
 
     def __post_init__(self) -> None:
-        if self.cursor not in CURSORS:
-            raise ValueError(f"{self.cursor!r} is no cursor: {', '.join(CURSORS)}")
+        if not self.cursor:
+            raise ValueError("a cursor must be text that is not empty")
 
     def process(self, context: StepContext) -> StepContext:
         checkpoint = self.checkpoint(context)
@@ -108,7 +118,11 @@ class CheckpointEmitter:
         return context
 
     def checkpoint(self, context: StepContext) -> StepCheckpoint:
-        """Return the checkpoint of this moment; `RedactionFailed` if it could not be resumed once redacted."""
+        """Return the checkpoint of this moment; ValueError if it could not be read again, `RedactionFailed` if it could
+        not be resumed once redacted.
+        """
+        if not isinstance(context.state, dict):
+            raise ValueError("state: it must be a mapping")
         checkpoint = StepCheckpoint(
             context.mission_id, context.run_id, context.step_id, context.strictness or Strictness.MEDIUM,
             context.scope_refs or (), compute_input_hash(context.inputs), self.cursor, self.tokens(), self.now(),
@@ -119,6 +133,8 @@ class CheckpointEmitter:
             raise ValueError(f"the state of {context.step_id} is {len(state):,} bytes; the limit for a checkpoint is "
                              f"{LARGEST_STATE:,}")  # fmt: skip
         line = line_of(event_of(checkpoint))
+        if wrong := [f"{name}: {why}" for name, why in problems(json.loads(line))]:
+            raise ValueError("; ".join(wrong))
         if self.redactor.clean_value(json.loads(line), json.dumps(json.loads(line), ensure_ascii=False))[1] or (
             holds_secret_name(json.loads(state))
         ):
@@ -144,11 +160,18 @@ class ResumeMiddleware:
 
     def process(self, context: StepContext, cursors: Collection[str] = CURSORS) -> StepContext:
         """Restore the context, or raise `RunBlocked` with the reason. Writes nothing unless the step continues."""
-        history = History.of(self.log.read(), context)
+        log = self.log.read()
+        history = History.of(log, context)
         checkpoint = history.wanted(context.retry_token)
         if checkpoint is None:
+            other = left_by_other_runs(log, context)
+            if other is not None:
+                context.notes.append(f"the run {other.run_id} left this step unfinished at {other.cursor}; to continue "
+                                     "it, use its run_id")  # fmt: skip
             return context
-        present = Present(context.inputs, context.strictness, context.scope_refs)
+        history.require_free()
+        strictness = None if context.strictness is None else Strictness(context.strictness)
+        present = Present(context.inputs, strictness, context.scope_refs)
         judgement = judge(checkpoint, present, cursors, self.redactor)
         answer = self._require_leave(checkpoint, judgement, history) if judgement.code else ()
         context.cursor = checkpoint.cursor
@@ -165,31 +188,42 @@ class ResumeMiddleware:
     def _require_leave(self, checkpoint: StepCheckpoint, judgement: Judgement, history: History) -> tuple[Any, ...]:
         """Return the answer to record, if a person was asked now. Without a person it blocks; it never waits."""
         identity = identity_of(checkpoint)
-        answer = history.answers.get(judgement.subject)
+        given = history.answers.get(judgement.subject)
+        answer = given.yes if given is not None else None
         asked: tuple[Any, ...] = ()
         if judgement.subject and answer is None and self.ask is not None:
             question = f"{'/'.join(identity)}: go on although {'; '.join(judgement.details)}?"
             said = self.ask(question, judgement.subject)
             if said is not None:
-                answer, asked = said, (self._confirmed(identity, judgement.subject, said),)
+                about: dict[str, Json] = {"retry_token": checkpoint.retry_token, "differences": [*judgement.details]}
+                answer, asked = said, ({**self._confirmed(identity, judgement.subject, said), **about},)
         if answer:
             return asked
         if asked:
             self.log.append(*asked)
-        code = "confirmation_denied" if answer is False else judgement.code
         details: dict[str, Json] = {
             "step": list(identity), "checkpoint": checkpoint.retry_token, "differences": list(judgement.details),
             "changes": dict(judgement.changes), "subject": judgement.subject,
         }  # fmt: skip
-        raise RunBlocked(f"{'/'.join(identity)}: {'; '.join(judgement.details)}", code=code, details=details)
+        message = f"{'/'.join(identity)}: {'; '.join(judgement.details)}"
+        if answer is None:
+            raise RunBlocked(message, code=judgement.code, details=details)
+        said_by = given.actor if given is not None else self._who()
+        take_back = f"workpacket resume step/{'/'.join(identity)} --yes"
+        raise RunBlocked(f"{message}; {said_by or 'someone'} said no, which `{take_back}` takes back",
+                         code="confirmation_denied", hint=take_back, details=details)  # fmt: skip
 
     def _consume(self, checkpoint: StepCheckpoint, context: StepContext, answer: tuple[Any, ...]) -> None:
         """Spend the token and issue the next one in one append: a crash right after it leaves the step resumable."""
         emitter = CheckpointEmitter(self.log, checkpoint.cursor, self.redactor, self.now, self.tokens)
-        spent = self._event(CONSUMED, identity_of(checkpoint), {"retry_token": checkpoint.retry_token})
+        spent = self._event(CONSUMED, identity_of(checkpoint), {
+            "retry_token": checkpoint.retry_token, "holder": this_process(),
+        })  # fmt: skip
 
         def still_unspent(log: Any) -> None:
-            History.of(log, context).require_unspent(checkpoint.retry_token)
+            history = History.of(log, context)
+            history.require_free()
+            history.require_unspent(checkpoint.retry_token)
 
         torn = self.log.append(event_of(emitter.checkpoint(context)), *answer, spent, unless=still_unspent)
         context.notes += [f"{self.log.path.name}: {damage}; it is quarantined" for damage in torn]
@@ -200,4 +234,7 @@ class ResumeMiddleware:
     def _event(self, kind: str, identity: tuple[str, str, str], data: Mapping[str, Json]) -> dict[str, Json]:
         mission, run, step = identity
         return {"event_type": kind, "mission_id": mission, "run_id": run, "step_id": step, **data,
-                "actor": self.actor, "timestamp": self.now().isoformat()}  # fmt: skip
+                "actor": self._who(), "timestamp": self.now().isoformat()}  # fmt: skip
+
+    def _who(self) -> str:
+        return self.actor or os.environ.get("WORKPACKET_ACTOR", "") or os.environ.get("USER", "")

@@ -26,7 +26,9 @@ from typing import NamedTuple, Protocol, cast
 
 from workpacket.model.canonical import Json
 from workpacket.runtime.errors import LogDamaged, RunBlocked, StoreUnavailable
-from workpacket.runtime.step.model import StepCheckpoint, checkpoint_of, is_checkpoint, line_of
+from workpacket.runtime.holders import is_certainly_alive, this_process
+from workpacket.runtime.step.checkpoint import StepCheckpoint
+from workpacket.runtime.step.event import checkpoint_of, is_checkpoint, line_of
 from workpacket.runtime.stores.sqlite.files import sync_folder
 
 LONGEST_LINE = 256 * 1024
@@ -198,6 +200,7 @@ def _unavailable(path: Path, error: OSError) -> StoreUnavailable:
 CONSUMED = "RetryTokenConsumed"
 CONFIRMED = "StepResumeConfirmed"
 COMPLETED = "StepCompleted"
+RELEASED = "StepReleased"  # the session that resumed the step stopped before its end
 
 Identity = tuple[str, str, str]
 
@@ -215,25 +218,47 @@ def identity_of(step: Identified) -> Identity:
     return step.mission_id, step.run_id, step.step_id
 
 
+class GivenAnswer(NamedTuple):
+    """An answer to a question about a checkpoint, as recorded. `about` is what was asked, as far as that was said."""
+
+    subject: str
+    yes: bool
+    actor: str = ""
+    at: str = ""
+    token: str = ""
+    about: tuple[str, ...] = ()
+
+    @property
+    def sentence(self) -> str:
+        denied = f"{self.actor or 'someone'} said {'yes' if self.yes else 'no'}{f' at {self.at}' if self.at else ''}"
+        return f"{denied} to: {'; '.join(self.about)}" if self.about else denied
+
+
 @dataclass(slots=True)
 class History:
+    """`holder` is the process of the session that resumed the step last, until it ends or releases the step."""
+
     identity: Identity
     checkpoints: list[tuple[int, StepCheckpoint]] = field(default_factory=list)
     spent: set[str] = field(default_factory=set)
-    answers: dict[str, bool] = field(default_factory=dict)
+    answers: dict[str, GivenAnswer] = field(default_factory=dict)
+    holder: str = ""
     completed: bool = False
     damage: tuple[int, str] = (0, "")  # the last damaged line
 
     @classmethod
     def of(cls, log: LogContents, step: Identified) -> History:
         history = cls(identity_of(step))
-        for line in log.lines:
-            if tuple(line.event.get(name) for name in ("mission_id", "run_id", "step_id")) == history.identity:
-                history._apply(line.number, line.event)
-        for damaged in log.damaged:
-            if not damaged.torn and damaged.number > history.damage[0]:
-                history.damage = (damaged.number, str(damaged))
+        history.read(log)
         return history
+
+    def read(self, log: LogContents) -> None:
+        for line in log.lines:
+            if tuple(line.event.get(name) for name in ("mission_id", "run_id", "step_id")) == self.identity:
+                self._apply(line.number, line.event)
+        for damaged in log.damaged:
+            if not damaged.torn and damaged.number > self.damage[0]:
+                self.damage = (damaged.number, str(damaged))
 
     def _apply(self, number: int, event: Mapping[str, Json]) -> None:
         kind = event.get("event_type")
@@ -245,10 +270,14 @@ class History:
             self.completed = False
         elif kind == CONSUMED:
             self.spent.add(str(event.get("retry_token")))
+            self.holder = str(event.get("holder") or "")
         elif kind == CONFIRMED:
-            self.answers[str(event.get("subject"))] = event.get("answer") == "yes"
+            answer = _answer(event)
+            self.answers[answer.subject] = answer
+        elif kind == RELEASED:
+            self.holder = ""
         elif kind == COMPLETED:
-            self.completed = True
+            self.completed, self.holder = True, ""
             self.spent |= {checkpoint.retry_token for _, checkpoint in self.checkpoints}
 
     def wanted(self, token: str) -> StepCheckpoint | None:
@@ -270,6 +299,43 @@ class History:
         if token in self.spent:
             raise RunBlocked(f"{'/'.join(self.identity)}: the retry token {token} was already used",
                              code="retry_token_spent", details={"retry_token": token})  # fmt: skip
+
+    def require_free(self) -> None:
+        """Raise RunBlocked while the session that resumed the step is alive on this machine."""
+        if self.holder != this_process() and is_certainly_alive(self.holder):
+            raise RunBlocked(f"{'/'.join(self.identity)}: {self.holder} is at work on the step", code="run_busy",
+                             hint="let it finish, or stop that process", details={"holder": self.holder})  # fmt: skip
+
+    def denial(self) -> GivenAnswer | None:
+        """Return the last answer about the latest checkpoint, if it was no."""
+        token = self.checkpoints[-1][1].retry_token if self.checkpoints else ""
+        last = next((one for one in reversed([*self.answers.values()]) if one.token == token), None)
+        return None if last is None or last.yes else last
+
+
+def _answer(event: Mapping[str, Json]) -> GivenAnswer:
+    texts = {name: str(event.get(name) or "") for name in ("subject", "actor", "timestamp", "retry_token")}
+    about = event.get("differences")
+    said = tuple(map(str, about)) if isinstance(about, list) else ()
+    yes = event.get("answer") == "yes"
+    return GivenAnswer(texts["subject"], yes, texts["actor"], texts["timestamp"], texts["retry_token"], said)
+
+
+def left_by_other_runs(log: LogContents, step: Identified) -> StepCheckpoint | None:
+    """Return the latest checkpoint of the same step of the mission in another run that did not complete it."""
+    runs = {
+        str(line.event.get("run_id")): None
+        for line in log.lines
+        if is_checkpoint(line.event)
+        and (line.event.get("mission_id"), line.event.get("step_id")) == (step.mission_id, step.step_id)
+    }
+    found: list[tuple[int, StepCheckpoint]] = []
+    for run in runs:
+        history = History((step.mission_id, run, step.step_id))
+        history.read(log)
+        if run != step.run_id and history.checkpoints and not history.completed:
+            found.append(history.checkpoints[-1])
+    return max(found, key=lambda one: one[0])[1] if found else None
 
 
 def load_checkpoint(

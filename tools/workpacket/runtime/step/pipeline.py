@@ -9,11 +9,15 @@ must follow a checkpoint.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+import re
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Protocol
 
+from workpacket.runtime.errors import RuntimeFault
 from workpacket.runtime.step import CheckpointEmitter, ResumeMiddleware, StepContext
-from workpacket.runtime.step.log import COMPLETED, StepLog
+from workpacket.runtime.step.log import COMPLETED, RELEASED, StepLog
 
 
 class Processor(Protocol):
@@ -22,7 +26,8 @@ class Processor(Protocol):
 
 Layer = Processor | Callable[[StepContext], StepContext]
 
-# Which checkpoint must come somewhere before, or somewhere after, the layer of this name.
+# Which checkpoint must come somewhere before, or somewhere after, the layer of this name: a function, or a class
+# such as GenerationGate or GenerationGateMiddleware.
 BEFORE = {"generation_gate": "pre_generation_gate"}
 AFTER = {"clarification": "post_clarification", "generation_gate": "post_gate"}
 
@@ -42,22 +47,51 @@ class Pipeline:
         if self.layers and isinstance(self.layers[0], ResumeMiddleware):
             context = self.layers[0].process(context, self.cursors)
             start = self.cursors[context.cursor] + 1 if context.cursor else 1
-        for layer in self.layers[start:]:
-            context = layer(context) if callable(layer) else layer.process(context)
-        self.log.append({
-            "event_type": COMPLETED, "mission_id": context.mission_id, "run_id": context.run_id,
-            "step_id": context.step_id,
-        })  # fmt: skip
+        resumed = context.cursor != ""
+        try:
+            for layer in self.layers[start:]:
+                context = layer(context) if callable(layer) else layer.process(context)
+        except BaseException:
+            if resumed:
+                with contextlib.suppress(RuntimeFault):  # the exception of the layer is what has to be seen
+                    self._record(RELEASED, context)
+            raise
+        self._record(COMPLETED, context)
         return context
 
+    def _record(self, kind: str, context: StepContext) -> None:
+        self.log.append({
+            "event_type": kind, "mission_id": context.mission_id, "run_id": context.run_id,
+            "step_id": context.step_id,
+        })  # fmt: skip
+
     def _require_order(self) -> None:
-        names = [getattr(layer, "__name__", "") for layer in self.layers]
         if any(isinstance(layer, ResumeMiddleware) for layer in self.layers[1:]):
             raise ValueError("the resume must be the first layer: anything before it would be repeated")
         if len(self.cursors) != sum(isinstance(layer, CheckpointEmitter) for layer in self.layers):
             raise ValueError("two checkpoints have the same cursor")
-        for at, name in enumerate(names):
-            if name in BEFORE and self.cursors.get(BEFORE[name], at) >= at:
-                raise ValueError(f"no checkpoint {BEFORE[name]} comes before {name}")
-            if name in AFTER and self.cursors.get(AFTER[name], at) < at:
-                raise ValueError(f"the checkpoint {AFTER[name]} comes before {name}")
+        for at, layer in enumerate(self.layers):
+            for name in names_of(layer):
+                if name in BEFORE and self.cursors.get(BEFORE[name], at) >= at:
+                    raise ValueError(f"no checkpoint {BEFORE[name]} comes before {name}")
+                if name in AFTER and self.cursors.get(AFTER[name], at) < at:
+                    raise ValueError(f"the checkpoint {AFTER[name]} comes before {name}")
+
+
+_WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_ROLE = re.compile(r"_(?:middleware|layer|processor)\Z")
+
+
+def names_of(layer: object) -> Iterator[str]:
+    """Yield the names under which a layer may be known: that of the function, or those of its class and its bases, as
+    `generation_gate`.
+    """
+    if isinstance(layer, partial):
+        yield from names_of(layer.func)
+    elif (owner := getattr(layer, "__self__", None)) is not None:
+        yield from names_of(owner)
+    elif isinstance(name := getattr(layer, "__name__", None), str):
+        yield name
+    else:
+        for kind in type(layer).__mro__:
+            yield _ROLE.sub("", _WORD.sub("_", kind.__name__).lower())

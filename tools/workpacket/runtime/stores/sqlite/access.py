@@ -252,27 +252,27 @@ class Writing:
         return db
 
     def __exit__(self, _: type[BaseException] | None, error: BaseException | None, __: TracebackType | None) -> None:
-        db = self._access.db
+        access = self._access
         try:
             if error is None:
-                self._access.cursor.execute("COMMIT")
-                if self._access.acknowledging is not None:
-                    stream, version, name, first = self._access.acknowledging
-                    self._access.side.acknowledge(stream, version, name, first=first)
+                access.cursor.execute("COMMIT")
+                if access.acknowledging is not None:
+                    stream, version, name, first = access.acknowledging
+                    access.side.acknowledge(stream, version, name, first=first)
         except sqlite3.Error as failed:
             error = failed
         try:
             if error is not None:
-                self._access.undone += 1
-                if db.in_transaction:
-                    db.execute("ROLLBACK")
+                access.undone += 1
+                if access.db.in_transaction:
+                    access.db.execute("ROLLBACK")
         finally:
-            self._access.acknowledging = None
+            access.acknowledging = None
             self._leave()
-        if isinstance(error, FAILURES):
-            raise self._access.translated(error) from error
         if error is None:
-            self._access.require_in_place()
+            access.require_in_place()
+        elif isinstance(error, FAILURES):
+            raise access.translated(error) from error
 
     def _leave(self) -> None:
         self._access.side.unlock()

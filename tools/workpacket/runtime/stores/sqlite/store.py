@@ -172,6 +172,7 @@ class Remembered:
 
 
 _INSERT = f"INSERT INTO events(position, {EVENT_COLUMNS}) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+_WITH_KEY = f"SELECT position FROM events WHERE position >> {STREAM_SHIFT} = ? AND key = ?"
 _FIRST_OF_WRITER = "SELECT position FROM events WHERE writer = ? AND writer_seq = 1"
 _LAST_OF_WRITER = (
     "SELECT writer_seq FROM events WHERE position BETWEEN ? AND ? AND writer = ? ORDER BY position DESC LIMIT 1"
@@ -223,9 +224,7 @@ class SQLiteStore(ReadableSQLite):
 
     def _stored_before(self, request: Append, row: StreamRow | None) -> tuple[Event, ...]:
         if request.key is not None and row is not None:
-            found = self._db.execute(
-                f"SELECT position FROM events WHERE position >> {STREAM_SHIFT} = ? AND key = ?", (row.id, request.key)
-            ).fetchone()
+            found = self.access.cursor.execute(_WITH_KEY, (row.id, request.key)).fetchone()
             if found is not None:
                 stored = self._slice(request.stream, row.id, found[0] & LARGEST_VERSION, len(request.events))
                 require_same_as_stored(request, stored, by_key=True)
