@@ -13,9 +13,11 @@
 
 `roles`, `threshold` and `separation` are required for every gate, so that leniency is always explicit; `hardware`
 (none, touch or pin), `max_age_days` and `legacy_tokens` are optional and default to none, 30 and not accepted. An
-unknown key is an error, because the intended rule would not be applied.\n\n`[approvals.webauthn]` lists the web pages
-on which approvals may be signed; without it, there are none.\n\n`read_policy_files` reads the policy together with the
-lists of keys.
+unknown key is an error, because the intended rule would not be applied.
+
+`[approvals.webauthn]` lists the web pages on which approvals may be signed; without it, there are none.
+
+`read_policy_files` reads the policy together with the lists of keys.
 """
 
 from __future__ import annotations

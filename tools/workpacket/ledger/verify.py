@@ -4,8 +4,12 @@ second first event. It does not reveal that its end was cut off or replaced with
 outside the log:
 
 - a base revision: nothing under log, approvals and checkpoints may be changed or deleted since then;
-- a signed checkpoint (`checkpoints`): the heads that CI saw on the protected branch must still exist.\n\nNeither
-  reveals events that were never written, or ends that were cut off before any base or checkpoint saw them.\n\nA
+- a signed checkpoint (`checkpoints`): the heads that CI saw on the protected branch must still exist.
+
+Neither
+  reveals events that were never written, or ends that were cut off before any base or checkpoint saw them.
+
+A
   checkpoint records the heads that the protected branch had. Every checkpoint includes the digests of the earlier ones,
   so a signature covers its own checkpoint and all before it: a checkpoint signed by a revoked key becomes valid again
   when CI signs the next one. Higher layers judge who signed and whether that counts; here it is a value.

@@ -12,8 +12,9 @@ SidecarRule = DocumentRule[CommitSidecar]
 
 
 class SidecarVersionNewer(SidecarRule):
-    """Sidecar of a version that is newer than this tool\n\nIts fields may have another meaning, so it is skipped, and
-    the commit messages are used instead.
+    """Sidecar of a version that is newer than this tool
+
+    Its fields may have another meaning, so it is skipped, and the commit messages are used instead.
 
     Remedy: update workpacket.
     """

@@ -1,6 +1,7 @@
-"""Rules that compare packets, board and registry with the log, which is authoritative; the others are generated from
-it.\n\nThey find nothing without a log. A packet that was moved on two branches, or whose log is inconsistent, has no
-lane, so nothing is compared with it; the fault is reported on the log itself.
+"""Rules that compare packets, board and registry with the log, which is authoritative; the others are generated.
+
+They find nothing without a log. A packet that was moved on two branches, or whose log is inconsistent, has no lane, so
+nothing is compared with it; the fault is reported on the log itself.
 """
 
 from __future__ import annotations
@@ -32,8 +33,9 @@ def _says(lane: Lane, said: Container[str], repository: RepositorySummaries) -> 
 class StatusDrift(RepositoryRule):
     """Status that differs from the log
 
-    It was changed by hand, or a merge picked one of two versions, without passing a gate.\n\nRemedy: `workpacket board
-    sync` restores the status in the log.
+    It was changed by hand, or a merge picked one of two versions, without passing a gate.
+
+    Remedy: `workpacket board sync` restores the status in the log.
     """
 
     def check(self, repository: RepositorySummaries) -> Iterator[Problem]:

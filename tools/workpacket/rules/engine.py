@@ -1,5 +1,6 @@
-"""Run the rules: about one document, and across documents. `settings` assigns severities afterwards.\n\nThis module
-knows the rules that apply to each kind of document, and those that compare documents with one another.
+"""Run the rules: about one document, and across documents. `settings` assigns severities afterwards.
+
+This module knows the rules that apply to each kind of document, and those that compare documents with one another.
 
 Only the rules of the kinds involved are imported: to check one stub, no rule about boards is needed. Rules in a module
 listed neither here nor in `workpacket.documents.reading.KINDS` are not run; a test reports them.

@@ -93,8 +93,9 @@ class PacketStatusOldForm(PacketRule):
 
 
 class StatusElsewhere(PacketRule):
-    """Status line outside the metadata\n\nIt belongs to an old report, but tools that use the first status line will
-    pick it.
+    """Status line outside the metadata
+
+    It belongs to an old report, but tools that use the first status line will pick it.
 
     Remedy: quote it as text, or delete it.
     """
@@ -310,7 +311,9 @@ def ran_nothing(log: str) -> str:
 
 
 class EvidenceExitCodeMissing(DocumentRule[Packet]):
-    """Evidence without the exit code of its command\n\nRunning a command proves nothing unless its exit code is 0.
+    """Evidence without the exit code of its command
+
+    Running a command proves nothing unless its exit code is 0.
 
     Remedy: write the command's exit code after EXIT_CODE.
     """

@@ -104,7 +104,9 @@ class LaneBuiltIn(LaneRule):
 
 
 class LaneNameTaken(LaneRule):
-    """Added lane with the name of another lane\n\nThe name would be ambiguous, in any capitalization.
+    """Added lane with the name of another lane
+
+    The name would be ambiguous, in any capitalization.
 
     Remedy: choose another name, title or section.
     """
@@ -157,8 +159,9 @@ class LaneBeforeGate(LaneRule):
 
 
 class LifecycleGateAstray(DocumentRule[PolicyDocument]):
-    """Gate on a move out of a lane that the policy does not add\n\nThe gate is applied to every move that can have one,
-    so that a typo opens nothing.
+    """Gate on a move out of a lane that the policy does not add
+
+    The gate is applied to every move that can have one, so that a typo opens nothing.
 
     Remedy: name a lane in `[lifecycle.lanes]`, or the move by its command.
     """

@@ -1,7 +1,8 @@
-"""Rules about technical refinements, and about the specification that a refinement is based on.\n\nAn anchor quotes a
-passage of the specification. Excerpts are written with ASCII escapes (`§`) and indented like their fence, and people
-wrap and trim them. Therefore white space is folded and escapes are decoded before the comparison; every other character
-counts.
+"""Rules about technical refinements, and about the specification that a refinement is based on.
+
+An anchor quotes a passage of the specification. Excerpts are written with ASCII escapes (`§`) and indented like their
+fence, and people wrap and trim them. Therefore white space is folded and escapes are decoded before the comparison;
+every other character counts.
 """
 
 from __future__ import annotations

@@ -43,8 +43,9 @@ class RegisterTableMissing(RegisterRule):
 
 
 class RegisterColumns(RegisterRule):
-    """Wrong columns in a register\n\nScripts find cells by the number of their column, so they would read the wrong
-    ones.
+    """Wrong columns in a register
+
+    Scripts find cells by the number of their column, so they would read the wrong ones.
 
     Remedy: use the header in the hint.
     """
@@ -140,7 +141,9 @@ class AuditSignatureMalformed(AuditRule):
 
 
 class AuditSignatureTwice(AuditRule):
-    """Signature listed twice\n\nEach token is for one packet; a second row means that the token was reused.
+    """Signature listed twice
+
+    Each token is for one packet; a second row means that the token was reused.
 
     Remedy: have the second packet approved on its own, or delete the row if it is a copy.
     """

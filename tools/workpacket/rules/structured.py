@@ -65,8 +65,9 @@ class SectionMissing(StructuredRule):
 
 
 class PacketSectionMissing(StructuredRule):
-    """Section missing from a packet\n\nOlder packets may lack it. In a new packet, work would start without this
-    information.
+    """Section missing from a packet
+
+    Older packets may lack it. In a new packet, work would start without this information.
 
     Remedy: add the section with the heading from the template.
     """
@@ -179,8 +180,9 @@ class HeadingHidden(StructuredRule):
 
 
 class HeadingGlued(StructuredRule):
-    """Heading joined to the line before it\n\nA program wrote the two characters `\\n` instead of a line feed, so the
-    heading is in the middle of a line.
+    """Heading joined to the line before it
+
+    A program wrote the two characters `\\n` instead of a line feed, so the heading is in the middle of a line.
 
     Remedy: replace each `\\n` by a line feed.
     """
@@ -371,8 +373,9 @@ class MetadataFieldUnknown(StructuredRule):
 class FieldSyntax(StructuredRule):
     """Field not written as `- KEY: value`
 
-    The field is still read, but scripts that look for the plain form do not find it.\n\nRemedy: `workpacket fmt` writes
-    the plain form.
+    The field is still read, but scripts that look for the plain form do not find it.
+
+    Remedy: `workpacket fmt` writes the plain form.
     """
 
     severity = "info"

@@ -385,7 +385,9 @@ class BoardEntryTwice(BoardRule):
 
 
 class BoardEntryRemark(BoardRule):
-    """Remark after the token of an entry\n\nIt is lost when the entry moves, and no tool reads it.
+    """Remark after the token of an entry
+
+    It is lost when the entry moves, and no tool reads it.
 
     Remedy: move it to the packet.
     """

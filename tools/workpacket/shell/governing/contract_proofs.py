@@ -1,9 +1,8 @@
 """Proofs as the contract demands them: its tests are run at the commit, and again at the base with the tests of the
-commit laid over it.
-
-Laid over are the paths of tests, and whatever else decides how tests are run: settings of runners, plugins that were
-loaded from the repository. What fakes a result with the work then fakes it at the base, too, and shows that nothing of
-the work was needed. What the runner says is read from a report that our probe or the runner writes, never from words.
+commit laid over it. ¶ The paths of tests are laid over the base, and everything else that affects how tests are run:
+settings of runners, and plugins loaded from the repository. Code that fakes a result with the work then fakes it at the
+base, too, which shows that the work was not needed. Results are read from a report that our probe or the runner writes,
+never from printed text.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ from workpacket.shell.governing.proof_words import proof_words
 from workpacket.shell.work_done import is_own
 from workpacket.value import Value, replace
 
-# Files that say how tests are run, wherever they are. They prove nothing, so they are the same on both sides.
+# Files that control how tests are run, wherever they are. They prove nothing, so they are the same on both sides.
 RUNNER_FILES: Final = (
     "**/conftest.py", "**/pytest.ini", "**/.pytest.ini", "**/pyproject.toml", "**/tox.ini", "**/setup.cfg",
     "**/noxfile.py", "**/sitecustomize.py", "**/usercustomize.py", "**/*.pth", "**/package.json", "**/jest.config.*",
@@ -54,11 +53,11 @@ _SITE: Final = f"import {_PROBE}.child\n\n{_PROBE}.child.begin(__import__('os').
 _MOST_REPORT: Final = 64 * 1024 * 1024
 _MOST_IDS: Final = 50
 _LONGEST_ID: Final = 300
-_SIGNALS: Final = range(129, 160)  # how a shell says that a program was ended by a signal
+_SIGNALS: Final = range(129, 160)  # the exit codes with which a shell reports that a signal ended a program
 
 
 class ContractProof(Value):
-    """`row` is what the event holds of it, if nothing is wrong with it."""
+    """One proof. `row` is its form in the event, if nothing is wrong with it."""
 
     criterion: str
     judged: ProofJudgement
@@ -96,7 +95,7 @@ class ContractProver:
         self._changed = [change for change in changed_paths(repository, base, commit) if not is_own(change.path)]
 
     def prove(self, asked: Sequence[tuple[str, AskedProof]]) -> list[ContractProof]:
-        """Each command is run once in a tree, however many criteria it proves."""
+        """Prove the criteria. Each command is run once per tree, however many criteria it proves."""
         faults = {demand.command: self._fault_of(demand.command) for _, demand in asked if demand.command}
         commands = [command for command, fault in faults.items() if fault is None]
         compared = {demand.command for _, demand in asked if demand.exempt is None}
@@ -120,7 +119,9 @@ class ContractProver:
         ]
 
     def succeeded(self, commands: Sequence[str]) -> dict[str, bool]:
-        """Whether each ends with 0 in a fresh tree of the commit: for proofs that the contract leaves open."""
+        """Return whether each command exits with 0 in a fresh tree of the commit, for proofs that the contract leaves
+        open.
+        """
         if not commands:
             return {}
         with scratch_folder() as folder:
@@ -160,18 +161,18 @@ class ContractProver:
         return additions(files, (folder for folder in above if f"{self._base}:{folder}" not in there))
 
     def _fault_of(self, command: str) -> Fault | None:
-        """Why a command is not even run."""
+        """Return why a command must not even be run."""
         words = proof_words(command)
         if is_trivial(words):
-            return Fault("proof_trivial", f"{command} proves nothing: it does not depend on what was done")
+            return Fault("proof_trivial", f"{command} proves nothing: it does not depend on the work")
         program = words[started(words).at] if started(words).at < len(words) else words[0]
         found = self._in_tree(program)
         if found and any(change.path == found for change in self._changed):
-            return Fault("proof_program_changed", f"{program} is {found}, which the change itself brings")
+            return Fault("proof_program_changed", f"{program} is {found}, which the change itself adds")
         return None
 
     def _in_tree(self, program: str) -> str:
-        """The path in the repository of a program that is found by its name; '' if it is another one."""
+        """Return the path in the repository of a program that is found by its name; '' if it is outside."""
         if "/" in program:
             return ""
         root = os.path.realpath(str(self._repository.root))
@@ -183,7 +184,9 @@ class ContractProver:
         return ""
 
     def _tried(self, command: str, tree: ProofTree, probe: _ProbeCopy) -> _Run:
-        """Once more where a test failed: one that fails every other time says nothing about the work."""
+        """Run the command, and run it again if a test failed: a test that fails every other time says nothing about the
+        work.
+        """
         run = self._run(command, tree, probe)
         failed = any(ran.status in {"failed", "error"} for ran in run.side.report.tests.values())
         return (
@@ -279,7 +282,9 @@ class ContractProver:
         return ContractProof(criterion, judged, row)
 
     def _tests_row(self, judged: ProofJudgement, *, compared: bool) -> dict[str, Json]:
-        """Ids, outcomes and digests; never what a test said. An id with a secret in it is not written as it is."""
+        """Return ids, outcomes and digests, but never a test's output. An id that contains a secret is not recorded as
+        it is.
+        """
         ids: list[Json] = [self._cleaner.clean_text(name)[:_LONGEST_ID] for name in judged.needed[:_MOST_IDS]]
         listed = "".join(f"{name}\t{each}\n" for name, each in sorted(judged.tests.items()))
         row: dict[str, Json] = {
@@ -293,7 +298,7 @@ class ContractProver:
 
 
 def _own_paths(demand: AskedProof) -> list[str]:
-    """Where the tests lie that the contract names."""
+    """Return the paths of the tests that the contract names."""
     files = [test.partition("::")[0] for test in demand.tests]
     return [*demand.paths, *(path for path in files if "/" in path or path.endswith((".py", ".js", ".ts")))]
 
@@ -321,7 +326,7 @@ def _texts(places: Iterable[str]) -> list[str]:
 
 
 class _Reports:
-    """Files of JUnit XML below a tree. Those that were there before the run are not of this run."""
+    """The JUnit XML files below a tree that a run wrote, without those that existed before."""
 
     def __init__(self, root: str, patterns: Sequence[str]) -> None:
         self._root = root
@@ -342,7 +347,7 @@ class _Reports:
 
 
 class _ProbeCopy:
-    """A copy of our probe, and for each run a folder in which it writes."""
+    """A copy of our probe, and a folder for each run in which it writes."""
 
     def __init__(self, folder: str, original: str, added: Additions) -> None:
         self.folder = os.path.join(folder, "probe")

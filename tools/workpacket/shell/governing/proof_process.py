@@ -1,8 +1,8 @@
 """Run the program of a proof: without a shell, without input, within limits on time and output.
 
-The end of a proof's output is stored outside the history: in the folder that all work trees share, by digest. No output
-of a proof enters an event, because what is in git stays there for everyone. An event names the digest; on the machine
-where the proof was run, the cleaned end of the output can be shown by that name. It may be deleted at any time.
+The end of a proof's output is stored outside the history, by digest, in the folder that all work trees share. No output
+of a proof enters an event, because everything in git stays there for everyone. The event names the digest, by which the
+cleaned end of the output can be shown on the machine where the proof was run. It may be deleted at any time.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def end_of(text: str) -> str:
 
 
 def keep_output(repository: Repository, digest: str, text: str) -> None:
-    """Store the end of a cleaned output, readable only by its owner; if that is not possible, skip it."""
+    """Store the end of a cleaned output, readable only by its owner; do nothing if that is not possible."""
     import tempfile
 
     folder = _folder(repository)
@@ -48,9 +48,8 @@ def keep_output(repository: Repository, digest: str, text: str) -> None:
 
 
 def kept_output(repository: Repository, digest: str, recorded: str = "") -> str | None:
-    """Return the end of the output with this digest; None if it is not stored here.
-
-    `recorded` is the end stored in an older event itself.
+    """Return the end of the output with this digest; None if it is not stored here. ¶ `recorded` is the end that an
+    older event itself contains.
     """
     try:
         with open(os.path.join(_folder(repository), digest), "rb") as file:
@@ -71,7 +70,7 @@ def _forget_oldest(folder: str) -> None:
             os.unlink(os.path.join(folder, name))
 
 
-GRACE: Final = 2.0  # seconds a program gets to exit once asked to
+GRACE: Final = 2.0  # seconds that a program has to exit once asked to
 _CHUNK: Final = 64 * 1024
 # Signals that would end this process and leave the program behind.
 _ENDINGS: Final = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
@@ -81,7 +80,7 @@ class Ended(Value):
     """How a program ended. `output` is the beginning of its output, `length` the size of all of it in bytes.
 
     `limit` is the limit that it reached: `time`, at which it was stopped, or `output`; '' for none. `milliseconds` is
-    how long it ran: a verdict that follows sooner was given without running it again.
+    how long it ran: a verdict given in less time was given without running it again.
     """
 
     exit_code: int
@@ -94,7 +93,7 @@ class Ended(Value):
 def run_limited(
     words: Sequence[str], folder: str, environment: Mapping[str, str], *, seconds: float, most_output: int
 ) -> Ended:
-    """Run a program until it ends; OSError or ValueError if it cannot be started."""
+    """Run a program until it ends; raise OSError or ValueError if it cannot be started."""
     began = time.monotonic()
     with (
         _Interrupts() as interrupts,
@@ -117,7 +116,7 @@ def run_limited(
         except subprocess.TimeoutExpired:
             overdue = True
         finally:
-            # Processes it left behind are stopped too; otherwise they would hold the output open forever.
+            # Processes it left behind are stopped too; otherwise they would keep the output open forever.
             _stop(process, ask=overdue)
         output.finish()
         limit = "time" if overdue else "output" if output.length > most_output else ""
@@ -127,8 +126,8 @@ def run_limited(
 
 
 class _Interrupts:
-    """Meanwhile these signals raise KeyboardInterrupt, though not before it is allowed: between the start of a program
-    and what stops it, one would leave the program behind. Only the main thread can arrange that.
+    """While it is active, these signals raise KeyboardInterrupt, but not before that is allowed: an interrupt between
+    starting a program and preparing to stop it would leave the program behind. Works only in the main thread.
     """
 
     def __init__(self) -> None:
@@ -159,7 +158,7 @@ class _Interrupts:
 
 
 class _Output:
-    """Reads in a thread: keeps the first bytes, counts all of them."""
+    """Reads the output in a thread: keeps the first bytes, counts all of them."""
 
     def __init__(self, source: IO[bytes], most: int) -> None:
         self.kept = bytearray()
@@ -176,7 +175,7 @@ class _Output:
                 self.kept += chunk[: max(0, self._most - len(self.kept))]
 
     def finish(self) -> None:
-        """Wait for the end, except for a process that left the group and holds the output open."""
+        """Wait for the end, but not for a process that left the group and keeps the output open."""
         self._thread.join(GRACE)
 
 

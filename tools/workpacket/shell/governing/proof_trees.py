@@ -1,7 +1,6 @@
-"""Trees in which proofs are run: fresh checkouts outside of the repository, so that nothing of a work tree helps.
-
-A tree is a repository of its own that borrows the objects of this one: programs may ask git about it, and nothing that
-they do reaches our branches. Folders that git ignores and that hold what was installed are linked to.
+"""Trees in which proofs are run: fresh checkouts outside the repository, so that no file of a work tree affects them. ¶
+A tree is a separate repository that borrows the objects of this one: programs may use git in it, and nothing that they
+do reaches our branches. Ignored folders with installed packages are linked.
 """
 
 from __future__ import annotations
@@ -23,13 +22,13 @@ from workpacket.shell.governing.proof_process import end_of, run_limited
 from workpacket.shell.governing.proof_words import proof_words
 from workpacket.value import Value
 
-# What was installed for the work tree, and is found there by programs in PATH.
+# Folders with packages that were installed for the work tree, and in which programs are found through PATH.
 _LINKED: Final = (".venv", "venv", "node_modules")
 _CHECKOUT_SECONDS: Final = 600.0
 
 
 class ProofTree(Value):
-    """`root` has no links in it."""
+    """One tree. `root` is a path without links."""
 
     root: str
     git: Mapping[str, str]
@@ -45,7 +44,7 @@ def scratch_folder() -> Iterator[str]:
 
 
 def make_tree(repository: Repository, folder: str, commit: str) -> ProofTree:
-    """Check the commit out in this new folder."""
+    """Check out the commit in this new folder."""
     os.makedirs(folder)
     hidden = os.path.join(folder, ".git")
     tree = ProofTree(
@@ -86,7 +85,7 @@ def _link_installed(repository: Repository, tree: ProofTree, commit: str) -> Non
 
 
 def lay_over(tree: ProofTree, commit: str, changed: Sequence[ChangedPath]) -> None:
-    """Make these paths of the tree what they are in the commit."""
+    """Make these paths of the tree the same as in the commit."""
     taken = "".join(f"{change.path}\0" for change in changed if change.letter != "D")
     if taken:
         named = ("--pathspec-from-file=-", "--pathspec-file-nul")
@@ -98,7 +97,7 @@ def lay_over(tree: ProofTree, commit: str, changed: Sequence[ChangedPath]) -> No
 
 
 def prepare(tree: ProofTree, policy: EvidencePolicy, environment: Mapping[str, str]) -> None:
-    """Run what the policy says prepares a tree; its failure says nothing about the work."""
+    """Run the setup commands of the policy in a tree; their failure says nothing about the work."""
     for command in policy.setup:
         try:
             ended = run_limited(
@@ -117,5 +116,5 @@ def prepare(tree: ProofTree, policy: EvidencePolicy, environment: Mapping[str, s
 
 
 def _unprepared(command: str, why: str) -> WorkpacketError:
-    hint = "nothing was recorded; correct [evidence] setup of the policy on the base, or what it needs"
+    hint = "nothing was recorded; correct [evidence] setup in the policy on the base, or what it needs"
     return WorkpacketError("proof_setup_failed", f"the trees could not be prepared: {command} {why}", hint=hint)

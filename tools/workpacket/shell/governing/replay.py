@@ -1,4 +1,4 @@
-"""Running the proofs of a submission again, in fresh trees: here, or in any other clone that has its commit."""
+"""Run the proofs of a submission again in fresh trees, here or in any other clone that has its commit."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from workpacket.value import Value
 
 
 class Recorded(Value):
-    """What the log says of a submission: its commit, and of each criterion the last row."""
+    """The log's record of a submission: its commit, and the last row of each criterion."""
 
     commit: str
     rows: Mapping[str, Mapping[str, object]]
 
     @property
     def base(self) -> str:
-        """The commit with which its tests were compared; '' if none were."""
+        """Return the commit with which its tests were compared; '' if none were."""
         return next((str(row["base"]) for row in self.rows.values() if row.get("base")), "")
 
     @property
@@ -57,7 +57,7 @@ def replay(
     cleaner: Cleaner,
     environment: Mapping[str, str],
 ) -> list[str]:
-    """What came to something else than the log says, by criterion."""
+    """Return, by criterion, the results that differ from those in the log."""
     demands = demands_of(packet)
     prover = ContractProver(
         repository, policy, cleaner, environment, base=recorded.base or recorded.commit, commit=recorded.commit

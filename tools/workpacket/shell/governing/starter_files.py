@@ -1,6 +1,6 @@
-"""The files that `init` installs, and which of them a repository has.
+"""The files that `init` installs, and those of them that a repository has.
 
-Also, which of the runtime's folders git does not ignore yet, and the file that could list them.
+Also the folders of the runtime that git does not ignore yet, and the file that could list them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ from workpacket.text.limits import DATA, MARKDOWN
 
 
 def read_package(instructions: str, skills: Mapping[str, str]) -> StarterTexts:
-    """Read the package. `instructions` and `skills` depend on the commands, which only the command line knows."""
+    """Read the texts of the package. `instructions` and `skills` depend on the commands, which only the command line
+    knows.
+    """
     return StarterTexts(
         gov_just=gov_just(),
         pre_commit=_read("pre-commit.yaml"),
@@ -35,8 +37,9 @@ def read_package(instructions: str, skills: Mapping[str, str]) -> StarterTexts:
 
 
 def running() -> tuple[Mapping[str, Json] | None, str]:
-    """Where the running package was installed from (PEP 610), and its version. A folder that was only put on the path
-    has no record, and counts as its own source."""
+    """Return where the running package was installed from (PEP 610), and its version. A folder that was only put on the
+    path has no record, and counts as its own source.
+    """
     import json
     from importlib import metadata
 
@@ -57,7 +60,7 @@ def gov_just() -> str:
 
 
 def look_around(root: str, paths: Iterable[str]) -> ExistingFiles:
-    """List what is at these paths. What is behind a link is not judged: it exists, and is not a regular file."""
+    """List what is at these paths. The target of a link is not examined: it exists, and is not a regular file."""
     files: dict[str, bytes | None] = {}
     for path in paths:
         if link_on_the_way(root, path):
@@ -86,8 +89,8 @@ def _read(name: str) -> str:
 
 
 def not_ignored(repository: Repository) -> tuple[bytes | None, tuple[str, ...]]:
-    """Return the bytes of `.gitignore`, None if it is missing, and the folders. A file that is a link belongs to
-    someone else.
+    """Return the bytes of `.gitignore`, None if it is missing, and the folders that it should list. A file that is a
+    link belongs to someone else.
     """
     try:
         before = read_bytes(str(repository.root), GITIGNORE, DATA.size)

@@ -1,8 +1,7 @@
-"""Judged work that is done because it landed as it was judged, though no event records its merge.
-
-This is decided once, for the first commit of the target branch that holds the verdict PASS, and later changes do not
-undo it. Only the line of the given commit counts: no other branch, and no reference. Decisions are cached in the
-person's own folder, like the claims of envelopes.
+"""Find judged work that is done because it landed as it was judged, although no event records its merge. ¶ This is
+decided once, for the first commit of the target branch that contains the verdict PASS, and later changes do not undo
+it. Only the line of the given commit counts, not other branches or references. Decisions are cached in the person's own
+folder, like the claims of envelopes.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from workpacket.shell.judging.coverage import uncovered_paths
 _FEW = 200
 _YES, _NO = "landed", "not as it was judged"
 _OTHERWISE = frozenset({"landed_otherwise", "changed_after_verdict"})
-# So many landings are looked at by an audit, the newest first.
+# The number of landings that an audit examines, newest first.
 _MOST = 100
 
 
@@ -56,7 +55,7 @@ def landed(repository: Repository, tip: str, logs: Mapping[str, Log], policy: Li
                 for name, key in keys.items()
                 if key not in known
             }
-        # What could not be known in a clone that lacks the judged commit may be known once it is fetched.
+        # Questions that a clone without the judged commit cannot answer may be answered once it is fetched.
         unknown = {key for name, key in keys.items() if key in found and not _is_here(repository, logs[name])}
         memory.keep("landed", ((key, said) for key, said in found.items() if said == _YES or key not in unknown))
     finally:
@@ -70,7 +69,7 @@ def _is_here(repository: Repository, log: Log) -> bool:
 
 
 def _arrivals(repository: Repository, tip: str, paths: Mapping[str, str]) -> dict[str, str]:
-    """Return by packet the commit of the line that brought its verdict."""
+    """Return, by packet, the commit of the line that added its verdict."""
     wanted = tuple(paths) if len(paths) <= _FEW else (LOG_FOLDER,)
     found: dict[str, str] = {}
     for commit, changes in changes_before(repository, tip, *wanted, options=FIRST_PARENTS, form="%H"):
@@ -83,8 +82,9 @@ def _arrivals(repository: Repository, tip: str, paths: Mapping[str, str]) -> dic
 def landing_faults(
     repository: Repository, tip: str, logs: Mapping[str, Log], policy: LifecyclePolicy, most: int = _MOST
 ) -> dict[str, list[Uncovered]]:
-    """By the commit of the line that brought their verdicts, the newest first and `most` of them: what came with it for
-    which no packet answered then, or is not what was judged."""
+    """Return, by the commit of the line that added a verdict (newest first, at most `most`), the changes in it that no
+    packet covered at that time, or that were not judged.
+    """
     passed = {said[0].path: name for name, log in logs.items() if (said := judging(log)) is not None}
     if not passed or not tip:
         return {}
@@ -95,7 +95,7 @@ def landing_faults(
 
 
 def merge_faults(repository: Repository, tip: str, log: Log, policy: LifecyclePolicy) -> list[Problem]:
-    """Why the landing of this packet's work can't be recorded as its merge: it is not what was judged."""
+    """Return why the landing of this packet's work cannot be recorded as its merge: it differs from what was judged."""
     said = judging(log)
     arrived = _arrivals(repository, tip, {said[0].path: log.packet}) if said is not None else {}
     if said is None or not arrived:
@@ -114,8 +114,9 @@ def merge_faults(repository: Repository, tip: str, log: Log, policy: LifecyclePo
 
 
 def _landing_of(repository: Repository, tip: str, arrived: str, submitted: LogEvent | None) -> str:
-    """The commit that brought the work: that of the verdict, or where the verdict was there first, the next one that
-    changes what the work does."""
+    """Return the commit that added the work: that of the verdict or, if the verdict was there first, the next one that
+    changes the same paths.
+    """
     changed = submitted.texts("changed")[:_FEW] if submitted is not None else ()
     if not changed:
         return arrived
@@ -124,7 +125,7 @@ def _landing_of(repository: Repository, tip: str, arrived: str, submitted: LogEv
 
 
 def _decide(repository: Repository, trials: TrialMerges, commit: str, policy: LifecyclePolicy) -> str:
-    """Nothing may have come with the landing for which no packet answered then."""
+    """Decide whether the landing contains only changes that a packet covered at that time."""
     return _NO if _faults(repository, trials, commit, policy) else _YES
 
 
@@ -135,7 +136,7 @@ def _faults(repository: Repository, trials: TrialMerges, commit: str, policy: Li
     changed = trials.differences(before, commit)
     touched = {path.split("/")[2] for path in changed if path.startswith(f"{LOG_FOLDER}/")}
     then = _logs_at(repository, commit, touched)
-    # The day of the landing: a standing packet that ended since did answer then.
+    # The day of the landing: a standing packet that has ended since did cover it then.
     day = landed_at(repository, commit, commit).date()
     found = uncovered_paths(repository, trials, before, commit, then, policy, day)
     for name, log in then.items():
@@ -155,7 +156,7 @@ def _logs_at(repository: Repository, commit: str, names: Collection[str]) -> dic
 def _landed_otherwise(
     repository: Repository, trials: TrialMerges, tip: str, judged: str, name: str
 ) -> Iterator[Uncovered]:
-    """Of work that was merged before `tip`: what its own landing made otherwise than git does by itself."""
+    """Yield differences in work that was merged before `tip`: what its own landing changed beyond git's merge."""
     if resolved(repository, f"{judged}^{{commit}}") is None or not is_ancestor(repository, judged, tip):
         return
     options = ("--first-parent", "--reverse", "--end-of-options", tip, f"^{judged}")
@@ -168,5 +169,5 @@ def _landed_otherwise(
     work = trials.differences(trials.merge_base(onto, judged) or onto, judged)
     for path in sorted(work.keys() & trials.differences(trial.tree, line[place]).keys()):
         if not is_governance(path):
-            message = f"the judged commit of {name} landed in {line[place][:12]}, which holds something else here"
+            message = f"the judged commit of {name} landed in {line[place][:12]}, which has different content here"
             yield Uncovered("landed_otherwise", path, name, message)

@@ -28,7 +28,7 @@ from workpacket.value import NOTHING, Value
 
 
 class LogsSeen(Value):
-    """The lane of each packet that has a log, '' if the log is inconsistent, and all problems of the logs.
+    """The lane of each packet that has a log ('' if the log is inconsistent), and all problems of the logs.
 
     `named` are the files that they depend on. `by_clock`: time alone can change the findings. `activated` are the
     packets made from a stub; `by_people` says whether any event needs or names an approval. `passed` counts the moves
@@ -85,7 +85,7 @@ def digest_here(root: str, path: str) -> str | None:
 
 
 def _needs_people(event: LogEvent) -> bool:
-    """Whether the event claims a gate that no policy leaves open, or an approval."""
+    """Whether the event claims an approval, or a gate that no policy leaves open."""
     return bool(event.attest) or CONSUMING.get(event.type, "") in HUMAN_GATES
 
 
@@ -115,7 +115,7 @@ class Verified(Value):
 
 
 def verify_log(repository: Repository, base: str, now: str) -> Verified:
-    """Return everything that is wrong with the log, by itself, by its checkpoints and, if one is given, against a
+    """Return everything that is wrong with the log, by itself, by its checkpoints and, if one is given, compared with a
     base.
     """
     from workpacket.shell.judging.log_checkpoints import judged_here
@@ -133,8 +133,8 @@ def verify_log(repository: Repository, base: str, now: str) -> Verified:
 
 
 class Proven(Value):
-    """The signatures of all events: how many are proven, signed by a key that the policy of the base does not list for
-    the actor, or unsigned; and those that are invalid.
+    """The signatures of all events: how many are proven, how many are by a key that the policy of the base does not
+    list for the actor, how many events are unsigned; and the invalid signatures.
     """
 
     proven: int
@@ -146,8 +146,8 @@ class Proven(Value):
 def verify_signatures(repository: Repository, base: str, verified: Verified) -> Proven:
     """Verify every signature in the log, including those of events on the base.
 
-    If a key has since left the policy, its earlier events become claims, which is not a fault; a signature that does
-    not cover its event is one.
+    If a key was removed from the policy, its earlier events become mere claims, which is not a fault. A signature that
+    does not cover its event is a fault.
     """
     from workpacket.approvals.event_signatures import EventSignatures
     from workpacket.shell.base import read_base_policy

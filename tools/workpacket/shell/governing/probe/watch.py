@@ -1,8 +1,7 @@
-"""Watches which added lines of a change a test executes, which of its files a test reads, and which programs it starts.
-
-The import of a module executes its outermost lines for every test, so these count only for a test that enters a
-function of that file or mentions a name that such a line binds. `def` and `class` themselves show nothing: a mock that
-takes the place of a function executes its `def` as well.
+"""Watch which added lines of a change a test executes, which changed files it reads, and which programs it starts. ¶
+Importing a module executes its top-level lines for every test, so these count only for a test that enters a function of
+that file or mentions a name that such a line binds. `def` and `class` lines prove nothing: a mock that replaces a
+function executes its `def` as well.
 """
 
 from __future__ import annotations
@@ -28,8 +27,9 @@ _MOST_STARTED = 20
 
 
 class _File:
-    """What a change added to a file of source: lines inside of functions, functions whose head is new, outermost lines
-    and the names that these bind."""
+    """The additions to a source file: lines inside functions, functions whose head is new, top-level lines and the
+    names that these bind.
+    """
 
     def __init__(self, path: str, place: str, wanted: Iterable[int]) -> None:
         self.path = path
@@ -80,7 +80,7 @@ class _File:
 
 
 def _blocks(node: Any) -> Iterator[list[Any]]:
-    """The lists of statements below a statement."""
+    """Yield the lists of statements below a statement."""
     for name in _BLOCKS:
         block = getattr(node, name, None)
         if isinstance(block, list) and block:
@@ -97,13 +97,13 @@ def _first_line(node: Any) -> int:
 def _file_of(module: ModuleType | None) -> str:
     try:
         name = getattr(module, "__file__", None)
-    except Exception:  # a module may be anything that somebody put into sys.modules
+    except Exception:  # a module may be anything that someone put into sys.modules
         return ""
     return os.path.realpath(name) if isinstance(name, str) else ""
 
 
 class Watch:
-    """One process of a proof. `test` is the one that runs, '' between tests."""
+    """Watches one process of a proof. `test` is the running test, '' between tests."""
 
     def __init__(self, configuration: dict[str, Any]) -> None:
         self.root: str = configuration["root"]
@@ -122,7 +122,7 @@ class Watch:
         self._hooked = False
 
     def say(self, **row: Any) -> None:
-        """A line of its own at the end of the file, whatever happens to this process next."""
+        """Append a complete line to the file, so that it survives whatever happens to this process next."""
         line = json.dumps(row) + "\n"
         place = os.path.join(self._out, f"{os.getpid()}.jsonl")
         descriptor = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
@@ -135,7 +135,7 @@ class Watch:
         return os.path.relpath(os.path.realpath(path), self.root).replace(os.sep, "/")
 
     def listen(self) -> None:
-        """From now on, know what is read and started."""
+        """Start to record what is read and started."""
         if not self._hooked:
             self._hooked = True
             sys.addaudithook(self._heard)
@@ -149,13 +149,15 @@ class Watch:
             self._traced = True
             threading.settrace(self._trace)
             sys.settrace(self._trace)
-        elif sys.getprofile() is None:  # somebody else, like coverage, traces; whole functions are seen all the same
+        elif (
+            sys.getprofile() is None
+        ):  # another tracer, such as coverage, is active; calls of whole functions can still be seen
             self._profiled = True
             threading.setprofile(self._profile)
             sys.setprofile(self._profile)
 
     def end(self, mentioned: Iterable[str] = ()) -> None:
-        """`mentioned` are the names in the code of the test."""
+        """Finish a test. `mentioned` are the names in its code."""
         if self._traced:
             sys.settrace(None)
             threading.settrace(None)
@@ -184,7 +186,7 @@ class Watch:
             self.say(kind="touched", test=self.test, what=what)
 
     def _file(self, name: str) -> _File | None:
-        """The changed file from which code comes; None if it is another."""
+        """Return the changed file from which code comes; None if it is another file."""
         if name not in self._files:
             place = os.path.realpath(name)
             path = self._wanted.get(place)
@@ -216,7 +218,7 @@ class Watch:
             self.touch(f"{file.path}:{frame.f_code.co_firstlineno}")
 
     def _entered(self, frame: FrameType) -> _File | None:
-        """The changed file of a function that is called, or of a program that is run."""
+        """Return the changed file of a function that is called, or of a program that is run."""
         code = frame.f_code
         file = self._file(code.co_filename)
         if file is None:
@@ -249,7 +251,7 @@ class Watch:
 
 
 def names_in(code: CodeType | None) -> set[str]:
-    """The names that a piece of code mentions, and the code within it."""
+    """Return the names that a code object mentions, including nested code."""
     if code is None:
         return set()
     within = (each for each in code.co_consts if isinstance(each, CodeType))
@@ -257,7 +259,7 @@ def names_in(code: CodeType | None) -> set[str]:
 
 
 def code_of(function: Any) -> CodeType | None:
-    """The code of a test behind its decorators."""
+    """Return the code of a test inside its decorators."""
     seen = 0
     while hasattr(function, "__wrapped__") and seen < 20:
         function, seen = function.__wrapped__, seen + 1
@@ -278,7 +280,7 @@ def configuration() -> dict[str, Any] | None:
 
 
 def begin_runner(runner: str, *, worker: bool = False) -> Watch | None:
-    """The watch of a runner; None in a runner that a test starts, whose tests prove nothing."""
+    """Return the watch of a runner; None in a runner that a test starts, whose tests prove nothing."""
     found = configuration()
     if found is None or (os.environ.get(RUNNING) and not worker):
         return None
