@@ -39,7 +39,7 @@ def test_a_length_beyond_the_end_names_what_was_wanted_and_what_is_left() -> Non
 
 
 def test_a_length_of_four_gigabytes_is_only_a_fault() -> None:
-    with pytest.raises(WireFault, match="4294967295 bytes wanted"):
+    with pytest.raises(WireFault, match="4294967295 bytes expected"):
         Reader(b"\xff\xff\xff\xff").string()
 
 

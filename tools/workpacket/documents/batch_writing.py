@@ -1,4 +1,4 @@
-"""Writing `checkpoint.yaml` and the statuses of `tasks.yaml`.
+"""Write `checkpoint.yaml` and the statuses in `tasks.yaml`.
 
 A file in canonical form is rewritten in that form; a file that people wrote keeps every byte that need not change. A
 new file has the keys of the published format, in order. Part of a `checkpoint.yaml` is a view of the log. The rest
@@ -35,7 +35,9 @@ class NextBatch(Value):
 
 
 class BatchView(Value):
-    """`groups` is empty in files of the newer form, where tasks.yaml has the states. `phase` is '' between batches."""
+    """The part of a checkpoint that is a view of the log. `groups` is empty in files of the newer form, where
+    tasks.yaml has the states. `phase` is '' between batches.
+    """
 
     branch: str = ""
     base: str = ""
@@ -83,7 +85,7 @@ def view_of_json(stored: Mapping[str, Json]) -> BatchView:
 
 
 def view_of(document: BatchCheckpoint) -> BatchView:
-    """Return what the file says."""
+    """Return the view stated in the file."""
     groups: dict[str, tuple[str, ...]] = {}
     for name, entries in document.groups.items():
         known = _GROUP_NAMES.get(name, name)
@@ -155,7 +157,7 @@ _OF_A_BATCH = ("phase_cursor", "incomplete_stages")
 
 
 class Words:
-    """What is known about tasks besides their ids: names, and the files they change."""
+    """Details of tasks besides their ids: names, and the files that they change."""
 
     def __init__(self, names: Mapping[str, str], files: Mapping[str, tuple[str, ...]]) -> None:
         self.names = names
@@ -167,12 +169,12 @@ def canonical(values: Plain) -> bytes:
 
 
 def is_canonical(source: Source, values: Plain) -> bool:
-    """Whether the file is what we would write for these values."""
+    """Whether the file is exactly what we would write for these values."""
     return not source.bom and source.encode() == canonical(values)
 
 
 def written(document: BatchCheckpoint | None, folder: str, view: BatchView, words: Words) -> bytes:
-    """Return the bytes of the checkpoint updated to `view`. `CannotEdit` if only a person can do that."""
+    """Return the bytes of the checkpoint updated to `view`; raise `CannotEdit` if only a person can make the change."""
     if document is None:
         return canonical(brought_up(None, folder, view, words))
     plain = document.root.plain() if document.root is not None else None

@@ -1,6 +1,6 @@
 """`SPEC_CURRENT.md`, which names the specification in force, and the names of anchors in a specification.
 
-Also tells whether an anchor names a passage, or only says that there is none.
+Also determines whether an anchor names a passage, or only says that there is none.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ _FILLING = frozenset(
 
 
 def names_passage(name: str) -> bool:
-    """Whether an anchor names a passage: false for `None known.`, `n/a`, `TBD`, `-` and the like. Every word must be a
-    filler, and one of them a negation: `4.2 None of the above` names a passage.
+    """Whether an anchor names a passage: False for `None known.`, `n/a`, `TBD`, `-` and the like. An anchor without a
+    passage consists of filler words, at least one of them a negation: `4.2 None of the above` names a passage.
     """
     words = _WORD.findall(name.casefold())
     empty = _NONE | _LATER
@@ -66,13 +66,13 @@ _FOLDERS = (GOVERNANCE_FOLDER, SPECIFICATIONS_FOLDER, SHARED_FOLDER)
 
 
 def candidates(name: str) -> tuple[str, ...]:
-    """Return where a specification named in a refinement may be."""
+    """Return the possible paths of a specification named in a refinement."""
     if not name or name.startswith("/") or ".." in name.split("/") or len(name) > PATH_LENGTH or not name.isprintable():
         return ()
     return (name,) if "/" in name else (name, *(f"{folder}/{name}" for folder in _FOLDERS))
 
 
 def specification_places(pointer: Source | None) -> tuple[str, ...]:
-    """Return where the specification named by the pointer may be; empty without a pointer."""
+    """Return the possible paths of the specification named by the pointer; none without a pointer."""
     target = read_once(SpecPointer, pointer).target if pointer is not None else None
     return candidates(target.value) if target is not None else ()

@@ -99,7 +99,7 @@ class Stub(WorkDocument):
 
     @cached_property
     def status_line(self) -> Field | None:
-        """The status above the first section, as in the older family."""
+        """Return the status above the first section, as in the older family."""
         return next((field for field in self.preamble_fields if field.name == "status"), None)
 
     def status_text(self) -> Text | None:
@@ -196,5 +196,5 @@ def _listed(key: str, items: Sequence[str]) -> list[str]:
 
 
 def _items(items: Sequence[str]) -> list[str]:
-    """Return a list. An empty one says so, because an empty section looks forgotten."""
+    """Return a list. If it is empty, say so explicitly, because an empty section looks forgotten."""
     return [f"- {item.strip()}" for item in items] or ["- None known."]

@@ -337,7 +337,7 @@ def _landing(facts: Facts, packet: PacketFacts) -> str:
     branch, target = packet.state.assignment.branch or "the branch", facts.target_branch or "the target branch"
     after = replace(packet.state, lane="MERGE_PENDING")
     if settles_by_landing(after, facts.policy):
-        return f"merge {branch} into {target}, where it counts as VALIDATED if it lands as it was judged"
+        return f"merge {branch} into {target}; there it counts as VALIDATED if it lands as it was judged"
     return f"merge {branch} into {target}, then: workpacket merged {packet.id}"
 
 

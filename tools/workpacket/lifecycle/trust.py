@@ -51,8 +51,10 @@ _GATES: Final = (
 )
 _ACTORS: Final = "\n# Who may act as whom: new events must be signed with one of these keys.\n"
 _JUDGE: Final = """
-# The judge must not be the coder. Add "operator" as soon as a second person can judge: then the judge must not be\n#
-the person who operates the agent that did the work, either. [verdict] separation = ["coder"]
+# The judge must not be the coder. Add "operator" as soon as a second person can judge: then the judge must not be
+# the person who operates the agent that did the work, either.
+[verdict]
+separation = ["coder"]
 """
 _COVERAGE: Final = """
 # Every changed file outside .GOV needs a packet.
@@ -138,9 +140,7 @@ def _changes(policy: Source, signers: Source | None, whom: Trusting) -> Iterator
 
 
 def _with_rules(text: str, root: Node, whom: Trusting) -> str:
-    """Return the policy with its missing parts: the first time, rules for every gate and for coverage; every time,
-    actors.
-    """
+    """Return the policy with its missing parts: rules for every gate and coverage the first time, actors every time."""
     known = root.get("actors")
     new = [actor for actor in whom.actors if known is None or known.get(actor.name) is None]
     added = ""

@@ -274,7 +274,7 @@ def _evidence_fields(document: Packet) -> Iterator[Field]:
 class TodoField(PacketRule):
     """Unfilled field that is not in the template
 
-    Someone intended to fill it in. (`placeholder_left` reports fields of the template.)
+    Someone intended to fill it in. `placeholder_left` reports fields of the template.
 
     Remedy: fill it in.
     """
