@@ -7,8 +7,8 @@ import re
 from pathlib import Path
 
 from approvals.gates import envelope, statement
-from workpacket.approvals.encodings import LONGEST_VALIDITY
 from workpacket.approvals.envelope import PAYLOAD_TYPE, pae
+from workpacket.approvals.fields import LONGEST_VALIDITY
 from workpacket.approvals.keys import LARGEST_RSA, RSA_EXPONENT, SMALLEST_RSA
 from workpacket.approvals.policy import HARDWARE, LEGACY_WORDS, PARTIES
 from workpacket.approvals.sshsig import NAMESPACE

@@ -14,10 +14,9 @@ from workpacket.approvals.allowed_signers import Signers, read_allowed_signers, 
 from workpacket.approvals.decide import decide
 from workpacket.approvals.envelope import Envelope, EnvelopeFile, read_envelope
 from workpacket.approvals.facts import PolicyFiles
-from workpacket.approvals.policy import Policy, policy_from_toml
+from workpacket.approvals.policy import Pin, Policy, policy_from_toml, read_pin
 from workpacket.approvals.sshsig import SshSignature, check_signature, read_signature, unarmor
 from workpacket.approvals.statement import Statement, read_statement
-from workpacket.approvals.trust import Pin, read_pin
 from workpacket.model.layout import ENVELOPE_SUFFIX
 from workpacket.problem import Problem
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from approvals.gates import statement
-from workpacket.approvals.encodings import LONGEST_VALIDITY
+from workpacket.approvals.fields import LONGEST_VALIDITY
 from workpacket.approvals.statement import (
     DECISIONS,
     DEFAULT_VALIDITY,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from workpacket.approvals.trust import Pin, judge_base, read_pin
+from workpacket.approvals.policy import Pin, judge_base, read_pin
 from workpacket.problem import Problem
 from workpacket.value import replace
 

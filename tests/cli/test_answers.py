@@ -203,7 +203,14 @@ def packets(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys: p
     governed.git("merge", "--quiet", "--no-ff", f"wp/{NAME}")
     reached(governed, "merged", NAME)
     reached(governed, "advance", NAME)
-    for words in (["registry", "audit"], ["trace"], ["impact", "src/report.md"], ["audit"]):
+    for words in (
+        ["registry", "audit"],
+        ["trace"],
+        ["trace", "src/report.md:1"],
+        ["trailers", NAME],
+        ["impact", "src/report.md"],
+        ["audit"],
+    ):
         reached(governed, *words)
     governed.stub("WP-1-Greeting-v2")
     reached(governed, "supersede", OTHER, "--by", "WP-1-Greeting-v2", "--reason", "x")

@@ -13,12 +13,12 @@ from git.scratch import git, make_repository
 from ledger.stories import Story
 from workpacket.documents.policy import PolicyDocument
 from workpacket.git.repository import Repository
-from workpacket.lifecycle.contract import Demand
+from workpacket.lifecycle.contract import Demand, is_complete
 from workpacket.lifecycle.policy import EvidencePolicy, evidence_policy
-from workpacket.lifecycle.proofs import asked_of, folded, is_complete
+from workpacket.lifecycle.proofs import folded
 from workpacket.lifecycle.submission_checks import SubmittedWork, submission_faults
 from workpacket.model.events import LogEvent
-from workpacket.shell.governing.contract_proofs import ContractProver
+from workpacket.shell.governing.contract_proofs import ContractProver, asked_of
 from workpacket.text.source import Source
 
 HERE: Final = Path(__file__).parent
@@ -129,7 +129,7 @@ def judged(case: Case, folder: Path) -> list[tuple[str, str]]:
     demands = {folded(each.criterion): each for each in map(_demand, case.proofs)}
     complete = [each for each in demands.values() if is_complete(each)]
     proved = prover.prove([(each.criterion, asked_of(each)) for each in complete])
-    found = [(fault.code, fault.text) for one in proved for fault in one.judged.faults]
+    found = [(fault.code, fault.message) for one in proved for fault in one.judged.faults]
     if found:
         return found
     rows = [dict(one.row) for one in proved] + ([case.stray] if case.stray else [])

@@ -50,7 +50,7 @@ def codes(
 
 def said(asked: AskedProof = ASKED, here: Side = HERE, base: Side | None = THERE, added: Additions = ADDED) -> str:
     (fault,) = judge(asked, here, base, added).faults
-    return fault.text
+    return fault.message
 
 
 def test_a_test_that_fails_at_the_base_and_executes_the_change_proves_it() -> None:

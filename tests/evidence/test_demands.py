@@ -9,9 +9,9 @@ import pytest
 from ledger.stories import COMMIT, TX, Story
 from workpacket.approvals.actors import Actors
 from workpacket.ledger.log import EventWriter, NewLogEvent, next_event
-from workpacket.lifecycle.contract import Demand
+from workpacket.lifecycle.contract import Demand, is_complete
 from workpacket.lifecycle.policy import EvidencePolicy
-from workpacket.lifecycle.proofs import PROOF_CODES, is_complete, replay_unmet, unlike_demand
+from workpacket.lifecycle.proofs import PROOF_CODES, replay_unmet, unlike_demand
 from workpacket.model.events import Actor
 
 RUN = "pytest tests"

@@ -187,7 +187,7 @@ def test_no_first_specification_where_one_is_named(governed: Governed) -> None:
 
 def test_what_comes_next_depends_on_what_was_there(governed: Governed) -> None:
     first = governed.done("init", "--skills").next
-    assert "git add .gitignore .GOV .agents AGENTS.md && git commit" in first
+    assert "git add .gitignore .GOV .agents .claude AGENTS.md && git commit" in first
     assert governed.done("init", "--pre-commit", *FROM).next.startswith("git add .pre-commit-config.yaml && git commit")
 
 

@@ -13,8 +13,8 @@ from workpacket.approvals.decide import decide
 from workpacket.approvals.encodings import read_instant
 from workpacket.approvals.envelope import EnvelopeFile
 from workpacket.approvals.facts import GateFacts, LegacyUse, PacketLog, PolicyFiles
+from workpacket.approvals.policy import judge_base, read_pin
 from workpacket.approvals.statement import Spec, Subject
-from workpacket.approvals.trust import judge_base, read_pin
 from workpacket.problem import Problem
 
 CORPUS = Path(__file__).parent

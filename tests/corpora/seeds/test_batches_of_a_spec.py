@@ -317,3 +317,128 @@ def test_deferred_issues_are_carried_forward_until_one_is_resolved(judged: Scope
 def test_a_completed_batch_changes_the_statuses_in_tasks_yaml_and_no_other_byte(judged: Scope) -> None:
     judged.complete()
     assert judged.read(TASKS) == THE_TASKS.replace("sessions, status: pending", "sessions, status: completed")
+
+
+# ---- what a careful reader of the document found missing -----------------------------------------------------------
+
+
+def test_numbers_of_batches_stay_integers_and_labels_stay_text(judged: Scope) -> None:
+    written = judged.complete("--defer", "medium: one more name")
+    numbers = [written["last_batch"], written["next_batch"]["number"], *(one["batch"] for one in
+                                                                         written["deferred_issues"])]  # fmt: skip
+    assert [(number, type(number)) for number in numbers] == [(3, int), (4, int), (2, int), (3, int)]
+    assert 'last_batch: "' not in judged.read(CHECKPOINT)
+    judged.done("batch", "begin", "auth", "--label", "4a")
+    assert judged.checkpoint()["next_batch"]["number"] == "4a"
+
+
+def test_last_commit_is_the_commit_on_which_the_batch_was_built_as_long_as_people_write_it(judged: Scope) -> None:
+    before = judged.git("rev-parse", "HEAD")
+    written = judged.complete()
+    assert written["last_commit"] == before[:8]
+    judged.phases()
+    again = judged.git("rev-parse", "HEAD")
+    assert judged.complete()["last_commit"] == again[:8]
+
+
+def test_the_tasks_of_a_checkpoint_mirror_tasks_yaml_during_a_batch_too(scope: Scope) -> None:
+    scope.done("batch", "begin", "auth")
+    assert [one["id"] for one in scope.checkpoint()["tasks"]["in_progress"]] == ["T003"]
+    assert scope.read(TASKS) == THE_TASKS.replace("sessions, status: pending", "sessions, status: in_progress")
+    assert scope("check", "specs", "--json").errors() == []
+    scope.phases("testers")
+    assert scope.status()["stale"] == []
+
+
+def test_what_people_wrote_about_the_tasks_of_the_next_batch_survives_its_beginning(scope: Scope) -> None:
+    scope.replace(TASKS, (", files: [src/session.py]", ""))
+    scope.replace(CHECKPOINT, ("        file: src/session.py\n", "        file: src/session.py\n        owner: ann\n"))
+    scope.commit("only the checkpoint names the file")
+    scope.done("batch", "begin", "auth")
+    assert scope.checkpoint()["next_batch"]["tasks"] == [
+        {"id": "T003", "name": "Add sessions", "file": "src/session.py", "owner": "ann"}
+    ]
+
+
+def test_each_committed_checkpoint_has_the_keys_of_the_document_only(judged: Scope) -> None:
+    judged.git("switch", "--quiet", "--create", "feat/auth")
+    judged.done("batch", "complete", "auth", "--accept", "branch")
+    judged.phases()
+    judged.complete()
+    keys = {*yaml.safe_load(THE_CHECKPOINT)["checkpoint"]}
+    for commit in ("HEAD", "HEAD^", "HEAD~2"):
+        assert {*yaml.safe_load(judged.git("show", f"{commit}:{CHECKPOINT}"))["checkpoint"]} == keys, commit
+
+
+WAYS = {
+    "edges": "edges:\n  T003: [T004]\n",
+    "mapping": "dependencies:\n  T003: [T004]\n",
+    "of mappings": "dependencies:\n  T003: {depends_on: [T004]}\n",
+    "flat": "T003: [T004]\nT004: []\n",
+    "list": "tasks:\n  - {id: T003, depends_on: [T004]}\n  - {id: T004, depends_on: []}\n",
+    "phases": "phases:\n  - id: core\n    tasks:\n      - {id: T003, depends_on: [T004]}\n      - {id: T004}\n",
+    "batches": "batches:\n  - {batch: 3, tasks: [T004]}\n  - {batch: 4, tasks: [T003]}\n",
+    "nodes": "nodes:\n  - {id: T003, depends_on: T004}\n  - {id: T004}\n",
+}
+
+
+def test_the_next_batch_follows_from_dependencies_yaml_however_it_is_written(scope: Scope) -> None:
+    for way, text in WAYS.items():
+        scope.write(DEPENDENCIES, text)
+        assert scope.json("batch", "next", "auth")["batch"]["tasks"] == ["T004"], way
+        if way == "batches":
+            continue  # an order cannot contradict itself
+        scope.write(DEPENDENCIES, text.replace("T004: []", "T004: [T003]").replace(
+            "T004, depends_on: []", "T004, depends_on: [T003]").replace("id: T004}", "id: T004, depends_on: [T003]}")
+            .replace("  T003: [T004]", "  T003: [T004]\n  T004: [T003]")
+            .replace("{depends_on: [T004]}\n", "{depends_on: [T004]}\n  T004: {depends_on: [T003]}\n"))  # fmt: skip
+        assert "batch_dependencies_cycle" in scope("check", "--json").codes, way
+        scope.write(DEPENDENCIES, text.replace("T004", "T099"))
+        assert "batch_dependencies_task_unknown" in scope("check", "--json").codes, way
+    for nonsense in ("dependencies: later\n", "order: {T003: after T004}\n", "- T003\n"):
+        scope.write(DEPENDENCIES, nonsense)
+        found = [(one["path"], one["line"]) for one in scope("check", "specs", "--json").answer["findings"]]
+        assert (DEPENDENCIES, 1) in found, nonsense
+
+
+TEMPLATE = """\
+phases:
+  - id: core
+    name: Core
+    tasks:
+      - {id: T003, file: src/session.py, depends_on: [T002]}
+      - {id: T004, file: src/leave.py, depends_on: [T002]}
+batches:
+  - batch: 3
+    tasks: [T003, T004]
+actions: []
+"""
+
+
+@pytest.fixture
+def templated(scope: Scope) -> Scope:
+    """Files as the author's own template has them: only dependencies.yaml names files and dependencies."""
+    plain = "".join(line.partition(", files:")[0].rstrip("}\n") + "}\n" for line in THE_TASKS.splitlines()[1:])
+    begin, _, end = scope.read(CHECKPOINT).partition("  next_batch:\n")
+    checkpoint = f"{begin}  next_batch:\n\n  deferred_issues:{end.partition('deferred_issues:')[2]}"
+    scope.commit("template", {TASKS: f"tasks:\n{plain}", DEPENDENCIES: TEMPLATE, CHECKPOINT: checkpoint})
+    return scope
+
+
+def test_dependencies_that_only_their_own_file_states_are_correct(templated: Scope) -> None:
+    assert templated("check", "--json").errors() == []
+    assert templated.json("batch", "next", "auth")["batch"]["tasks"] == ["T003", "T004"]
+    templated.replace(TASKS, ("leaving, status: pending", "leaving, status: pending, depends_on: [T001]"))
+    assert "batch_dependencies_disagree" in templated("check", "--json").codes
+
+
+def test_files_that_dependencies_yaml_names_are_in_the_commit_of_their_batch(templated: Scope) -> None:
+    following = templated.json("batch", "next", "auth")["batch"]
+    assert (following["tasks"], following["parallel"]) == (["T003", "T004"], True)
+    templated.phases()
+    templated.write("src/session.py", "session = 1\n")
+    templated.write("src/leave.py", "leave = 1\n")
+    templated.complete()
+    changed = templated.git("show", "--format=", "--name-only", "HEAD").split()
+    assert {"src/session.py", "src/leave.py"} < set(changed)
+    assert templated.git("status", "--porcelain") == ""

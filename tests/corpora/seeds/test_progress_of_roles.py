@@ -196,3 +196,62 @@ def test_a_milestone_changes_phase_status_last_action_and_updated_and_no_other_b
     assert updated != "2026-02-14T10:30:00Z"
     (note,) = set(re.findall(r"^- \[.*\n", after, re.MULTILINE)) - set(re.findall(r"^- \[.*\n", before, re.MULTILINE))
     assert after.replace(note, "").replace(updated, "2026-02-14T10:30:00Z") == expected
+
+
+# ---- what a careful reader of the document found missing -----------------------------------------------------------
+
+SKILL = "---\nname: build-product\ndescription: Builds what was planned.\n---\n\n# Build\n\n## Determine Mode\n\n"
+
+
+def test_spawn_prompts_get_a_text_that_requires_checkpoints_where_the_plugin_reads_skills(roles: Roles) -> None:
+    roles.done("init", "--skills")
+    texts = [roles.read(f"{place}/skills/workpacket-checkpoint/SKILL.md") for place in (".agents", ".claude")]
+    assert texts[0] == texts[1]
+    (prompt,) = re.findall(r"^## Spawn prompts\n.*?^```text\n(.*?)^```$", texts[0], re.MULTILINE | re.DOTALL)
+    assert "workpacket progress" in prompt
+    for milestone in MILESTONES:
+        assert milestone in prompt
+    assert "must" in prompt.lower()
+
+
+@pytest.mark.parametrize("status", ["in_progress", "blocked", "awaiting_review"])
+def test_every_incomplete_status_is_resumed_with_what_it_waits_for_and_without_an_approval(
+    roles: Roles, status: str
+) -> None:
+    roles.checkpoint(status=status)
+    (row,) = roles.json("resume")["unfinished"]
+    said = roles.done("resume", row["id"], "--yes", "--instance", "a").out
+    assert "Sent the draft to a colleague" in said
+    assert ("waits for" in said) is (status != "in_progress"), said
+    assert f"status: {status}" in roles.front().replace('"', "")
+    assert "approved" not in roles.read(FILE)
+    assert "Resumed" in roles.read(FILE)
+
+
+def test_the_skills_of_the_document_resume_by_a_line_that_init_adds_when_told_to(roles: Roles) -> None:
+    paths = [f".claude/skills/{name}/SKILL.md" for name in ("build-product", "plan-product")]
+    for path in paths:
+        roles.write(path, SKILL)
+    offered = roles.done("init", "--skills").out
+    assert all(roles.read(path) == SKILL for path in paths)
+    assert "--hook" in offered
+    assert all(path in offered for path in paths)
+    for _ in range(2):
+        roles.done("init", "--skills", "--hook")
+        for path in paths:
+            text = roles.read(path)
+            (added,) = set(text.splitlines()) - set(SKILL.splitlines())
+            assert "workpacket resume --team " in added
+            assert len(text.splitlines()) == len(SKILL.splitlines()) + 1
+
+
+def test_a_folder_of_a_working_team_passes_the_check(roles: Roles) -> None:
+    roles.done("init")
+    for status in ("in_progress", "blocked", "awaiting_review", "complete"):
+        roles.checkpoint(feature=f"auth-{status.replace('_', '-')}", status=status)
+        roles.write(f"docs/progress/auth-{status.replace('_', '-')}-summary.md",
+                    f"---\nfeature: auth-{status.replace('_', '-')}\nstatus: complete\n---\n\n# Summary\n")  # fmt: skip
+    roles.commit("as it is")
+    said = roles("check", "--json")
+    assert [one for one in said.errors() if one["path"].startswith("docs/progress/")] == []
+    assert "role_zombie" in said.codes

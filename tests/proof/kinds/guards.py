@@ -80,7 +80,7 @@ GUARDS: tuple[Guard, ...] = (
           "tests/bridges/test_batch_orchestrators.py::test_stages_are_begun_by_one_orchestrator_until_it_is_gone",
           "runtime/holders.py", 'return Caller(" ".join(line), frozenset(line))',
           "return Caller(line[0], frozenset(line))"),
-    Guard("batch: dependency without leave",
+    Guard("batch: dependency not allowed",
           "tests/bridges/test_batch_dependencies.py::"
           "test_a_batch_with_a_dependency_that_nobody_allowed_is_not_completed",
           "bridges/batch_acts.py", "if refused is not None:", "if False:"),

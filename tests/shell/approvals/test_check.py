@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from datetime import timedelta
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 from git.scratch import git
 from shell.approvals.deciding import digest_of, drafted, written
 from shell.approvals.story import ALICE, BOB, POLICY, REFINEMENT_PATH, STUB_PATH, WP, Story, moment_in
+from workpacket.model.layout import BASELINE_PATH
 
 
 def found(story: Story, *words: str) -> dict[str, str]:
@@ -115,6 +117,28 @@ def test_an_approval_that_grew_stale_unused_is_no_fault_of_the_repository(story:
     story.commit("the specification moves")
     assert found(story) == {}
     assert not story.verdict().met
+
+
+def baseline_of(*lines: str) -> str:
+    """A baseline that knows these lines of one file, by their digests."""
+    known = ({"path": STUB_PATH, "code": "date_only", "line": line, "count": 1} for line in lines)
+    return json.dumps({"version": 1, "findings": [*known]}) + "\n"
+
+
+def test_what_a_change_adds_to_the_baseline_needs_the_approval_of_a_policy(story: Story) -> None:
+    story.write(BASELINE_PATH, baseline_of("0123456789abcdef"))
+    assert found(story)["approval_missing"] == ".GOV/policy/policy.toml:0"
+
+
+def test_a_baseline_that_only_shrinks_needs_no_approval(story: Story) -> None:
+    story.write(BASELINE_PATH, baseline_of("0123456789abcdef", "fedcba9876543210"))
+    story.commit("a baseline, as it is on the base")
+    story.write(BASELINE_PATH, baseline_of("fedcba9876543210"))
+    assert found(story) == {}
+    (story.root / BASELINE_PATH).unlink()
+    assert found(story) == {}
+    story.write(BASELINE_PATH, baseline_of("fedcba9876543210", "aaaaaaaaaaaaaaaa"))
+    assert "approval_missing" in found(story)
 
 
 def test_a_policy_that_was_not_approved_is_found(story: Story) -> None:

@@ -1,6 +1,7 @@
 """Who approved which bytes: statements, envelopes, signatures, the policy that judges them, and the verdict of a gate.
-¶ Pure: clock, nonce, policy files, envelopes and the state of the ledger are parameters. `workpacket.shell` gathers
-them and calls `ssh-keygen` to sign. The rules, and which module judges each:
+
+Pure: clock, nonce, policy files, envelopes and the state of the ledger are parameters. `workpacket.shell` gathers them
+and calls `ssh-keygen` to sign. The rules, and which module judges each:
 
 - the bytes are what they claim to be (`envelope`, `statement`, `sshsig`): one file, one statement, one signature, each
   in its canonical form;

@@ -101,7 +101,8 @@ class Actors(Value):
         return found | {actor.principal for actor in known if actor is not None and actor.principal}
 
     def why_not_apart(self, judge: str, coder: str) -> str:
-        """Return why one may not judge the other's work, as the end of a sentence; '' if they are different people. ¶
+        """Return why one may not judge the other's work, as the end of a sentence; '' if they are different people.
+
         If the policy leaves the operator out of the separation, a person may judge the work of their own agent; two
         agents of one person may never judge each other.
         """
@@ -185,7 +186,7 @@ def _judge_spelling(name: str, known: Iterable[str], fields: Fields) -> None:
 
 
 def _actor(name: str, fields: Fields) -> KnownActor:
-    from workpacket.approvals.encodings import PRINCIPAL
+    from workpacket.approvals.fields import PRINCIPAL
 
     kind: Kind = "agent" if fields.text("kind", _KIND, "person or agent") == "agent" else "person"
     keys = fields.texts("keys", _FINGERPRINT, "fingerprints, like SHA256:...")

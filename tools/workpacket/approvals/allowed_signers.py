@@ -4,9 +4,10 @@
 patterns; the only other options are `valid-after` and `valid-before`, in UTC. A person may have several keys, but a key
 belongs to one person, and two spellings of one name are refused, because thresholds count people. `ssh-keygen` reads
 every file that is accepted here in the same way. One invalid line makes the whole file invalid: half a list of signers
-is not the list that was approved. ¶ `revoked_keys`: public keys, one per line. A binary key revocation list is refused:
-it would be skipped as unreadable, which is dangerous in this file. Keys too weak to approve may be listed, because only
-the blob matters.
+is not the list that was approved.
+
+`revoked_keys`: public keys, one per line. A binary key revocation list is refused: it would be skipped as unreadable,
+which is dangerous in this file. Keys too weak to approve may be listed, because only the blob matters.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 
-from workpacket.approvals.encodings import PRINCIPAL, decode_base64
+from workpacket.approvals.encodings import decode_base64
+from workpacket.approvals.fields import PRINCIPAL
 from workpacket.approvals.keys import PublicKey, read_key_blob, read_key_fields
 from workpacket.approvals.sshsig import NAMESPACE
 from workpacket.errors import WorkpacketError

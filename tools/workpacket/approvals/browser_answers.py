@@ -1,7 +1,8 @@
-"""Convert the answer of a browser, after a touch, to SSH signatures and keys. ¶ `signature_from` makes an SSHSIG blob
-from the answer to `navigator.credentials.get`, and `key_from` a public key from the answer to
-`navigator.credentials.create` (WebAuthn, sections 6.1 and 6.5). Both parse strictly and apply the rules of `webauthn`,
-so nothing is stored that a gate would refuse.
+"""Convert the answer of a browser, after a touch, to SSH signatures and keys.
+
+`signature_from` makes an SSHSIG blob from the answer to `navigator.credentials.get`, and `key_from` a public key from
+the answer to `navigator.credentials.create` (WebAuthn, sections 6.1 and 6.5). Both parse strictly and apply the rules
+of `webauthn`, so nothing is stored that a gate would refuse.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Final
 
 from workpacket.approvals.allowed_signers import Signer
-from workpacket.approvals.encodings import CLOCK_SKEW
+from workpacket.approvals.fields import CLOCK_SKEW
 from workpacket.approvals.policy import Trusted
 from workpacket.approvals.sshsig import CHECKPOINT_NAMESPACE, SshSignature, check_signature, read_signature, unarmor
 from workpacket.ledger.verify import Vouching

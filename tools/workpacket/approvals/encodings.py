@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 from workpacket.lazy_pattern import lazy_pattern
 
@@ -93,17 +93,6 @@ def decode_base64(text: str) -> bytes:
 def encode_base64(data: bytes) -> str:
     return base64.b64encode(data).decode("ascii")
 
-
-# The forms of digests, commits and names, in statements and policies.
-SHA256 = lazy_pattern(r"[0-9a-f]{64}")
-COMMIT = lazy_pattern(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
-NAME = lazy_pattern(r"[a-z][a-z0-9_-]{0,39}")
-PRINCIPAL = lazy_pattern(r"[A-Za-z0-9][A-Za-z0-9._+@-]{0,127}")
-REPOSITORY = lazy_pattern(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,127}")
-
-LONGEST_VALIDITY = timedelta(days=30)
-# How far the clocks of a signer and a verifier may differ.
-CLOCK_SKEW = timedelta(minutes=5)
 
 _FORM = lazy_pattern(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)Z", re.ASCII)
 

@@ -42,7 +42,8 @@ ROLE_OF: Final[Mapping[str, str]] = {
 
 
 class WhoSigned(Value):
-    """The result of checking an event's signature. `key` is the fingerprint, if there is a readable signature. ¶
+    """The result of checking an event's signature. `key` is the fingerprint, if there is a readable signature.
+
     `proven`: a key that the policy lists for the actor signed these bytes. Otherwise `code` and `message` say why the
     actor is only claimed.
     """

@@ -1,7 +1,8 @@
-"""A verdict, and the facts that it needs, gathered by the shell. ¶ If the event that used an approval is on the base,
-the facts are those as of the first base commit with that event: the policy and specification in force before it, and
-its time. Only revocation is judged by today's facts. Therefore an old packet does not fail because its approver left,
-but a stolen key fails everywhere.
+"""A verdict, and the facts that it needs, gathered by the shell.
+
+If the event that used an approval is on the base, the facts are those as of the first base commit with that event: the
+policy and specification in force before it, and its time. Only revocation is judged by today's facts. Therefore an old
+packet does not fail because its approver left, but a stolen key fails everywhere.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ class PolicyFiles(Value):
 
 class PacketLog(Value):
     """The events of the packet that the consuming event can see: their parents by id, and which of them moved the lane.
-    ¶ The consuming event and later ones are not included.
+
+    The consuming event and later ones are not included.
     """
 
     parents: Mapping[str, tuple[str, ...]]

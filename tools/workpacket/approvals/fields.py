@@ -1,5 +1,8 @@
-"""Read a closed table: every key must be known, with the right type and form. ¶ Errors are collected, so that one pass
-reports all of them; an invalid value is replaced by an empty one, which the caller discards if there were errors. ¶
+"""Read a closed table: every key must be known, with the right type and form.
+
+Errors are collected, so that one pass reports all of them; an invalid value is replaced by an empty one, which the
+caller discards if there were errors.
+
 `load_json` is the only JSON parser of this layer. It refuses everything that JSON parsers disagree about: duplicate
 keys, inexact numbers, and encodings other than UTF-8.
 """
@@ -8,11 +11,24 @@ from __future__ import annotations
 
 import json
 import re
+from datetime import timedelta
 from typing import Final, NoReturn
 
 from workpacket.errors import WorkpacketError
+from workpacket.lazy_pattern import lazy_pattern
 
 _MISSING: Final = object()
+
+# The forms of digests, commits and names, in statements and policies.
+SHA256 = lazy_pattern(r"[0-9a-f]{64}")
+COMMIT = lazy_pattern(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+NAME = lazy_pattern(r"[a-z][a-z0-9_-]{0,39}")
+PRINCIPAL = lazy_pattern(r"[A-Za-z0-9][A-Za-z0-9._+@-]{0,127}")
+REPOSITORY = lazy_pattern(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,127}")
+
+LONGEST_VALIDITY = timedelta(days=30)
+# How far the clocks of a signer and a verifier may differ.
+CLOCK_SKEW = timedelta(minutes=5)
 
 
 class Fields:

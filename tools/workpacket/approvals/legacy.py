@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta
 
-from workpacket.approvals.encodings import CLOCK_SKEW
 from workpacket.approvals.facts import LegacyUse
+from workpacket.approvals.fields import CLOCK_SKEW
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.problem import Problem
 from workpacket.value import Value

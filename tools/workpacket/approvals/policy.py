@@ -17,7 +17,11 @@ unknown key is an error, because the intended rule would not be applied.
 
 `[approvals.webauthn]` lists the web pages on which approvals may be signed; without it, there are none.
 
-`read_policy_files` reads the policy together with the lists of keys.
+`read_policy_files` reads it together with the lists of keys.
+
+The policy seen last is recorded outside the repository (`Pin`). Anyone who can push to the base, or hand a clone to a
+person, could bring back an old policy with a key that was since removed. The history of the base alone cannot show
+that; a record on the verifier's own machine can.
 """
 
 from __future__ import annotations
@@ -30,10 +34,11 @@ from functools import lru_cache
 from typing import Literal, get_args
 
 from workpacket.approvals.actors import Actors, read_actors
-from workpacket.approvals.encodings import LONGEST_VALIDITY, NAME, PRINCIPAL, REPOSITORY
 from workpacket.approvals.facts import PolicyFiles
-from workpacket.approvals.fields import Fields
+from workpacket.approvals.fields import COMMIT, LONGEST_VALIDITY, NAME, PRINCIPAL, REPOSITORY, SHA256, Fields, load_json
+from workpacket.errors import WorkpacketError
 from workpacket.lazy_pattern import lazy_pattern
+from workpacket.model.canonical import Json, canonical_bytes
 from workpacket.model.layout import POLICY_PATH, REVOKED_PATH, SIGNERS_PATH
 from workpacket.problem import Location, Problem
 from workpacket.value import Value, replace
@@ -232,3 +237,65 @@ def read_policy_files(files: PolicyFiles, revoked_keys_now: bytes | None = None)
         case parts:
             refused = (part for part in parts if isinstance(part, tuple))
             return tuple(dict.fromkeys(refusal for part in refused for refusal in part))
+
+
+FORMAT_VERSION = 1
+
+
+class Pin(Value):
+    """The repository, the base commit at which its policy was last seen, and the digest of all policy files there."""
+
+    root_commit: str
+    base: str
+    policy: str
+
+    def to_bytes(self) -> bytes:
+        content: dict[str, Json] = {
+            "v": FORMAT_VERSION,
+            "rootCommit": self.root_commit,
+            "base": self.base,
+            "policy": self.policy,
+        }
+        return canonical_bytes(content) + b"\n"
+
+
+def read_pin(data: bytes, path: str = "") -> Pin | Problem:
+    """Return the pin in a trust file."""
+    faults: list[str] = []
+    try:
+        fields = Fields(load_json(data), "", faults)
+    except WorkpacketError as refused:
+        return Problem("trust_file_malformed", refused.message, Location(path))
+    fields.whole("v", FORMAT_VERSION, FORMAT_VERSION)
+    pin = Pin(
+        root_commit=fields.text("rootCommit", COMMIT, "a commit"),
+        base=fields.text("base", COMMIT, "a commit"),
+        policy=fields.text("policy", SHA256, "a SHA-256 digest"),
+    )
+    fields.end()
+    return Problem("trust_file_malformed", "; ".join(faults), Location(path)) if faults else pin
+
+
+def judge_base(pinned: Pin | None, seen: Pin, *, pinned_is_ancestor: bool) -> Pin | Problem:
+    """Return the pin to remember from now on, or why the base cannot be trusted.
+
+    `pinned_is_ancestor` says whether the pinned base commit is the seen one or an ancestor of it. The first policy seen
+    is trusted; a base that does not contain the pinned one is trusted as long as it has the pinned policy.
+    """
+    if pinned is None:
+        return seen
+    if pinned.root_commit != seen.root_commit:
+        return Problem(
+            "trust_file_foreign", f"the trust file belongs to the repository with the first commit {pinned.root_commit}"
+        )
+    if pinned.base == seen.base and pinned.policy != seen.policy:
+        what = f"the base is still the commit {seen.base}, but has another policy: its objects were overwritten"
+        return Problem("policy_rolled_back", what)
+    if pinned_is_ancestor:
+        return seen
+    if pinned.policy == seen.policy:
+        return pinned
+    return Problem(
+        "policy_rolled_back",
+        f"the base {seen.base} does not contain {pinned.base}, where the policy was last seen, and its policy differs",
+    )

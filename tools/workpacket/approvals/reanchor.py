@@ -19,8 +19,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from workpacket.approvals.encodings import SHA256, read_instant
-from workpacket.approvals.fields import Fields
+from workpacket.approvals.encodings import read_instant
+from workpacket.approvals.fields import SHA256, Fields
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.layout import REANCHORED_PATH
 from workpacket.problem import Location, Problem

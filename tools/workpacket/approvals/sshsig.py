@@ -1,7 +1,9 @@
-"""Signatures as `ssh-keygen -Y sign` makes them (OpenSSH, PROTOCOL.sshsig), parsed strictly and verified. ¶ The checks
-are never more lenient than `ssh-keygen -Y verify`, and stricter in these points: only the expected namespace; an empty
-reserved field; RSA only with SHA-2 and in its full length; a FIDO signature only with the touch flag set, which
-`ssh-keygen` does not check; a signature from a web page only by the rules of `webauthn`, and only for an approval.
+"""Signatures as `ssh-keygen -Y sign` makes them (OpenSSH, PROTOCOL.sshsig), parsed strictly and verified.
+
+The checks are never more lenient than `ssh-keygen -Y verify`, and stricter in these points: only the expected
+namespace; an empty reserved field; RSA only with SHA-2 and in its full length; a FIDO signature only with the touch
+flag set, which `ssh-keygen` does not check; a signature from a web page only by the rules of `webauthn`, and only for
+an approval.
 """
 
 from __future__ import annotations

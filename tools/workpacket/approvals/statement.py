@@ -13,8 +13,8 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta
 
-from workpacket.approvals.encodings import COMMIT, NAME, PRINCIPAL, REPOSITORY, SHA256, read_instant, write_instant
-from workpacket.approvals.fields import Fields, load_json
+from workpacket.approvals.encodings import read_instant, write_instant
+from workpacket.approvals.fields import COMMIT, NAME, PRINCIPAL, REPOSITORY, SHA256, Fields, load_json
 from workpacket.errors import WorkpacketError
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.canonical import Json, NotCanonical, canonical_bytes
@@ -66,8 +66,9 @@ class RepositoryName(Value):
 
 class Statement(Value):
     """A signed statement, with what the signer saw: the heads of the packet's log, the base revision, the digest of its
-    `policy.toml`. ¶ `contract` is the digest of the packet's contract; None at the gate `policy` and in a statement of
-    version 1.
+    `policy.toml`.
+
+    `contract` is the digest of the packet's contract; None at the gate `policy` and in a statement of version 1.
     """
 
     subjects: tuple[Subject, ...]

@@ -1,5 +1,6 @@
-"""Whether an envelope is an authentic statement by a known person about this gate, and still valid. ¶ There are three
-separate questions, because approvals and rejections need different answers:
+"""Whether an envelope is an authentic statement by a known person about this gate, and still valid.
+
+There are three separate questions, because approvals and rejections need different answers:
 
 - **authentic**: the file, the payload and the signature are valid, and the key belongs to a person named on the base;
 - **fitting**: it is about this packet, gate, repository and exactly these bytes, and the person has a role here;
@@ -16,9 +17,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from workpacket.approvals.allowed_signers import Signer
-from workpacket.approvals.encodings import CLOCK_SKEW, LONGEST_VALIDITY, write_instant
+from workpacket.approvals.encodings import write_instant
 from workpacket.approvals.envelope import Envelope, EnvelopeFile
 from workpacket.approvals.facts import GateFacts
+from workpacket.approvals.fields import CLOCK_SKEW, LONGEST_VALIDITY
 from workpacket.approvals.policy import GatePolicy, Trusted
 from workpacket.approvals.sshsig import SshSignature
 from workpacket.approvals.statement import RepositoryName, Statement
@@ -198,8 +200,9 @@ def _moved(statement: Statement, facts: GateFacts, trusted: Trusted) -> Iterator
 
 
 def _other_contract(statement: Statement, facts: GateFacts) -> Iterator[Problem]:
-    """Report a different contract. A statement of version 1 has none, and counts only for events on the base. ¶ If a
-    file differs from the approved one, so does the contract; this is reported once.
+    """Report a different contract. A statement of version 1 has none, and counts only for events on the base.
+
+    If a file differs from the approved one, so does the contract; this is reported once.
     """
     if statement.version == 1:
         if not facts.settled:

@@ -1,7 +1,9 @@
-"""Signatures that a security key or passkey makes on a web page, and the pages from which a policy accepts them. ¶ They
-are SSHSIG of the type `webauthn-sk-ecdsa-sha2-nistp256@openssh.com` (OpenSSH, PROTOCOL.u2f). The key signs the digest
-of the client data, a JSON text written by the browser that contains the signed bytes, as the challenge, and the origin
-of the page. `ssh-keygen -Y verify` checks only the first three members of that text. This module checks all of it:
+"""Signatures that a security key or passkey makes on a web page, and the pages from which a policy accepts them.
+
+They are SSHSIG of the type `webauthn-sk-ecdsa-sha2-nistp256@openssh.com` (OpenSSH, PROTOCOL.u2f). The key signs the
+digest of the client data, a JSON text written by the browser that contains the signed bytes, as the challenge, and the
+origin of the page. `ssh-keygen -Y verify` checks only the first three members of that text. This module checks all of
+it:
 
 - type, challenge, origin and crossOrigin come first, byte for byte as every browser serializes them (WebAuthn, section
   5.8.1.1); crossOrigin is false, so the page was in no frame of another site;

@@ -31,6 +31,7 @@ from workpacket.errors import WorkpacketError
 from workpacket.git.objects import commit_with_staged, commit_with_trailer, status, tree_of
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import head_commit
+from workpacket.git.run import run_git
 from workpacket.model.canonical import Json
 from workpacket.model.ids import covers
 from workpacket.model.plan import FileChange
@@ -67,7 +68,8 @@ class BatchDesk(CheckpointDesk[BatchFacts]):
         facts = self.facts
         try:
             data = written(facts.checkpoint, facts.folder, facts.state.view, facts.words)
-            tasks = with_statuses(facts.tasks, done)
+            under_way = facts.state.batch.tasks if facts.state.batch is not None and not done else ()
+            tasks = with_statuses(facts.tasks, done, under_way)
         except CannotEdit as error:
             raise WorkpacketError("batch_file_unwritable", str(error)) from error
         old = facts.checkpoint.source.digest if facts.checkpoint is not None else None
@@ -161,7 +163,8 @@ def _carry_out(desk: BatchDesk, *, judged: bool) -> None:
             require_known_dependencies(desk)
         head = head_commit(desk.repository) or ""
         if head != begun.head:  # another commit was made in the meantime: the file names the parent of its own commit
-            view = replace(desk.facts.state.view, last_commit=head).as_json()
+            current = desk.facts.state.view
+            view = replace(current, last_commit=_as_long(desk, head, current.last_commit)).as_json()
             data: dict[str, Json] = {"id": begun.id, "batch": begun.label, "tasks": list(begun.tasks), "head": head}
             desk.record(records.COMPLETING, {**data, "view": view, "message": begun.message})
         desk.write(done=frozenset(begun.tasks))
@@ -186,13 +189,20 @@ def _view_after(desk: BatchDesk, batch: BatchUnderWay, issues: Sequence[Json], r
         branch=facts.seen.branch,
         timestamp=moment().now,
         last_batch=batch.label,
-        last_commit=facts.seen.head,
+        last_commit=_as_long(desk, facts.seen.head, before.last_commit),
         groups=after.groups(),
         next=NextBatch(label, tasks, len(tasks) > 1) if tasks else None,
         deferred=(*kept, *({"batch": batch.label, **i} if isinstance(i, dict) else i for i in issues)),
         phase="",
         incomplete=(),
     )
+
+
+def _as_long(desk: BatchDesk, commit: str, stated: str) -> str:
+    """Return the commit in as many digits as the one stated before, or more if they would be ambiguous."""
+    if not stated or len(stated) >= len(commit):
+        return commit
+    return run_git(desk.repository.root, "rev-parse", f"--short={max(len(stated), 7)}", commit).text.strip()
 
 
 def _subject(desk: BatchDesk, batch: BatchUnderWay) -> str:
@@ -265,10 +275,12 @@ def _begin_batch(desk: BatchDesk, label: str, allow_deps: Sequence[str]) -> None
     following = replace(following, label=label or following.label)
     reviewers: list[Json] = list(facts.reviewers)
     batch = BatchUnderWay(following.label, following.tasks).begun("testers", following.tasks, desk.caller.name)
+    # The key `base` belongs to the newer form of a scope.
+    states_base = facts.state.view.base or (facts.checkpoint is None and facts.folder.startswith("scopes/"))
     view = replace(
         facts.state.view,
         branch=facts.seen.branch,
-        base=facts.seen.base or facts.state.view.base,
+        base=(facts.seen.base or facts.state.view.base) if states_base else "",
         timestamp=moment().now,
         groups=facts.scope.groups(following.tasks),
         next=following,

@@ -231,7 +231,11 @@ def gather(repository: Repository, runtime: Runtime, read: Read, folder: str) ->
     """Gather all facts about a scope. A file that cannot be read completely is refused."""
     tasks = _required(_document(BatchTasks, read, f"{folder}/tasks.yaml"), folder)
     checkpoint = _document(BatchCheckpoint, read, f"{folder}/checkpoint.yaml")
-    scope = scope_of(tasks, _document(BatchDependencies, read, f"{folder}/dependencies.yaml"))
+    planned = {
+        entry.id.value: tuple(path.value for path in entry.files)
+        for entry in (checkpoint.next_tasks if checkpoint is not None else ())
+    }
+    scope = scope_of(tasks, _document(BatchDependencies, read, f"{folder}/dependencies.yaml"), planned)
     stated = view_of(checkpoint) if checkpoint is not None else BatchView()
     state = state_of(BatchState, runtime.store, stream_of(folder))
     contradictions, late = state.compared(stated if checkpoint is not None else None, differences)

@@ -66,6 +66,7 @@ def _open_role(facts: RoleFacts, caller: Caller) -> UnfinishedRole:
 
 
 Kind = Literal["run", "session", "batch", "role", "step", "commit"]
+_WAITING_CODES = frozenset({"worker_blocked", "check_not_run"})
 _OF_PHASE = {
     "testers": "Write the tests that fail until the work is done",
     "implementers": "Do the work until its tests pass",
@@ -93,6 +94,11 @@ class Resumable(Value):
     @property
     def goes_on(self) -> bool:
         return not self.stops
+
+    @property
+    def only_waits(self) -> bool:
+        """Whether it is an agent's work that waits for other people, and may be resumed by its id."""
+        return self.kind == "role" and bool(self.stops) and {one.code for one in self.stops} <= _WAITING_CODES
 
     def as_json(self) -> dict[str, Json]:
         stops, doubts = (
@@ -191,6 +197,20 @@ def _unfinished(facts: BatchFacts) -> tuple[str, str, tuple[str, ...]] | None:
     return state.view.next.label if state.view.next is not None else "", "", plan.batch
 
 
+# What a role waits for, by its status: the code that keeps it out of `resume --yes`, and what it is told if it is
+# resumed by its id. Resuming it changes no status, so it asserts neither an approval nor that the obstacle is gone.
+_WAITING = {
+    "blocked": (
+        "worker_blocked",
+        "It is blocked and waits for that to end. Has it? Then: workpacket progress claimed {names} 'What changed'",
+    ),
+    "awaiting_review": (
+        "check_not_run",
+        "It waits for the review. Ask the reviewer; once they approved: workpacket progress review-approved {names}",
+    ),
+}
+
+
 def of_role(role: UnfinishedRole, changed: tuple[ArtifactChange, ...]) -> Resumable:
     fields = role.fields
     names = f"{fields.feature} {fields.agent}"
@@ -202,19 +222,19 @@ def of_role(role: UnfinishedRole, changed: tuple[ArtifactChange, ...]) -> Resuma
     stops = [
         Problem(c, messages.get(c, role.path), hint=commands.get(c, f"workpacket explain {c}")) for c in role.blocked_by
     ]
-    if fields.status == "blocked":
-        again = f'workpacket progress claimed {names} "What changed"'
-        stops.append(Problem("worker_blocked", fields.last_action, hint=again))
-    elif fields.status == "awaiting_review":
-        stops.append(Problem("check_not_run", fields.last_action, hint=f"workpacket progress review-approved {names}"))
+    id_ = f"role/{fields.feature}/{fields.team}/{fields.agent}"
+    waits_for = ""
+    if not stops and fields.status in _WAITING:
+        code, waits_for = _WAITING[fields.status]
+        stops.append(Problem(code, fields.last_action, hint=f"workpacket resume {id_} --yes"))
+        waits_for = f"{waits_for.format(names=names)}\n"
     task = (
         f"You are {fields.agent} of the team {fields.team}, in the feature {fields.feature}, phase {fields.phase}.\n"
         f"The last thing done: {fields.last_action}. Read {role.path} and continue from there.\n"
-        f"At each milestone: workpacket progress MILESTONE {names}"
+        f"{waits_for}At each milestone: workpacket progress MILESTONE {names}"
     )
     where = f"{fields.phase}: {fields.last_action}"
     why = f"{role.path}: {fields.status} since {fields.updated}"
-    id_ = f"role/{fields.feature}/{fields.team}/{fields.agent}"
     doubts = tuple(Problem("artifact_changed", one.message, hint=one.choice) for one in changed)
     return Resumable("role", id_, where, why, f"workpacket resume {id_} --yes", tuple(stops), task, doubts=doubts)
 

@@ -12,7 +12,7 @@ from importlib import import_module
 
 from workpacket.cli.workspace import open_workspace
 from workpacket.documents.places import ROOTS
-from workpacket.model.layout import GOVERNANCE_FOLDER, POLICY_PATH
+from workpacket.model.layout import BASELINE_PATH, GOVERNANCE_FOLDER, POLICY_PATH
 from workpacket.shell.cache import Cache, CachedOutput, RestsOn
 from workpacket.shell.tree import Found, find_documents
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 # Files other than documents on which every output depends.
-SETTINGS_FILES = ("pyproject.toml", POLICY_PATH)
+SETTINGS_FILES = ("pyproject.toml", POLICY_PATH, BASELINE_PATH)
 
 
 class Output:

@@ -50,6 +50,13 @@ def _refuse_contradictions(arguments: Arguments) -> None:
     )
     if len(given) > 1 and not same:
         raise usage(arguments.command, "conflicting_options", f"{' and '.join(given)} exclude each other")
+    writing = [f"--{name}" for name in ("baseline", "prune", "no-baseline") if arguments.flag(name)]
+    # A baseline is that of the whole repository, by its own settings.
+    others = ("base", "select", "ignore", "profile", "fix", "unsafe-fixes", "diff", "watch", "format", "json")
+    beside = [f"--{name}" for name in others if arguments.flag(name) or arguments.value(name) or arguments.values(name)]
+    if len(writing) > 1 or (writing and writing != ["--no-baseline"] and (beside or arguments.words)):
+        also = [*writing[1:], *beside, *arguments.words]
+        raise usage(arguments.command, "conflicting_options", f"{writing[0]} cannot be combined with {also[0]}")
 
 
 def check_once(arguments: Arguments, workspace: Workspace, cache: Cache) -> int:
@@ -66,6 +73,8 @@ def check_once(arguments: Arguments, workspace: Workspace, cache: Cache) -> int:
         write_report(workspace, into, output.text)
         return Output("", output.status, RestsOn(unnamed=True))
 
+    if arguments.flag("baseline") or arguments.flag("prune"):
+        return show_fresh(compute())
     if arguments.value("base") or left_between_files(workspace.git_dir) or workspace.is_partial:
         # The commit that a revision names, the writes left by an interrupted command, and the files that git leaves out
         # of the work tree are looked up every time.
@@ -138,7 +147,11 @@ With paths (files or folders), only these are checked, each on its own; with `--
 their stubs.
 
 Approvals are verified where there are any. With `--base`, that revision decides: policy, severities and ignores are
-read from it, and no part of its log and attestations may be changed or deleted.""",
+read from it, and no part of its log and attestations may be changed or deleted.
+
+In a repository with many findings, `--baseline` records them, and later checks report only new ones. A known finding
+is recognised by its file, code and the text of its line. Findings about approvals, the log and contracts are never
+recorded. With `--base`, what a change adds to the baseline needs the approval that any change of the policy needs.""",
     options=(
         Option("format", "the output format", choices=FORMATS),
         Option("select", "only these codes; a trailing '*' matches a family", value="CODE", many=True),
@@ -151,6 +164,9 @@ read from it, and no part of its log and attestations may be changed or deleted.
         Option("quiet", "print the findings, and nothing else"),
         Option("exit-zero", "exit with 0 even if there are findings"),
         Option("output-file", "write the report to this file instead of printing it", value="FILE"),
+        Option("baseline", "record today's findings in .GOV/policy/baseline.json; from then on report only new ones"),
+        Option("prune", "remove from the baseline what is not found any more"),
+        Option("no-baseline", "also report the findings that the baseline lists"),
         Option("statistics", "count the findings of each code instead of listing them"),
         Option("watch", "check again whenever a file changes, until interrupted"),
         Option("base", "also check the changes since this revision, by its policy and settings", value="REV"),
@@ -163,6 +179,7 @@ read from it, and no part of its log and attestations may be changed or deleted.
         "workpacket check .GOV/task_packets --fail-on warning",
         "workpacket check --fix --diff",
         "workpacket check --base origin/main",
+        "workpacket check --baseline",
         "workpacket check --format sarif > findings.sarif",
     ),
 )

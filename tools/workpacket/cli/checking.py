@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
+from typing import NamedTuple
 
 from workpacket.cli.cached_output import Output, terminal
 from workpacket.cli.options import Arguments, usage
 from workpacket.cli.workspace import Workspace, progress_bar
 from workpacket.errors import WorkpacketError
 from workpacket.model import exits
+from workpacket.model.layout import BASELINE_PATH
 from workpacket.model.reasons import Reason
 from workpacket.problem import Location, Problem, Severity
 from workpacket.report.catalogue import catalogue
@@ -40,51 +43,37 @@ def check_and_render(arguments: Arguments, workspace: Workspace, files: Files, c
     settings = _settings(arguments, workspace)
     selected = _selection(arguments, reasons)
     style = style_of(arguments)
-
-    def examine(files: Files) -> Checked:
-        return check(
-            workspace.root,
-            files,
-            whole=not arguments.words,
-            cache=cache,
-            reasons=reasons,
-            settings=settings,
-            progress=progress_bar(),
-        )
-
     kinds = {found.path: found.kind for found in files}
-    checked = examine(files)
-    checked.findings += _left_between_files(workspace)
-    base = arguments.value("base")
-    if base:
-        checked.findings += _of_the_change(base, worktree=arguments.flag("worktree"))
-        if arguments.words:  # for a whole repository this was checked with everything else
-            checked.findings += grade(_left_behind(workspace, kinds, cache), reasons, settings)[0]
-    told = approval_findings(arguments, workspace, cache, claimed=checked.by_people)
-    checked.findings += told.findings
-    findings = selected(judged_in_part(workspace.root, checked.findings))
-    unsafe = arguments.flag("unsafe-fixes")
-    if arguments.flag("diff"):
-        return _diff(workspace, kinds, findings, unsafe=unsafe, style=style)
+    base, unsafe = arguments.value("base"), arguments.flag("unsafe-fixes")
     wanted = arguments.flag("fix") or unsafe
-    notes: tuple[str, ...] = (_ALONE,) if arguments.words else ()
-    repaired: Repaired | None = None
     if base and wanted:
         raise usage(arguments.command, "conflicting_options", "--base cannot be combined with fixes")
+    checked = _examined(arguments, workspace, files, cache, settings)
+    if arguments.flag("baseline") or arguments.flag("prune"):
+        from workpacket.cli.baseline import write_baseline
+
+        return write_baseline(arguments, workspace, checked.findings, reasons, source_lines(workspace.root))
+    without_known = _reporting(arguments, workspace, reasons)
+    reported = without_known(selected(judged_in_part(workspace.root, checked.findings)))
+    findings = reported.findings
+    if arguments.flag("diff"):
+        return _diff(workspace, kinds, findings, unsafe=unsafe, style=style)
+    notes = [_ALONE] if arguments.words else []
+    repaired: Repaired | None = None
     if wanted:
         from workpacket.cli.fmt import fix_files, refuse_unreadable
 
         refuse_unreadable(files)
         repairs = fix_files(workspace.root, kinds, findings, unsafe=unsafe)
-        checked = examine(again())
-        told = approval_findings(arguments, workspace, cache, claimed=checked.by_people)
-        findings = [*selected(judged_in_part(workspace.root, [*checked.findings, *told.findings])), *repairs.refused]
-        notes = (*notes, repairs.told())
+        checked = _examined(arguments, workspace, again(), cache, settings)
+        reported = without_known(selected(judged_in_part(workspace.root, checked.findings)))
+        findings = [*reported.findings, *repairs.refused]
+        notes.append(repairs.told())
         repaired = repairs.done()
     outcome = CheckOutcome(
         findings=tuple(findings),
         files=kinds,
-        notes=notes,
+        notes=(*notes, *reported.notes),
         source_line=source_lines(workspace.root),
         fail_on=_severity(arguments.value("fail-on", "error")),
         repaired=repaired,
@@ -92,8 +81,51 @@ def check_and_render(arguments: Arguments, workspace: Workspace, files: Files, c
     status = exit_status(outcome, reasons)
     rendered = render(arguments, outcome, status, reasons, style)
     # A repair writes files, and a revision may name another commit tomorrow.
-    once = RestsOn(unnamed=wanted or bool(base))
-    return Output(rendered, status, checked.rests_on | told.rests_on | once)
+    return Output(rendered, status, checked.rests_on | RestsOn(unnamed=wanted or bool(base)))
+
+
+def _examined(
+    arguments: Arguments, workspace: Workspace, files: Files, cache: Cache, settings: CheckSettings
+) -> Checked:
+    """Return everything that is wrong: in the documents, the change since a base, and the approvals."""
+    reasons = catalogue()
+    checked = check(
+        workspace.root,
+        files,
+        whole=not arguments.words,
+        cache=cache,
+        reasons=reasons,
+        settings=settings,
+        progress=progress_bar(),
+    )
+    findings = [*checked.findings, *_left_between_files(workspace)]
+    base = arguments.value("base")
+    if base:
+        findings += _of_the_change(base, worktree=arguments.flag("worktree"))
+        if arguments.words:  # for a whole repository this was checked with everything else
+            kinds = {found.path: found.kind for found in files}
+            findings += grade(_left_behind(workspace, kinds, cache), reasons, settings)[0]
+    told = approval_findings(arguments, workspace, cache, claimed=checked.by_people)
+    return Checked([*findings, *told.findings], checked.rests_on | told.rests_on)
+
+
+class Reported(NamedTuple):
+    """The findings to report, and what to say about the others."""
+
+    findings: list[Problem]
+    notes: tuple[str, ...] = ()
+
+
+def _reporting(
+    arguments: Arguments, workspace: Workspace, reasons: Mapping[str, Reason]
+) -> Callable[[list[Problem]], Reported]:
+    """Return the function that leaves out known findings. Most repositories have no baseline that lists any."""
+    there = arguments.value("base") or os.path.lexists(os.path.join(workspace.root, BASELINE_PATH))
+    if arguments.flag("no-baseline") or not there:
+        return Reported
+    from workpacket.cli.baseline import without_known
+
+    return without_known(arguments, workspace, reasons, source_lines(workspace.root))
 
 
 def _diff(

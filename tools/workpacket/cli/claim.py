@@ -16,7 +16,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from workpacket.cli.options import Arguments, Command, Option
-from workpacket.cli.packet_command import ACTING, actor_of, conclude, packet_command, refuse, words_of
+from workpacket.cli.packet_command import (
+    ACTING,
+    DECLARING,
+    actor_of,
+    conclude,
+    declared,
+    packet_command,
+    refuse,
+    words_of,
+)
 from workpacket.errors import WorkpacketError
 from workpacket.git.objects import list_tree
 from workpacket.git.repository import Repository
@@ -124,8 +133,10 @@ def _run_claim(arguments: Arguments) -> int:
     if arguments.flag("renew"):
         return claim_for_all(arguments, renew)
     branch = arguments.value("branch") or branch_here(here())
-    worktree = arguments.value("worktree")
-    return claim_for_all(arguments, lambda facts, packet: claim(facts, packet, branch=branch, worktree=worktree))
+    worktree, said = arguments.value("worktree"), declared(arguments)
+    return claim_for_all(
+        arguments, lambda facts, packet: claim(facts, packet, branch=branch, worktree=worktree, declared=said)
+    )
 
 
 _CLAIM = Command(
@@ -137,6 +148,7 @@ _CLAIM = Command(
         Option("renew", "extend the lease instead"),
         Option("branch", "the branch for the work, if none was prepared", value="BRANCH"),
         Option("worktree", "the work tree for the work", value="FOLDER"),
+        *DECLARING,
         *ACTING,
     ),
     examples=("workpacket claim WP-1-Parser-v1 --as coder-1", "workpacket claim WP-1-Parser-v1 --renew"),

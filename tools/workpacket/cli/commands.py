@@ -73,6 +73,7 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
                 "trace",
                 "follow packets from requirement to evidence and commit, and find what is no longer valid",
             ),
+            ("trailers", "authorship", "print the trailers of a packet for a commit or a pull request"),
             ("impact", "trace", "list the packets that depend on a file, one of its lines, or an anchor"),
             ("evidence", "evidence", "write the output of a packet's proofs for a pull request"),
             ("policy", "policy", "show or test the policy, add an approver, or replace the root of trust"),

@@ -229,8 +229,9 @@ def repaired(
     unsafe: bool,
     lanes: LaneTable = BUILT_IN,
 ) -> tuple[Source, Counter[str]]:
-    """Return the source after all rounds of fixes, and the count per code; only `codes` are fixed. ¶ Raises
-    RepairRefused if a fix would change more than its finding names; then no fix may be applied.
+    """Return the source after all rounds of fixes, and the count per code; only `codes` are fixed.
+
+    Raises RepairRefused if a fix would change more than its finding names; then no fix may be applied.
     """
     made: Counter[str] = Counter()
     for _ in range(_ROUNDS):

@@ -14,7 +14,16 @@ from workpacket.cli.options import Arguments, Command, Option, usage
 from workpacket.cli.packet_command import conclude
 from workpacket.cli.progress_command import MILESTONES as PROGRESS
 from workpacket.lifecycle.activation import ITEMS
-from workpacket.lifecycle.init import ExistingFiles, InitFile, also_ignoring, check, compare, init, paths_of_interest
+from workpacket.lifecycle.init import (
+    ExistingFiles,
+    InitFile,
+    also_hooking,
+    also_ignoring,
+    check,
+    compare,
+    init,
+    paths_of_interest,
+)
 from workpacket.lifecycle.installed import pinned, requirement_of
 from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.lifecycle.starter_documents import DIALECTS, GROUPS, INSTALLING, Dialect, Group
@@ -26,12 +35,12 @@ from workpacket.report.json_report import render_envelope
 from workpacket.shell.actor import moment
 from workpacket.shell.base import lifecycle_of
 from workpacket.shell.governing.execution import Carried, here
-from workpacket.shell.governing.starter_files import look_around, not_ignored, read_package, running
+from workpacket.shell.governing.starter_files import look_around, not_ignored, read_package, running, skills_of_teams
 from workpacket.shell.keys import default_path
 from workpacket.shell.transactions.transaction import writing
 from workpacket.value import Value
 
-FOLDER: Final = ".agents/skills"
+FOLDERS: Final = (".agents/skills", ".claude/skills")
 
 _STATUSES = (
     (exits.OK, "done"),
@@ -64,6 +73,7 @@ class Skill(Value):
     description: str
     steps: tuple[Step, ...]
     rules: tuple[str, ...] = ()
+    further: tuple[str, ...] = ()  # lines below
 
 
 _SUMMARIES = {name: summary for name, _, summary in COMMANDS}
@@ -122,6 +132,18 @@ _CHECKPOINT = Skill(
         f"The milestones of a role: {', '.join(PROGRESS)}.",
         "Say briefly in `--cursor` where to continue; never include a password or a key.",
         "Give a step the same name in every attempt: the name identifies what is already done.",
+    ),
+    (
+        "## Spawn prompts",
+        "",
+        "Add this to the prompt of every agent that you spawn for a role of a team:",
+        "",
+        "```text",
+        "You must write a checkpoint after every significant change of state, before you do anything else:",
+        'workpacket progress MILESTONE FEATURE AGENT --team TEAM "What happened"',
+        f"MILESTONE is one of: {', '.join(PROGRESS)}.",
+        "Without a checkpoint your work is lost if your session ends. Never write review-approved for your own work.",
+        "```",
     ),
 )
 _RESUME = Skill(
@@ -209,8 +231,8 @@ def instructions() -> str:
 
 
 def skills() -> dict[str, str]:
-    """Yield the path and text of each skill."""
-    return {f"{FOLDER}/{skill.name}/SKILL.md": _text(skill) for skill in SKILLS}
+    """Return path and text of each, in both folders in which agents look for skills."""
+    return {f"{folder}/{skill.name}/SKILL.md": _text(skill) for folder in FOLDERS for skill in SKILLS}
 
 
 def command_lines() -> Iterator[str]:
@@ -231,6 +253,7 @@ def _text(skill: Skill) -> str:
         *_explained(skill.steps),
         "",
         *(f"- {rule}" for rule in skill.rules),
+        *(("", *skill.further) if skill.further else ()),
     ]
     return "\n".join(lines) + "\n"
 
@@ -253,6 +276,8 @@ def run(arguments: Arguments) -> int:
     # None, or one of the values allowed for the option.
     dialect = cast("Dialect | None", arguments.value("dialect") or None)
     requirement = _requirement(arguments, wanted)
+    if arguments.flag("hook") and not arguments.flag("skills"):
+        raise usage(arguments.command, "conflicting_options", "--hook belongs to --skills")
     if arguments.flag("check"):
         seen = look_around(str(repository.root), paths)
         return _say(arguments, compare(package, seen, wanted, dialect, _policy(seen), requirement))
@@ -260,6 +285,8 @@ def run(arguments: Arguments) -> int:
         seen = look_around(str(repository.root), paths)
         items = compare(package, seen, wanted, dialect, _policy(seen), requirement)
         planned = init(items, moment(), has_key=default_path().exists())
+        if arguments.flag("skills"):
+            planned = also_hooking(planned, skills_of_teams(str(repository.root)), hook=arguments.flag("hook"))
         planned = also_ignoring(planned, *not_ignored(repository))
         changed = transaction.apply(planned.plan)
     return conclude(arguments, Carried(planned, changed, transaction.finished))
@@ -310,7 +337,8 @@ Dialects: `handshake` adds recipes for just and templates; `spec-kitty` its lane
     options=(
         Option("dialect", "which files are written, and for which conventions", choices=DIALECTS),
         Option("check", "write nothing; fail if something is missing or out of date"),
-        Option("skills", "also write skills for agents, below .agents/skills"),
+        Option("skills", "also skills for agents, below .agents/skills and .claude/skills"),
+        Option("hook", "with --skills: add a line to the skills of teams that makes them resume unfinished work"),
         Option("pre-commit", "also write .pre-commit-config.yaml, without installing the hook"),
         Option("workflow", "also write .github/workflows/workpacket.yml"),
         Option("from", "what the workflow and hooks install (default: the running version)", value="REQUIREMENT"),

@@ -1,6 +1,7 @@
 """The commands that move one packet: their arguments, and the plans that decide. A plan is imported only when it is
-needed, so that no command loads the plans of the others. ¶ Also the open role checkpoints of a packet, for commands
-after which no role should be active.
+needed, so that no command loads the plans of the others.
+
+Also the open role checkpoints of a packet, for commands after which no role should be active.
 """
 
 from __future__ import annotations

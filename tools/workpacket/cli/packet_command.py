@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
@@ -21,6 +22,10 @@ from workpacket.shell.actor import KINDS, acting
 from workpacket.shell.governed_files import packet_called
 from workpacket.shell.governing.execution import Carried, Question, carry_out, here
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from workpacket.lifecycle.authorship import Declared
+
 Decide: TypeAlias = Callable[[Facts, PacketFacts], Answer]
 
 ACTING = (
@@ -28,10 +33,37 @@ ACTING = (
     Option("kind", "the kind of actor", choices=KINDS),
 )
 REASON = Option("reason", "the reason, as text", value="TEXT")
+DECLARING = (
+    Option("harness", "the program that the agent runs in (or: WORKPACKET_HARNESS)", value="NAME"),
+    Option("harness-version", "the version of that program (or: WORKPACKET_HARNESS_VERSION)", value="VERSION"),
+    Option("model", "the model (or: WORKPACKET_MODEL)", value="NAME"),
+    Option("session", "the session, as the harness names it (or: WORKPACKET_SESSION)", value="ID"),
+)
+_LONGEST_DECLARED = 200
 
 
 def actor_of(arguments: Arguments, repository: Repository) -> Actor:
     return acting(repository, arguments.value("as"), arguments.value("kind"))
+
+
+def declared(arguments: Arguments) -> Declared | None:
+    """Return what the session declares of itself, on the command line or in variables that only their user sets.
+
+    Variables of harnesses are not read: they say where a shell runs, not who does the work.
+    """
+    said: dict[str, str] = {}
+    for option in DECLARING:
+        key = option.name.replace("-", "_")
+        text = arguments.value(option.name) or os.environ.get(f"WORKPACKET_{key.upper()}", "")
+        if len(text) > _LONGEST_DECLARED or not text.isprintable():
+            what = f"--{option.name} takes one line of at most {_LONGEST_DECLARED} characters"
+            raise usage(arguments.command, "invalid_value", what)
+        said |= {key: text.strip()} if text.strip() else {}
+    if not said:
+        return None
+    from workpacket.lifecycle.authorship import Declared
+
+    return Declared(**said)
 
 
 def required(arguments: Arguments, name: str) -> str:

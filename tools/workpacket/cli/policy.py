@@ -7,8 +7,8 @@ from functools import partial
 from pathlib import Path
 
 from workpacket.approvals.actors import Actors
-from workpacket.approvals.encodings import PRINCIPAL
 from workpacket.approvals.facts import PolicyFiles
+from workpacket.approvals.fields import PRINCIPAL
 from workpacket.approvals.policy import Trusted, read_policy_files
 from workpacket.approvals.reanchor import NewRoot, is_reason
 from workpacket.approvals.webauthn import LOCAL, USUAL_PORT
@@ -74,8 +74,10 @@ def trust(arguments: Arguments) -> int:
 
 def _own_actors(named: str) -> tuple[str, tuple[OwnActor, ...]]:
     """Return the person who uses this account, and the actors that have keys here: this person, then the agents by
-    name. ¶ The person is `named`, unless there is exactly one key of a person and it has another name. A key without
-    the comment of an event key is ignored.
+    name.
+
+    The person is `named`, unless there is exactly one key of a person and it has another name. A key without the
+    comment of an event key is ignored.
     """
     found = [actor for path in sorted(keys_folder().glob("*.pub")) if (actor := _own_actor(path))]
     people = [actor.name for actor in found if not actor.agent]

@@ -267,7 +267,7 @@ def _work_named(found: Sequence[Resumable], word: str) -> Resumable:
 
 def _chosen(arguments: Arguments, found: Sequence[Resumable]) -> list[Resumable]:
     """Return the items to resume now. Stopped items are left out: their codes say what must be done first."""
-    ready = [one for one in found if one.goes_on]
+    ready = [one for one in found if one.goes_on or (arguments.words and one.only_waits)]
     if arguments.words and not ready and arguments.flag("yes"):
         stop = found[0].stops[0]
         message = f"{found[0].id}: {'; '.join(f'{one.code}: {one.message}' for one in found[0].stops)}"

@@ -9,16 +9,27 @@ from typing import Final
 
 from workpacket.cli.claim import sync_team_claim
 from workpacket.cli.options import Arguments, Command, Option, usage
-from workpacket.cli.packet_command import ACTING, REASON, actor_of, conclude, packet_command, words_of
+from workpacket.cli.packet_command import (
+    ACTING,
+    DECLARING,
+    REASON,
+    actor_of,
+    conclude,
+    declared,
+    packet_command,
+    words_of,
+)
 from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository
+from workpacket.lifecycle.contract import is_complete
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.moves import Answer
-from workpacket.lifecycle.proofs import PROOF_CODES, asked_of, demands_of, folded, is_complete
+from workpacket.lifecycle.proofs import PROOF_CODES, demands_of, folded
 from workpacket.lifecycle.review import Proofs, record_evidence, submit, submit_refusal, verdict
 from workpacket.lifecycle.transitions import choices
 from workpacket.model.canonical import Json
 from workpacket.shell.governed_files import packet_called
+from workpacket.shell.governing.contract_proofs import asked_of
 from workpacket.shell.governing.execution import carry_out, facts_before, here, verdict_question
 from workpacket.shell.work_done import proof_base, relative_place, submission_doubt, work_done
 from workpacket.value import replace
@@ -31,7 +42,7 @@ if TYPE_CHECKING:
 def _run_submit(arguments: Arguments) -> int:
     repository = here()
     name = packet_called(str(repository.root), words_of(arguments, 1, "WP_ID")[0]).text
-    actor = actor_of(arguments, repository)
+    actor, said = actor_of(arguments, repository), declared(arguments)
     # Proof commands may take long, so they run without the lock.
     facts = facts_before(repository, [name], actor)
     evidence, uncommitted = _evidence(arguments, repository, facts, name)
@@ -43,7 +54,7 @@ def _run_submit(arguments: Arguments) -> int:
         if arguments.flag("record-only"):
             return record_evidence(facts, packet, evidence, uncommitted)
         work = work_done(repository, packet, facts.target_branch, arguments.value("commit"))
-        return submit(facts, packet, work, evidence)
+        return submit(facts, packet, work, evidence, said)
 
     carried = carry_out(repository, "submit", [name], actor, decide)
     return sync_team_claim(arguments, conclude(arguments, carried, name))
@@ -129,7 +140,7 @@ def _with_contract_proofs(
     )
     proved = prover.prove(asked)
     faults = {
-        one.criterion: tuple(replace(fault, text=redactor.clean_text(fault.text)) for fault in one.judged.faults)
+        one.criterion: tuple(replace(fault, message=redactor.clean_text(fault.message)) for fault in one.judged.faults)
         for one in proved
         if one.judged.faults
     }
@@ -154,6 +165,7 @@ secrets, stays in this clone, where `workpacket trace` shows it.""",
         Option("not-applicable", "why line N, which the contract exempts, does not apply", value="N=REASON", many=True),
         Option("commit", "the commit to judge (default: HEAD)", value="REV"),
         Option("record-only", "record the proofs without submitting"),
+        *DECLARING,
         *ACTING,
     ),
     examples=(

@@ -42,6 +42,11 @@ _MARKS = (b"<!doctype html>", b'{"workpacket"', b'{"$schema"', b"# Audit")
 
 
 def _run_trace(arguments: Arguments) -> int:
+    from workpacket.cli.authorship import asked_line, trace_line
+
+    line = asked_line(arguments.words)
+    if line is not None:
+        return trace_line(arguments, *line)
     _, made = examine()
     names = _named(made, arguments.words)
     found = [matter for matter in made.matters if _is_doubt(matter, names, everything=not arguments.words)]
@@ -190,12 +195,15 @@ def _base(row: BaseRow) -> Iterator[str]:
 _TRACE = Command(
     "trace",
     _run_trace,
-    arguments="[WP_ID|BASE...]",
+    arguments="[WP_ID|BASE...|PATH:LINE]",
     description="""
 Without an id, traces all packets, and lists missing links: requirements without a packet, packets without a
 requirement, criteria without evidence, evidence without a criterion. A link is suspect if its target has changed since.
-The end of a proof's output is shown only in the clone in which it was run.""",
-    examples=("workpacket trace", "workpacket trace WP-1-Parser-v1", "workpacket trace --json"),
+The end of a proof's output is shown in the clone where it was run.
+
+With PATH:LINE, the commit that wrote the line, its packets (by their logs and by its trailers), their contract, who
+approved and judged it, and the harness and model as declared. Where nothing says it, the answer is `undeclared`.""",
+    examples=("workpacket trace", "workpacket trace WP-1-Parser-v1", "workpacket trace src/parser.py:40"),
 )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
+from itertools import pairwise
 from typing import NamedTuple
 
 from workpacket.documents.document import Document, Text, TextAt, as_text, value_of, without_quotes
@@ -266,18 +267,75 @@ class BatchTasks(BatchDocument):
         return summary
 
 
+# The keys of dependencies.yaml below which tasks and their dependencies are.
+_FORMS = ("edges", "nodes", "tasks", "dependencies", "phases", "batches")
+# Other keys that are known; what is below any other key is a task if the file has none of the forms.
+_ABOUT_THE_FILE = frozenset(
+    {"scope", "spec", "code", "name", "version", "created", "revised", "updated", "meta", "phase_policy"}
+    | {"critical_path", "actions", "notes", "note"}
+)
+
+
 class BatchDependencies(BatchDocument):
+    """`dependencies.yaml` in one of its forms: a mapping of tasks to what they depend on (`edges`, `nodes`, `tasks`,
+    `dependencies`, or the file itself), the same as a list of mappings, phases with tasks, or batches in their order.
+    """
+
     kind = "batch_dependencies"
+
+    def is_text(self, path: NodePath) -> bool:
+        """Whether the value is always text: task ids are, below every key."""
+        last = path[-1] if path else ""
+        return super().is_text(path) or not isinstance(last, str) or path[0] not in (*_FORMS, *_ABOUT_THE_FILE)
 
     @cached_property
     def dependencies(self) -> list[Dependency]:
         """Return pairs of a task and its dependency, from every unambiguous form."""
-        found = list(self._of_mapping(self.at("edges")))
-        for name in ("nodes", "tasks"):
-            found += self._of_mapping(self.at(name), "depends_on")
+        found: list[Dependency] = []
+        for holder in self._holders:
+            found += self._of_mapping(holder)
+            for item in holder.items:
+                found += ((entry.id, other) for entry in _entry(item) for other in entry.depends_on)
         for entry in self._phase_tasks():
             found += ((entry.id, other) for other in entry.depends_on)
         return found
+
+    @cached_property
+    def in_order(self) -> list[Dependency]:
+        """Pairs of a task and one of the batch before its own, in a file that states only batches."""
+        if self.dependencies or self.loose_dependencies:
+            return []
+        batches = [[entry.id for entry in task_entries(batch)] for batch in self.items_at("batches")]
+        return [(task, other) for before, after in pairwise(batches) for task in after for other in before]
+
+    @cached_property
+    def files(self) -> Mapping[str, tuple[str, ...]]:
+        """The files of each task that the file names."""
+        entries = [*self._phase_tasks(), *(entry for holder in self._holders for entry in _entries_of(holder))]
+        return {entry.id.value: _values(entry.files) for entry in reversed(entries) if entry.files}
+
+    @cached_property
+    def unread(self) -> tuple[Text, ...]:
+        """The keys whose values are in no known form, and '' with the start of a file that has no known key."""
+        root = self.root
+        if root is None or not root.keys or set(root.mapping) <= _ABOUT_THE_FILE:
+            return ()
+        if self._forms:
+            return tuple(Text(name, *root.keys[name]) for name in self._forms if not _is_form(name, root.mapping[name]))
+        named = [name for name in root.mapping if name not in _ABOUT_THE_FILE]
+        return tuple(Text(name, *root.keys[name]) for name in named if not _is_task(root.mapping[name]))
+
+    @cached_property
+    def _forms(self) -> tuple[str, ...]:
+        known = self.root.mapping if self.root is not None else {}
+        return tuple(name for name in _FORMS if name in known and known[name].value is not None)
+
+    @cached_property
+    def _holders(self) -> list[Node]:
+        """The nodes whose keys or items are tasks."""
+        if not self._forms and self.root is not None and not self.unread:
+            return [self.root]
+        return [node for name in _FORMS[:4] if (node := self.at(name)) is not None]
 
     @cached_property
     def loose_dependencies(self) -> list[Dependency]:
@@ -295,6 +353,7 @@ class BatchDependencies(BatchDocument):
         found = [one for one, _ in self.dependencies]
         found += [entry.id for entry in self._phase_tasks()]
         found += [entry.id for batch in self.items_at("batches") for entry in task_entries(batch)]
+        found += [entry.id for holder in self._holders for item in holder.items for entry in _entry(item)]
         return (*found, *self.texts_at("critical_path"))
 
     @cached_property
@@ -306,12 +365,12 @@ class BatchDependencies(BatchDocument):
         for phase in self.items_at("phases"):
             yield from task_entries(phase)
 
-    def _of_mapping(self, node: Node | None, field: str = "") -> Iterator[Dependency]:
-        if node is None or not node.keys:
-            return
-        for name, value in node.mapping.items():
-            for other in texts_in(value.get(field) if field else value):
-                yield Text(name, *node.keys[name]), other
+    def _of_mapping(self, node: Node) -> Iterator[Dependency]:
+        for name, value in node.mapping.items() if node.keys else ():
+            if node is self.root and name in _ABOUT_THE_FILE:
+                continue
+            for other in texts_in(value.get("depends_on") if value.mapping else value):
+                yield Text(name, *(node.keys or {})[name]), other
 
     def summary(self) -> Mapping[str, object]:
         summary: BatchSummary = {
@@ -319,9 +378,37 @@ class BatchDependencies(BatchDocument):
             "scope": value_of(self.text_at("scope") or self.text_at("spec")),
             "tasks": self.mentions(self.named_tasks),
             "depends": [(self.mention(one), self.mention(other)) for one, other in self.dependencies],
+            "files": [(name, [*paths]) for name, paths in self.files.items()],
             "loose": [(self.mention(one), self.mention(other)) for one, other in self.loose_dependencies],
         }
         return summary
+
+
+def _entries_of(holder: Node) -> Iterator[TaskEntry]:
+    """Yield the tasks of a mapping by id or of a list of mappings, with their files."""
+    for item in holder.items:
+        yield from _entry(item)
+    for name, value in holder.mapping.items() if holder.keys else ():
+        files = (*texts_in(value.get("files")), *texts_in(value.get("file"))) if value.mapping else ()
+        yield TaskEntry(Text(name, *(holder.keys or {})[name]), None, (), files)
+
+
+def _is_form(name: str, value: Node) -> bool:
+    if name in ("phases", "batches"):
+        return all(item.mapping for item in value.items) and isinstance(value.value, list)
+    if isinstance(value.value, list):
+        return all(item.get("id") or (item.get("from") and item.get("to")) for item in value.items)
+    return isinstance(value.value, dict) and all(map(_is_task, value.mapping.values()))
+
+
+def _is_task(value: Node) -> bool:
+    """Whether the value below the id of a task says what it depends on, or nothing."""
+    if isinstance(value.value, dict):
+        known = {"depends_on", "blocks", "file", "files", "name", "title", "phase", "id", "parallel"}
+        return not value.value or not known.isdisjoint(value.mapping)
+    if isinstance(value.value, list):
+        return all(item.text for item in value.items)
+    return value.value is None or (bool(value.text) and " " not in (value.text or ""))
 
 
 class BatchValidation(BatchDocument):

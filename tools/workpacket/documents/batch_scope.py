@@ -31,7 +31,7 @@ from workpacket.documents.batch import (
 )
 from workpacket.model.circles import circles
 from workpacket.text.node import Node, Plain
-from workpacket.value import Value, replace
+from workpacket.value import NOTHING, Value, replace
 
 PhasePolicy = Literal["dag", "barrier"]
 ProblemCode = Literal[
@@ -196,7 +196,10 @@ def _group(task: Task, under_way: tuple[str, ...]) -> str:
     return "pending" if task.status in PENDING else task.status
 
 
-def scope_of(tasks: BatchTasks, dependencies: BatchDependencies | None) -> BatchScope:
+def scope_of(
+    tasks: BatchTasks, dependencies: BatchDependencies | None, files: Mapping[str, tuple[str, ...]] = NOTHING
+) -> BatchScope:
+    """Return the scope. Which files a task changes is what `tasks.yaml` says, else dependencies.yaml, else `files`."""
     own = {task.id: task for task in tasks.tasks()}
     waits: dict[str, list[str]] = {name: list(task.depends_on) for name, task in own.items()}
     phases: Mapping[str, str] = {}
@@ -205,7 +208,8 @@ def scope_of(tasks: BatchTasks, dependencies: BatchDependencies | None) -> Batch
     if dependencies is not None:
         phases = dependencies.phase_of
         policy = dependencies.text_at("phase_policy") or policy
-        for one, other in dependencies.dependencies:
+        files = {**files, **dependencies.files}
+        for one, other in (*dependencies.dependencies, *dependencies.in_order):
             waits.setdefault(one.value, []).append(other.value)
         for one_name, other_name in _of_phases(dependencies.items_at("phases"), own):
             waits[one_name].append(other_name)
@@ -214,7 +218,12 @@ def scope_of(tasks: BatchTasks, dependencies: BatchDependencies | None) -> Batch
             if not any(b in waits.get(a, ()) for a, b in (pair, pair[::-1])):
                 undecided.append(pair)
     whole = tuple(
-        replace(task, depends_on=tuple(dict.fromkeys(waits[task.id])), phase=task.phase or phases.get(task.id, ""))
+        replace(
+            task,
+            depends_on=tuple(dict.fromkeys(waits[task.id])),
+            files=task.files or files.get(task.id, ()),
+            phase=task.phase or phases.get(task.id, ""),
+        )
         for task in tasks.tasks()
     )
     barrier = policy is not None and policy.value.strip().casefold() == "barrier"

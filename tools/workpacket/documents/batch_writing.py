@@ -8,7 +8,7 @@ log.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import cast
 
 from workpacket.documents.batch import BatchCheckpoint, BatchTasks, is_checkpoint_text, status_word
@@ -17,6 +17,7 @@ from workpacket.model.canonical import Json
 from workpacket.text.node import Node, Plain
 from workpacket.text.source import Source
 from workpacket.text.yaml_edit import CannotEdit, YamlText, insert_key, reconciled, set_scalar, yaml_text
+from workpacket.text.yaml_strict import NodePath
 from workpacket.text.yaml_write import write_yaml
 from workpacket.value import NOTHING, Value
 
@@ -165,7 +166,46 @@ class Words:
 
 
 def canonical(values: Plain) -> bytes:
-    return write_yaml(values).encode("utf-8")
+    return write_yaml(with_numbers(values)).encode("utf-8")
+
+
+# The places of the number of a batch: an integer in the published format, although a label such as `2a` is text.
+_NUMBERS = (("last_batch",), ("next_batch", "number"))
+
+
+def with_numbers(values: Plain, stated: Plain = None) -> Plain:
+    """Return the values of a checkpoint with the numbers of batches as integers, except where `stated`, the values in
+    the file, has the same number as text.
+    """
+    checkpoint = values.get("checkpoint") if isinstance(values, dict) else None
+    if not isinstance(values, dict) or not isinstance(checkpoint, dict):
+        return values
+    before = stated.get("checkpoint") if isinstance(stated, dict) else None
+    before = before if isinstance(before, dict) else {}
+    made = dict(checkpoint)
+    if "last_batch" in made:
+        made["last_batch"] = _number(made["last_batch"], before.get("last_batch"))
+    if isinstance(following := made.get("next_batch"), dict) and "number" in following:
+        old = before.get("next_batch")
+        number = _number(following["number"], old.get("number") if isinstance(old, dict) else None)
+        made["next_batch"] = {**following, "number": number}
+    if isinstance(issues := made.get("deferred_issues"), list):
+        old_issues = before.get("deferred_issues")
+        listed = old_issues if isinstance(old_issues, list) else []
+        known = [one.get("batch") for one in listed if isinstance(one, dict)]
+        made["deferred_issues"] = [
+            {**one, "batch": _number(one["batch"], one["batch"] if one["batch"] in known else None)}
+            if isinstance(one, dict) and "batch" in one
+            else one
+            for one in issues
+        ]
+    return {**values, "checkpoint": made}
+
+
+def _number(value: Plain, stated: Plain) -> Plain:
+    if not isinstance(value, str) or value == stated:
+        return value
+    return int(value) if value.isascii() and value.isdigit() and str(int(value)) == value else value
 
 
 def is_canonical(source: Source, values: Plain) -> bool:
@@ -184,7 +224,12 @@ def written(document: BatchCheckpoint | None, folder: str, view: BatchView, word
     if is_canonical(document.source, plain):
         return canonical(wanted)
     text = yaml_text(document.source)
-    return reconciled(text, ("checkpoint",), wanted["checkpoint"], is_checkpoint_text).source.encode()
+    values = cast("Values", with_numbers(wanted, text.root.plain()))
+
+    def is_text(path: NodePath) -> bool:
+        return is_checkpoint_text(path) and path[1:] not in _NUMBERS and path[-1] != "batch"
+
+    return reconciled(text, ("checkpoint",), values["checkpoint"], is_text).source.encode()
 
 
 def brought_up(stated: Values | None, folder: str, view: BatchView, words: Words) -> Values:
@@ -220,10 +265,10 @@ def _wanted(stated: Values, view: BatchView, words: Words) -> Values:
     made["last_batch"] = view.last_batch or None
     if view.last_commit or "last_commit" in made:
         made["last_commit"] = view.last_commit or None
-    entries = _entries(stated)
+    listed, planned = _entries(stated)
     if view.groups:
-        made["tasks"] = _groups(stated.get("tasks"), view, entries, words)
-    made["next_batch"] = _next(stated, view, entries, words)
+        made["tasks"] = _groups(stated.get("tasks"), view, {**planned, **listed}, words)
+    made["next_batch"] = _next(stated, view, {**listed, **planned}, words)
     made["deferred_issues"] = [_plain(issue) for issue in view.deferred]
     for key, value in zip(_OF_A_BATCH, (view.phase, [_plain(stage) for stage in view.incomplete]), strict=True):
         if value:
@@ -233,13 +278,19 @@ def _wanted(stated: Values, view: BatchView, words: Words) -> Values:
     return made
 
 
-def _entries(stated: Values) -> dict[str, Values]:
-    """Return the tasks that the file writes as mappings, by id, with all their keys."""
-    found: dict[str, Values] = {}
-    groups = stated.get("tasks")
-    following = stated.get("next_batch")
+def _entries(stated: Values) -> tuple[dict[str, Values], dict[str, Values]]:
+    """Return the tasks that the file writes as mappings, by id, with all their keys: in the groups, and in the next
+    batch.
+    """
+    groups, following = stated.get("tasks"), stated.get("next_batch")
     lists = list(groups.values()) if isinstance(groups, dict) else []
-    for tasks in [*lists, following.get("tasks") if isinstance(following, dict) else None]:
+    planned = following.get("tasks") if isinstance(following, dict) else None
+    return _by_id(lists), _by_id([planned])
+
+
+def _by_id(lists: list[Plain]) -> dict[str, Values]:
+    found: dict[str, Values] = {}
+    for tasks in lists:
         for entry in tasks if isinstance(tasks, list) else ():
             if isinstance(entry, dict):
                 found.setdefault(str(entry.get("id")), entry)
@@ -296,22 +347,26 @@ def _plain(value: object) -> Plain:
     return value if value is None or isinstance(value, (str, bool, int, float)) else str(value)
 
 
-def with_statuses(document: BatchTasks, done: frozenset[str] | set[str]) -> bytes:
-    """Return `tasks.yaml` with these tasks marked as done; only their status changes."""
+def with_statuses(document: BatchTasks, done: Collection[str], under_way: Collection[str] = ()) -> bytes:
+    """Return `tasks.yaml` with these tasks marked as done or in progress; only their status changes."""
     text = yaml_text(document.source)
     word = _word_for_done(document)
     for index, item in enumerate(document.items_at("tasks")):
         identity = item.get("id")
-        if identity is not None and identity.text in done:
-            text = _done(text, index, item, word)
+        if identity is None:
+            continue
+        if identity.text in done:
+            text = _with_status(text, index, item, word, {"done", "completed"})
+        elif identity.text in under_way:
+            text = _with_status(text, index, item, "in_progress", {"in_progress", "in-progress"})
     return text.source.encode()
 
 
-def _done(text: YamlText, index: int, item: Node, word: str) -> YamlText:
+def _with_status(text: YamlText, index: int, item: Node, word: str, same: set[str]) -> YamlText:
     status = item.get("status")
     if status is None:
         return text.edited(insert_key(text, ("tasks", index), "status", word))
-    if status.text in ("done", "completed"):
+    if status.text in same:
         return text
     return text.edited(set_scalar(text, ("tasks", index, "status"), word))
 

@@ -47,7 +47,7 @@ KINDS: tuple[DocumentKind, ...] = (
         "batch_checkpoint", "batch checkpoint", "BatchCheckpoint", DATA, ("identity", "scope_paths", "batch"), "batch"
     ),
     DocumentKind("batch_tasks", "tasks of a batch scope", "BatchTasks", DATA, ("scope_paths", "batch"), "batch"),
-    DocumentKind("batch_dependencies", "dependencies of a batch scope", "BatchDependencies", DATA, (), "batch"),
+    DocumentKind("batch_dependencies", "dependencies of a batch scope", "BatchDependencies", DATA, ("batch",), "batch"),
     DocumentKind("batch_validation", "validation of a batch scope", "BatchValidation", DATA, (), "batch"),
     DocumentKind("role_progress", "role progress", "RoleProgress", MARKDOWN, ("identity", "role_progress")),
     DocumentKind("commit_sidecar", "commit checkpoint sidecar", "CommitSidecar", DATA, ("commit_sidecar",)),

@@ -17,6 +17,7 @@ from workpacket.documents.structured import PlacedSection, StructuredDocument, f
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.ids import WorkPacketId, leading_id
 from workpacket.problem import Edit
+from workpacket.text.blocks import BLANKS
 from workpacket.text.edits import apply_edits
 from workpacket.text.fields import Section, normal_key
 from workpacket.text.node import Node
@@ -132,6 +133,23 @@ class Refinement(StructuredDocument):
                 text = _FENCE_LINE.sub("", body).strip()
                 return "" if text.startswith("<") and text.endswith(">") else text
         return ""
+
+    def unsigned(self) -> bytes | None:
+        """Return the file before approval: without the values of its three USER fields, and with LF line ends; None if
+        one of these fields appears twice.
+        """
+        source, placed = self.source, self.placed_section("metadata")
+        names = [normal_key(label) for label in LABELS]
+        fields = [field for field in placed.fields if field.name in names] if placed is not None else []
+        if len({field.name for field in fields}) < len(fields):
+            return None
+        kept, end = [], 0
+        for field in sorted(fields, key=lambda field: field.value_span):
+            kept.append(source.text[end : field.value_span[0]].rstrip(BLANKS))
+            end = field.value_span[1]
+        text = "".join([*kept, source.text[end:]])
+        mark = b"\xef\xbb\xbf" if source.bom else b""
+        return mark + text.replace("\r\n", "\n").encode("utf-8", "surrogateescape")
 
     @property
     def own_id(self) -> str:

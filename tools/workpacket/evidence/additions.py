@@ -1,8 +1,9 @@
-"""The names that a change adds, and whether an error is about one of them. ¶ A test that needs something new cannot run
-without it: the module cannot be imported, the function does not exist, the file is missing. Such an error shows that
-the test fails without the change. Any other error shows only that the test could not run. Therefore a name counts only
-if an error says that it is missing, and only if the change adds it: a new module or file, or a word in an added line
-that its file did not have before.
+"""The names that a change adds, and whether an error is about one of them.
+
+A test that needs something new cannot run without it: the module cannot be imported, the function does not exist, the
+file is missing. Such an error shows that the test fails without the change. Any other error shows only that the test
+could not run. Therefore a name counts only if an error says that it is missing, and only if the change adds it: a new
+module or file, or a word in an added line that its file did not have before.
 """
 
 from __future__ import annotations
@@ -12,13 +13,14 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
+from workpacket.lazy_pattern import lazy_pattern
 from workpacket.value import Value
 
-_WORD: Final = re.compile(r"[^\W\d]\w*")
+_WORD: Final = lazy_pattern(r"[^\W\d]\w*")
 _NAME: Final = r"[`'\"\u2018]?(?P<name>[\w./:@$-]+)[`'\"\u2019]?"
 # How runners, compilers and systems say that something is missing.
 _MISSING: Final = tuple(
-    re.compile(pattern.replace("NAME", _NAME))
+    lazy_pattern(pattern.replace("NAME", _NAME))
     for pattern in (
         r"No module named NAME",
         r"cannot import name NAME from",
@@ -52,12 +54,12 @@ _MISSING: Final = tuple(
     )
 )
 # An error of a whole run names a file in one of these ways, on one line.
-_NOT_FOUND: Final = re.compile(
+_NOT_FOUND: Final = lazy_pattern(
     r"not found|no such file|could ?n[o']t (?:find|read)|can ?not (?:find|open)|ENOENT|must be present", re.IGNORECASE
 )
-_PATH: Final = re.compile(r"[^\s'\"`,;()<>]+")
+_PATH: Final = lazy_pattern(r"[^\s'\"`,;()<>]+")
 # Errors that say that something is missing or unreadable, not that an answer is wrong.
-_NOT_THERE: Final = re.compile(
+_NOT_THERE: Final = lazy_pattern(
     r"\b(?:ModuleNotFoundError|ImportError|FileNotFoundError|NotADirectoryError|SyntaxError|IndentationError|TabError)\b"
     r"|Cannot find module|command not found|[Nn]o such file or directory|can't open file"
 )

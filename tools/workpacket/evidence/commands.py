@@ -8,6 +8,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from typing import Final, Literal
 
+from workpacket.lazy_pattern import lazy_pattern
 from workpacket.value import Value
 
 Runner = Literal["pytest", "unittest", "go", "cargo", "jest", ""]
@@ -23,8 +24,8 @@ _SHELLS: Final = frozenset({"sh", "bash", "dash", "zsh", "ksh", "busybox"})
 _STARTERS: Final = {"env": 0, "nohup": 0, "nice": 0, "time": 0, "exec": 0, "command": 0, "timeout": 1, "stdbuf": 0}
 _WITH_RUN: Final = frozenset({"uv", "poetry", "pipenv", "pdm", "hatch", "rye"})
 _TAKE_A_WORD: Final = frozenset({"-n", "-u", "-s", "-k", "-C", "-S"})
-_ASSIGNMENT: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
-_PYTHON: Final = re.compile(r"(?:python|pypy)[0-9.]*(?:\.exe)?\Z")
+_ASSIGNMENT: Final = lazy_pattern(r"[A-Za-z_][A-Za-z0-9_]*=")
+_PYTHON: Final = lazy_pattern(r"(?:python|pypy)[0-9.]*(?:\.exe)?\Z")
 _SAYS_ONLY: Final = frozenset({"--version", "-V", "--help", "-h"})
 # The options with which a command names the file of its JUnit report, as the next word or after `=`.
 _JUNIT_OPTIONS: Final = frozenset({
@@ -32,7 +33,7 @@ _JUNIT_OPTIONS: Final = frozenset({
     "--xunit-file",
 })  # fmt: skip
 # The option of a shell that precedes its script, possibly joined to others: `-ec`.
-_SCRIPT: Final = re.compile(r"-[a-zA-Z]*c\Z")
+_SCRIPT: Final = lazy_pattern(r"-[a-zA-Z]*c\Z")
 _OPERATORS: Final = frozenset({";", "&&", "||", "|", "&", "\n"})
 
 

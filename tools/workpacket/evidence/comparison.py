@@ -16,6 +16,7 @@ from typing import Final, Literal
 
 from workpacket.evidence.additions import Additions, names_addition, says_missing
 from workpacket.evidence.reports import EXIT_CODE, Ran, TestReport
+from workpacket.problem import Problem
 from workpacket.value import Value
 
 Comparison = Literal["needed", "kept", "could_not_run", "broken", "failing", "skipped"]
@@ -44,19 +45,12 @@ class Side(Value):
     output: str = ""
 
 
-class Fault(Value):
-    """A fault of a proof; the text continues `DONE_MEANS 1: `."""
-
-    code: str
-    text: str
-
-
 class ProofJudgement(Value):
-    """The judgement of a proof. `tests` are those that the criterion is about. `execution` is '' if no test had to be
-    watched.
+    """The messages of `faults` go on after `DONE_MEANS 1: `. `tests` are those that the criterion is about. `execution`
+    is '' where no test had to be watched.
     """
 
-    faults: tuple[Fault, ...]
+    faults: tuple[Problem, ...]
     tests: Mapping[str, Comparison]
     runner: str
     execution: Execution | Literal[""] = ""
@@ -73,7 +67,7 @@ def judge(asked: AskedProof, here: Side, base: Side | None, added: Additions) ->
     """Judge the two runs. `base` is None for an exempt criterion, which needs no comparison."""
     runner = here.report.runner
     if here.fault:
-        return ProofJudgement((Fault("proof_not_run", f"{asked.command} {here.fault}"),), {}, runner)
+        return ProofJudgement((Problem("proof_not_run", f"{asked.command} {here.fault}"),), {}, runner)
     chosen = {name: ran for name, ran in here.report.tests.items() if _is_asked(name, ran, asked)}
     compared = {name: _compared(name, ran, base, asked, added) for name, ran in chosen.items()}
     faults = tuple(_faults_here(asked, here, chosen))
@@ -85,7 +79,7 @@ def judge(asked: AskedProof, here: Side, base: Side | None, added: Additions) ->
     execution = _execution(needed, here.report, added)
     if execution is None:
         what = f"{_some(needed)} would fail without the change, but executes no line of it"
-        return ProofJudgement((Fault("change_not_executed", what),), compared, runner)
+        return ProofJudgement((Problem("change_not_executed", what),), compared, runner)
     return ProofJudgement((), compared, runner, execution)
 
 
@@ -112,30 +106,30 @@ def _lies_at(ran: Ran, path: str) -> bool:
     return not ran.path or ran.path == path or ran.path.startswith(f"{path}/")
 
 
-def _faults_here(asked: AskedProof, here: Side, chosen: Mapping[str, Ran]) -> Iterator[Fault]:
+def _faults_here(asked: AskedProof, here: Side, chosen: Mapping[str, Ran]) -> Iterator[Problem]:
     """Yield what is wrong with the run with the work, whatever the base says."""
     report = here.report
     if asked.tests and report.runner == EXIT_CODE:
         what = f"{asked.command} does not report its tests, so it is unknown whether {_some(asked.tests)} ran"
-        yield Fault("no_test_executed", what)
+        yield Problem("no_test_executed", what)
         return
     failing = [name for name, ran in report.tests.items() if ran.status in {"failed", "error"}]
     if failing:
         said = _last_line(report.tests[failing[0]].message)
-        yield Fault("test_failed", f"{_some(failing)} failed" + (f", saying {said!r}" if said else ""))
+        yield Problem("test_failed", f"{_some(failing)} failed" + (f", saying {said!r}" if said else ""))
         return
     if not any(ran.status == "passed" for ran in report.tests.values()):
         skipped = f"; {len(report.tests)} were skipped" if report.tests else ""
-        yield Fault("no_test_executed", f"{asked.command} executed no test{skipped}")
+        yield Problem("no_test_executed", f"{asked.command} executed no test{skipped}")
         return
     for test in asked.tests:
         if not any(is_named(name, test) and ran.status == "passed" for name, ran in chosen.items()):
             how = "was skipped" if any(is_named(name, test) for name in chosen) else "did not run"
-            yield Fault("test_not_run", f"{test} {how}")
+            yield Problem("test_not_run", f"{test} {how}")
     if not asked.tests and not any(ran.status == "passed" for ran in chosen.values()):
-        yield Fault("test_not_run", f"no test in {', '.join(asked.paths)} ran")
+        yield Problem("test_not_run", f"no test in {', '.join(asked.paths)} ran")
     if here.exit_code != 0:
-        yield Fault("test_failed", f"{asked.command} ended with {here.exit_code}")
+        yield Problem("test_failed", f"{asked.command} ended with {here.exit_code}")
 
 
 def _compared(name: str, ran: Ran, base: Side | None, asked: AskedProof, added: Additions) -> Comparison:
@@ -172,16 +166,16 @@ def _hides(where: str, name: str, ran: Ran) -> bool:
     return "/" not in where and f".{where}." in f".{name}"
 
 
-def _none_needed(compared: Mapping[str, Comparison], base: Side) -> Fault:
+def _none_needed(compared: Mapping[str, Comparison], base: Side) -> Problem:
     kept = [name for name, each in compared.items() if each == "kept"]
     lost = [name for name, each in compared.items() if each == "could_not_run"]
     if not lost:
-        return Fault("proof_not_needed", f"{_some(kept)} passes without the change, too")
+        return Problem("proof_not_needed", f"{_some(kept)} passes without the change, too")
     said = (
         base.fault or next((_last_line(each.message) for each in base.report.obstacles), "") or _last_line(base.output)
     )
     what = f"{_some(lost)} could not run at the base" + (f", which says {said!r}" if said else "")
-    return Fault("base_not_run", what)
+    return Problem("base_not_run", what)
 
 
 def _execution(needed: Mapping[str, Ran], report: TestReport, added: Additions) -> Execution | None:

@@ -412,6 +412,12 @@ def changes_before(
         yield header, changes
 
 
+def add_trailers(repository: Repository, place: str, lines: Iterable[str]) -> None:
+    """Add these trailers to the file of a commit message, unless it has them."""
+    named = [word for line in lines for word in ("--trailer", line)]
+    run_git(repository.root, "interpret-trailers", "--in-place", "--if-exists", "addIfDifferent", *named, "--", place)
+
+
 def line_times(repository: Repository, commit: str) -> Iterator[tuple[str, int]]:
     """Yield the commits that lead to `commit` along first parents, oldest first, each with its time."""
     answer = run_git(

@@ -2,12 +2,14 @@
 
 The lane comes from the graph (`lanes`), everything else from replaying the events in the order (clock, id). Both depend
 only on the set of files, not on the order in which they arrived. The state is a value for gates, boards and reports to
-read. ¶ The history of a packet may have branches. Every move depends on the moves that its writer saw. The *latest*
-moves of a history are those on which no other move depends. If there is only one, or if all agree, the packet is in
-that lane. If they contradict each other, the packet is forked until a `fork.resolved` event names them all: any other
-move on a fork joins the contradiction instead of hiding it. Moves that agree still contradict each other if a holder, a
-commit or a verdict was recorded on the way to one of them; otherwise a packet done and judged on two branches would
-combine two pieces of work.
+read.
+
+The history of a packet may have branches. Every move depends on the moves that its writer saw. The *latest* moves of a
+history are those on which no other move depends. If there is only one, or if all agree, the packet is in that lane. If
+they contradict each other, the packet is forked until a `fork.resolved` event names them all: any other move on a fork
+joins the contradiction instead of hiding it. Moves that agree still contradict each other if a holder, a commit or a
+verdict was recorded on the way to one of them; otherwise a packet done and judged on two branches would combine two
+pieces of work.
 
 This does not judge whether a move is legal; the lanes come from the events (docs/approvals/moves.md).
 """

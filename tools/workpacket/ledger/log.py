@@ -5,9 +5,10 @@ must be canonical JSON, and the value must match the schema of an event. Compari
 what a JSON parser would accept: duplicate keys, spaces, escapes, other forms of numbers, a missing final newline.
 Events in older versions of the format are upgraded while reading; the files are never rewritten. When a new version
 needs it, a function is added here that converts events of the previous version. Version 2 needs none: its events may
-have a signature, and are otherwise like those of version 1. ¶ Events are validated by the schemas of
-`model.event_types`, which the same acceptor compiles as for documents. Each type is compiled when its first event
-occurs: a log has few types, and ten thousand events must be decoded within a second.
+have a signature, and are otherwise like those of version 1.
+
+Events are validated by the schemas of `model.event_types`, which the same acceptor compiles as for documents. Each type
+is compiled when its first event occurs: a log has few types, and ten thousand events must be decoded within a second.
 """
 
 from __future__ import annotations
@@ -323,7 +324,8 @@ class NewLogEvent(Value):
 
 
 def next_event(writer: EventWriter, packet: str, happening: NewLogEvent, *, after: Sequence[LogEvent]) -> LogEvent:
-    """Return the event that follows `after`: all heads of the log, or the previous event of the same command. ¶
+    """Return the event that follows `after`: all heads of the log, or the previous event of the same command.
+
     Malformed data is a bug in the program, not in a document, and raises ValueError.
     """
     value: dict[str, Json] = {

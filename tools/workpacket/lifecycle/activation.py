@@ -294,8 +294,7 @@ def _preconditions(facts: Facts, packet: PacketFacts) -> tuple[tuple[Problem, ..
 
 def _undemanded(facts: Facts, packet: PacketFacts) -> Iterator[Problem]:
     """Report criteria whose contract names no proof, if the policy requires one: it must be part of what is signed."""
-    from workpacket.lifecycle.contract import stated
-    from workpacket.lifecycle.proofs import demands_unmet
+    from workpacket.lifecycle.contract import demands_unmet, stated
 
     contract = stated(packet.stub, packet.refinement) if packet.stub is not None else ""
     if not isinstance(contract, str):

@@ -13,11 +13,10 @@ from collections.abc import Callable, Sequence
 from workpacket.approvals.facts import Verdict
 from workpacket.ledger.fold import in_force
 from workpacket.lifecycle.activation import terms_in_event
-from workpacket.lifecycle.contract import Contract, stated
+from workpacket.lifecycle.contract import Contract, demands_unmet, stated
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.gates import AMENDMENT_GATE, approval_unmet, satisfying, terms_of
 from workpacket.lifecycle.moves import Answer, Draft, Planned
-from workpacket.lifecycle.proofs import demands_unmet
 from workpacket.lifecycle.transitions import AMENDABLE, Transition, forward_command, move_unmet
 from workpacket.model.canonical import Json
 from workpacket.model.events import LogEvent

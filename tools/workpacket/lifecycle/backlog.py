@@ -1,7 +1,8 @@
-"""The backlog: a new stub, its technical refinement, and showing that refinement to the user. ¶ `adopt` takes over a
-repository that was governed without a log: its documents determine the first event of each log. Nothing is rewritten.
-If board and packet contradict each other, the packet is skipped and the contradiction is listed until someone says
-which one to believe.
+"""The backlog: a new stub, its technical refinement, and showing that refinement to the user.
+
+`adopt` takes over a repository that was governed without a log: its documents determine the first event of each log.
+Nothing is rewritten. If board and packet contradict each other, the packet is skipped and the contradiction is listed
+until someone says which one to believe.
 """
 
 from __future__ import annotations

@@ -1,9 +1,12 @@
 """Regenerate board and registry from the logs: after hand edits, and when git merges two versions. Hand edits of the
-board are recorded as moves, or undone. ¶ The log resolves some of the conflicts that git writes into a document. On
-board and registry, the lines of both sides are kept, and regenerating removes the duplicates. In a packet, the log
-resolves the status if nothing else conflicts. All other conflicts are left to people. ¶ In a merge, each version is
-first regenerated from the log of the merge result, because boards differ mostly in the places of entries. The remaining
-differences are prose, which is merged as text.
+board are recorded as moves, or undone.
+
+The log resolves some of the conflicts that git writes into a document. On board and registry, the lines of both sides
+are kept, and regenerating removes the duplicates. In a packet, the log resolves the status if nothing else conflicts.
+All other conflicts are left to people.
+
+In a merge, each version is first regenerated from the log of the merge result, because boards differ mostly in the
+places of entries. The remaining differences are prose, which is merged as text.
 """
 
 from __future__ import annotations

@@ -23,6 +23,10 @@ from workpacket.model.plan import Plan, log_seen
 from workpacket.problem import Problem
 from workpacket.value import Value
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from workpacket.lifecycle.authorship import Declared
+
 
 def prepare(
     facts: Facts, packet: PacketFacts, *, assignee: str, branch: str, worktree: str, base_commit: str, base_packet: str
@@ -70,7 +74,7 @@ def _dependency_lane(facts: Facts, name: str) -> str:
     return next((lane for lane in facts.policy.satisfied_by if lane in lanes), lanes[-1] if lanes else "")
 
 
-def claim(facts: Facts, packet: PacketFacts, *, branch: str, worktree: str) -> Answer:
+def claim(facts: Facts, packet: PacketFacts, *, branch: str, worktree: str, declared: Declared | None = None) -> Answer:
     name = packet.id.text
     unmet = claim_refusal(facts, packet, branch)
     if unmet:
@@ -80,7 +84,8 @@ def claim(facts: Facts, packet: PacketFacts, *, branch: str, worktree: str) -> A
     where = packet.state.assignment.branch or branch
     place: dict[str, Json] = {"branch": where}
     place |= {"worktree": worktree} if worktree else {}
-    move(draft, packet, "claimed", "IN_PROGRESS", {**lease, **place})
+    said_of_itself = declared.data() if declared is not None else {}
+    move(draft, packet, "claimed", "IN_PROGRESS", {**lease, **place, **said_of_itself})
     project(draft, {name: "IN_PROGRESS"})
     said = f"{facts.actor.id} holds {name} until {lease['expires_at']}"
     tree = worktree or packet.state.assignment.worktree

@@ -8,23 +8,30 @@ no nested list, no second paragraph, no comment.
 from __future__ import annotations
 
 import hashlib
+import shlex
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from workpacket.documents.document import SectionSpec
-from workpacket.documents.packet import Packet
-from workpacket.documents.refinement import LABELS, Refinement
 from workpacket.documents.structured import PlacedSection, StructuredDocument
-from workpacket.documents.stub import Stub
+from workpacket.evidence.commands import is_trivial
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.lifecycle.gates import is_pathlike, pattern_of
 from workpacket.model.canonical import Json, NotCanonical, canonical_bytes
 from workpacket.model.ids import find_ids
-from workpacket.text.blocks import BLANKS, LISTS, Block
-from workpacket.text.fields import Field, asides, normal_key
+from workpacket.problem import Location, Problem
+from workpacket.text.blocks import LISTS, Block
+from workpacket.text.fields import Field, asides
 from workpacket.text.source import Source
 from workpacket.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from workpacket.documents.packet import Packet
+    from workpacket.documents.refinement import Refinement
+    from workpacket.documents.stub import Stub
+    from workpacket.lifecycle.policy import EvidencePolicy
 
 CONTRACT_VERSION: Final = 1
 
@@ -118,7 +125,7 @@ def contract_of(document: Stub | Packet, refinement: Refinement | None) -> Contr
     if refinement is not None and named is not None and normal_text(named.value) != refinement.path:
         raise ContractUnreadable(f"it names the refinement {named.value!r}, not {refinement.path}")
     parts = _Parts(document)
-    packet = isinstance(document, Packet)
+    packet = document.kind == "packet"
     what = parts.prose("scope" if packet else "intent", "what")
     criteria, evidence = _criteria(parts.criteria())
     return Contract(
@@ -380,23 +387,10 @@ def _dependencies(document: Stub | Packet) -> tuple[str, ...]:
 def _refinement(refinement: Refinement | None) -> Pinned | None:
     if refinement is None:
         return None
-    return Pinned(refinement.path, hashlib.sha256(_unsigned(refinement)).hexdigest())
-
-
-def _unsigned(refinement: Refinement) -> bytes:
-    """Return the refinement before approval: without the values of its three USER fields, and with LF line ends."""
-    source, placed = refinement.source, refinement.placed_section("metadata")
-    names = [normal_key(label) for label in LABELS]
-    fields = [field for field in placed.fields if field.name in names] if placed is not None else []
-    if len({field.name for field in fields}) < len(fields):
+    unsigned = refinement.unsigned()
+    if unsigned is None:
         raise ContractUnreadable("a USER field of the refinement appears twice")
-    kept, end = [], 0
-    for field in sorted(fields, key=lambda field: field.value_span):
-        kept.append(source.text[end : field.value_span[0]].rstrip(BLANKS))
-        end = field.value_span[1]
-    text = "".join([*kept, source.text[end:]])
-    mark = b"\xef\xbb\xbf" if source.bom else b""
-    return mark + text.replace("\r\n", "\n").encode("utf-8", "surrogateescape")
+    return Pinned(refinement.path, hashlib.sha256(unsigned).hexdigest())
 
 
 def _specification(refinement: Refinement | None) -> Pinned | None:
@@ -404,3 +398,29 @@ def _specification(refinement: Refinement | None) -> Pinned | None:
         return None
     digest = refinement.text_at("metadata", "spec_target_sha256") or refinement.spec_digest
     return Pinned(refinement.spec_path, digest.value.lower() if digest is not None else "")
+
+
+def is_complete(demand: Demand | None) -> bool:
+    """Whether the demand says what to run, or why nothing is run."""
+    return demand is not None and bool(demand.command or demand.exempt)
+
+
+def demands_unmet(contract: Contract, policy: EvidencePolicy, path: str) -> Iterator[Problem]:
+    """Report what prevents the approval of a contract: criteria without a proof, and proofs that prove nothing."""
+    demands = {demand.criterion: demand for demand in contract.evidence}
+    for number, criterion in enumerate(contract.criteria, 1):
+        demand = demands.get(criterion)
+        if policy.tests == "required" and not is_complete(demand):
+            hint = f"workpacket evidence demand {contract.packet} {number} --command COMMAND"
+            message = f"criterion {number}, {criterion[:100]!r}: the contract names no proof"
+            yield Problem("proof_undeclared", message, Location(path), hint)
+        elif demand is not None and demand.command and _is_trivial(demand.command):
+            message = f"criterion {number}, {criterion[:100]!r}: {demand.command} proves nothing"
+            yield Problem("proof_trivial", message, Location(path), f"edit {path}")
+
+
+def _is_trivial(command: str) -> bool:
+    try:
+        return is_trivial(shlex.split(command))
+    except ValueError:  # an open quote, which is reported where it is run
+        return False

@@ -1,7 +1,8 @@
-"""Check that stub and packet still state the approved contract, and that amendments replaced the one in force. ¶ The
-log names contracts by their digest: `activated` the first one, `amended` each replacement. Until activation the files
-may change freely. Progress (status, evidence, notes) may change afterwards too, because it is not part of the contract.
-The log of a packet that was activated before there were contracts names none, so it is not checked.
+"""Check that stub and packet still state the approved contract, and that amendments replaced the one in force.
+
+The log names contracts by their digest: `activated` the first one, `amended` each replacement. Until activation the
+files may change freely. Progress (status, evidence, notes) may change afterwards too, because it is not part of the
+contract. The log of a packet that was activated before there were contracts names none, so it is not checked.
 """
 
 from __future__ import annotations

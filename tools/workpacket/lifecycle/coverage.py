@@ -23,8 +23,9 @@ Kind = Literal["work", "verdict", "standing", "ready", ""]
 
 
 class Cover(Value):
-    """What a packet covers. A path must be in each of `scopes`: the approved one and the current one. ¶ `why` is the
-    reason why a packet covers nothing, as the end of a sentence.
+    """What a packet covers. A path must be in each of `scopes`: the approved one and the current one.
+
+    `why` is the reason why a packet covers nothing, as the end of a sentence.
     """
 
     packet: str

@@ -100,7 +100,6 @@ def _compiled(pattern: str, strict: bool) -> re.Pattern[str]:
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from workpacket.approvals.facts import Verdict
-    from workpacket.evidence.comparison import Fault
 
 
 # The events that need an approval, and the gate for it.
@@ -353,10 +352,12 @@ def holder_unmet(state: PacketState, actor: str, now: str) -> tuple[Problem, ...
 
 class Submission(Value):
     """A submission to judge. `proved` has the result of each criterion (`met`, `not_met`, `not_applicable`). `changed`
-    is None if git cannot tell. ¶ `whose` is the packet of the checked-out branch, '' if there is none. `came_to` is the
-    result of a criterion's proof, as the end of a sentence; `elsewhere` is the commit at which a criterion was proved,
-    if that is not the commit of the work. `exempt` are the criteria that the contract exempts from proof, `faults` what
-    is wrong with the proof of a criterion, `unticked` the criteria whose box is not ticked.
+    is None if git cannot tell.
+
+    `whose` is the packet of the checked-out branch, '' if there is none. `came_to` is the result of a criterion's
+    proof, as the end of a sentence; `elsewhere` is the commit at which a criterion was proved, if that is not the
+    commit of the work. `exempt` are the criteria that the contract exempts from proof, `faults` what is wrong with the
+    proof of a criterion, `unticked` the criteria whose box is not ticked.
     """
 
     actor: str
@@ -371,7 +372,7 @@ class Submission(Value):
     came_to: Mapping[str, str] = NOTHING
     elsewhere: Mapping[str, str] = NOTHING
     exempt: Set[str] = frozenset()
-    faults: Mapping[str, Sequence[Fault]] = NOTHING
+    faults: Mapping[str, Sequence[Problem]] = NOTHING
     unticked: Set[str] = frozenset()
 
 
@@ -419,7 +420,7 @@ def _criteria_unmet(packet: str, submission: Submission) -> Iterator[Problem]:
         faults = submission.faults.get(criterion, ())
         for fault in faults:
             hint = f"workpacket explain {fault.code}, then: workpacket submit {packet}"
-            yield Problem(fault.code, f"{which}: {fault.text}", hint=hint)
+            yield Problem(fault.code, f"{which}: {fault.message}", hint=hint)
         if faults:
             continue
         if result == "not_applicable" and criterion not in submission.exempt:
@@ -525,8 +526,10 @@ def added_gates(policy: LifecyclePolicy, event: str, choice: str = "") -> tuple[
 
 
 def settles_by_landing(state: PacketState, policy: LifecyclePolicy) -> bool:
-    """Whether judged work is done once it has landed as judged, without an event that says so. ¶ This is not the case
-    if there is a gate on `merged`, or if the policy adds a lane after it: then the command is required.
+    """Whether judged work is done once it has landed as judged, without an event that says so.
+
+    This is not the case if there is a gate on `merged`, or if the policy adds a lane after it: then the command is
+    required.
     """
     lanes = policy.lanes
     asked = added_gates(policy, "merged") or state.open_runs or not state.sound

@@ -105,6 +105,43 @@ def also_ignoring(planned: Planned, before: bytes | None, folders: Collection[st
     )
 
 
+# The skills of teams that resume unfinished work if they are invoked without arguments, and where in them.
+TEAM_SKILLS: Final = ("build-product", "plan-product")
+_DETERMINE_MODE: Final = lazy_pattern(r"^#{1,6} Determine Mode[^\n]*\n", re.MULTILINE)
+
+
+def also_hooking(planned: Planned, skills: Mapping[str, bytes], *, hook: bool) -> Planned:
+    """Return the plan with a line in each of the skills that makes it resume unfinished work, or with the offer."""
+    lines = {path: _hook_of(path) for path, data in skills.items() if _hook_of(path).encode() not in data}
+    if not lines:
+        return planned
+    if not hook:
+        line = next(iter(lines.values()))
+        offer = f"optional: workpacket init --skills --hook adds one line to {', '.join(lines)}: {line}"
+        return replace(planned, notes=(*planned.notes, offer))
+    changes = tuple(FileChange(path, digest(skills[path]), _hooked(skills[path], line)) for path, line in lines.items())
+    return replace(
+        planned,
+        plan=replace(planned.plan, changes=(*planned.plan.changes, *changes)),
+        notes=(*planned.notes, *(f"{path} resumes unfinished work" for path in lines)),
+    )
+
+
+def _hook_of(path: str) -> str:
+    team = path.split("/")[-2]
+    return f"- Without arguments: run `workpacket resume --team {team} --yes` first, and continue with what it prints."
+
+
+def _hooked(data: bytes, line: str) -> bytes:
+    """Insert the line below the heading Determine Mode; at the end if there is none."""
+    text = data.decode("utf-8", "surrogateescape")
+    eol = "\r\n" if "\r\n" in text else "\n"
+    found = _DETERMINE_MODE.search(text)
+    joint = "" if found or text.endswith("\n") else eol
+    at = found.end() if found else len(text)
+    return f"{text[:at]}{joint}{line}{eol}{text[at:]}".encode("utf-8", "surrogateescape")
+
+
 Standing = Literal["missing", "outdated", "edited", "current", "theirs"]
 _NO_POLICY = LifecyclePolicy()
 _REMARKS = {

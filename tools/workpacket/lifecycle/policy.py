@@ -67,10 +67,11 @@ Replay = Literal["second-party", "off"]
 
 
 class EvidencePolicy(Value):
-    """The settings for proofs. `env` are variables that proofs get in addition to `ALWAYS_PASSED`. ¶ `tests`: whether
-    the contract must name the proof of each criterion. `proof_paths` are the paths of tests, `reports` those of the
-    JUnit XML files that test runners write, `setup` the commands that prepare a tree. `replay`: whether another party
-    must replay the proofs before a verdict.
+    """The settings for proofs. `env` are variables that proofs get in addition to `ALWAYS_PASSED`.
+
+    `tests`: whether the contract must name the proof of each criterion. `proof_paths` are the paths of tests, `reports`
+    those of the JUnit XML files that test runners write, `setup` the commands that prepare a tree. `replay`: whether
+    another party must replay the proofs before a verdict.
     """
 
     env: tuple[str, ...] = ()
@@ -152,8 +153,9 @@ _GUARDING: Final = ("actors", "approvals", "verdict")
 
 
 def unguarded_changes(before: Node | None, after: Node | None) -> list[str]:
-    """Return the tables of a policy that a change weakens although the policy names no one who could approve that. ¶ A
-    policy with approvers is approved as a whole, and a policy without requirements has nothing to weaken.
+    """Return the tables of a policy that a change weakens although the policy names no one who could approve that.
+
+    A policy with approvers is approved as a whole, and a policy without requirements has nothing to weaken.
     """
     coverage = coverage_policy(before)
     guards = before is not None and (before.get("actors") is not None or coverage.mode == "required")

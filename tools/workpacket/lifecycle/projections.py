@@ -302,9 +302,10 @@ def project_registry(draft: Draft, rows: Sequence[InForce]) -> None:
 
 def in_force(facts: Facts, base: str, moved: Mapping[str, str], written: Mapping[str, Source]) -> InForce | None:
     """Return the revision of a base that is in force: the highest packet that is not archived, else the highest stub,
-    else the last revision. ¶ `moved` has the lanes after the command, `written` the packets that it writes. While a
-    revision has no log, or is in a lane that the policy no longer defines, the one in force is unknown, and the row is
-    unchanged.
+    else the last revision.
+
+    `moved` has the lanes after the command, `written` the packets that it writes. While a revision has no log, or is in
+    a lane that the policy no longer defines, the one in force is unknown, and the row is unchanged.
     """
     found: list[tuple[int, int, InForce]] = []
     for packet in facts.packets.values():

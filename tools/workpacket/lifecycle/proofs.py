@@ -1,19 +1,18 @@
-"""The proof that the contract demands for each criterion, and whether evidence is that proof. ¶ A demand is binding
-whatever the policy says, because it was signed. With `tests = "required"`, every criterion needs one. It is checked at
-activation and amendment, so that no work begins on a criterion that cannot be proved; at submission; and again by
-`check --base`. A replay is required if the policy says `replay = "second-party"`.
+"""Whether evidence is the proof that the contract demands of a criterion.
+
+A demand binds whatever the policy says, because it was signed. With `tests = "required"` every criterion needs one. It
+is asked for at the activation and at an amendment, so that no work begins towards a criterion that cannot be proved; at
+a submission; and by `check --base` once more. A replay is asked for where the policy says `replay = "second-party"`.
 """
 
 from __future__ import annotations
 
-import shlex
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from workpacket.evidence.commands import is_trivial
-from workpacket.evidence.comparison import AskedProof, Fault
 from workpacket.lazy_pattern import lazy_pattern
+from workpacket.lifecycle.contract import DEMAND, Contract, is_complete, stated
 from workpacket.lifecycle.separation import coders, not_apart
 from workpacket.model.canonical import Json
 from workpacket.model.events import LogEvent
@@ -24,7 +23,7 @@ from workpacket.value import Value
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from workpacket.approvals.actors import Actors
-    from workpacket.lifecycle.contract import Contract, Demand
+    from workpacket.lifecycle.contract import Demand
     from workpacket.lifecycle.facts import Facts, PacketFacts
     from workpacket.lifecycle.moves import Answer
     from workpacket.lifecycle.policy import EvidencePolicy
@@ -48,73 +47,41 @@ def demands_of(packet: PacketFacts) -> Mapping[str, Demand]:
     """Return the demands of the packet's contract by criterion, folded; none if there is no readable contract."""
     if packet.packet is None:
         return {}
-    from workpacket.lifecycle.contract import Contract, stated
-
     contract = stated(packet.packet, packet.refinement)
     return {folded(demand.criterion): demand for demand in contract.evidence} if isinstance(contract, Contract) else {}
 
 
-def asked_of(demand: Demand) -> AskedProof:
-    return AskedProof(demand.command, demand.tests, demand.paths, demand.exempt)
-
-
-def is_complete(demand: Demand | None) -> bool:
-    """Whether the demand says what to run, or why nothing is run."""
-    return demand is not None and bool(demand.command or demand.exempt)
-
-
-def demands_unmet(contract: Contract, policy: EvidencePolicy, path: str) -> Iterator[Problem]:
-    """Report what prevents the approval of a contract: criteria without a proof, and proofs that prove nothing."""
-    demands = {demand.criterion: demand for demand in contract.evidence}
-    for number, criterion in enumerate(contract.criteria, 1):
-        demand = demands.get(criterion)
-        if policy.tests == "required" and not is_complete(demand):
-            hint = f"workpacket evidence demand {contract.packet} {number} --command COMMAND"
-            message = f"criterion {number}, {criterion[:100]!r}: the contract names no proof"
-            yield Problem("proof_undeclared", message, Location(path), hint)
-        elif demand is not None and demand.command and _is_trivial(demand.command):
-            message = f"criterion {number}, {criterion[:100]!r}: {demand.command} proves nothing"
-            yield Problem("proof_trivial", message, Location(path), f"edit {path}")
-
-
-def _is_trivial(command: str) -> bool:
-    try:
-        return is_trivial(shlex.split(command))
-    except ValueError:  # an open quote, which is reported where it is run
-        return False
-
-
-def unlike_demand(row: Mapping[str, Json], demand: Demand | None, *, required: bool) -> Iterator[Fault]:
+def unlike_demand(row: Mapping[str, Json], demand: Demand | None, *, required: bool) -> Iterator[Problem]:
     """Yield what is wrong with a row of evidence as the proof that the contract demands."""
     if demand is None or not is_complete(demand):
         if required:
-            yield Fault("proof_undeclared", "the contract names no proof")
+            yield Problem("proof_undeclared", "the contract names no proof")
         return
     if row.get("result") == "not_applicable":
         if demand.exempt is None or demand.command:
-            yield Fault(
+            yield Problem(
                 "exemption_unsigned", "the contract demands a proof, not a reason why the criterion does not apply"
             )
         return
     if demand.exempt is not None and row.get("exempt") != demand.exempt:
-        yield Fault("exemption_unsigned", "its exemption is not the one in the contract")
+        yield Problem("exemption_unsigned", "its exemption is not the one in the contract")
     if demand.command and row.get("command") != demand.command:
-        yield Fault("proof_other_command", f"the contract demands {demand.command}")
+        yield Problem("proof_other_command", f"the contract demands {demand.command}")
     elif demand.command and not row.get("runner"):
-        yield Fault("no_test_executed", "it is unknown which tests ran")
+        yield Problem("no_test_executed", "it is unknown which tests ran")
     elif demand.exempt is None:
         yield from _unproved(row)
 
 
-def _unproved(row: Mapping[str, Json]) -> Iterator[Fault]:
+def _unproved(row: Mapping[str, Json]) -> Iterator[Problem]:
     outcomes = row.get("outcomes")
     counts = outcomes if isinstance(outcomes, Mapping) else {}
     if not row.get("needed") or not counts.get("needed"):
-        yield Fault("proof_not_needed", "none of its tests fails without the work")
+        yield Problem("proof_not_needed", "none of its tests fails without the work")
     if counts.get("broken") or counts.get("failing"):
-        yield Fault("test_failed", "some of its tests failed")
+        yield Problem("test_failed", "some of its tests failed")
     if "execution" not in row or "base" not in row:
-        yield Fault(
+        yield Problem(
             "change_not_executed", "it is unknown at which base its tests ran, and whether they execute the work"
         )
 
@@ -151,7 +118,6 @@ def write_demand(facts: Facts, packet: PacketFacts, demand: NewDemand) -> Answer
     """Write the demand into the stub, and into the packet if there is one; it then needs an approval or an
     amendment.
     """
-    from workpacket.lifecycle.contract import DEMAND
     from workpacket.lifecycle.moves import Draft, Planned
 
     name = packet.id.text

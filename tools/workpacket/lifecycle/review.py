@@ -12,6 +12,7 @@ from workpacket.evidence.reports import EXIT_CODE
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.ledger.fold import in_force
 from workpacket.ledger.log import Log
+from workpacket.lifecycle.contract import is_complete
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.gates import (
     VERDICT_GATE,
@@ -30,13 +31,7 @@ from workpacket.lifecycle.gates import (
 )
 from workpacket.lifecycle.moves import Answer, Draft, Planned, added_unmet, move, whose_branch
 from workpacket.lifecycle.projections import project
-from workpacket.lifecycle.proofs import (
-    demands_of,
-    folded,
-    is_complete,
-    replay_unmet,
-    unlike_demand,
-)
+from workpacket.lifecycle.proofs import demands_of, folded, replay_unmet, unlike_demand
 from workpacket.lifecycle.transitions import forward_command, move_unmet, transition
 from workpacket.model.canonical import Json
 from workpacket.model.event_types import MOST_EVIDENCE
@@ -48,7 +43,7 @@ from workpacket.value import NOTHING, Value, replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from workpacket.evidence.comparison import Fault
+    from workpacket.lifecycle.authorship import Declared
     from workpacket.lifecycle.contract import Provable
 
 
@@ -105,7 +100,7 @@ class Proofs(Value):
 
     rows: Sequence[Mapping[str, Json]] = ()
     came_to: Mapping[str, str] = NOTHING
-    faults: Mapping[str, Sequence[Fault]] = NOTHING
+    faults: Mapping[str, Sequence[Problem]] = NOTHING
 
 
 _NONE = Proofs()
@@ -148,11 +143,11 @@ def submit_refusal(facts: Facts, packet: PacketFacts, work: Work, evidence: Proo
 
 def _proof_faults(
     facts: Facts, packet: PacketFacts, rows: Sequence[Mapping[str, Json]], evidence: Proofs
-) -> dict[str, Sequence[Fault]]:
+) -> dict[str, Sequence[Problem]]:
     """Return, by criterion, what was wrong with its proof now, or what distinguishes the last row from the demand."""
     demands, required = demands_of(packet), facts.policy.evidence.tests == "required"
     last = {folded(row["criterion"]): row for row in rows}
-    found: dict[str, Sequence[Fault]] = {}
+    found: dict[str, Sequence[Problem]] = {}
     for criterion in _provable(packet).criteria:
         demand, row = demands.get(folded(criterion)), last.get(folded(criterion))
         faults = evidence.faults.get(criterion, ())
@@ -206,7 +201,7 @@ def recorded(packet: PacketFacts) -> list[Mapping[str, Json]]:
     return rows
 
 
-def submit(facts: Facts, packet: PacketFacts, work: Work, evidence: Proofs) -> Answer:
+def submit(facts: Facts, packet: PacketFacts, work: Work, evidence: Proofs, declared: Declared | None = None) -> Answer:
     """Submit the work. The commands that prove something were run before."""
     name = packet.id.text
     unmet = submit_refusal(facts, packet, work, evidence)
@@ -219,6 +214,7 @@ def submit(facts: Facts, packet: PacketFacts, work: Work, evidence: Proofs) -> A
     data |= {"base_commit": work.base_commit} if work.base_commit else {}
     data |= {"changed": list(work.changed)} if work.changed is not None else {}
     data |= {"work": {"base": work.onto[0], "sha256": work.onto[1]}} if work.onto is not None else {}
+    data |= declared.data() if declared is not None else {}
     draft.rests_on(packet.packet_path, packet.packet_source)
     target = transition("submit", lanes=facts.policy.lanes).target
     move(draft, packet, "submitted", target, data)

@@ -68,8 +68,9 @@ def proven_events(actors: Actors, packets: Iterable[PacketFacts]) -> frozenset[s
 
 
 def lease_claimed(state: PacketState, proven: Container[str] | None) -> str:
-    """Return ` (claimed, not proven)` if the holder of the lease is not proven. ¶ Without `proven`, a signature is
-    assumed to be valid: a list of many packets does not verify them.
+    """Return ` (claimed, not proven)` if the holder of the lease is not proven.
+
+    Without `proven`, a signature is assumed to be valid: a list of many packets does not verify them.
     """
     lease = state.lease
     if lease is None or not lease.holder:

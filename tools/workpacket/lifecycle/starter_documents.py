@@ -283,9 +283,10 @@ INSTALLING: Final[frozenset[Group]] = frozenset({"pre-commit", "workflow"})
 
 
 class StarterTexts(Value):
-    """The texts of the package for `init`: those copied unchanged, and the digests of older versions. ¶ `shipped` has,
-    by path, the digests of every text that `init` ever wrote there. `instructions` is the section of AGENTS.md,
-    `skills` the texts of the skills by path, `schemas` the schemas for editors by kind of document.
+    """The texts of the package for `init`: those copied unchanged, and the digests of older versions.
+
+    `shipped` has, by path, the digests of every text that `init` ever wrote there. `instructions` is the section of
+    AGENTS.md, `skills` the texts of the skills by path, `schemas` the schemas for editors by kind of document.
     """
 
     gov_just: str

@@ -1,8 +1,9 @@
-"""Judge a submission in a change: its evidence must prove the criteria, and its commit must be the work. ¶ The event's
-own claims are not trusted: they are compared with the criteria and the scope of the packet, and with what git says
-about the commit. The same applies to the packet's file, whose bytes a submission or a verdict names: an approval of a
-verdict is bound to the bytes before it. The command changes only the status of the file, so both versions must be one
-text with two statuses, and a commit or the next such event must contain the later one.
+"""Judge a submission in a change: its evidence must prove the criteria, and its commit must be the work.
+
+The event's own claims are not trusted: they are compared with the criteria and the scope of the packet, and with what
+git says about the commit. The same applies to the packet's file, whose bytes a submission or a verdict names: an
+approval of a verdict is bound to the bytes before it. The command changes only the status of the file, so both versions
+must be one text with two statuses, and a commit or the next such event must contain the later one.
 """
 
 from __future__ import annotations
@@ -12,10 +13,10 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any, Final
 
 from workpacket.documents.packet import Packet
-from workpacket.evidence.comparison import Fault
 from workpacket.ledger.log import Log
+from workpacket.lifecycle.contract import is_complete
 from workpacket.lifecycle.gates import outside
-from workpacket.lifecycle.proofs import folded, is_complete, unlike_demand
+from workpacket.lifecycle.proofs import folded, unlike_demand
 from workpacket.model.canonical import Json
 from workpacket.model.events import ChangedFile, LogEvent
 from workpacket.model.lanes import BUILT_IN
@@ -30,12 +31,14 @@ if TYPE_CHECKING:
 
 
 class SubmittedWork(Value):
-    """What the packet and git say about a submission. ¶ `changed` are the paths that the commit changes, None if the
-    commit is not here. `older` says that it was on the base before the work was claimed, `amended` that the packet got
-    another contract after the submission. `same` are the commits with proofs that contain the same work; `absent` are
-    the places named as proof that the commit does not have; `exempt` are the criteria that the contract exempts from
-    proof. `misdescribed` says that the digest of the work in the event is not that of its commit. `demands` are the
-    proofs that the contract demands, by criterion, and `required` says that every criterion must have one.
+    """What the packet and git say about a submission.
+
+    `changed` are the paths that the commit changes, None if the commit is not here. `older` says that it was on the
+    base before the work was claimed, `amended` that the packet got another contract after the submission. `same` are
+    the commits with proofs that contain the same work; `absent` are the places named as proof that the commit does not
+    have; `exempt` are the criteria that the contract exempts from proof. `misdescribed` says that the digest of the
+    work in the event is not that of its commit. `demands` are the proofs that the contract demands, by criterion, and
+    `required` says that every criterion must have one.
     """
 
     criteria: Sequence[str]
@@ -81,24 +84,24 @@ def _evidence_faults(rows: Sequence[Mapping[str, Json]], work: SubmittedWork) ->
         yield Problem("evidence_missing", f"{criterion[:100]!r} is not a criterion of the packet")
     for wanted_as, criterion in wanted.items():
         for problem in _criterion_faults(last.get(wanted_as), work.demands.get(wanted_as), work):
-            yield Problem(problem.code, f"{criterion[:100]!r} {problem.text}")
+            yield Problem(problem.code, f"{criterion[:100]!r} {problem.message}")
     if wanted and not any(row["result"] == "met" for row in last.values()):
         yield Problem("evidence_missing", "no criterion was met")
 
 
-def _criterion_faults(row: Mapping[str, Json] | None, demand: Demand | None, work: SubmittedWork) -> Iterator[Fault]:
+def _criterion_faults(row: Mapping[str, Json] | None, demand: Demand | None, work: SubmittedWork) -> Iterator[Problem]:
     """Yield why the last row about a criterion does not prove it, as evidence and as the proof that the contract
     demands.
     """
     unlike = list(unlike_demand(row or {}, demand, required=work.required))
     if row is None and not (unlike and not is_complete(demand)):
-        yield Fault("evidence_missing", "has no evidence")
+        yield Problem("evidence_missing", "has no evidence")
         return
     looked_at = demand is not None and not demand.command and is_complete(demand)
     fault = next(_faults_of(row, work), "") if row is not None and not looked_at else ""
     if fault:
-        yield Fault("evidence_missing", fault)
-    yield from (Fault(each.code, f"is not proved: {each.text}") for each in unlike)
+        yield Problem("evidence_missing", fault)
+    yield from (Problem(each.code, f"is not proved: {each.message}") for each in unlike)
 
 
 def _faults_of(row: Mapping[str, Json], work: SubmittedWork) -> Iterator[str]:

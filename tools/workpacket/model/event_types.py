@@ -178,6 +178,17 @@ def _genesis(description: str, required: Mapping[str, Shape], optional: Mapping[
     )
 
 
+# Nothing verifies it: an agent may say anything of itself.
+_DECLARED = record(
+    "with what the work is done, as it was declared",
+    {},
+    {
+        "harness": text("the program that the agent runs in", pattern=r"[^\x00-\x1f\x7f]+", longest=200),
+        "harness_version": text("the version of that program", pattern=r"[^\x00-\x1f\x7f]+", longest=200),
+        "model": text("the model", pattern=r"[^\x00-\x1f\x7f]+", longest=200),
+        "session": text("the session, as the harness names it", pattern=r"[^\x00-\x1f\x7f]+", longest=200),
+    },
+)
 _LEASE = {"holder": NAME, "lease": NAME, "expires_at": EXPIRY}
 
 VERDICTS: Final = ("PASS", "FAIL", "CHANGES", "OUTDATED_ONLY")
@@ -257,7 +268,7 @@ DATA: Final[Mapping[str, Shape]] = {
         {"assignee": NAME, "branch": NAME, "base_commit": COMMIT},
         {"worktree": NAME, "base_packet": PACKET_ID},
     ),
-    "claimed": _move("somebody took it", _LEASE, {"branch": NAME, "worktree": NAME}),
+    "claimed": _move("somebody took it", _LEASE, {"branch": NAME, "worktree": NAME, "declared": _DECLARED}),
     "lease.renewed": record("the holder extended the lease", _LEASE),
     "released": _move("the holder gave it back", {"reason": REASON}, {"holder": NAME}),
     "handed_over": _move("the holder passed it on", {"reason": REASON, "to": NAME}, {"holder": NAME}),
@@ -272,6 +283,7 @@ DATA: Final[Mapping[str, Shape]] = {
                 "the work itself, for a clone that lacks its commit",
                 {"base": COMMIT, "sha256": DIGEST},
             ),
+            "declared": _DECLARED,
         },
     ),
     "evidence.recorded": record("evidence was added", {"evidence": _EVIDENCE_LIST}),

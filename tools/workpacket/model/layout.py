@@ -22,6 +22,7 @@ POLICY_PATH = ".GOV/policy/policy.toml"
 SIGNERS_PATH = ".GOV/policy/allowed_signers"
 REVOKED_PATH = ".GOV/policy/revoked_keys"
 REANCHORED_PATH = ".GOV/policy/reanchored.toml"
+BASELINE_PATH = ".GOV/policy/baseline.json"
 
 SHARED_FOLDER = ".GOV/roles_shared"
 BOARD_PATH = ".GOV/roles_shared/TASK_BOARD.md"

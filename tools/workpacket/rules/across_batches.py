@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from typing import NamedTuple
 
 from workpacket.documents.batch import SATISFIED
 from workpacket.documents.batch_scope import is_elsewhere, normal_path, overlap
 from workpacket.documents.summary import BatchSummary, Mention
+from workpacket.model.circles import circles
 from workpacket.problem import Problem
 from workpacket.rules.repository import RepositorySummaries
 from workpacket.rules.rule import RepositoryRule
@@ -26,8 +28,8 @@ class BatchFolder(NamedTuple):
     dependencies: File | None
 
     def files_of(self, task: str) -> list[str]:
-        """Return the files that a task changes, according to the checkpoint, or else to tasks.yaml."""
-        for file in (self.checkpoint, self.tasks):
+        """Return the files that a task changes: those of the checkpoint, of tasks.yaml, or of dependencies.yaml."""
+        for file in (self.checkpoint, self.tasks, self.dependencies):
             found = dict(file.summary["files"]).get(task) if file is not None else None
             if found:
                 return found
@@ -189,6 +191,30 @@ class BatchDependenciesTaskUnknown(RepositoryRule):
                 yield self.finding(scope.dependencies.path, mention[1:], f"tasks.yaml has no task {mention[0]}")
 
 
+class BatchDependenciesCycle(RepositoryRule):
+    """Circular dependency in dependencies.yaml, alone or together with tasks.yaml
+
+    None of the tasks can ever begin.
+
+    Remedy: delete one of the dependencies, or split a task.
+    """
+
+    def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
+        for scope in scopes(repository):
+            if scope.dependencies is None or not scope.dependencies.summary["depends"]:
+                continue
+            waits: dict[str, list[str]] = {}
+            own = [*scope.tasks.summary["depends"]] if scope.tasks is not None else []
+            for one, other in (*own, *scope.dependencies.summary["depends"]):
+                waits.setdefault(one[0], []).append(other[0])
+            for circle in circles(waits, [*waits]):
+                steps = set(pairwise(circle))
+                stated = [pair for pair in scope.dependencies.summary["depends"] if (pair[0][0], pair[1][0]) in steps]
+                if stated:  # otherwise tasks.yaml alone is circular, which `batch_dependency_cycle` reports
+                    message = f"a circle of dependencies: {' -> '.join(circle)}"
+                    yield self.finding(scope.dependencies.path, stated[-1][1][1:], message)
+
+
 class BatchDependenciesDisagree(RepositoryRule):
     """Dependencies that tasks.yaml and dependencies.yaml state differently
 
@@ -204,6 +230,8 @@ class BatchDependenciesDisagree(RepositoryRule):
             summary = scope.dependencies.summary
             known = names(scope.tasks.summary["tasks"])
             defined = {(one[0], other[0]) for one, other in scope.tasks.summary["depends"]}
+            if not defined:  # only dependencies.yaml states them
+                continue
             # The format does not define whether `from` or `to` comes first, so such pairs are accepted either way.
             either = defined | {(other, one) for one, other in defined}
             for pairs, agreeing in ((summary["depends"], defined), (summary["loose"], either)):

@@ -134,8 +134,9 @@ class PackageFileMissing(RepositoryRule):
 
 
 def _missing_dependencies(repository: RepositorySummaries) -> Iterator[tuple[WorkPackageFile, Mention, bool]]:
-    """Yield dependencies without a file; the last value says whether the mission's numbering skips that number. ¶ A
-    dependency on another mission is looked up there, if the repository has that mission.
+    """Yield dependencies without a file; the last value says whether the mission's numbering skips that number.
+
+    A dependency on another mission is looked up there, if the repository has that mission.
     """
     everywhere = {mission.packages[0].summary["mission"]: mission for mission in missions(repository)}
     for mission in everywhere.values():

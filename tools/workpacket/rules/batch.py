@@ -10,6 +10,7 @@ from workpacket.documents.batch import (
     OPEN_GROUPS,
     STATUSES,
     BatchCheckpoint,
+    BatchDependencies,
     BatchTasks,
     TaskEntry,
     status_word,
@@ -148,6 +149,19 @@ class BatchStatusUnknown(TasksRule):
             status = entry.status
             if status is not None and status_word(status) not in STATUSES:
                 yield self.fault(status.span, f"{entry.id.value} has the unknown status {status.value!r}")
+
+
+class BatchDependenciesUnread(DocumentRule[BatchDependencies]):
+    """Dependencies in a form that is not known
+
+    They are not read, so the next batch is planned without them.
+
+    Remedy: write them as a mapping, `edges: {T002: [T001]}`, or as phases whose tasks have `depends_on`.
+    """
+
+    def check(self, document: BatchDependencies) -> Iterator[Problem]:
+        for key in document.unread:
+            yield self.fault(key.span, f"{key.value!r} does not say in a known form what tasks depend on")
 
 
 class _Tasks(NamedTuple):

@@ -113,8 +113,10 @@ class Superseded(NamedTuple):
 
 class WorkIndex:
     """All work, by id. `packets`, `stubs` and `entries` are by id, `rows` by base; of several with the same key, the
-    first one counts. ¶ `repeated` are files whose id another file of the same kind has, `from_stub` the stubs that were
-    activated according to the registry, `under_active` the packets that the board lists for other branches.
+    first one counts.
+
+    `repeated` are files whose id another file of the same kind has, `from_stub` the stubs that were activated according
+    to the registry, `under_active` the packets that the board lists for other branches.
     """
 
     def __init__(
@@ -264,8 +266,9 @@ class _OfKind(Generic[S]):
 
 
 class RepositorySummaries:
-    """Summaries by kind and path, and the lane of each packet that has a log. ¶ `known_lanes` are those of the policy
-    in the same tree as the documents; `passed` counts the moves into each lane.
+    """Summaries by kind and path, and the lane of each packet that has a log.
+
+    `known_lanes` are those of the policy in the same tree as the documents; `passed` counts the moves into each lane.
     """
 
     stubs = _OfKind[WorkSummary]("stub")

@@ -175,6 +175,10 @@ class RoleZombie(RepositoryRule):
     Remedy: set its status to complete, or run `workpacket progress close FEATURE`.
     """
 
+    # A team may leave it on purpose; `resume` and `progress` refuse to continue it anyway.
+    severity = "warning"
+    strict_severity = "warning"
+
     def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         finishing = [(path, role["finishes"]) for path, role in sorted(repository.roles.items()) if role["finishes"]]
         closing: dict[str, str] = {}

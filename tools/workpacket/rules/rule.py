@@ -51,9 +51,10 @@ def code_of(class_name: str) -> str:
 
 
 class Rule:
-    """The base of all rules. ¶ The docstring of a subclass has three parts, separated by blank lines: the title, a
-    single phrase; why it matters; and, after the word Remedy, what to do. A class without a remedy is a base of several
-    rules and is not run itself.
+    """The base of all rules.
+
+    The docstring of a subclass has three parts, separated by blank lines: the title, a single phrase; why it matters;
+    and, after the word Remedy, what to do. A class without a remedy is a base of several rules and is not run itself.
     """
 
     family: ClassVar[Family] = "document"
@@ -171,8 +172,9 @@ class RepositoryRule(Rule):
 
 
 class ReferenceRule(Rule):
-    """A rule about the references of one document: paths that must exist, text that must be in another file. ¶ `wants`
-    lists the files that the rule needs; they are read, and then `check` is called.
+    """A rule about the references of one document: paths that must exist, text that must be in another file.
+
+    `wants` lists the files that the rule needs; they are read, and then `check` is called.
     """
 
     kinds: ClassVar[tuple[str, ...]]

@@ -36,8 +36,11 @@ class Ignore(Value):
 
 class CheckSettings(Value):
     """The settings of `check`. `where` is their file, '' for the defaults; `places` gives the positions of
-    `severities`. ¶ `phases` are the phases of teams that define their own. ¶ `faults` are the parts that could not be
-    read or do not match the schema, and are therefore not in force.
+    `severities`.
+
+    `phases` are the phases of teams that define their own.
+
+    `faults` are the parts that could not be read or do not match the schema, and are therefore not in force.
     """
 
     profile: Profile = "adopt"

@@ -136,7 +136,8 @@ class FenceUnclosed(StructuredRule):
 
 def hidden_headings(document: StructuredDocument) -> Iterator[tuple[SectionSpec, tuple[int, int], Block]]:
     """Yield headings in code and comments whose sections the document lacks: the section, the place, and what hides it.
-    ¶ If the section also exists outside, the hidden heading is a quotation.
+
+    If the section also exists outside, the hidden heading is a quotation.
     """
     present = {placed.spec.key for placed in document.placed}
     for section in document.outline.walk():

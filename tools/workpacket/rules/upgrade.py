@@ -50,8 +50,10 @@ class _Chunk(NamedTuple):
 
 
 def upgraded(source: Source) -> Source | None:
-    """Return the canonical form of an older stub; None if it is not one, or does not state its id. ¶ Raises
-    RepairRefused if a block never ends, because it would swallow everything after it, or if a line would be lost.
+    """Return the canonical form of an older stub; None if it is not one, or does not state its id.
+
+    Raises RepairRefused if a block never ends, because it would swallow everything after it, or if a line would be
+    lost.
     """
     stub = Stub(source)
     wp_id = WorkPacketId.try_parse(stub.own_id)

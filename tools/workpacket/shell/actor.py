@@ -1,6 +1,7 @@
-"""The actor of a command, according to the command line, the environment and git, and the moment. ¶ The actor is only a
-claim, until a signature proves it. A moment is the input that no pure function can know: the time, a transaction id and
-a nonce.
+"""The actor of a command, according to the command line, the environment and git, and the moment.
+
+The actor is only a claim, until a signature proves it. A moment is the input that no pure function can know: the time,
+a transaction id and a nonce.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Gather the facts of an audit: the findings of `check` and of the approvals, every packet, and its history in git. ¶
+"""Gather the facts of an audit: the findings of `check` and of the approvals, every packet, and its history in git.
+
 The clock is not consulted: expiry is judged as of the head commit, so the same repository always produces the same
 report. A decision that was used is verified as of its use.
 """
@@ -216,9 +217,10 @@ def _signed(repository: Repository, now: str) -> _Signed:
 
 
 def _landings(approvals: Approvals) -> Iterator[Problem]:
-    """Report changes that landed with a verdict but were not judged, or that no packet covered. ¶ These are warnings,
-    because the changes are on the base already: the required check of the time may not have covered this. If the policy
-    switches coverage off, nothing is reported.
+    """Report changes that landed with a verdict but were not judged, or that no packet covered.
+
+    These are warnings, because the changes are on the base already: the required check of the time may not have covered
+    this. If the policy switches coverage off, nothing is reported.
     """
     policy = lifecycle_of(approvals.base.policy.policy or b"")
     if policy.coverage.mode == "off":

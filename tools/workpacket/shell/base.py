@@ -17,7 +17,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from workpacket.approvals.facts import PolicyFiles
-from workpacket.approvals.trust import Pin, judge_base, read_pin
+from workpacket.approvals.policy import Pin, judge_base, read_pin
 from workpacket.errors import WorkpacketError
 from workpacket.git.objects import (
     FIRST_PARENTS,
@@ -55,11 +55,12 @@ _BEFORE = "^1"
 
 
 class BaseLine:
-    """The commits of the base along first parents, and the contents of each at some paths. ¶ One call of git covers all
-    commits. Asking for `<commit>:<path>` makes git unpack the trees of that commit for every name, which takes longer
-    with every file next to it. `first_seen` gives for each file the first commit that had it, `held_since` the commit
-    since which it was never missing or different, each with the commit's time. A branch that was rebased and
-    fast-forwarded can have had a file for only two commits, under a different policy.
+    """The commits of the base along first parents, and the contents of each at some paths.
+
+    One call of git covers all commits. Asking for `<commit>:<path>` makes git unpack the trees of that commit for every
+    name, which takes longer with every file next to it. `first_seen` gives for each file the first commit that had it,
+    `held_since` the commit since which it was never missing or different, each with the commit's time. A branch that
+    was rebased and fast-forwarded can have had a file for only two commits, under a different policy.
     """
 
     def __init__(self, repository: Repository, commit: str, paths: tuple[str, ...]) -> None:
@@ -123,8 +124,9 @@ def committed(repository: Repository, commit: str, paths: tuple[str, ...]) -> di
 
 
 def read_ahead(repository: Repository, names: Iterable[str], line: BaseLine | None = None) -> None:
-    """Read many files (`<commit>:<path>`) in few calls of git, for use by `committed`. ¶ Files that `line` covers are
-    requested by the id of their contents.
+    """Read many files (`<commit>:<path>`) in few calls of git, for use by `committed`.
+
+    Files that `line` covers are requested by the id of their contents.
     """
     known = _READ.setdefault(repository, {})
     wanted = {name: name for name in names if name not in known and "\n" not in name}
@@ -155,10 +157,12 @@ _FEW = 8
 
 
 class Place(Value):
-    """The commit from which a judgement reads policy and specification, and the time of judgement. ¶ For a file on the
-    base, it is the commit before the one that added it, at that commit's time: a decision that was valid under the
-    policy of its time stays valid. For every other file it is the base as it is now. `first_landed` is set for a file
-    that was once reverted: the time at which the base first had it, which decides whether it was used in time.
+    """The commit from which a judgement reads policy and specification, and the time of judgement.
+
+    For a file on the base, it is the commit before the one that added it, at that commit's time: a decision that was
+    valid under the policy of its time stays valid. For every other file it is the base as it is now. `first_landed` is
+    set for a file that was once reverted: the time at which the base first had it, which decides whether it was used in
+    time.
     """
 
     repository: Repository
@@ -186,8 +190,9 @@ class Base(Value):
 
     @property
     def policy(self) -> PolicyFiles:
-        """Return the files in force: those of the base, or the last readable ones on its line. ¶ If this clone lacks
-        the list of revoked keys, that is an error: without it, no key would count as revoked.
+        """Return the files in force: those of the base, or the last readable ones on its line.
+
+        If this clone lacks the list of revoked keys, that is an error: without it, no key would count as revoked.
         """
         commit = readable_commit(self.repository, self.commit)
         files = policy_at(self.repository, commit)
@@ -487,7 +492,8 @@ class BasePolicy(Value):
 
 def read_base_policy(repository: Repository, base: str = "", ahead: Iterable[str] = ()) -> BasePolicy:
     """Read the policy from `base`, or else from the remote's default branch, or else from the main branch; permissions
-    count only from there. If no commit has it, lane settings are read from the work tree and no one is trusted. ¶
+    count only from there. If no commit has it, lane settings are read from the work tree and no one is trusted.
+
     `ahead` are other files that the caller will need: the same call reads them.
     """
     branch = default_branch(repository)

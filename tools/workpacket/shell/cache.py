@@ -51,9 +51,11 @@ DELETE FROM kept WHERE kind = ? AND substr(key, 1, 64) NOT IN (SELECT substr(val
 
 
 class RestsOn:
-    """What a result depends on besides its key. ¶ `files` are paths; a path that ends with '/' is a folder with
-    everything below it. `clock`: time alone can change the result. `unnamed`: the result depends on something else that
-    can change, or repeating it from the cache would omit an effect.
+    """What a result depends on besides its key.
+
+    `files` are paths; a path that ends with '/' is a folder with everything below it. `clock`: time alone can change
+    the result. `unnamed`: the result depends on something else that can change, or repeating it from the cache would
+    omit an effect.
     """
 
     __slots__ = ("clock", "files", "unnamed")
@@ -142,8 +144,10 @@ NO_CACHE = Cache(None, "")
 
 
 class CachedOutput:
-    """The cached output of one command on these files. ¶ `deciding` names its other dependencies, such as commits; None
-    if they are unknown. It is called before and after the output is computed, because a commit can be made in between.
+    """The cached output of one command on these files.
+
+    `deciding` names its other dependencies, such as commits; None if they are unknown. It is called before and after
+    the output is computed, because a commit can be made in between.
     """
 
     def __init__(

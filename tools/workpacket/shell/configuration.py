@@ -77,8 +77,10 @@ def _misfits(node: Node, source: Source) -> Iterator[Problem]:
 
 
 def lanes_here(root: str) -> LaneTable:
-    """Return the lanes for the documents in the work tree: those of the policy in the work tree. ¶ Commands that move a
-    packet use the policy of the base instead. A policy without added lanes is not even parsed, which is the usual case.
+    """Return the lanes for the documents in the work tree: those of the policy in the work tree.
+
+    Commands that move a packet use the policy of the base instead. A policy without added lanes is not even parsed,
+    which is the usual case.
     """
     try:
         data = read_bytes(root, POLICY_PATH, DATA.size)

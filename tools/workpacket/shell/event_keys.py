@@ -1,7 +1,9 @@
-"""Event keys: find the key that signs the events of a command, and sign them. ¶ An event key identifies who typed a
-command. It has no passphrase, belongs to one person on one machine or to one agent, and is kept among the person's
-settings, never in a repository. If the policy of the base names actors, a command without a key of the actor is refused
-before it writes; otherwise, an event is signed if a key with its actor's name exists.
+"""Event keys: find the key that signs the events of a command, and sign them.
+
+An event key identifies who typed a command. It has no passphrase, belongs to one person on one machine or to one agent,
+and is kept among the person's settings, never in a repository. If the policy of the base names actors, a command
+without a key of the actor is refused before it writes; otherwise, an event is signed if a key with its actor's name
+exists.
 """
 
 from __future__ import annotations
@@ -126,7 +128,9 @@ def key_of(actor: Actor, actors: Actors) -> Path | None:
 
 def signed(plan: Plan, actors: Actors) -> Plan:
     """Return the plan with its events signed. An event's id changes with its signature, so later events name the new
-    ids. ¶ Checkpoints have a separate signature, in a file next to their event.
+    ids.
+
+    Checkpoints have a separate signature, in a file next to their event.
     """
     if not plan.events or plan.events[0].packet == CHECKPOINT_LOG:
         return plan

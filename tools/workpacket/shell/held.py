@@ -318,9 +318,10 @@ def _base(name: str) -> str:
 
 
 def judged_in_part(root: str, findings: Iterable[Problem]) -> list[Problem]:
-    """Return the findings; if git leaves out governed files, one finding says so instead of reporting damage. ¶ Nothing
-    passes because of that: files that could not be read are an error. A file that was simply deleted is not hidden: the
-    log will have lost it once that is committed.
+    """Return the findings; if git leaves out governed files, one finding says so instead of reporting damage.
+
+    Nothing passes because of that: files that could not be read are an error. A file that was simply deleted is not
+    hidden: the log will have lost it once that is committed.
     """
     missing = hidden(root)
     if missing is None:

@@ -1,6 +1,8 @@
-"""Find, create and test the keys with which people approve. Only their public halves are read. ¶ The private key, its
-passphrase and its token are left to OpenSSH and the person at the terminal. Signatures are made by the person's own
-`ssh-keygen`: arguments are lists and never pass through a shell, and the message goes in on standard input.
+"""Find, create and test the keys with which people approve. Only their public halves are read.
+
+The private key, its passphrase and its token are left to OpenSSH and the person at the terminal. Signatures are made by
+the person's own `ssh-keygen`: arguments are lists and never pass through a shell, and the message goes in on standard
+input.
 """
 
 from __future__ import annotations
@@ -69,8 +71,9 @@ _UNMAPPED = 65534
 
 
 def _other_writer(status: os.stat_result) -> str:
-    """Return who, besides this account and root, may change a file or folder; '' if no one. ¶ Many systems give folders
-    to a group without other members, so being writable by the group is not enough.
+    """Return who, besides this account and root, may change a file or folder; '' if no one.
+
+    Many systems give folders to a group without other members, so being writable by the group is not enough.
     """
     if status.st_mode & stat.S_IWOTH:
         return "everyone"
@@ -294,8 +297,10 @@ class Diagnosis(Value):
 
 
 def examine(key_files: Iterable[str], approving: frozenset[bytes] | None, patience: float = PATIENCE) -> Diagnosis:
-    """Test the agent's keys and these private keys. ¶ `approving` are the blobs of the keys that allowed_signers
-    trusts; None, for a repository without that list, means that every key counts.
+    """Test the agent's keys and these private keys.
+
+    `approving` are the blobs of the keys that allowed_signers trusts; None, for a repository without that list, means
+    that every key counts.
     """
     tool = find_ssh_keygen()
     trials = (*_try_agent(tool, patience), *_try_files(tool, key_files, patience))

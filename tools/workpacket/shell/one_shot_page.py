@@ -1,5 +1,6 @@
-"""A page to ask a person in their browser: it is served once, on this machine only, and accepts one answer. ¶ What it
-defends against, and how:
+"""A page to ask a person in their browser: it is served once, on this machine only, and accepts one answer.
+
+What it defends against, and how:
 
 - pages of other sites: the address contains a token that they cannot know, Host and Origin must be exactly ours, and an
   answer repeats a second secret, which is only in the page;

@@ -1,4 +1,4 @@
-"""What the work on a packet changed, according to git, and whether it is on the target branch."""
+"""What the work on a packet changed, according to git, whether it is on the target branch, and whose work a line is."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from workpacket.lifecycle.review import Containment, Work, recorded, report_of, 
 from workpacket.model.events import LogEvent
 from workpacket.model.layout import AUDIT_PATH, BOARD_PATH, PACKETS, REFINEMENTS, REGISTRY_PATH
 from workpacket.problem import Problem
+from workpacket.value import Value
 
 # Files that the lifecycle itself writes are not part of the work that it governs.
 _OWN_FOLDERS = tuple(f"{folder}/" for folder in (*APPEND_ONLY_FOLDERS, PACKETS, REFINEMENTS))
@@ -34,8 +35,9 @@ def is_own(path: str) -> bool:
 
 
 def described(repository: Repository, base: str, commit: str, changed: Iterable[str]) -> str:
-    """Return a digest of the result of merging the commit into the base, at the paths that the work changes. ¶ The
-    submission records it, so that a clone that lacks the commit can compare the landed work with the judged work.
+    """Return a digest of the result of merging the commit into the base, at the paths that the work changes.
+
+    The submission records it, so that a clone that lacks the commit can compare the landed work with the judged work.
     """
     rows = differences(repository, base, commit)
     own = sorted(path for path in set(changed) & rows.keys() if not is_governance(path))
@@ -187,3 +189,50 @@ def relative_place(repository: Repository, path: str) -> str:
     """Return a path as the event records it: relative to the repository if it is inside, otherwise unchanged."""
     relation = os.path.relpath(path, repository.root)
     return path if relation.startswith("..") else relation
+
+
+class LineOrigin(Value):
+    """`commit` is '' for a line that is not committed. `path` is that of the file in the commit."""
+
+    commit: str
+    path: str
+    author: str = ""
+    message: str = ""
+
+
+def line_origin(repository: Repository, path: str, line: int) -> LineOrigin:
+    answer = run_git(
+        repository.root, "-c", "core.quotePath=false",
+        "blame", "--porcelain", "-L", f"{line},{line}", "--", path, check=False,
+    )  # fmt: skip
+    if answer.status != 0:
+        raise WorkpacketError("path_not_found", f"git does not know line {line} of {path}", hint=f"git log -- {path}")
+    rows = answer.text.split("\n")
+    commit = rows[0].split(" ")[0]
+    fields = dict(row.partition(" ")[::2] for row in reversed(rows[1:]) if not row.startswith("\t"))
+    if not commit.strip("0"):
+        return LineOrigin("", path)
+    said = run_git(repository.root, "show", "--no-patch", "--no-show-signature", "--format=%B", commit).text
+    author = f"{fields.get('author', '')} {fields.get('author-mail', '')}"
+    return LineOrigin(commit, fields.get("filename", path), author, said)
+
+
+def packets_of_commit(repository: Repository, packets: Mapping[str, PacketFacts], origin: LineOrigin) -> Iterator[str]:
+    """The packets whose submitted work holds the commit, or which landed as it."""
+    for name, packet in sorted(packets.items()):
+        if any(_brought(repository, event, origin) for event in packet.log.events):
+            yield name
+
+
+def _brought(repository: Repository, event: LogEvent, origin: LineOrigin) -> bool:
+    if event.type == "merged":
+        return event.text("target_commit") == origin.commit
+    changed, commit = event.data.get("changed"), event.text("commit") or ""
+    # Only commits whose packet changed this file are asked about; a repository may have thousands of packets.
+    if event.type != "submitted" or not isinstance(changed, (list, tuple)) or origin.path not in changed:
+        return False
+    if resolved(repository, f"{commit}^{{commit}}") is None or not is_ancestor(repository, origin.commit, commit):
+        return False
+    base = event.text("base_commit") or ""
+    known = base and resolved(repository, f"{base}^{{commit}}") is not None
+    return not (known and is_ancestor(repository, origin.commit, base))

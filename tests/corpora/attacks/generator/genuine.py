@@ -20,8 +20,8 @@ from corpora.attacks.generator.scenario import (
     sha256,
 )
 from softkeys import KINDS, TOUCHED, VERIFIED
-from workpacket.approvals.encodings import LONGEST_VALIDITY
 from workpacket.approvals.envelope import pae
+from workpacket.approvals.fields import LONGEST_VALIDITY
 from workpacket.approvals.policy import LEGACY_WORDS
 from workpacket.approvals.sshsig import NAMESPACE
 from workpacket.approvals.statement import Subject

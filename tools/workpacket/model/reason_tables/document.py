@@ -230,7 +230,11 @@ SETTINGS = (
     *_reading("""
     settings_unread: Settings cannot be read
         The defaults apply instead, which may be weaker than what the repository decided.
-        Remedy: Correct the file; `workpacket check` says what is wrong with it. """),
+        Remedy: Correct the file; `workpacket check` says what is wrong with it.
+
+    baseline_unread: Baseline cannot be read
+        None of the findings that it lists is ignored.
+        Remedy: Restore the file from git, or write a new one: `workpacket check --baseline`. """),
     *_document("""
     setting_of_unknown_code: Setting for a code that does not exist
         It has no effect, although its author may expect one.

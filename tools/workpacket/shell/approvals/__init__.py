@@ -1,6 +1,7 @@
-"""Approvals in the shell: the facts for a verdict, the text for a person to sign, and the findings of checks. ¶ Every
-check calls this module before it reads anything, to find out what its output depends on. It therefore imports almost
-nothing.
+"""Approvals in the shell: the facts for a verdict, the text for a person to sign, and the findings of checks.
+
+Every check calls this module before it reads anything, to find out what its output depends on. It therefore imports
+almost nothing.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ def approvals_here(root: str) -> bool:
 
 def deciding(root: str) -> tuple[str, ...] | None:
     """Return what decides besides files of the work tree and the clock: base, HEAD, and the policy that this person saw
-    last. None if they cannot be determined. ¶ Commits never change, so their ids represent their contents.
+    last. None if they cannot be determined.
+
+    Commits never change, so their ids represent their contents.
     """
     import hashlib
     from pathlib import Path

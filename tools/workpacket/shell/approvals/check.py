@@ -18,9 +18,10 @@ from functools import lru_cache, partial
 from hashlib import sha256
 
 from workpacket.approvals.decide import decide
-from workpacket.approvals.encodings import CLOCK_SKEW, write_instant
+from workpacket.approvals.encodings import write_instant
 from workpacket.approvals.envelope import EnvelopeFile
 from workpacket.approvals.facts import PolicyFiles
+from workpacket.approvals.fields import CLOCK_SKEW
 from workpacket.approvals.policy import POLICY_GATE, Trusted
 from workpacket.approvals.statement import PACKET
 from workpacket.documents.document import stem_of
@@ -33,6 +34,7 @@ from workpacket.model.event_types import CHECKPOINT_LOG
 from workpacket.model.events import LogEvent
 from workpacket.model.layout import (
     ATTESTATIONS_FOLDER,
+    BASELINE_PATH,
     ENVELOPE_SUFFIX,
     PACKETS,
     POLICY_PATH,
@@ -215,10 +217,25 @@ def _against(file: EnvelopeFile) -> Iterator[Problem]:
 
 
 def _changed_policy(approvals: Approvals) -> Iterator[Problem]:
-    if policy_files(approvals.tree) != approvals.base.policy_files:
+    now, before = policy_files(approvals.tree), approvals.base.policy_files
+    if now != before and not _only_forgets(before, now):
         verdict = approvals.verdict(POLICY_MATTER, POLICY_GATE)
         hint = "have it approved under the policy of the base: workpacket approve policy --gate policy"
         yield from (_finding(each, POLICY_PATH, hint=hint) for each in verdict.unmet)
+
+
+def _only_forgets(before: Mapping[str, bytes], now: Mapping[str, bytes]) -> bool:
+    """Whether the only change is that the baseline lists fewer findings: it makes the check stricter."""
+    others = ({path: data for path, data in files.items() if path != BASELINE_PATH} for files in (before, now))
+    if next(others) != next(others):
+        return False
+    from workpacket.rules.baseline import read_baseline
+    from workpacket.shell.shipped_schemas import schemas
+
+    known, left = (read_baseline(files.get(BASELINE_PATH), schemas()) for files in (before, now))
+    if isinstance(known, Problem) or isinstance(left, Problem):
+        return False
+    return all(count <= known.get(place, 0) for place, count in left.items())
 
 
 def _changed_since(approvals: Approvals, activated: Mapping[str, Mapping[str, Json]]) -> Iterator[Problem]:

@@ -1,7 +1,8 @@
-"""The contract that a gate is about: that of the files, or the one named in the log. ¶ Before activation it is the
-contract in stub and refinement; for an amendment, the one that packet and stub will have. Every other gate is about the
-contract in force according to the log, whatever the files say; a log that names none predates contracts, and the packet
-itself supplies it.
+"""The contract that a gate is about: that of the files, or the one named in the log.
+
+Before activation it is the contract in stub and refinement; for an amendment, the one that packet and stub will have.
+Every other gate is about the contract in force according to the log, whatever the files say; a log that names none
+predates contracts, and the packet itself supplies it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""Read the input of a gate from the work tree: envelopes, the log of a packet, and the approved files. ¶ Every path
-component is opened without following links. A file whose name cannot belong to an envelope or event is passed on
-unopened; the layers below report what is wrong with it.
+"""Read the input of a gate from the work tree: envelopes, the log of a packet, and the approved files.
+
+Every path component is opened without following links. A file whose name cannot belong to an envelope or event is
+passed on unopened; the layers below report what is wrong with it.
 """
 
 from __future__ import annotations
@@ -123,10 +124,11 @@ class EnvelopeClaim(NamedTuple):
 
 
 def others_than(tree: Tree, base: Base, packet: str, named: Iterable[str]) -> frozenset[str]:
-    """Return the envelopes that are not about the packet, not named by its events, and revoke none of those. ¶ The name
-    of an envelope is the digest of its bytes, so facts about a name stay true. Only the exclusion relies on the cache:
-    the envelopes that count are read and verified every time, as is every unknown one. The cache is in the person's own
-    folder; inside the repository, anyone with write access could hide a rejection.
+    """Return the envelopes that are not about the packet, not named by its events, and revoke none of those.
+
+    The name of an envelope is the digest of its bytes, so facts about a name stay true. Only the exclusion relies on
+    the cache: the envelopes that count are read and verified every time, as is every unknown one. The cache is in the
+    person's own folder; inside the repository, anyone with write access could hide a rejection.
     """
     present = envelope_digests(tree, base)
     if len(present) <= _FEW:

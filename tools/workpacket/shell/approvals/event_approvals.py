@@ -105,7 +105,8 @@ def _before_any(approvals: Approvals, event: LogEvent, policy: PolicyFiles) -> b
 
 def _unfit(approvals: Approvals, event: LogEvent, gates: tuple[str, ...]) -> Iterator[Problem]:
     """Report envelopes named by the event that are about something else, or about a gate that the event does not need.
-    ¶ On the base, an envelope for a gate that an older policy added is unnecessary, but not a fault.
+
+    On the base, an envelope for a gate that an older policy added is unnecessary, but not a fault.
     """
     settled = bool(approvals.place(event).brought_by)
     for digest in event.attest:
@@ -123,9 +124,10 @@ _MATTERS = (REFINEMENTS, PACKETS)
 
 
 def events_at_gates(approvals: Approvals, consuming: Sequence[LogEvent]) -> list[LogEvent]:
-    """Return the events that had to pass a gate, after reading everything on the base that concerns them. ¶ All commits
-    are read by two calls of git, and contents in batches. Anything outside the line of the base, such as a commit that
-    the base lacks, is looked up by git itself.
+    """Return the events that had to pass a gate, after reading everything on the base that concerns them.
+
+    All commits are read by two calls of git, and contents in batches. Anything outside the line of the base, such as a
+    commit that the base lacks, is looked up by git itself.
     """
     repository = approvals.repository
     line = _line(approvals, *OF_EVERY_JUDGEMENT, *_MATTERS)
@@ -161,9 +163,10 @@ def _specifications(approvals: Approvals, events: Iterable[LogEvent]) -> Iterato
 
 
 def spoken_against(approvals: Approvals, events: list[LogEvent], cache: Cache) -> Iterator[tuple[LogEvent, Problem]]:
-    """Yield every problem with the approvals of these events, each with its event. ¶ Events that the cache records as
-    sound are not judged again. An event that is missing from the base is judged every time, as is an event whose
-    verdict depends on the clock.
+    """Yield every problem with the approvals of these events, each with its event.
+
+    Events that the cache records as sound are not judged again. An event that is missing from the base is judged every
+    time, as is an event whose verdict depends on the clock.
     """
     keys = _keys(approvals, events) if cache.is_open else {}
     known = cache.recall("sound", keys.values())

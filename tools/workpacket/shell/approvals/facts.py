@@ -18,9 +18,8 @@ from workpacket.approvals.decide import decide
 from workpacket.approvals.encodings import read_instant
 from workpacket.approvals.envelope import EnvelopeFile, Selection
 from workpacket.approvals.facts import GateFacts, LegacyUse, PolicyFiles, Verdict
-from workpacket.approvals.policy import POLICY_GATE, GatePolicy, Trusted, read_policy_files
+from workpacket.approvals.policy import POLICY_GATE, GatePolicy, Pin, Trusted, read_policy_files
 from workpacket.approvals.statement import PACKET, Statement, Subject
-from workpacket.approvals.trust import Pin
 from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository
 from workpacket.ledger.fold import SETS_CONTRACT
@@ -70,8 +69,9 @@ from workpacket.shell.transactions.safe_paths import Tree
 
 
 class Approvals:
-    """The approvals of a repository for one command: one base, one read of the folder, one clock. ¶ With `packet`, only
-    its own envelopes and its part of the history are read.
+    """The approvals of a repository for one command: one base, one read of the folder, one clock.
+
+    With `packet`, only its own envelopes and its part of the history are read.
     """
 
     def __init__(self, repository: Repository, base: Base, tree: Tree, now: datetime, packet: str = "") -> None:
@@ -238,7 +238,9 @@ class Approvals:
 
     def place(self, event: LogEvent | None) -> Place:
         """Return the place whose policy judges the event, and the time: nearly every question about a verdict depends
-        on these. ¶ None stands for an event that is yet to be written.
+        on these.
+
+        None stands for an event that is yet to be written.
         """
         if event is None:
             return Place(self.repository, self.base.commit)
@@ -320,9 +322,10 @@ def gate_verdict(
     moment: Moment,
     terms: Mapping[str, str] | None = None,
 ) -> Verdict:
-    """Return the verdict of this gate for this packet now, with everything that is missing. ¶ Some gates have `terms`
-    (see `approval_terms.TERMS`): the content of the event to be written. The policy of a base is remembered only if we
-    found the base ourselves: a base named by the caller might be any commit.
+    """Return the verdict of this gate for this packet now, with everything that is missing.
+
+    Some gates have `terms` (see `approval_terms.TERMS`): the content of the event to be written. The policy of a base
+    is remembered only if we found the base ourselves: a base named by the caller might be any commit.
     """
     with open_approvals(repository, base, moment, require_id(packet)) as approvals:
         verdict = approvals.verdict(packet, gate, terms=terms)

@@ -1,6 +1,8 @@
 """The text that a person is shown besides the files: the changes since the last approval, and the work that a verdict
-is about. ¶ Only an authentic envelope that fits the gate identifies the version approved before: an envelope made with
-another key could present harmless lines as the only new ones.
+is about.
+
+Only an authentic envelope that fits the gate identifies the version approved before: an envelope made with another key
+could present harmless lines as the only new ones.
 """
 
 from __future__ import annotations

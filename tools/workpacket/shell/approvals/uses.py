@@ -1,4 +1,5 @@
-"""What log and history say about approvals: the parties, the approvals that were used, and the events that used them. ¶
+"""What log and history say about approvals: the parties, the approvals that were used, and the events that used them.
+
 The log's statements and git's authors are both claims; together they are harder to evade than each alone.
 """
 
@@ -75,8 +76,9 @@ def policy_changes(approvals: Approvals) -> Mapping[str, frozenset[str]]:
 
 
 def other_policies(approvals: Approvals) -> frozenset[str]:
-    """Return the bases named in policy approvals whose policy files differ from those of the base. ¶ Such an approval
-    covers a whole state, and was given without knowledge of keys revoked since then.
+    """Return the bases named in policy approvals whose policy files differ from those of the base.
+
+    Such an approval covers a whole state, and was given without knowledge of keys revoked since then.
     """
     present = tree_at(approvals.repository, approvals.base.commit, POLICY_FOLDER)
     seen = {said.base for said in approvals.claims.values() if said.gate == POLICY_GATE} & approvals.known_bases
@@ -257,9 +259,10 @@ class FirstAuthors:
 def parties_of(
     authors: FirstAuthors, log: Log, matter: ApprovalSubject, rules: GatePolicy, actors: Actors
 ) -> Mapping[str, frozenset[str]]:
-    """Return the parties that the gate's rules name, each with its people; an empty set if none is recorded. ¶ If the
-    policy names actors, the author is the actor who signed the events: a person may approve what their agent drafted.
-    The operator is the person behind the coder.
+    """Return the parties that the gate's rules name, each with its people; an empty set if none is recorded.
+
+    If the policy names actors, the author is the actor who signed the events: a person may approve what their agent
+    drafted. The operator is the person behind the coder.
     """
     parties: dict[str, frozenset[str]] = {}
     if "author" in rules.separation:

@@ -27,8 +27,9 @@ from workpacket.value import Value, replace
 
 
 class Checked:
-    """The findings of a check, and what they depend on besides the documents. ¶ `by_people`: some event needs an
-    approval, even if the policy does not mention approvals.
+    """The findings of a check, and what they depend on besides the documents.
+
+    `by_people`: some event needs an approval, even if the policy does not mention approvals.
     """
 
     __slots__ = ("by_people", "findings", "rests_on")
@@ -50,8 +51,9 @@ def check(
     progress: Callable[[int, int], None],
     now: str = "",
 ) -> Checked:
-    """Check `files`. Documents are compared with one another only if `files` are those of the whole repository. ¶ `now`
-    is the time at which waivers are judged; by default, that of the clock.
+    """Check `files`. Documents are compared with one another only if `files` are those of the whole repository.
+
+    `now` is the time at which waivers are judged; by default, that of the clock.
     """
     findings: list[Problem] = []
     lanes = lanes_here(root)
@@ -141,8 +143,10 @@ def _digests(root: str, files: Sequence[Found], cache: Cache) -> dict[str, str]:
 def _at_rest(
     root: str, files: Sequence[Found], digests: Mapping[str, str], started: int
 ) -> Iterator[tuple[str, str, str]]:
-    """Yield (path, state, digest) of the files whose state identifies their bytes from now on. ¶ They had been
-    unchanged for some time when first looked at (see cache.RACY_NS), and have the same state after reading.
+    """Yield (path, state, digest) of the files whose state identifies their bytes from now on.
+
+    They had been unchanged for some time when first looked at (see cache.RACY_NS), and have the same state after
+    reading.
     """
     for found in files:
         digest = digests.get(found.path, "")

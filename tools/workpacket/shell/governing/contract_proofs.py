@@ -1,8 +1,10 @@
 """Proofs as the contract demands them: its tests are run at the commit, and again at the base with the tests of the
-commit laid over it. ¶ The paths of tests are laid over the base, and everything else that affects how tests are run:
-settings of runners, and plugins loaded from the repository. Code that fakes a result with the work then fakes it at the
-base, too, which shows that the work was not needed. Results are read from a report that our probe or the runner writes,
-never from printed text.
+commit laid over it.
+
+The paths of tests are laid over the base, and everything else that affects how tests are run: settings of runners, and
+plugins loaded from the repository. Code that fakes a result with the work then fakes it at the base, too, which shows
+that the work was not needed. Results are read from a report that our probe or the runner writes, never from printed
+text.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from typing import Final
 
 from workpacket.evidence.additions import Additions, FileAdditions, additions
 from workpacket.evidence.commands import instrumented, is_trivial, junit_files, started
-from workpacket.evidence.comparison import AskedProof, Fault, ProofJudgement, Side, judge
+from workpacket.evidence.comparison import AskedProof, ProofJudgement, Side, judge
 from workpacket.evidence.reports import (
     Obstacle,
     TestReport,
@@ -30,10 +32,12 @@ from workpacket.evidence.reports import (
 )
 from workpacket.git.objects import ChangedPath, added_lines, changed_paths, object_names, read_objects
 from workpacket.git.repository import Repository
+from workpacket.lifecycle.contract import Demand
 from workpacket.lifecycle.gates import outside
 from workpacket.lifecycle.policy import EvidencePolicy
 from workpacket.model.canonical import Json
 from workpacket.model.event_types import OUTCOMES
+from workpacket.problem import Problem
 from workpacket.shell.governing.evidence import Cleaner
 from workpacket.shell.governing.proof_process import Ended, end_of, keep_output, run_limited
 from workpacket.shell.governing.proof_trees import ProofTree, lay_over, make_tree, prepare, scratch_folder
@@ -54,6 +58,10 @@ _MOST_REPORT: Final = 64 * 1024 * 1024
 _MOST_IDS: Final = 50
 _LONGEST_ID: Final = 300
 _SIGNALS: Final = range(129, 160)  # the exit codes with which a shell reports that a signal ended a program
+
+
+def asked_of(demand: Demand) -> AskedProof:
+    return AskedProof(demand.command, demand.tests, demand.paths, demand.exempt)
 
 
 class ContractProof(Value):
@@ -160,15 +168,15 @@ class ContractProver:
         there = object_names(self._repository, [f"{self._base}:{folder}" for folder in sorted(above)])
         return additions(files, (folder for folder in above if f"{self._base}:{folder}" not in there))
 
-    def _fault_of(self, command: str) -> Fault | None:
+    def _fault_of(self, command: str) -> Problem | None:
         """Return why a command must not even be run."""
         words = proof_words(command)
         if is_trivial(words):
-            return Fault("proof_trivial", f"{command} proves nothing: it does not depend on the work")
+            return Problem("proof_trivial", f"{command} proves nothing: it does not depend on the work")
         program = words[started(words).at] if started(words).at < len(words) else words[0]
         found = self._in_tree(program)
         if found and any(change.path == found for change in self._changed):
-            return Fault("proof_program_changed", f"{program} is {found}, which the change itself adds")
+            return Problem("proof_program_changed", f"{program} is {found}, which the change itself adds")
         return None
 
     def _in_tree(self, program: str) -> str:
@@ -248,7 +256,7 @@ class ContractProver:
         self,
         criterion: str,
         demand: AskedProof,
-        fault: Fault | None,
+        fault: Problem | None,
         here: Mapping[str, _Run],
         base: Mapping[str, _Run],
         added: Additions,

@@ -75,7 +75,9 @@ class Prover:
 
     def prove(self, asked: Sequence[tuple[str, str]]) -> list[Proved]:
         """Return rows of criterion and evidence: `path:line`, or a command, which is run without a shell and only once
-        for several criteria. ¶ Nothing is run unless all of them can be.
+        for several criteria.
+
+        Nothing is run unless all of them can be.
         """
         read = {how: self._read(how) for _, how in asked}
         proved = {how: self._prove(how, words) for how, words in read.items()}

@@ -1,8 +1,10 @@
-"""Run a lifecycle command: take the lock, gather the facts, plan, apply. The plan decides, not this module. ¶ The facts
-are the packets concerned, their dependencies, the registers, the policy of the base, and the clock. ¶ A command asks
-the approvals layer whether its gates are approved, and which waivers are in effect. A `Question` is asked only about a
-packet in a lane in which the gate applies, so that a read-only command (`why`) can ask about every gate that may come
-next. The code that verifies signatures is loaded only when there is something to ask.
+"""Run a lifecycle command: take the lock, gather the facts, plan, apply. The plan decides, not this module.
+
+The facts are the packets concerned, their dependencies, the registers, the policy of the base, and the clock.
+
+A command asks the approvals layer whether its gates are approved, and which waivers are in effect. A `Question` is
+asked only about a packet in a lane in which the gate applies, so that a read-only command (`why`) can ask about every
+gate that may come next. The code that verifies signatures is loaded only when there is something to ask.
 """
 
 from __future__ import annotations
@@ -75,7 +77,8 @@ if TYPE_CHECKING:
 def gather(
     repository: Repository, names: Iterable[str] | None, actor: Actor, questions: Sequence[Question] = ()
 ) -> Facts:
-    """Gather the facts about these packets (None: all packets), with their other revisions and their dependencies. ¶
+    """Gather the facts about these packets (None: all packets), with their other revisions and their dependencies.
+
     The `questions` are asked about the packet named first.
     """
     governed = find_governed(str(repository.root))
@@ -283,7 +286,9 @@ def _refused_beside_base(repository: Repository, facts: Facts, answer: Planned) 
 
 def facts_before(repository: Repository, names: Sequence[str], actor: Actor) -> Facts:
     """Return the facts about packets, for a command that does something before `carry_out`, such as making a branch or
-    running a proof. ¶ Raises WorkpacketError `tree_incomplete` if any of these packets is missing here.
+    running a proof.
+
+    Raises WorkpacketError `tree_incomplete` if any of these packets is missing here.
     """
     refuse_during_merge(repository)
     held = look(repository)

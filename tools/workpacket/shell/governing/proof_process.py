@@ -48,8 +48,9 @@ def keep_output(repository: Repository, digest: str, text: str) -> None:
 
 
 def kept_output(repository: Repository, digest: str, recorded: str = "") -> str | None:
-    """Return the end of the output with this digest; None if it is not stored here. ¶ `recorded` is the end that an
-    older event itself contains.
+    """Return the end of the output with this digest; None if it is not stored here.
+
+    `recorded` is the end that an older event itself contains.
     """
     try:
         with open(os.path.join(_folder(repository), digest), "rb") as file:

@@ -1,4 +1,5 @@
-"""Trees in which proofs are run: fresh checkouts outside the repository, so that no file of a work tree affects them. ¶
+"""Trees in which proofs are run: fresh checkouts outside the repository, so that no file of a work tree affects them.
+
 A tree is a separate repository that borrows the objects of this one: programs may use git in it, and nothing that they
 do reaches our branches. Ignored folders with installed packages are linked.
 """

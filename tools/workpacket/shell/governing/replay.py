@@ -12,8 +12,8 @@ from workpacket.git.repository import Repository
 from workpacket.git.revisions import resolved
 from workpacket.lifecycle.facts import PacketFacts
 from workpacket.lifecycle.policy import EvidencePolicy
-from workpacket.lifecycle.proofs import asked_of, demands_of, folded
-from workpacket.shell.governing.contract_proofs import ContractProver
+from workpacket.lifecycle.proofs import demands_of, folded
+from workpacket.shell.governing.contract_proofs import ContractProver, asked_of
 from workpacket.shell.governing.evidence import Cleaner
 from workpacket.value import Value
 
@@ -71,7 +71,7 @@ def replay(
         elif row.get("command"):
             alone.append(str(row["command"]))
     succeeded = prover.succeeded(list(dict.fromkeys(alone)))
-    came_to = {proof.criterion: [fault.text for fault in proof.judged.faults] for proof in prover.prove(asked)}
+    came_to = {proof.criterion: [fault.message for fault in proof.judged.faults] for proof in prover.prove(asked)}
     return [
         cleaner.clean_text(line)[:500]
         for name, row in recorded.rows.items()

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from glob import glob
 
 import workpacket
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import is_ignored
-from workpacket.lifecycle.init import FOLDERS, GITIGNORE, ExistingFiles
+from workpacket.lifecycle.init import FOLDERS, GITIGNORE, TEAM_SKILLS, ExistingFiles
 from workpacket.lifecycle.installed import NAME
 from workpacket.lifecycle.starter_documents import MISSIONS, StarterTexts, schema_paths
 from workpacket.model.canonical import Json
@@ -68,6 +69,22 @@ def look_around(root: str, paths: Iterable[str]) -> ExistingFiles:
         elif os.path.lexists(os.path.join(root, path)):
             files[path] = _bytes(root, path)
     return ExistingFiles(files, os.path.isdir(os.path.join(root, MISSIONS)))
+
+
+# Where a repository may have skills of its own, or those of plugins.
+_SKILL_PLACES = (".claude/skills", ".agents/skills", "skills", "plugins/*/skills")
+
+
+def skills_of_teams(root: str) -> dict[str, bytes]:
+    """Return the skills of teams that a session is started with, by path. A link belongs to someone else."""
+    found: dict[str, bytes] = {}
+    for place in _SKILL_PLACES:
+        for name in TEAM_SKILLS:
+            for path in sorted(glob(f"{place}/{name}/SKILL.md", root_dir=root)):
+                data = None if link_on_the_way(root, path) else _bytes(root, path)
+                if data is not None:
+                    found[path] = data
+    return found
 
 
 def _bytes(root: str, path: str) -> bytes | None:

@@ -1,6 +1,8 @@
 """Check that the log, the attestations and the checkpoints of the base are present and unchanged, or that their whole
-landing was reverted. ¶ A landing is reverted with everything that it added: its events, its envelopes and its code.
-Rejections and revocations among the envelopes stay forever, so that no revert restores a key.
+landing was reverted.
+
+A landing is reverted with everything that it added: its events, its envelopes and its code. Rejections and revocations
+among the envelopes stay forever, so that no revert restores a key.
 """
 
 from __future__ import annotations

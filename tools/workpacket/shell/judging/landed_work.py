@@ -1,7 +1,8 @@
-"""Find judged work that is done because it landed as it was judged, although no event records its merge. ¶ This is
-decided once, for the first commit of the target branch that contains the verdict PASS, and later changes do not undo
-it. Only the line of the given commit counts, not other branches or references. Decisions are cached in the person's own
-folder, like the claims of envelopes.
+"""Find judged work that is done because it landed as it was judged, although no event records its merge.
+
+This is decided once, for the first commit of the target branch that contains the verdict PASS, and later changes do not
+undo it. Only the line of the given commit counts, not other branches or references. Decisions are cached in the
+person's own folder, like the claims of envelopes.
 """
 
 from __future__ import annotations

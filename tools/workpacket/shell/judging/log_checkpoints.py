@@ -1,6 +1,7 @@
-"""Signatures of checkpoints: read, judge by the policy of the base, and make them. ¶ A checkpoint on the base is judged
-by the policy before the commit that added its signature, at the time of that commit; any other checkpoint by the
-current policy of the base, at the current time. Revocations are always those of the base.
+"""Signatures of checkpoints: read, judge by the policy of the base, and make them.
+
+A checkpoint on the base is judged by the policy before the commit that added its signature, at the time of that commit;
+any other checkpoint by the current policy of the base, at the current time. Revocations are always those of the base.
 """
 
 from __future__ import annotations
@@ -68,8 +69,9 @@ class Judge:
 def make_checkpoint(
     repository: Repository, logs: Mapping[str, Log], judge: Judge, key: OwnKey, actor: Actor, tool: str, now: Moment
 ) -> list[LogEvent]:
-    """Sign and write the checkpoint due at HEAD; return the events, or none if everything is covered already. ¶ A
-    checkpoint that would not count is not written.
+    """Sign and write the checkpoint due at HEAD; return the events, or none if everything is covered already.
+
+    A checkpoint that would not count is not written.
     """
     refuse_during_merge(repository)
     commit = head_commit(repository)

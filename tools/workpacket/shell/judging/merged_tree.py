@@ -1,7 +1,8 @@
-"""The tree of HEAD, which a change would merge, and whether the work tree matches it. ¶ Attributes in a change can make
-a checkout show different bytes from those merged. With a base, every file below `.GOV` is therefore compared with the
-one in HEAD, and files that readers on another system, or a later version, would interpret differently are refused
-before they are merged. Files that are already on the base are not checked again.
+"""The tree of HEAD, which a change would merge, and whether the work tree matches it.
+
+Attributes in a change can make a checkout show different bytes from those merged. With a base, every file below `.GOV`
+is therefore compared with the one in HEAD, and files that readers on another system, or a later version, would
+interpret differently are refused before they are merged. Files that are already on the base are not checked again.
 """
 
 from __future__ import annotations

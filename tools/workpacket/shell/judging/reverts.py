@@ -1,7 +1,8 @@
-"""Landings that a change reverts, or restores, as a whole. ¶ Nothing is ever deleted from the log except by reverting
-the whole landing that added it, with its code. The events that a change removes, or restores, identify the landings;
-the rest of the change is then judged against the base without these landings. A partial revert is then just a
-difference from that base.
+"""Landings that a change reverts, or restores, as a whole.
+
+Nothing is ever deleted from the log except by reverting the whole landing that added it, with its code. The events that
+a change removes, or restores, identify the landings; the rest of the change is then judged against the base without
+these landings. A partial revert is then just a difference from that base.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""The journal of one transaction: one file with every change, with the bytes before and after. ¶ Because it is one
-file, only one thing must be made durable, and its name shows how far the transaction has come:
+"""The journal of one transaction: one file with every change, with the bytes before and after.
+
+Because it is one file, only one thing must be made durable, and its name shows how far the transaction has come:
 
     <tx>.draft    being prepared; nothing governed has changed
     <tx>.intent   committed; it will be carried out, if necessary by the next command

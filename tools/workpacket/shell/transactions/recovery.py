@@ -1,10 +1,14 @@
-"""Finish the transactions of commands that died. ¶ Without an intent, nothing has happened, and prepared files are
-removed. With an intent, the transaction is rolled forward; one that was being undone is rolled back. A file in a third
-state, changed since by an editor or by git, stops everything: nothing is changed, and a person decides with `recover
---forward` or `--back`, which backs up the third version before overwriting it. ¶ A transaction can be carried out, or
-undone, from any mixture of old and new files. Both directions may be interrupted anywhere and repeated. Each file is
-replaced by renaming a complete and durable temporary file; a file that is already in the wanted state is left alone;
-the names become durable before the journal is removed. Commands that write nothing never load this module.
+"""Finish the transactions of commands that died.
+
+Without an intent, nothing has happened, and prepared files are removed. With an intent, the transaction is rolled
+forward; one that was being undone is rolled back. A file in a third state, changed since by an editor or by git, stops
+everything: nothing is changed, and a person decides with `recover --forward` or `--back`, which backs up the third
+version before overwriting it.
+
+A transaction can be carried out, or undone, from any mixture of old and new files. Both directions may be interrupted
+anywhere and repeated. Each file is replaced by renaming a complete and durable temporary file; a file that is already
+in the wanted state is left alone; the names become durable before the journal is removed. Commands that write nothing
+never load this module.
 """
 
 from __future__ import annotations
@@ -53,8 +57,10 @@ class ThirdState(Exception):
 
 
 def stage(tree: Tree, record: Record) -> None:
-    """Write every new file, complete and durable, next to the one that it will replace. ¶ A full disk or a read-only
-    folder is detected here, before any governed file has changed. A deletion stages an empty file, to test its folder.
+    """Write every new file, complete and durable, next to the one that it will replace.
+
+    A full disk or a read-only folder is detected here, before any governed file has changed. A deletion stages an empty
+    file, to test its folder.
     """
     for folder in record.new_folders:
         with _naming(folder):

@@ -148,8 +148,9 @@ def _still(tree: Tree, seen: FileSeen | FolderSeen) -> bool:
 
 
 def rewrite(root: str, command: str, changes: Sequence[tuple[Source, Source]]) -> None:
-    """Replace the first source of each pair with the second, if the file still matches the first. ¶ `check --fix` and
-    `fmt` change either all of their files or none.
+    """Replace the first source of each pair with the second, if the file still matches the first.
+
+    `check --fix` and `fmt` change either all of their files or none.
     """
     require_shown(root, (POLICY_PATH,))  # which defines the lanes
     if not changes:

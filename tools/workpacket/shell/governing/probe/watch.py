@@ -1,4 +1,5 @@
-"""Watch which added lines of a change a test executes, which changed files it reads, and which programs it starts. ¶
+"""Watch which added lines of a change a test executes, which changed files it reads, and which programs it starts.
+
 Importing a module executes its top-level lines for every test, so these count only for a test that enters a function of
 that file or mentions a name that such a line binds. `def` and `class` lines prove nothing: a mock that replaces a
 function executes its `def` as well.

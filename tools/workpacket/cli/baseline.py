@@ -1,0 +1,122 @@
+"""`check --baseline`, `--prune`, and the findings that `check` leaves out because the baseline lists them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from workpacket.cli.cached_output import Output
+from workpacket.cli.checking import Reported
+from workpacket.cli.options import Arguments
+from workpacket.cli.workspace import Workspace
+from workpacket.errors import WorkpacketError
+from workpacket.git.objects import read_file_at
+from workpacket.git.repository import find_repository
+from workpacket.git.revisions import commit_of
+from workpacket.model import exits
+from workpacket.model.layout import BASELINE_PATH, POLICY_PATH
+from workpacket.model.plan import FileChange, Plan, digest
+from workpacket.model.reasons import Reason
+from workpacket.model.wording import counted, next_line
+from workpacket.problem import Problem
+from workpacket.report.catalogue import catalogue
+from workpacket.rules.baseline import Baseline, SourceLine, baseline_text, compare, read_baseline, recorded
+from workpacket.shell.actor import moment
+from workpacket.shell.base import readable_commit
+from workpacket.shell.cache import RestsOn
+from workpacket.shell.governing.execution import here
+from workpacket.shell.shipped_schemas import schemas
+from workpacket.shell.transactions.transaction import writing
+from workpacket.shell.tree import read_bytes, refusal
+from workpacket.text.limits import DATA
+from workpacket.value import replace
+
+
+def without_known(
+    arguments: Arguments, workspace: Workspace, reasons: Mapping[str, Reason], line: SourceLine
+) -> Callable[[Sequence[Problem]], Reported]:
+    """Return the function that leaves out known findings, and says so."""
+    known = _known(_data_in_force(arguments, workspace))
+    if isinstance(known, Problem):
+        unread = known
+        return lambda findings: Reported([*findings, unread])
+    whole = not (arguments.words or arguments.values("select") or arguments.values("ignore"))
+
+    def report(findings: Sequence[Problem]) -> Reported:
+        compared = compare(findings, known, reasons, line)
+        notes = []
+        if compared.known:
+            count = counted(compared.known, "known finding")
+            notes.append(f"{count} in {BASELINE_PATH} left out; --no-baseline shows them")
+        if whole and compared.gone:
+            gone = counted(compared.gone.total(), "entry")
+            notes.append(f"{gone} of {BASELINE_PATH} no longer apply; `workpacket check --prune` removes them")
+        return Reported(compared.new, tuple(notes))
+
+    return report
+
+
+def write_baseline(
+    arguments: Arguments,
+    workspace: Workspace,
+    findings: Sequence[Problem],
+    reasons: Mapping[str, Reason],
+    line: SourceLine,
+) -> Output:
+    """Record today's findings or, with `--prune`, remove the entries without a finding."""
+    before = _data_here(workspace)
+    if arguments.flag("prune"):
+        command = "check --prune"
+        known = _known(before)
+        if isinstance(known, Problem):
+            raise WorkpacketError.of(known)
+        gone = compare(findings, known, reasons, line).gone
+        kept = Counter(known) - gone
+        said = f"removed {counted(gone.total(), 'entry')} from {BASELINE_PATH}, which now has {kept.total()}"
+    else:
+        command = "check --baseline"
+        kept = recorded(findings, reasons, line)
+        files = counted(len({place.path for place in kept}), "file")
+        said = f"recorded {counted(kept.total(), 'finding')} in {files}: {BASELINE_PATH}"
+        left = len(findings) - kept.total()
+        if left:
+            said += f"\n{counted(left, 'finding')} cannot be recorded, and will be reported"
+    after = baseline_text(kept).encode()
+    if after == before or (before is None and not kept):
+        return Output(f"{said}\nnothing to write\n", exits.OK, RestsOn(unnamed=True))
+    old = digest(before) if before is not None else None
+    with writing(find_repository(Path(workspace.root)), command) as transaction:
+        transaction.apply(Plan(command, moment().tx, (FileChange(BASELINE_PATH, old, after),)))
+    following = next_line(f"commit {BASELINE_PATH}")
+    return Output(f"{said}\n{following}\n", exits.OK, RestsOn(unnamed=True))
+
+
+def _data_in_force(arguments: Arguments, workspace: Workspace) -> bytes | None:
+    """Return the baseline that counts.
+
+    With a base, it decides, so that a change cannot declare its own findings known. The file of the change counts only
+    if the base has none, or if the policy of the base mentions approvals: what the change adds then needs one.
+    """
+    base = arguments.value("base")
+    if not base:
+        return _data_here(workspace)
+    repository = here()
+    commit = readable_commit(repository, commit_of(repository, base))
+    before, policy = (read_file_at(repository, commit, path) for path in (BASELINE_PATH, POLICY_PATH))
+    return _data_here(workspace) if before is None or b"approvals" in (policy or b"") else before
+
+
+def _data_here(workspace: Workspace) -> bytes | None:
+    try:
+        return read_bytes(workspace.root, BASELINE_PATH, DATA.size)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        message = f"its entries are not applied: {refusal(error)}"
+        raise WorkpacketError("baseline_unread", message, path=BASELINE_PATH) from error
+
+
+def _known(data: bytes | None) -> Baseline | Problem:
+    known = read_baseline(data, schemas())
+    return replace(known, hint=catalogue()[known.code].remedy) if isinstance(known, Problem) else known

@@ -1,0 +1,208 @@
+"""Who wrote a change: what a session declares of itself, the trailers of commits that carry it, and reading them back.
+
+Nothing here is verified and nothing is guessed. A harness and model are what somebody declared; a commit message names
+an assistant only if it does so in a known convention, with the address or the name of a known one. The answer to
+everything else is "undeclared".
+
+| convention | read as |
+|---|---|
+| `Assisted-by: AGENT:MODEL [TOOLS]` | the agent and model as written; a bare name or an address has to be known |
+| `Co-authored-by: NAME <ADDRESS>`, or the commit's author | the name, if the address belongs to a known assistant |
+| `Generated-by: NAME`, `Made-with: NAME`, a line `Generated with [NAME](...)` | the name, if it is known |
+| `Claude-Session: ID` and the like | the session, and the name in the key |
+
+Trailers count at the end of the message, and at the end of each message that a squash has joined. A message that quotes
+a trailer does not carry it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
+
+from workpacket.lazy_pattern import lazy_pattern
+from workpacket.model.canonical import Json
+from workpacket.model.events import LogEvent
+from workpacket.value import Value
+
+UNDECLARED: Final = "undeclared"
+# Events that may say with what the work is done.
+DECLARING: Final = frozenset({"claimed", "submitted"})
+
+
+class Declared(Value):
+    """What a session says of itself; '' for what it does not say."""
+
+    harness: str = ""
+    harness_version: str = ""
+    model: str = ""
+    session: str = ""
+
+    def data(self) -> dict[str, Json]:
+        """The field of an event; nothing if nothing is declared."""
+        said: dict[str, Json] = {key: text for key in FIELDS if (text := str(getattr(self, key)))}
+        return {"declared": said} if said else {}
+
+    @property
+    def trailer(self) -> str:
+        """The value of `Assisted-by`, '' if neither harness nor model is declared."""
+        if not (self.harness or self.model):
+            return ""
+        return f"{self.harness or UNDECLARED}:{self.model or UNDECLARED}"
+
+
+FIELDS: Final = Declared.__match_args__
+
+
+def declared_in(event: LogEvent) -> Declared:
+    said = event.data.get("declared")
+    return Declared(*(str(said.get(key, "")) for key in FIELDS)) if isinstance(said, Mapping) else Declared()
+
+
+_NOTHING: Final = Declared()
+
+
+def trailers(packet: str, events: Iterable[LogEvent], now: Declared = _NOTHING) -> list[str]:
+    """The lines for a commit, or for the text of a pull request, so that a squash keeps them. With a declaration of
+    the present session, it alone is named; otherwise everything that the log has."""
+    said = [now] if now.trailer else [declared_in(event) for event in events if event.type in DECLARING]
+    named = dict.fromkeys(each.trailer for each in said if each.trailer)
+    return [f"Work-Packet: {packet}", *(f"Assisted-by: {each}" for each in named)]
+
+
+class Assistance(Value):
+    """What a commit says: assistants as it names them, their sessions, and the packets that it belongs to."""
+
+    assistants: tuple[str, ...] = ()
+    sessions: tuple[str, ...] = ()
+    packets: tuple[str, ...] = ()
+
+
+# Addresses by which assistants sign, and accounts of theirs whose address a forge makes.
+_ADDRESSES: Final = frozenset({
+    "noreply@anthropic.com", "cursoragent@cursor.com", "copilot@github.com", "noreply@openai.com", "codex@openai.com",
+    "noreply@aider.chat", "amp@ampcode.com", "noreply@opencode.ai", "openhands@all-hands.dev", "crush@charm.land",
+})  # fmt: skip
+_ACCOUNTS: Final = frozenset({
+    "copilot", "copilot-swe-agent[bot]", "claude[bot]", "cursor[bot]", "devin-ai-integration[bot]",
+    "gemini-code-assist[bot]", "google-labs-jules[bot]", "chatgpt-codex-connector[bot]", "amazon-q-developer[bot]",
+})  # fmt: skip
+_KNOWN: Final = (
+    "Claude Code", "Claude", "OpenAI Codex", "Codex CLI", "Codex", "GitHub Copilot", "Copilot", "Cursor", "aider",
+    "Gemini CLI", "Gemini Code Assist", "Amp", "Crush", "OpenCode", "OpenHands", "Devin", "Windsurf", "Cline", "Jules",
+)  # fmt: skip
+# Keys whose value is a session, and whose it is; '' if the key does not say.
+_SESSIONS: Final = {
+    "claude-session": "Claude", "codex-session": "Codex", "amp-thread-id": "Amp", "agent-session": "",
+    "ai-session": "", "entire-checkpoint": "",
+}  # fmt: skip
+
+_TRAILER: Final = lazy_pattern(r"(?P<key>[A-Za-z][A-Za-z0-9-]*)[ \t]*:[ \t]*(?P<value>.*)\Z")
+_PERSON: Final = lazy_pattern(r"(?P<name>[^<>]*?)\s*<(?P<address>[^<>\s]+)>\s*\Z")
+_AGENT: Final = lazy_pattern(r"(?P<agent>[^:<>]+:[^\s:<>]+)(?=\s|\Z)")
+_WITH: Final = lazy_pattern(r"[^\w\[>]{0,4}Generated with (?:\[(?P<linked>[^\]]+)\]\([^)\s]+\)|(?P<plain>[\w ]+))\Z")
+_SUFFIX: Final = r"(?: v?[0-9][\w.+-]*)?(?P<more> \([\w./ :-]+\))?\Z"
+_NAMED: Final = lazy_pattern(rf"(?P<name>{'|'.join(map(re.escape, _KNOWN))}){_SUFFIX}", re.IGNORECASE)
+_AIDER: Final = lazy_pattern(r"\(aider\)\s*\Z")
+_PACKET: Final = lazy_pattern(r"WP-[\w.-]+-v[0-9]+\Z")
+_JOINED: Final = lazy_pattern(r"\* |-{5,}\Z|commit [0-9a-f]{40,64}\Z")
+
+
+def assistance(author: str, message: str) -> Assistance:
+    """What a commit says of who assisted. `author` is its author as NAME <ADDRESS>."""
+    found: dict[str, dict[str, None]] = {"assistants": {}, "sessions": {}, "packets": {}}
+    for kind, text in (*_of_author(author), *_of_message(message)):
+        found[kind].setdefault(text)
+    # The name in the key of a session is only the answer where nothing else is.
+    named = [name for name in found["assistants"] if not name.startswith("\0")]
+    keys = [name[1:] for name in found["assistants"] if name.startswith("\0")]
+    return Assistance(tuple(named or keys), tuple(found["sessions"]), tuple(found["packets"]))
+
+
+def _of_author(author: str) -> Iterator[tuple[str, str]]:
+    person = _PERSON.match(author)
+    if person is None:
+        return
+    if _is_known(person["address"]):
+        yield "assistants", person["name"]
+    elif _AIDER.search(person["name"]):
+        yield "assistants", "aider"
+
+
+def _is_known(address: str) -> bool:
+    address = address.lower()
+    account, _, host = address.partition("@")
+    if host == "users.noreply.github.com":
+        return account.rpartition("+")[2] in _ACCOUNTS
+    return address in _ADDRESSES
+
+
+def _of_message(message: str) -> Iterator[tuple[str, str]]:
+    for block in _closing_blocks(message):
+        footer = _WITH.match(block[0]) if len(block) == 1 else None
+        name = _known(footer["linked"] or footer["plain"]) if footer is not None else ""
+        if name:
+            yield "assistants", name
+        for line in block:
+            trailer = _TRAILER.match(line)
+            if trailer is not None:
+                yield from _of_trailer(trailer["key"].lower(), trailer["value"].strip())
+
+
+def _closing_blocks(message: str) -> Iterator[list[str]]:
+    """The paragraphs of trailers, and of one line that says with what it was made, with which a message ends."""
+    paragraphs = _paragraphs(message)
+    for index, block in enumerate(paragraphs):
+        following = next((each for each in paragraphs[index + 1 :] if not _is_footer(each)), None)
+        if index and _is_footer(block) and (following is None or _JOINED.match(following[0])):
+            yield block
+
+
+def _paragraphs(message: str) -> list[list[str]]:
+    """Without the indentation that git gives to the messages that it squashes."""
+    lines = message.replace("\r\n", "\n").split("\n")
+    squashed = any(line == "Squashed commit of the following:" for line in lines[:1])
+    found: list[list[str]] = [[]]
+    for line in (line.removeprefix("    ") if squashed else line for line in lines):
+        if line.strip():
+            found[-1].append(line.rstrip())
+        elif found[-1]:
+            found.append([])
+    return [block for block in found if block]
+
+
+def _is_footer(block: list[str]) -> bool:
+    lines = (line for index, line in enumerate(block) if not (index and line[:1] in {" ", "\t"}))
+    return all(_TRAILER.match(line) for line in lines) or (len(block) == 1 and _WITH.match(block[0]) is not None)
+
+
+def _of_trailer(key: str, value: str) -> Iterator[tuple[str, str]]:
+    if not value:
+        return
+    if key == "work-packet":
+        yield from (("packets", value),) if _PACKET.match(value) else ()
+    elif key == "ai-model":
+        yield "assistants", value
+    elif key in _SESSIONS:
+        yield "sessions", value
+        yield from (("assistants", f"\0{_SESSIONS[key]}"),) if _SESSIONS[key] else ()
+    elif key in {"assisted-by", "co-authored-by"}:
+        name = _assistant(value, by_agent=key == "assisted-by")
+        yield from (("assistants", name),) if name else ()
+    elif key in {"generated-by", "made-with"}:
+        yield from (("assistants", name),) if (name := _known(value)) else ()
+
+
+def _assistant(value: str, *, by_agent: bool) -> str:
+    person = _PERSON.match(value)
+    if person is not None:
+        return person["name"] if _is_known(person["address"]) else ""
+    agent = _AGENT.match(value) if by_agent else None
+    return agent["agent"] if agent is not None else _known(value) if by_agent else ""
+
+
+def _known(text: str) -> str:
+    """A known name, without the number of a version behind it."""
+    named = _NAMED.match(text)
+    return f"{named['name']}{named['more'] or ''}" if named is not None else ""
