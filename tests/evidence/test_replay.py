@@ -47,7 +47,7 @@ def test_a_replay_comes_to_the_same_and_the_policy_can_ask_for_it(governed: Gove
     governed.commit("submitted")
     assert governed("evidence", "replay", NAME).status == 2
     said = governed.done(*REPLAY, "--as", "victor").out
-    assert "the same was proved" in said
+    assert "the same results" in said
     judge = ("verdict", NAME, "PASS", "--report", "report.md", "--as", "victor")
     assert governed.refused(*judge) == ["replay_missing"]
     governed.done(*REPLAY, "--record", "--as", "coder")

@@ -142,7 +142,7 @@ def replay(arguments: Arguments) -> int:
     if arguments.flag("json"):
         data: dict[str, Json] = {"id": name, "commit": found.commit, "differences": [*differences]}
         return show_json(arguments, data)
-    print(f"{name} at {found.commit[:12]}: {'something else was proved' if differences else 'the same was proved'}")
+    print(f"{name} at {found.commit[:12]}: {'different results' if differences else 'the same results'}")
     for line in differences:
         print(f"  - {escape(line)}")
     print(f"next: workpacket evidence replay {name} --record")
