@@ -67,15 +67,15 @@ class Pipeline:
 
     def _require_order(self) -> None:
         if any(isinstance(layer, ResumeMiddleware) for layer in self.layers[1:]):
-            raise ValueError("the resume must be the first layer: anything before it would be repeated")
+            raise ValueError("the resume layer must come first: a layer before it would be repeated")
         if len(self.cursors) != sum(isinstance(layer, CheckpointEmitter) for layer in self.layers):
             raise ValueError("two checkpoints have the same cursor")
         for at, layer in enumerate(self.layers):
             for name in names_of(layer):
                 if name in BEFORE and self.cursors.get(BEFORE[name], at) >= at:
-                    raise ValueError(f"no checkpoint {BEFORE[name]} comes before {name}")
+                    raise ValueError(f"the checkpoint {BEFORE[name]} must come before {name}")
                 if name in AFTER and self.cursors.get(AFTER[name], at) < at:
-                    raise ValueError(f"the checkpoint {AFTER[name]} comes before {name}")
+                    raise ValueError(f"the checkpoint {AFTER[name]} must come after {name}")
 
 
 _WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")

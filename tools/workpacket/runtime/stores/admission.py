@@ -1,6 +1,6 @@
-"""The rules of an append that every store shares: who may write, and what events will be stored.
+"""The rules of an append that every store shares: who may write, and which events are stored.
 
-Pure. A store looks up the facts inside its transaction, asks here, and writes the result.
+Pure. A store looks up the facts inside its transaction, calls these functions, and writes the result.
 """
 
 from __future__ import annotations
