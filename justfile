@@ -14,7 +14,12 @@ default:
 tour *arguments:
     @python -m guided_tour "$@"
 
-[doc('Play the tour without pauses and draw it anew into docs/tour.svg')]
+[doc('Make an example repository to explore: FORM is full; in FOLDER, or in a temporary one')]
+[group('start')]
+example form *folder:
+    @python -m guided_tour.examples "$@"
+
+[doc('Play the tour without pauses, and draw docs/tour.svg')]
 [group('quality')]
 record:
     @python -m guided_tour --fast --record docs/tour.svg
@@ -97,10 +102,15 @@ proof *arguments:
 fuzz *seconds:
     @python -m nox --session fuzz -- "$@"
 
-[doc('Build the documentation and check it')]
+[doc('Test the documentation: links, generated pages, and every page whose commands are typed')]
 [group('release')]
 docs *arguments:
     @python -m nox --session docs -- "$@"
+
+[doc('Render the documentation as a site, and check its links and search')]
+[group('release')]
+site:
+    @python -m nox --session site
 
 [doc('Build wheel and sdist and try the wheel in a clean environment')]
 [group('release')]

@@ -89,6 +89,20 @@ def docs(session: nox.Session) -> None:
 
 
 @nox.session
+def site(session: nox.Session) -> None:
+    """Render the documentation as a site, in a folder outside of git; check its links and its search."""
+    session.install("sphinx>=8", "furo", "myst-parser>=4")
+    sources, rendered = (ROOT / session.create_tmp() / name for name in ("sources", "site"))
+    for folder in (sources, rendered):
+        shutil.rmtree(folder, ignore_errors=True)
+    program = str(ROOT / "tools" / "docs_site.py")
+    session.run("python", program, "lay-out", str(sources))
+    session.run("sphinx-build", "--quiet", "--fail-on-warning", "--keep-going", str(sources), str(rendered))
+    session.run("python", program, "check", str(rendered))
+    session.log(f"the site is in {rendered}")
+
+
+@nox.session
 def servers(session: nox.Session) -> None:
     """All tests with a PostgreSQL server of their own; the fast tests have the contract of the store."""
     run_tests(session, "tests/postgres", *session.posargs)

@@ -18,6 +18,7 @@ from workpacket.cli.commands import COMMANDS
 from workpacket.cli.init import instructions, skills
 from workpacket.cli.main import load
 from workpacket.cli.options import COMMON_OPTIONS, Command, Option, written
+from workpacket.lifecycle.gates import bearing
 from workpacket.lifecycle.init import AGENTS, find_blocks, known_digest, marked, with_block
 from workpacket.lifecycle.starter_documents import (
     DIALECTS,
@@ -29,6 +30,7 @@ from workpacket.lifecycle.starter_documents import (
     protocols,
     starting_files,
 )
+from workpacket.lifecycle.transitions import TRANSITIONS
 from workpacket.model.event_types import event_schema
 from workpacket.model.lanes import ACTIVE_TOKEN, LANES
 from workpacket.report.catalogue import catalogue
@@ -45,12 +47,17 @@ Files = dict[Path, bytes]
 
 
 def schemas() -> Files:
-    """The schema of events, and the one that lists lanes; the rest of that one is written by hand."""
+    """The schema of events, the one that lists lanes, and the one that lists the moves which may have a gate; the rest
+    of these two is written by hand."""
     common: dict[str, Any] = json.loads(read_schema("common"))
     lanes = [lane.token for lane in LANES]
     common["$defs"]["lane"]["enum"] = lanes
     common["$defs"]["board_token"]["enum"] = [*lanes, ACTIVE_TOKEN]
-    return {path_of("common"): as_json(common), path_of("event"): as_json(event_schema())}
+    policy: dict[str, Any] = json.loads(read_schema("policy"))
+    gate = policy["properties"]["lifecycle"]["properties"]["gates"]["additionalProperties"]
+    gate["properties"]["on"]["anyOf"][0]["enum"] = [row.typed for row in bearing(TRANSITIONS)]
+    written = {"common": common, "event": event_schema(), "policy": policy}
+    return {path_of(name): as_json(schema) for name, schema in written.items()}
 
 
 def twins() -> Files:

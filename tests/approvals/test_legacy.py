@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from workpacket.approvals.decide import LegacyToken, judge_token, read_token
 from workpacket.approvals.facts import LegacyUse
-from workpacket.approvals.legacy import LegacyToken, judge_token, read_token
 from workpacket.problem import Problem
 from workpacket.value import replace
 

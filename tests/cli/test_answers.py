@@ -165,7 +165,8 @@ def beginning(reached: Reached, governed: Governed) -> None:
     reached(governed, "activate", NAME)
     governed.replace(PACKET, "TERMS: TODO", "TERMS: x")
     governed.commit("activated")
-    for words in (["status"], ["next"], ["why", NAME], ["list"], ["show", NAME], ["history", NAME],
+    reached(governed, "report", "pr", "--base", "HEAD")
+    for words in (["status"], ["next"], ["why", NAME], ["list"], ["search", NAME], ["show", NAME], ["history", NAME],
                   ["registry", "show"], ["registry", "sync"], ["recover"]):  # fmt: skip
         reached(governed, *words)
 

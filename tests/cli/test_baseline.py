@@ -147,3 +147,17 @@ def test_a_legacy_tree_becomes_green_with_one_command(commands: Commands, tmp_pa
     assert commands("check", "--profile", "strict").status == 1
     commands("check", "--baseline")
     assert commands("check", "--profile", "strict").status == 0
+
+
+def test_only_what_a_revision_did_not_have_is_reported(commands: Commands) -> None:
+    commands.write(".GOV/policy/policy.toml", STRICT)
+    commands.write(STUB_PATH, OLD)
+    commit(commands, "as it was")
+    commands.write(STUB_PATH, OLD.replace("- STUB_STATUS: STUB (NOT READY FOR DEV)", "- STUB_STATUS: SOMETHING"))
+    shown = commands("check", "--new-since", "HEAD")
+    assert (shown.status, "STUB_STATUS" in shown.out, "date_only" in shown.out) == (1, True, False)
+    assert "that HEAD had left out" in shown.out
+    assert commands("check", STUB_PATH, "--new-since", "HEAD").status == 1
+    commands.write(STUB_PATH, OLD)
+    assert commands("check", "--new-since", "HEAD").status == 0
+    assert commands("check", "--new-since", "nowhere").status == 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import sqlite3
@@ -422,3 +423,35 @@ class TestInPipelines:
         assert answer.status == 1
         assert "src/main.py was not checked" in answer.err
         assert commands("check", "src/main.py").status == 6
+
+
+def test_the_text_of_an_editor_is_checked_in_the_place_of_its_file(
+    commands: Commands, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commands.write(STUB_PATH, STUB)
+
+    def typed(text: str, *words: str) -> tuple[int, str]:
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+        shown = commands("check", *words)
+        return shown.status, shown.out
+
+    status, out = typed(OLD, "--stdin-filename", STUB_PATH, "--profile", "strict")
+    assert status == 1
+    assert "date_only" in out
+    assert "6 | - CREATED_AT: 2026-03-01" in out
+    assert typed(STUB, "--stdin-filename", STUB_PATH)[0] == 0
+    assert typed(OLD, "--stdin-filename", "notes.md", "--kind", "stub", "--profile", "strict")[0] == 1
+    assert typed(OLD, "--stdin-filename", "notes.md")[0] != 0
+    assert typed(OLD, "--stdin-filename", STUB_PATH, "--fix")[0] == 2
+    assert (commands.root / STUB_PATH).read_text() == STUB
+
+
+def test_a_named_file_is_checked_outside_of_any_repository(
+    commands: Commands, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path_factory.mktemp("elsewhere")
+    (folder / "stub.md").write_text(OLD)
+    monkeypatch.chdir(folder)
+    shown = commands("check", "stub.md", "--kind", "stub", "--profile", "strict")
+    assert (shown.status, "date_only" in shown.out) == (1, True)
+    assert commands("check").status == 6

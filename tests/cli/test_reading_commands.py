@@ -72,6 +72,25 @@ class TestList:
         listed = json.loads(two("list", "--json", *words).out)
         assert [work["id"] for work in listed["data"]["work"]] == ids
 
+    def test_a_limit_says_how_many_are_left_out(self, two: Commands) -> None:
+        assert two("list", "--limit", "1").out.splitlines()[-1] == "1 packet, 1 more without --limit"
+        assert json.loads(two("list", "--limit", "1", "--json").out)["data"]["more"] == 1
+        assert two("list", "--limit", "0").status == 2
+
+    def test_the_log_says_who_holds_what_and_what_happened_lately(self, two: Commands) -> None:
+        two("adopt", "--as", "ann")
+        two("claim", "WP-1-Lexer-v1", "--as", "bob", "--branch", "main")
+        two("block", "WP-1-Lexer-v1", "--as", "bob", "--reason", "no data", "--until", "there is data")
+
+        def ids(*words: str) -> list[str]:
+            return [work["id"] for work in json.loads(two("list", "--json", *words).out)["data"]["work"]]
+
+        assert ids("--holder", "nobody-here") == []
+        assert ids("--since", "2026-01-01") == ["WP-1-Lexer-v1", "WP-1-Parser-v1"]
+        assert ids("--since", "2999-01-01") == []
+        assert ids("--blocked") in ([], ["WP-1-Lexer-v1"])
+        assert two("list", "--since", "lately").status == 2
+
     def test_a_packet_is_listed_once_and_its_stub_on_request(self, two: Commands) -> None:
         two.write(".GOV/task_packets/stubs/WP-1-Lexer-v1.md", STUB.replace("WP-1-Parser", "WP-1-Lexer"))
         assert two("list").out.splitlines()[-1] == "2 packets"
@@ -92,6 +111,49 @@ class TestList:
             "depends": ["WP-1-Lexer-v1"],
             "title": "Read packets without loss.",
         }
+
+
+class TestSearch:
+    @pytest.mark.parametrize(
+        ("words", "ids"),
+        [
+            (["lexer"], ["WP-1-Lexer-v1", "WP-1-Parser-v1"]),
+            (["PARSER"], ["WP-1-Parser-v1"]),
+            (["read", "loss"], ["WP-1-Parser-v1"]),
+            (["hand", "survive"], ["WP-1-Parser-v1"]),
+            (["survive lexer"], ["WP-1-Parser-v1"]),
+            (["survive", "words"], []),
+            (["-e", "x"], None),
+        ],
+    )
+    def test_all_words_occur_somewhere_in_the_packet(
+        self, two: Commands, words: list[str], ids: list[str] | None
+    ) -> None:
+        shown = two("search", "--json", *words)
+        if ids is None:
+            assert shown.status == 2
+            return
+        assert [one["id"] for one in json.loads(shown.out)["data"]["found"]] == ids
+
+    def test_each_packet_is_shown_with_the_lines(self, two: Commands) -> None:
+        lines = two("search", "survive").out.splitlines()
+        assert lines[0] == "WP-1-Parser-v1  STUB  Read packets without loss."
+        assert lines[1].endswith("- Why: Hand edits must survive.")
+        assert lines[-2:] == ["1 packet", "next: workpacket show WP-1-Parser-v1"]
+
+    def test_events_are_searched_too(self, two: Commands) -> None:
+        two("adopt", "--as", "ann")
+        two("note", "WP-1-Parser-v1", "the customer called", "--as", "ann")
+        assert "WP-1-Parser-v1" in two("search", "customer").out
+
+    def test_the_same_question_is_answered_anew_after_a_change(self, two: Commands) -> None:
+        assert "0 packets" in two("search", "giraffe").out
+        two.write(STUB_PATH, STUB.replace("Hand edits", "Giraffes"))
+        assert "1 packet\n" in two("search", "giraffe").out
+
+    def test_words_are_needed_and_are_not_patterns(self, two: Commands) -> None:
+        assert two("search").status == 2
+        assert "0 packets" in two("search", "h.nd").out
 
 
 class TestExplain:

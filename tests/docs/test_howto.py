@@ -17,7 +17,7 @@ import pytest
 
 from architecture.source_tree import ROOT
 from shell.approvals.test_tutorial import environment_of
-from workpacket.lifecycle.installed import pinned
+from workpacket.lifecycle.init import pinned
 
 PAGES = sorted((ROOT / "docs" / "howto").glob("*.md"))
 BLOCK = re.compile(r"^```(?P<kind>\w+)(?P<info>[^\n]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -18,6 +18,7 @@ GENERATED = reference.generated()
 IN_PART = {
     "AGENTS.md": ("workpacket status", "workpacket stutas"),
     "schemas/common.schema.json": ('"MERGE_PENDING",', '"MERGED",'),
+    "schemas/policy.schema.json": ('"verdict PASS",', '"verdict AGAIN",'),
     "tools/workpacket/starter/shipped.sha256": ("  .GOV/gov.just\n", "  .GOV/another.just\n"),
 }
 

@@ -85,7 +85,7 @@ def test_every_move_that_begins_with_a_packet_can_bear_a_gate() -> None:
 
 def test_the_schema_names_these_moves() -> None:
     accepted = [typed for typed in [row.typed for row in TRANSITIONS] + ["elsewhere", ""] if not faults(typed)]
-    assert accepted == list(TYPED), "the moves are listed in schemas/policy.schema.json"
+    assert accepted == list(TYPED), "run `just reference`"
 
 
 def faults(on: str) -> list[str]:

@@ -15,8 +15,15 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from lifecycle.governed import Governed
 from lifecycle.signed import NAME, OTHER, VICTOR, Signed
 from workpacket.approvals.envelope import pae
-from workpacket.lifecycle.attestations import APPROVED, PROVED, AttestedPacket, VerifiedSource, landing_of, proofs_of
-from workpacket.lifecycle.machine_keys import read_machine_key
+from workpacket.lifecycle.attestations import (
+    APPROVED,
+    PROVED,
+    AttestedPacket,
+    VerifiedSource,
+    landing_of,
+    proofs_of,
+    read_machine_key,
+)
 from workpacket.model.canonical import Json
 from workpacket.value import replace
 

@@ -132,7 +132,10 @@ def test_every_move_that_a_policy_makes_stands_in_the_protocols() -> None:
     text = "\n".join(page for _, page in protocols(policy))
     for row in transitions(ADDED):
         typed = row.command if row.event == ADVANCED else row.typed
-        assert f"| `{typed}` | {', '.join(row.origins) or '-'} | " in text, row
+        assert f"| `{typed}` | {', '.join(row.origins) or '-'} | " in text, (
+            f"{row}: `by` in tools/workpacket/lifecycle/transitions.py names the protocols that list it; "
+            "_row in tools/workpacket/lifecycle/starter_documents.py writes the line"
+        )
         assert not row.origins or row.target == CAME_FROM or f" | {row.target} | " in text
     assert "| `submit` | IN_PROGRESS | SELF_TEST | submit, security |" in text
 

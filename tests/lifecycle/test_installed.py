@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from workpacket.errors import WorkpacketError
-from workpacket.lifecycle.installed import pinned, requirement_of, without_requirement, written_in
+from workpacket.lifecycle.init import pinned, requirement_of, without_requirement, written_in
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 DIGEST = "ab" * 32

@@ -29,8 +29,16 @@ from workpacket.approvals.envelope import PAYLOAD_TYPE, pae
 from workpacket.errors import WorkpacketError
 from workpacket.ledger.fold import fold
 from workpacket.ledger.log import read_log
-from workpacket.lifecycle.attestations import SUMMARY, AttestedPacket, VerifiedSource, landing_of, proofs_of
-from workpacket.lifecycle.machine_keys import MachineKey, read_machine_key, signed_statement
+from workpacket.lifecycle.attestations import (
+    SUMMARY,
+    AttestedPacket,
+    MachineKey,
+    VerifiedSource,
+    landing_of,
+    proofs_of,
+    read_machine_key,
+    signed_statement,
+)
 from workpacket.model.canonical import Json, canonical_bytes
 from workpacket.model.events import Actor, LogEvent
 from workpacket.value import replace

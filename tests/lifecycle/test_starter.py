@@ -25,8 +25,10 @@ def test_our_recipes_are_those_that_users_get(governed: Governed) -> None:
 
 def test_the_protocols_hold_every_transition_of_the_table() -> None:
     text = "\n".join(PAGES.values())
-    assert [row.typed for row in TRANSITIONS if f"| `{row.typed}` |" not in text] == []
-    assert [item for item in ITEMS if f"`{item}`" not in text] == []
+    missing = [row.typed for row in TRANSITIONS if f"| `{row.typed}` |" not in text]
+    assert missing == [], "`by` of the row, tools/workpacket/lifecycle/transitions.py, names the protocols that list it"
+    missing = [item for item in ITEMS if f"`{item}`" not in text]
+    assert missing == [], "add a line to CHECKLIST in tools/workpacket/documents/stub.py"
 
 
 @pytest.mark.parametrize("path", PAGES)

@@ -126,3 +126,19 @@ def test_nothing_raw_is_shown_and_no_line_is_too_wide(result: CheckOutcome, widt
     if width is not None:
         broken = [line for line in lines if line not in unbroken and not HEAD_ALONE.fullmatch(line)]
         assert [line for line in broken if text_width(line) > max(width, NARROWEST)] == []
+
+
+MANY = tuple(finding("stale_cell", "warning", line=number, message=f"row {number}") for number in range(1, 41))
+
+
+def test_very_many_findings_of_one_code_do_not_hide_the_others() -> None:
+    text = render_text(outcome(*MANY, finding(path=PACKET)))
+    assert text.count("row ") == 5
+    assert text.index(PACKET) < text.index(STUB), "the file with an error comes first"
+    assert "stale_cell: 35 more findings in 1 file; `workpacket check --select stale_cell` lists them\n" in text
+    assert "1 error, 40 warnings" in text
+
+
+def test_quiet_and_selected_lists_are_whole() -> None:
+    assert render_text(outcome(*MANY), quiet=True).count("row ") == 40
+    assert render_text(outcome(*MANY), every=True).count("row ") == 40

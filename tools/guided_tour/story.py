@@ -53,10 +53,11 @@ def propose(stage: Stage) -> None:
     fill_in_the_refinement(stage)
 
 
-def fill_in_the_refinement(stage: Stage) -> None:
+def fill_in_the_refinement(stage: Stage, number: int = 6) -> None:
+    """`number` is the line of the requirement in the specification."""
     line = texts.REQUIREMENT
     text = (stage.root / texts.REFINEMENT).read_text("utf-8")
-    for key, value in (("START_LINE", "6"), ("END_LINE", "6"), ("TOKEN", line.split()[0])):
+    for key, value in (("START_LINE", number), ("END_LINE", number), ("TOKEN", line.split()[0])):
         text = text.replace(f"CONTEXT_{key}: <fill in>", f"CONTEXT_{key}: {value}")
     text = text.replace("  <fill in>", f"  {line}").replace("VERDICT: <fill in>", "VERDICT: PASS")
     text = text.replace("[ ] PASS", "[x] PASS")

@@ -14,8 +14,15 @@ from workpacket.cli.workspace import write_new
 from workpacket.errors import WorkpacketError
 from workpacket.git.repository import find_repository
 from workpacket.lazy_pattern import lazy_pattern
-from workpacket.lifecycle.attestations import AttestedPacket, VerifiedSource, landing_of, proofs_of
-from workpacket.lifecycle.machine_keys import MachineKey, read_machine_key, signed_statement
+from workpacket.lifecycle.attestations import (
+    AttestedPacket,
+    MachineKey,
+    VerifiedSource,
+    landing_of,
+    proofs_of,
+    read_machine_key,
+    signed_statement,
+)
 from workpacket.model.canonical import Json
 from workpacket.model.wording import counted
 from workpacket.report.escape import escape

@@ -1,4 +1,4 @@
-"""`check --baseline`, `--prune`, and the findings that `check` leaves out because the baseline lists them."""
+"""`check --baseline`, `--prune`, `--new-since`, and the findings that `check` therefore leaves out."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from workpacket.cli.cached_output import Output
-from workpacket.cli.checking import Reported
+from workpacket.cli.checking import Reported, source_lines
 from workpacket.cli.options import Arguments
 from workpacket.cli.workspace import Workspace
 from workpacket.errors import WorkpacketError
@@ -24,11 +24,14 @@ from workpacket.report.catalogue import catalogue
 from workpacket.rules.baseline import Baseline, SourceLine, baseline_text, compare, read_baseline, recorded
 from workpacket.shell.actor import moment
 from workpacket.shell.base import readable_commit
-from workpacket.shell.cache import RestsOn
+from workpacket.shell.cache import Cache, RestsOn
+from workpacket.shell.checking.repository import check
+from workpacket.shell.configuration import read_settings
 from workpacket.shell.governing.execution import here
+from workpacket.shell.governing.proof_trees import make_tree, scratch_folder
 from workpacket.shell.shipped_schemas import schemas
 from workpacket.shell.transactions.transaction import writing
-from workpacket.shell.tree import read_bytes, refusal
+from workpacket.shell.tree import find_documents, read_bytes, refusal
 from workpacket.text.limits import DATA
 from workpacket.value import replace
 
@@ -36,7 +39,10 @@ from workpacket.value import replace
 def without_known(
     arguments: Arguments, workspace: Workspace, reasons: Mapping[str, Reason], line: SourceLine
 ) -> Callable[[Sequence[Problem]], Reported]:
-    """Return the function that leaves out known findings, and says so."""
+    """Return the function that leaves out known findings, and says so: those of the baseline, or of a revision."""
+    since = arguments.value("new-since")
+    if since:
+        return _new_since(since, workspace, reasons, line)
     known = _known(_data_in_force(arguments, workspace))
     if isinstance(known, Problem):
         unread = known
@@ -53,6 +59,32 @@ def without_known(
             gone = counted(compared.gone.total(), "entry")
             notes.append(f"{gone} of {BASELINE_PATH} no longer apply; `workpacket check --prune` removes them")
         return Reported(compared.new, tuple(notes))
+
+    return report
+
+
+def _new_since(
+    revision: str, workspace: Workspace, reasons: Mapping[str, Reason], line: SourceLine
+) -> Callable[[Sequence[Problem]], Reported]:
+    """Return the function that leaves out what this revision had: its files are checked as these are, in a scratch
+    folder, because a change of one file can cause or end findings in another.
+    """
+    repository = here()
+    commit = readable_commit(repository, commit_of(repository, revision))
+    with scratch_folder() as folder:
+        tree = make_tree(repository, f"{folder}/tree", commit).root
+        files = find_documents(tree)
+        settings = read_settings(workspace.root)
+        nothing = Cache(None, workspace.fingerprint)
+        before = check(
+            tree, files, whole=True, cache=nothing, reasons=reasons, settings=settings, progress=lambda *_: None
+        )
+        known = recorded(before.findings, reasons, source_lines(tree))
+
+    def report(findings: Sequence[Problem]) -> Reported:
+        compared = compare(findings, known, reasons, line)
+        count = counted(compared.known, "finding")
+        return Reported(compared.new, (f"{count} that {revision} had left out",) if compared.known else ())
 
     return report
 

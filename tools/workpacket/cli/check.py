@@ -28,11 +28,15 @@ _INTERVAL = 0.3
 
 def run(arguments: Arguments) -> int:
     _refuse_contradictions(arguments)
-    workspace = open_workspace()
+    workspace = open_workspace(named=bool(arguments.words) or arguments.flag("stdin-filename"))
     # With --base, a change is judged, and its author may have written to the cache too.
     cached = not (arguments.flag("no-cache") or arguments.value("base"))
     cache = Cache(workspace.common_dir if cached else None, workspace.fingerprint)
     try:
+        if arguments.flag("stdin-filename"):
+            from workpacket.cli.checking import check_and_render_text
+
+            return show_fresh(check_and_render_text(arguments, workspace, sys.stdin.buffer))
         if arguments.flag("watch"):
             return watch(lambda: check_once(arguments, workspace, cache), workspace.root)
         status = check_once(arguments, workspace, cache)
@@ -50,13 +54,20 @@ def _refuse_contradictions(arguments: Arguments) -> None:
     )
     if len(given) > 1 and not same:
         raise usage(arguments.command, "conflicting_options", f"{' and '.join(given)} exclude each other")
-    writing = [f"--{name}" for name in ("baseline", "prune", "no-baseline") if arguments.flag(name)]
+    if arguments.flag("stdin-filename"):
+        none = ("fix", "unsafe-fixes", "diff", "watch", "base", "new-since", "baseline", "prune", "output-file")
+        also = [*(f"--{name}" for name in none if arguments.flag(name)), *arguments.words]
+        if also:
+            message = f"--stdin-filename cannot be combined with {also[0]}"
+            raise usage(arguments.command, "conflicting_options", message)
+    about = [f"--{name}" for name in ("baseline", "prune", "new-since", "no-baseline") if arguments.flag(name)]
     # A baseline is that of the whole repository, by its own settings.
     others = ("base", "select", "ignore", "profile", "fix", "unsafe-fixes", "diff", "watch", "format", "json")
-    beside = [f"--{name}" for name in others if arguments.flag(name) or arguments.value(name) or arguments.values(name)]
-    if len(writing) > 1 or (writing and writing != ["--no-baseline"] and (beside or arguments.words)):
-        also = [*writing[1:], *beside, *arguments.words]
-        raise usage(arguments.command, "conflicting_options", f"{writing[0]} cannot be combined with {also[0]}")
+    recording = arguments.flag("baseline") or arguments.flag("prune")
+    beside = [*(f"--{name}" for name in others if arguments.flag(name)), *arguments.words] if recording else []
+    if len(about) > 1 or beside:
+        message = f"{about[0]} cannot be combined with {[*about[1:], *beside][0]}"
+        raise usage(arguments.command, "conflicting_options", message)
 
 
 def check_once(arguments: Arguments, workspace: Workspace, cache: Cache) -> int:
@@ -73,7 +84,7 @@ def check_once(arguments: Arguments, workspace: Workspace, cache: Cache) -> int:
         write_report(workspace, into, output.text)
         return Output("", output.status, RestsOn(unnamed=True))
 
-    if arguments.flag("baseline") or arguments.flag("prune"):
+    if any(map(arguments.flag, ("baseline", "prune", "new-since"))):
         return show_fresh(compute())
     if arguments.value("base") or left_between_files(workspace.git_dir) or workspace.is_partial:
         # The commit that a revision names, the writes left by an interrupted command, and the files that git leaves out
@@ -90,10 +101,7 @@ def check_once(arguments: Arguments, workspace: Workspace, cache: Cache) -> int:
 
 def chosen_files(arguments: Arguments, workspace: Workspace) -> list[Found]:
     """Return the files to check: those given, or all."""
-    kind = arguments.value("kind")
-    if kind and kind not in {known for _, known in PLACES}:
-        known = ", ".join(sorted({known for _, known in PLACES}))
-        raise usage(arguments.command, "invalid_value", f"unknown kind {kind!r}; the kinds of documents are {known}")
+    kind = kind_given(arguments)
     if kind and not arguments.words:
         raise usage(
             arguments.command, "missing_argument", "--kind describes the files on the command line; name at least one"
@@ -120,6 +128,16 @@ def chosen_files(arguments: Arguments, workspace: Workspace) -> list[Found]:
     if others:
         _say_what_is_not_checked(others, alone=not chosen)
     return [chosen[path] for path in sorted(chosen)]
+
+
+def kind_given(arguments: Arguments) -> str:
+    """Return the kind given on the command line, '' if none."""
+    kind = arguments.value("kind")
+    known = sorted({each for _, each in PLACES})
+    if kind and kind not in known:
+        message = f"{kind!r} is not a kind of document; the kinds are {', '.join(known)}"
+        raise usage(arguments.command, "invalid_value", message)
+    return kind
 
 
 def _say_what_is_not_checked(words: list[str], *, alone: bool) -> None:
@@ -166,11 +184,13 @@ recorded. With `--base`, what a change adds to the baseline needs the approval t
         Option("output-file", "write the report to this file instead of printing it", value="FILE"),
         Option("baseline", "record today's findings in .GOV/policy/baseline.json; from then on report only new ones"),
         Option("prune", "remove from the baseline what is not found any more"),
+        Option("new-since", "report only findings that this revision did not have", value="REV"),
         Option("no-baseline", "also report the findings that the baseline lists"),
         Option("statistics", "count the findings of each code instead of listing them"),
         Option("watch", "check again whenever a file changes, until interrupted"),
         Option("base", "also check the changes since this revision, by its policy and settings", value="REV"),
         WORKTREE_OPTION,
+        Option("stdin-filename", "check the text of standard input as if it were this file", value="PATH"),
         Option("kind", "the document kind of the given files: the name of a schema", value="KIND"),
         Option("no-cache", "do not use the cache"),
     ),

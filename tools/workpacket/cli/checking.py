@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 from workpacket.cli.cached_output import Output, terminal
+from workpacket.cli.check import kind_given
 from workpacket.cli.options import Arguments, usage
 from workpacket.cli.workspace import Workspace, progress_bar
+from workpacket.documents.places import kind_of
+from workpacket.documents.reading import kind_named
 from workpacket.errors import WorkpacketError
 from workpacket.model import exits
 from workpacket.model.layout import BASELINE_PATH
@@ -17,17 +20,17 @@ from workpacket.model.reasons import Reason
 from workpacket.problem import Location, Problem, Severity
 from workpacket.report.catalogue import catalogue
 from workpacket.report.escape import escape
-from workpacket.report.outcome import CheckOutcome, Repaired, exit_status
+from workpacket.report.outcome import CheckOutcome, Repaired, SourceLine, exit_status
 from workpacket.report.terminal import Style
 from workpacket.report.text import render_text
 from workpacket.rules.settings import CheckSettings, Profile, grade
 from workpacket.shell.approvals import approvals_here
 from workpacket.shell.cache import Cache, RestsOn
-from workpacket.shell.checking.repository import Checked, check
+from workpacket.shell.checking.repository import Checked, check, check_text
 from workpacket.shell.configuration import read_settings
 from workpacket.shell.held import judged_in_part
 from workpacket.shell.transactions import left_between_files
-from workpacket.shell.tree import Found, read_bytes
+from workpacket.shell.tree import Found, find_documents, read_bytes
 from workpacket.text.source import Source
 from workpacket.value import replace
 
@@ -53,7 +56,7 @@ def check_and_render(arguments: Arguments, workspace: Workspace, files: Files, c
         from workpacket.cli.baseline import write_baseline
 
         return write_baseline(arguments, workspace, checked.findings, reasons, source_lines(workspace.root))
-    without_known = _reporting(arguments, workspace, reasons)
+    without_known = _reporting(arguments, workspace, reasons, source_lines(workspace.root))
     reported = without_known(selected(judged_in_part(workspace.root, checked.findings)))
     findings = reported.findings
     if arguments.flag("diff"):
@@ -82,6 +85,43 @@ def check_and_render(arguments: Arguments, workspace: Workspace, files: Files, c
     rendered = render(arguments, outcome, status, reasons, style)
     # A repair writes files, and a revision may name another commit tomorrow.
     return Output(rendered, status, checked.rests_on | RestsOn(unnamed=wanted or bool(base)))
+
+
+def outcome_of(arguments: Arguments, workspace: Workspace, cache: Cache) -> CheckOutcome:
+    """Check the whole repository, with these options of `check`, for a command that reports it in its own way."""
+    reasons, files = catalogue(), find_documents(workspace.root)
+    lines = source_lines(workspace.root)
+    checked = _examined(arguments, workspace, files, cache, _settings(arguments, workspace))
+    reported = _reporting(arguments, workspace, reasons, lines)(judged_in_part(workspace.root, checked.findings))
+    kinds = {found.path: found.kind for found in files}
+    return CheckOutcome(tuple(reported.findings), kinds, reported.notes, lines)
+
+
+def check_and_render_text(arguments: Arguments, workspace: Workspace, stream: BinaryIO) -> Output:
+    """Check the text of a stream as if it were a file: an editor holds it, and has not saved it."""
+    path = workspace.relative(arguments.value("stdin-filename"))
+    kind = kind_given(arguments) or kind_of(path)
+    if kind is None:
+        message = f"{path} is not in a place for governance documents"
+        raise WorkpacketError("nothing_to_check", message, hint="name its --kind")
+    reasons = catalogue()
+    data = stream.read(kind_named(kind).limits.size + 1)
+    findings = check_text(workspace.root, path, kind, data, reasons, _settings(arguments, workspace))
+    source = Source.from_bytes(path, data)
+
+    def line(_path: str, number: int) -> str | None:
+        return source.line(number) if 1 <= number <= source.line_count else None
+
+    reported = _reporting(arguments, workspace, reasons, line)(_selection(arguments, reasons)(findings))
+    outcome = CheckOutcome(
+        findings=tuple(reported.findings),
+        files={path: kind},
+        notes=(_ALONE, *reported.notes),
+        source_line=line,
+        fail_on=_severity(arguments.value("fail-on", "error")),
+    )
+    status = exit_status(outcome, reasons)
+    return Output(render(arguments, outcome, status, reasons, style_of(arguments)), status)
 
 
 def _examined(
@@ -117,15 +157,19 @@ class Reported(NamedTuple):
 
 
 def _reporting(
-    arguments: Arguments, workspace: Workspace, reasons: Mapping[str, Reason]
+    arguments: Arguments, workspace: Workspace, reasons: Mapping[str, Reason], line: SourceLine
 ) -> Callable[[list[Problem]], Reported]:
     """Return the function that leaves out known findings. Most repositories have no baseline that lists any."""
-    there = arguments.value("base") or os.path.lexists(os.path.join(workspace.root, BASELINE_PATH))
+    there = (
+        arguments.value("base")
+        or arguments.value("new-since")
+        or os.path.lexists(os.path.join(workspace.root, BASELINE_PATH))
+    )
     if arguments.flag("no-baseline") or not there:
         return Reported
     from workpacket.cli.baseline import without_known
 
-    return without_known(arguments, workspace, reasons, source_lines(workspace.root))
+    return without_known(arguments, workspace, reasons, line)
 
 
 def _diff(
@@ -167,7 +211,7 @@ def render(
         from workpacket.report.text import render_statistics
 
         return render_statistics(outcome, reasons, style)
-    return render_text(outcome, style, quiet=arguments.flag("quiet"))
+    return render_text(outcome, style, quiet=arguments.flag("quiet"), every=bool(arguments.values("select")))
 
 
 def style_of(arguments: Arguments) -> Style:

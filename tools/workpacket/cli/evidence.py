@@ -5,7 +5,6 @@ reviewers.
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections.abc import Iterator, Sequence
 
@@ -18,14 +17,12 @@ from workpacket.errors import WorkpacketError
 from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.model.wording import counted
-from workpacket.report.escape import escape, escape_lines
+from workpacket.report.escape import escape
+from workpacket.report.pull_request import block, code
 from workpacket.runtime.records.redaction import Redactor
 from workpacket.shell.governed_files import find_governed, packet_called
 from workpacket.shell.governing.execution import carry_out, here
 from workpacket.shell.governing.proof_process import kept_output
-
-_FENCE = re.compile(r"`{3,}")
-_CODE = re.compile(r"`+")
 
 
 def publish(arguments: Arguments) -> int:
@@ -68,33 +65,15 @@ def _markdown(name: str, rows: Sequence[Evidence], ends: dict[str, str]) -> Iter
         if not one.log_sha256:
             continue
         yield ""
-        yield f"- {_code(one.criterion)}"
+        yield f"- {code(one.criterion)}"
         ended = "was stopped at its time limit" if one.limit == "time" else f"ended with {one.exit_code}"
-        yield f"  {_code(one.what)} {ended} at {one.commit[:12] or 'a commit that is not recorded'}; `{one.log_sha256}`"
+        yield f"  {code(one.what)} {ended} at {one.commit[:12] or 'a commit that is not recorded'}; `{one.log_sha256}`"
         if one.log_sha256 not in ends:
             yield "  Its output is not in this clone."
         elif one.log_sha256 not in shown:
             shown.add(one.log_sha256)
-            yield from _block(ends[one.log_sha256])
-
-
-def _code(text: str) -> str:
-    """Return text in a fence that Markdown does not interpret, whatever the text contains."""
-    line = escape(text)
-    fence = "`" * (max((len(run) for run in _CODE.findall(line)), default=0) + 1)
-    return f"{fence} {line} {fence}" if len(fence) > 1 else f"`{line}`"
-
-
-def _block(text: str) -> Iterator[str]:
-    if not text.strip():
-        yield "  It printed nothing."
-        return
-    lines = escape_lines(text.rstrip("\n")).split("\n")
-    fence = "`" * (max((len(run) for line in lines for run in _FENCE.findall(line)), default=2) + 1)
-    yield ""
-    yield f"  {fence}text"
-    yield from (f"  {line}" for line in lines)
-    yield f"  {fence}"
+            text = ends[one.log_sha256]
+            yield from block(text, "  ") if text.strip() else ("  It printed nothing.",)
 
 
 def demand(arguments: Arguments) -> int:

@@ -23,8 +23,9 @@ from workpacket.lifecycle.init import (
     compare,
     init,
     paths_of_interest,
+    pinned,
+    requirement_of,
 )
-from workpacket.lifecycle.installed import pinned, requirement_of
 from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.lifecycle.starter_documents import DIALECTS, GROUPS, INSTALLING, Dialect, Group
 from workpacket.model import exits

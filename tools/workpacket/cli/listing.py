@@ -1,52 +1,199 @@
-"""The output of `list`, computed from the documents."""
+"""The output of `list` and `search`, computed from the documents; some options of `list` also ask the log."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
 from fnmatch import fnmatchcase
-from typing import cast
+from pathlib import Path
+from typing import NamedTuple, TypeVar, cast
 
 from workpacket.cli.cached_output import Output
 from workpacket.cli.checking import style_of
 from workpacket.cli.options import Arguments, usage
 from workpacket.cli.workspace import progress_bar
+from workpacket.documents.document import stem_of
 from workpacket.documents.summary import WorkSummary
+from workpacket.git.objects import TextMatch, grep
+from workpacket.git.repository import find_repository
 from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.model.lanes import LaneTable
-from workpacket.model.wording import counted
+from workpacket.model.layout import LOG_FOLDER, PACKETS, REFINEMENTS
+from workpacket.model.wording import counted, next_line
 from workpacket.report.escape import escape
 from workpacket.report.json_report import render_envelope
 from workpacket.report.terminal import Style, text_width
-from workpacket.shell.cache import Cache
+from workpacket.shell.cache import Cache, RestsOn
 from workpacket.shell.checking.repository import known_or_examined
 from workpacket.shell.configuration import lanes_here
+from workpacket.shell.log_files import LOG_STATE
 from workpacket.shell.tree import Found
 
 Entry = tuple[str, str, WorkSummary]
+T = TypeVar("T")
 
 
 def list_work(arguments: Arguments, root: str, files: Sequence[Found], cache: Cache) -> Output:
     """List every file that the options select, by id."""
     table = lanes_here(root)
+    entries, unread = _read(root, files, cache, table)
+    wanted = _lanes(arguments, table)
+    by_log = _by_log(arguments)
+    chosen = sorted(
+        (
+            entry
+            for entry in _once(arguments, entries)
+            if _fits(arguments, entry, wanted) and (by_log is None or entry[2]["id"] in by_log)
+        ),
+        key=lambda entry: (entry[2]["id"], entry[1]),
+    )
+    shown, more = _limited(arguments, chosen)
+    rests_on = RestsOn((LOG_STATE,), clock=True) if by_log is not None else RestsOn()
+    if arguments.flag("json"):
+        data: dict[str, Json] = {"work": [_as_json(entry) for entry in shown], "unreadable": [*unread], "more": more}
+        return Output(render_envelope("list", exits.OK, [], data), exits.OK, rests_on)
+    note = f"not listed, because unreadable: {', '.join(map(escape, unread))}\n" if unread else ""
+    return Output(_as_text(shown, style_of(arguments), more) + note, exits.OK, rests_on)
+
+
+def _read(root: str, files: Sequence[Found], cache: Cache, table: LaneTable) -> tuple[list[Entry], list[str]]:
+    """Return what the documents say, and the paths of those that cannot be read."""
     results = known_or_examined(root, files, cache, progress_bar(), table)
     entries = [
         (found.kind, found.path, cast("WorkSummary", json.loads(result.summary)))
         for found, result in zip(files, results, strict=True)
         if result.summary
     ]
-    wanted = _lanes(arguments, table)
-    chosen = sorted(
-        (entry for entry in _once(arguments, entries) if _fits(arguments, entry, wanted)),
-        key=lambda entry: (entry[2]["id"], entry[1]),
+    return entries, [found.path for found, result in zip(files, results, strict=True) if not result.summary]
+
+
+def _limited(arguments: Arguments, chosen: Sequence[T]) -> tuple[Sequence[T], int]:
+    """Return the first of them, as many as asked for, and the number of the others."""
+    text = arguments.value("limit")
+    if not text:
+        return chosen, 0
+    if not text.isdecimal() or not int(text):
+        raise usage(arguments.command, "invalid_value", f"--limit takes a number from 1 on, not {text!r}")
+    return chosen[: int(text)], max(len(chosen) - int(text), 0)
+
+
+def _by_log(arguments: Arguments) -> frozenset[str] | None:
+    """Return the packets that the log selects by holder, lane and time; None if no option asks it."""
+    holder, since = arguments.value("holder"), arguments.value("since")
+    if not (holder or since or arguments.flag("mine") or arguments.flag("blocked")):
+        return None
+    # Reading all logs takes longer than everything else that `list` does.
+    from workpacket.cli.packet_command import actor_of
+    from workpacket.cli.read_only import all_facts, open_for_reading
+    from workpacket.lifecycle.gates import lease_held
+
+    try:
+        since = date.fromisoformat(since).isoformat() if since else ""
+    except ValueError as error:
+        message = f"--since takes a day such as 2026-03-01, not {since!r}"
+        raise usage(arguments.command, "invalid_value", message) from error
+    repository = open_for_reading()
+    holders = {holder} if holder else set()
+    holders |= {actor_of(arguments, repository).id} if arguments.flag("mine") else set()
+    facts = all_facts(repository)
+    return frozenset(
+        name
+        for name, packet in facts.packets.items()
+        if (not holders or lease_held(packet.state, facts.moment.now) in holders)
+        and (not arguments.flag("blocked") or packet.lane == "BLOCKED")
+        and (not since or any(event.at >= since for event in packet.state.history))
     )
-    unread = [found.path for found, result in zip(files, results, strict=True) if not result.summary]
+
+
+class _Match(NamedTuple):
+    """`rank` is 0 if the id contains every word, 1 if id and title do, else 2."""
+
+    rank: int
+    entry: Entry
+    lines: Sequence[TextMatch]
+
+
+_LINES_SHOWN = 2
+
+
+def search_work(arguments: Arguments, root: str, files: Sequence[Found], cache: Cache) -> Output:
+    """Find the packets that contain all words."""
+    words = tuple(word.casefold() for given in arguments.words for word in given.split())
+    if not words:
+        raise usage(arguments.command, "missing_argument", "name at least one WORD")
+    table = lanes_here(root)
+    entries, unread = _read(root, files, cache, table)
+    found = _matches(_once(arguments, entries), words, _in_texts(root, entries, words))
+    shown, more = _limited(arguments, sorted(found, key=lambda match: (match.rank, match.entry[2]["id"])))
+    rests_on = RestsOn((LOG_STATE, f"{REFINEMENTS}/"))
     if arguments.flag("json"):
-        data: dict[str, Json] = {"work": [_as_json(entry) for entry in chosen], "unreadable": [*unread]}
-        return Output(render_envelope("list", exits.OK, [], data), exits.OK)
-    note = f"not listed, because unreadable: {', '.join(map(escape, unread))}\n" if unread else ""
-    return Output(_as_text(chosen, style_of(arguments)) + note, exits.OK)
+        data: dict[str, Json] = {
+            "found": [
+                {
+                    **{key: value for key, value in _as_json(match.entry).items() if key in _FOUND},
+                    "lines": [{"path": one.path, "line": one.line, "text": one.text} for one in match.lines],
+                }
+                for match in shown
+            ],
+            "unreadable": [*unread],
+            "more": more,
+        }
+        return Output(render_envelope("search", exits.OK, [], data), exits.OK, rests_on)
+    lines: list[str] = []
+    for match in shown:
+        work = match.entry[2]
+        title = escape(" ".join(work["title"].split()))
+        lines.append(f"{escape(work['id'])}  {escape(lane_shown(work))}  {title}".rstrip())
+        lines += [f"    {escape(one.path)}:{one.line}: {_cut(one.text, words)}" for one in match.lines[:_LINES_SHOWN]]
+    lines.append(_counted_packets(len(shown), more))
+    if unread:
+        lines.append(f"not searched, because unreadable: {', '.join(map(escape, unread))}")
+    lines.append(next_line(f"workpacket show {shown[0].entry[2]['id']}" if shown else "workpacket list"))
+    return Output("\n".join(lines) + "\n", exits.OK, rests_on)
+
+
+_FOUND = frozenset({"id", "kind", "path", "lanes", "title"})
+
+
+def _matches(
+    entries: Sequence[Entry], words: tuple[str, ...], texts: Mapping[str, list[TextMatch]]
+) -> Iterator[_Match]:
+    for entry in entries:
+        work = entry[2]
+        name, title = work["id"].casefold(), work["title"].casefold()
+        lines = texts.get(work["id"], [])
+        bodies = [line.text.casefold() for line in lines]
+        if not all(word in name or word in title or any(word in body for body in bodies) for word in words):
+            continue
+        in_name = all(word in name for word in words)
+        rank = 0 if in_name else 1 if all(word in name or word in title for word in words) else 2
+        yield _Match(rank, entry, lines)
+
+
+def _in_texts(root: str, entries: Sequence[Entry], words: tuple[str, ...]) -> dict[str, list[TextMatch]]:
+    """Return the lines with at least one of the words, by packet: from its documents, its refinement and its log."""
+    owners = {path: work["id"] for _, path, work in entries}
+    found: dict[str, list[TextMatch]] = {}
+    folders = (PACKETS, REFINEMENTS, LOG_FOLDER, *sorted({os.path.dirname(path) for path in owners} - {PACKETS}))
+    for match in grep(find_repository(Path(root)), words, folders):
+        folder, _, name = match.path.rpartition("/")
+        owner = owners.get(match.path) or (folder.rpartition("/")[2] if folder.startswith(LOG_FOLDER) else "")
+        found.setdefault(owner or stem_of(name), []).append(match)
+    return found
+
+
+_ROOM = 100
+
+
+def _cut(text: str, words: tuple[str, ...]) -> str:
+    """Return the part of a line around the first of the words."""
+    line = " ".join(text.split())
+    at = min((place for word in words if (place := line.casefold().find(word)) >= 0), default=0)
+    start = max(at - _ROOM // 3, 0)
+    return f"{'…' if start else ''}{escape(line[start : start + _ROOM])}{'…' if len(line) > start + _ROOM else ''}"
 
 
 def _once(arguments: Arguments, entries: Sequence[Entry]) -> list[Entry]:
@@ -108,7 +255,11 @@ def _as_json(entry: Entry) -> dict[str, Json]:
     }
 
 
-def _as_text(entries: Sequence[Entry], style: Style) -> str:
+def _counted_packets(count: int, more: int) -> str:
+    return counted(count, "packet") + (f", {more} more without --limit" if more else "")
+
+
+def _as_text(entries: Sequence[Entry], style: Style, more: int) -> str:
     rows = [
         (escape(work["id"]), escape(lane_shown(work)), kind, escape(" ".join(work["title"].split())))
         for kind, _, work in entries
@@ -116,7 +267,7 @@ def _as_text(entries: Sequence[Entry], style: Style) -> str:
     widths = [max((text_width(row[column]) for row in rows), default=0) for column in range(3)]
     room = style.columns - sum(widths) - 6 if style.columns else None
     lines = [_line(row, widths, room, style) for row in rows]
-    return "\n".join([*lines, *([""] if lines else []), counted(len(rows), "packet")]) + "\n"
+    return "\n".join([*lines, *([""] if lines else []), _counted_packets(len(rows), more)]) + "\n"
 
 
 def _line(row: tuple[str, str, str, str], widths: Sequence[int], room: int | None, style: Style) -> str:

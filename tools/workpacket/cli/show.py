@@ -73,7 +73,7 @@ def _view(facts: Facts, packet: PacketFacts, status: PacketStatus) -> PacketView
         id=status.id,
         lane=status.lane,
         holder=_holder(state, proven_events(facts.policy.actors, [packet])),
-        task=_task(packet),
+        task=task_of(packet),
         rows=tuple(_rows(facts, packet)),
         recent=_recent(state.history),
         events=len(state.history),
@@ -82,7 +82,7 @@ def _view(facts: Facts, packet: PacketFacts, status: PacketStatus) -> PacketView
     )
 
 
-def _task(packet: PacketFacts) -> TaskView | None:
+def task_of(packet: PacketFacts) -> TaskView | None:
     document = packet.packet or packet.stub
     if document is None:
         return None

@@ -35,6 +35,8 @@ _NEXT = Command(
 )
 
 
+LIMIT = Option("limit", "show at most this many packets", value="N")
+
 WORK_KINDS = ("stub", "packet", "work_package")
 
 
@@ -44,9 +46,10 @@ def _run_list(arguments: Arguments) -> int:
     files = [found for found in find_documents(workspace.root) if found.kind in WORK_KINDS]
 
     def compute() -> Output:
-        from workpacket.cli.listing import list_work
+        from workpacket.cli.listing import list_work, search_work
 
-        return list_work(arguments, workspace.root, files, cache)
+        by_command = {"list": list_work, "search": search_work}
+        return by_command[arguments.command.name](arguments, workspace.root, files, cache)
 
     try:
         if workspace.is_partial:
@@ -70,8 +73,29 @@ _LIST = Command(
         Option("base", "only revisions of this base id", value="BASE_WP_ID"),
         Option("risk", "only this risk tier", value="TIER"),
         Option("depends-on", "only packets that depend on this one", value="WP_ID"),
+        Option("holder", "only packets that this actor holds", value="NAME"),
+        Option("mine", "only packets that you hold"),
+        Option("blocked", "only blocked packets"),
+        Option("since", "only packets with an event on or after this day", value="DATE"),
+        LIMIT,
+        Option("as", "who you are (default: WORKPACKET_ACTOR, else git's user.name)", value="NAME"),
     ),
-    examples=("workpacket list --lane READY_FOR_DEV", "workpacket list 'WP-1-*' --json"),
+    examples=(
+        "workpacket list --lane READY_FOR_DEV",
+        "workpacket list --mine",
+        "workpacket list 'WP-1-*' --json",
+    ),
+)
+
+_SEARCH = Command(
+    "search",
+    _run_list,
+    arguments="WORD...",
+    description="""
+Finds packets in whose ids, titles, documents and events all the words occur, in any order and any case. Packets whose
+id or title contains them come first. Each is shown with the first lines that contain a word.""",
+    options=(LIMIT,),
+    examples=("workpacket search parser", "workpacket search rate limit --json"),
 )
 
 
@@ -118,4 +142,4 @@ the lanes side by side on a terminal; `export` writes a page that needs neither 
 )
 
 
-DECLARED: Final = {command.name: command for command in (_STATUS, _NEXT, _LIST, _BOARD)}
+DECLARED: Final = {command.name: command for command in (_STATUS, _NEXT, _LIST, _SEARCH, _BOARD)}

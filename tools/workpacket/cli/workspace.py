@@ -74,9 +74,9 @@ def _below(root: str, full: str) -> str | None:
     return "" if path == "." else path
 
 
-def open_workspace() -> Workspace:
+def open_workspace(*, named: bool = False) -> Workspace:
     """Return the repository that contains the current directory; outside git, the nearest folder with governance
-    documents.
+    documents, or, if files are `named`, the current directory itself.
     """
     here = os.getcwd()
     try:
@@ -87,6 +87,8 @@ def open_workspace() -> Workspace:
         folder = None if os.environ.get("GIT_DIR") else _governed_folder(here)
         if folder is not None:
             return Workspace(folder, None, None, here)
+        if named and error.code == "no_repository" and not os.environ.get("GIT_DIR"):
+            return Workspace(here, None, None, here)
         if error.code != "no_repository" or os.environ.get("GIT_DIR"):
             raise
         raise WorkpacketError(

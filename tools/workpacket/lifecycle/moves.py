@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 from workpacket.ledger.log import EventWriter, NewLogEvent, next_event
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.gates import added_gates, approval_unmet, choice_of, satisfying
-from workpacket.lifecycle.transitions import Transition
+from workpacket.lifecycle.transitions import TRANSITIONS, Transition
 from workpacket.model.canonical import Json
 from workpacket.model.events import ChangedFile, LogEvent
 from workpacket.model.plan import FileChange, FileSeen, FolderSeen, Plan, digest, log_seen
@@ -136,7 +136,8 @@ def added_envelopes(facts: Facts, event: str, choice: str) -> Iterator[str]:
         yield from satisfying(facts.approvals[gate])
 
 
-ASKED: Final = frozenset({"claim", "release", "handover", "verdict", "merged", "reopen", "block", "unblock", "abandon"})
+# The commands that are refused on the branch of another packet.
+ASKED: Final = frozenset(row.command for row in TRANSITIONS if not row.anywhere)
 
 
 def whose_branch(facts: Facts, branch: str) -> str:

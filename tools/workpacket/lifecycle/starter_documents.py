@@ -28,7 +28,7 @@ from workpacket.lazy_pattern import lazy_pattern
 from workpacket.lifecycle.activation import ITEMS
 from workpacket.lifecycle.gates import added_gates, bearing
 from workpacket.lifecycle.policy import LifecyclePolicy
-from workpacket.lifecycle.transitions import ADVANCE, CAME_FROM, Transition, transitions
+from workpacket.lifecycle.transitions import ADVANCE, CAME_FROM, Role, Transition, transitions
 from workpacket.model.ids import WorkPacketId
 from workpacket.model.lanes import lanes_named
 from workpacket.model.layout import (
@@ -162,9 +162,6 @@ _NOTE = "<!-- Written by `workpacket init` from the lifecycle; a test of the too
 _BEGIN = "<!-- workpacket:moves; by the policy here; `workpacket init` writes all between the marks anew -->"
 _END = "<!-- workpacket:end -->"
 _DEFAULT = LifecyclePolicy()
-_ORCHESTRATOR = ("new", "activate", "supersede", "abandon", "block", "unblock", "reopen", "merged", ADVANCE)
-_CODER = ("claim", "release", "handover", "submit")
-_VALIDATOR = ("verdict", ADVANCE)
 
 
 def orchestrator_protocol(policy: LifecyclePolicy = _DEFAULT) -> str:
@@ -175,7 +172,7 @@ def orchestrator_protocol(policy: LifecyclePolicy = _DEFAULT) -> str:
     return _page(
         "Orchestrator protocol",
         "You maintain the backlog, activate packets and make sure that someone works on every packet.",
-        _ORCHESTRATOR,
+        "orchestrator",
         policy,
         f"""## From stub to packet
 
@@ -199,7 +196,7 @@ def coder_protocol(policy: LifecyclePolicy = _DEFAULT) -> str:
     return _page(
         "Coder protocol",
         "You do the work of one packet at a time, within its scope, and prove what it requires.",
-        _CODER,
+        "coder",
         policy,
         """## The work
 
@@ -215,7 +212,7 @@ def validator_protocol(policy: LifecyclePolicy = _DEFAULT) -> str:
     return _page(
         "Validator protocol",
         "You judge other people's work against its packet and its specification.",
-        _VALIDATOR,
+        "validator",
         policy,
         """## The verdict
 
@@ -226,14 +223,14 @@ def validator_protocol(policy: LifecyclePolicy = _DEFAULT) -> str:
     )
 
 
-def _page(title: str, purpose: str, commands: tuple[str, ...], policy: LifecyclePolicy, body: str) -> str:
-    moves, usual = _moves(commands, policy), _moves(commands, _DEFAULT)
+def _page(title: str, purpose: str, role: Role, policy: LifecyclePolicy, body: str) -> str:
+    moves, usual = _moves(role, policy), _moves(role, _DEFAULT)
     shown = usual if moves == usual else f"{_BEGIN}\n{moves}\n{_END}"
     return f"# {title}\n\n{_NOTE}\n\n{purpose}\n\n{body}\n## Your moves\n\n{shown}\n"
 
 
-def _moves(commands: tuple[str, ...], policy: LifecyclePolicy) -> str:
-    rows = [row for row in transitions(policy.lanes) if row.command in commands]
+def _moves(role: Role, policy: LifecyclePolicy) -> str:
+    rows = [row for row in transitions(policy.lanes) if role in row.by]
     cells = [_row(row, policy) for row in rows]
     return "\n".join(["| command | from | to | gate | meaning |", "|---|---|---|---|---|", *cells])
 

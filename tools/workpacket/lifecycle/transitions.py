@@ -19,17 +19,25 @@ from workpacket.problem import Location, Problem
 from workpacket.value import Value, replace
 
 Gate: TypeAlias = Literal["", "activation", "claim", "reason", "submit", "verdict", "containment"]
+Role: TypeAlias = Literal["orchestrator", "coder", "validator"]
 
 # Stands for the lane in which a blocked packet was blocked.
 CAME_FROM: Final = "<came from>"
 _OPEN: Final = tuple(lane.token for lane in BUILT_IN.lanes if lane.unfinished or lane.reclaimable)
 # The lanes in which the contract may be amended: nothing is being judged there.
 AMENDABLE: Final = ("READY_FOR_DEV", "IN_PROGRESS", "BLOCKED", "FAIL")
+_CODER: Final[tuple[Role, ...]] = ("coder",)
+_VALIDATOR: Final[tuple[Role, ...]] = ("validator",)
+_ON_ADDED: Final[tuple[Role, ...]] = ("orchestrator", "validator")
 _NOT_ARCHIVED: Final = tuple(lane.token for lane in BUILT_IN.lanes if not lane.archived)
 
 
 class Transition(Value):
-    """From any of `origins` to `target`, by `command` (with `choice`, where it has several outcomes)."""
+    """From any of `origins` to `target`, by `command` (with `choice`, where it has several outcomes).
+
+    `by` are the roles whose protocols list it. On the branch of another packet it is refused, because there it would be
+    seen only when that packet is merged; `anywhere`: it is not.
+    """
 
     command: str
     event: str
@@ -38,6 +46,8 @@ class Transition(Value):
     gate: Gate = ""
     choice: str = ""
     says: str = ""
+    by: tuple[Role, ...] = ("orchestrator",)
+    anywhere: bool = False
 
     @property
     def typed(self) -> str:
@@ -46,48 +56,50 @@ class Transition(Value):
 
 
 TRANSITIONS: Final[tuple[Transition, ...]] = (
-    Transition("new", "created", (), "STUB", says="a stub is written"),
-    Transition("activate", "activated", ("STUB",), "READY_FOR_DEV", "activation", says="the stub becomes a packet"),
-    Transition("claim", "claimed", ("READY_FOR_DEV", "FAIL"), "IN_PROGRESS", "claim", says="someone takes it"),
-    Transition("release", "released", ("IN_PROGRESS",), "READY_FOR_DEV", "reason", says="the holder gives it back"),
-    Transition("handover", "handed_over", ("IN_PROGRESS",), "READY_FOR_DEV", "reason", says="the holder passes it on"),
-    Transition("submit", "submitted", ("IN_PROGRESS",), "IN_REVIEW", "submit", says="the work is submitted for review"),
+    Transition("new", "created", (), "STUB", says="a stub is written", anywhere=True),
     Transition(
-        "verdict", "verdict.given", ("IN_REVIEW",), "IN_PROGRESS", "verdict", "CHANGES", "a validator requests changes"
+        "activate", "activated", ("STUB",), "READY_FOR_DEV", "activation",
+        says="the stub becomes a packet", anywhere=True,
     ),
     Transition(
-        "verdict", "verdict.given", ("IN_REVIEW",), "MERGE_PENDING", "verdict", "PASS", "a validator accepts it"
+        "claim", "claimed", ("READY_FOR_DEV", "FAIL"), "IN_PROGRESS", "claim", says="someone takes it", by=_CODER
     ),
-    Transition("verdict", "verdict.given", ("IN_REVIEW",), "FAIL", "verdict", "FAIL", "a validator rejects it"),
     Transition(
-        "verdict",
-        "verdict.given",
-        ("IN_REVIEW", "VALIDATED"),
-        "OUTDATED_ONLY",
-        "verdict",
-        "OUTDATED_ONLY",
-        "it is correct for its specification, which has changed since",
+        "release", "released", ("IN_PROGRESS",), "READY_FOR_DEV", "reason", says="the holder gives it back", by=_CODER
+    ),
+    Transition(
+        "handover", "handed_over", ("IN_PROGRESS",), "READY_FOR_DEV", "reason", says="the holder passes it on",
+        by=_CODER,
+    ),
+    # The gate compares the branch with that of the packet itself.
+    Transition(
+        "submit", "submitted", ("IN_PROGRESS",), "IN_REVIEW", "submit", says="the work is submitted for review",
+        by=_CODER, anywhere=True,
+    ),
+    Transition(
+        "verdict", "verdict.given", ("IN_REVIEW",), "IN_PROGRESS", "verdict", "CHANGES", "a validator requests changes",
+        by=_VALIDATOR,
+    ),
+    Transition(
+        "verdict", "verdict.given", ("IN_REVIEW",), "MERGE_PENDING", "verdict", "PASS", "a validator accepts it",
+        by=_VALIDATOR,
+    ),
+    Transition(
+        "verdict", "verdict.given", ("IN_REVIEW",), "FAIL", "verdict", "FAIL", "a validator rejects it", by=_VALIDATOR
+    ),
+    Transition(
+        "verdict", "verdict.given", ("IN_REVIEW", "VALIDATED"), "OUTDATED_ONLY", "verdict", "OUTDATED_ONLY",
+        "it is correct for its specification, which has changed since", by=_VALIDATOR,
     ),
     Transition("merged", "merged", ("MERGE_PENDING",), "VALIDATED", "containment", says="it is on the target branch"),
     Transition("reopen", "reopened", ("MERGE_PENDING",), "IN_PROGRESS", "reason", says="work is resumed"),
     Transition("block", "blocked", IN_WORK, "BLOCKED", "reason", says="it cannot continue"),
     Transition("unblock", "unblocked", ("BLOCKED",), CAME_FROM, says="it can continue"),
     Transition(
-        "supersede",
-        "superseded",
-        _NOT_ARCHIVED,
-        "SUPERSEDED",
-        says="a later revision replaces it",
+        "supersede", "superseded", _NOT_ARCHIVED, "SUPERSEDED", says="a later revision replaces it", anywhere=True
     ),
-    Transition(
-        "abandon",
-        "abandoned",
-        _OPEN,
-        "ABANDONED",
-        "reason",
-        says="it is given up",
-    ),
-)
+    Transition("abandon", "abandoned", _OPEN, "ABANDONED", "reason", says="it is given up"),
+)  # fmt: skip
 
 # Events that place a packet in a lane without a transition: they record a fact for which a person is responsible.
 PLACING_EVENTS: Final = frozenset({"adopted", "fork.resolved"})
@@ -109,8 +121,9 @@ def transitions(lanes: LaneTable) -> tuple[Transition, ...]:
     rows = [_with_added(row, lanes, added) for row in TRANSITIONS]
     for lane in lanes.added:
         onward = lanes.onward(lane.token)
+        says = lane.means or f"on to {onward}"
         rows.append(
-            Transition(ADVANCE, ADVANCED, (lane.token,), onward, "", lane.token, lane.means or f"on to {onward}")
+            Transition(ADVANCE, ADVANCED, (lane.token,), onward, "", lane.token, says, _ON_ADDED, anywhere=True)
         )
     return tuple(rows)
 

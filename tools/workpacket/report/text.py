@@ -17,6 +17,7 @@ Statistics show how often each code was found, for a repository that has too man
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple, TypeAlias
 
@@ -24,7 +25,7 @@ from workpacket.model.reasons import SEVERITIES, Reason
 from workpacket.model.wording import counted
 from workpacket.problem import Problem, Severity
 from workpacket.report.escape import escape, hidden, visible
-from workpacket.report.outcome import CheckOutcome, SourceLine, by_file
+from workpacket.report.outcome import CheckOutcome, SourceLine, by_file, by_gravity
 from workpacket.report.terminal import PLAIN, Style, character_widths, text_width, wrap
 from workpacket.value import Value
 
@@ -113,19 +114,56 @@ REPOSITORY = "(repository)"
 _WIDEST_HANGING_INDENT = 44
 
 
-def render_text(outcome: CheckOutcome, style: Style = PLAIN, *, quiet: bool = False) -> str:
-    """Return the whole report, which ends with a line feed; if `quiet`, only the findings."""
+# A code with more findings than this has one cause, and its list would hide the other findings.
+MOST_SHOWN = 25
+_EXAMPLES = 5
+
+
+def render_text(outcome: CheckOutcome, style: Style = PLAIN, *, quiet: bool = False, every: bool = False) -> str:
+    """The whole report, which ends with a line feed; if `quiet`, the findings alone. Files with errors come first.
+
+    Of a code with very many findings the first are shown and the others counted, unless `quiet` or `every`.
+    """
     lines: list[str] = []
-    for path, findings in by_file(outcome.findings).items():
+    shown, more = (outcome.findings, []) if quiet or every else shortened(outcome.findings)
+    for path, findings in _gravest_first(by_file(shown)):
         lines.append(style.paint(shown_path(path), "path"))
         lines += _file_lines(findings, outcome.source_line, style)
         lines.append("")
     if quiet:
         return "\n".join(lines)
+    for rest in more:
+        where = f"{counted(rest.count, 'more finding')} in {counted(rest.files, 'file')}"
+        lines += _hanging(
+            f"{rest.code}: ", f"{where}; `workpacket check --select {rest.code}` lists them", style.columns
+        )
+    lines += [""] if more else []
     for note in outcome.notes:
         lines += _hanging("note: ", escape(note), style.columns)
     lines += _hanging("", summary(outcome), style.columns)
     return "\n".join(lines) + "\n"
+
+
+def shortened(findings: tuple[Problem, ...]) -> tuple[tuple[Problem, ...], list[CodeCount]]:
+    """Return the findings to show, and the count of the others by code, the most severe first."""
+    totals = Counter(finding.code for finding in findings)
+    if all(total <= MOST_SHOWN for total in totals.values()):
+        return findings, []
+    seen: Counter[str] = Counter()
+    shown: list[Problem] = []
+    left: list[Problem] = []
+    for finding in by_gravity(findings):
+        seen[finding.code] += 1
+        few = totals[finding.code] <= MOST_SHOWN or seen[finding.code] <= _EXAMPLES
+        (shown if few else left).append(finding)
+    return tuple(shown), code_counts(tuple(left))
+
+
+def _gravest_first(groups: Mapping[str, list[Problem]]) -> list[tuple[str, list[Problem]]]:
+    def gravity(group: tuple[str, list[Problem]]) -> int:
+        return min(SEVERITIES.index(finding.severity) for finding in group[1])
+
+    return sorted(groups.items(), key=gravity)
 
 
 def summary(outcome: CheckOutcome) -> str:

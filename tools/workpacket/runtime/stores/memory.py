@@ -12,7 +12,11 @@ from workpacket.runtime.clock import Clock, SystemClock
 from workpacket.runtime.errors import LeaseHeld, LeaseLost, VersionConflict
 from workpacket.runtime.records.events import GENESIS, Event, IndexEntry, entry_of, index_of, require_payload, verified
 from workpacket.runtime.records.jcs import address_of
-from workpacket.runtime.stores.admission import (
+from workpacket.runtime.stores.contract import (
+    Append,
+    Appended,
+    Head,
+    Lease,
     events_to_store,
     name_was_used,
     require_fence,
@@ -20,7 +24,6 @@ from workpacket.runtime.stores.admission import (
     require_same_as_stored,
     require_version,
 )
-from workpacket.runtime.stores.contract import Append, Appended, Head, Lease
 
 
 class MemoryStore:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, cast
 
+from workpacket.documents.reading import kind_named
 from workpacket.documents.summary import WorkSummary
 from workpacket.git.repository import Repository
 from workpacket.model.lanes import LaneTable
@@ -18,7 +19,14 @@ from workpacket.rules.engine import references, wanted_files
 from workpacket.rules.rule import FileFact, Files
 from workpacket.rules.settings import CheckSettings, grade, settings_findings, unused_finding
 from workpacket.shell.cache import RACY_NS, Cache, RestsOn
-from workpacket.shell.checking.examining import digest_of, examine_files, load_findings, unreadable
+from workpacket.shell.checking.examining import (
+    digest_of,
+    examine_bytes,
+    examine_files,
+    load_findings,
+    too_large,
+    unreadable,
+)
 from workpacket.shell.configuration import lanes_here
 from workpacket.shell.fingerprint import package_fingerprint
 from workpacket.shell.tree import Found, find_documents, link_on_the_way, look_at, read_bytes
@@ -86,6 +94,21 @@ def check(
     graded += grade(about_settings, reasons, replace(settings, ignores=()))[0]
     graded.sort(key=lambda finding: finding.order)
     return Checked(graded, rests_on, by_people=by_people)
+
+
+def check_text(
+    root: str, path: str, kind: str, data: bytes, reasons: Mapping[str, Reason], settings: CheckSettings
+) -> list[Problem]:
+    """Check one document whose bytes need not be in its file."""
+    limit = kind_named(kind).limits.size
+    if len(data) > limit:
+        findings = [too_large(path, limit)]
+    else:
+        row = examine_bytes(path, kind, data, lanes_here(root))
+        findings = load_findings(path, row.findings)
+        summaries = [(kind, path, json.loads(row.summary))] if row.summary else []
+        findings += references(summaries, gather_files(root, wanted_files(summaries)).files)
+    return sorted(grade(findings, reasons, settings)[0], key=lambda finding: finding.order)
 
 
 def known_or_examined(

@@ -12,8 +12,7 @@ from glob import glob
 import workpacket
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import is_ignored
-from workpacket.lifecycle.init import FOLDERS, GITIGNORE, TEAM_SKILLS, ExistingFiles
-from workpacket.lifecycle.installed import NAME
+from workpacket.lifecycle.init import FOLDERS, GITIGNORE, NAME, TEAM_SKILLS, ExistingFiles
 from workpacket.lifecycle.starter_documents import MISSIONS, StarterTexts, schema_paths
 from workpacket.model.canonical import Json
 from workpacket.shell.fingerprint import schema_folder

@@ -18,7 +18,10 @@ from workpacket.runtime.clock import random_id
 from workpacket.runtime.errors import LeaseHeld, LeaseLost, RuntimeFault, StoreUnavailable, VersionConflict
 from workpacket.runtime.records.events import GENESIS, Event, entry_of, verified
 from workpacket.runtime.records.jcs import address_of
-from workpacket.runtime.stores.admission import (
+from workpacket.runtime.stores.contract import (
+    Append,
+    Appended,
+    Lease,
     events_to_store,
     name_was_used,
     require_fence,
@@ -26,7 +29,6 @@ from workpacket.runtime.stores.admission import (
     require_same_as_stored,
     require_version,
 )
-from workpacket.runtime.stores.contract import Append, Appended, Lease
 from workpacket.runtime.stores.postgres.access import Connection, Row
 from workpacket.runtime.stores.postgres.reader import ReadablePostgres
 

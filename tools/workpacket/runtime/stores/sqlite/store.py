@@ -36,7 +36,10 @@ from workpacket.runtime.errors import (
 )
 from workpacket.runtime.records.events import GENESIS, Event, NewEvent, entry_of, verified
 from workpacket.runtime.records.jcs import address_of, jcs_text
-from workpacket.runtime.stores.admission import (
+from workpacket.runtime.stores.contract import (
+    Append,
+    Appended,
+    Lease,
     events_to_store,
     name_was_used,
     require_fence,
@@ -44,7 +47,6 @@ from workpacket.runtime.stores.admission import (
     require_same_as_stored,
     require_version,
 )
-from workpacket.runtime.stores.contract import Append, Appended, Lease
 from workpacket.runtime.stores.health import StoreProblem, contents_of
 from workpacket.runtime.stores.sqlite.access import Access, empty_log
 from workpacket.runtime.stores.sqlite.files import Reached, file_system_of, name_digest

@@ -1,0 +1,150 @@
+"""`workpacket report pr`: what a pull request does to the packets, for its page."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+
+from workpacket.audit.tracing import SignedDecision
+from workpacket.cli.check import COMMAND as CHECK
+from workpacket.cli.checking import outcome_of
+from workpacket.cli.history import QUESTIONS, log_at, status_of
+from workpacket.cli.options import Arguments, Command, Option, chosen, parse, usage
+from workpacket.cli.read_only import open_for_reading, reader_identity, show_json
+from workpacket.cli.show import task_of
+from workpacket.cli.workspace import open_workspace, write_new
+from workpacket.documents.packet import Packet
+from workpacket.documents.refinement import Refinement
+from workpacket.documents.stub import Stub
+from workpacket.git.objects import read_file_at
+from workpacket.git.repository import Repository
+from workpacket.git.revisions import commit_of
+from workpacket.ledger.fold import fold
+from workpacket.lifecycle.contract import Contract, stated
+from workpacket.lifecycle.contract_drift import covered, difference
+from workpacket.lifecycle.facts import Facts, PacketFacts
+from workpacket.lifecycle.separation import proven_events
+from workpacket.model import exits
+from workpacket.model.events import LogEvent
+from workpacket.report.escape import escape
+from workpacket.report.packet import TaskView
+from workpacket.report.pull_request import PacketChange, Signed, render_pull_request, verdict
+from workpacket.shell.actor import moment
+from workpacket.shell.approvals.facts import open_approvals
+from workpacket.shell.audit import decisions
+from workpacket.shell.base import readable_commit
+from workpacket.shell.cache import Cache
+from workpacket.shell.governing.execution import gather
+from workpacket.text.source import Source
+
+
+def _run(arguments: Arguments) -> int:
+    chosen(arguments, ("pr",))
+    base = arguments.value("base")
+    if not base:
+        raise usage(arguments.command, "missing_argument", "it needs --base REV: the commit to merge into")
+    workspace = open_workspace()
+    checking = parse(CHECK, ["--base", base, *(["--worktree"] if arguments.flag("worktree") else [])])
+    outcome = outcome_of(checking, workspace, Cache(None, workspace.fingerprint))
+    repository = open_for_reading()
+    commit = readable_commit(repository, commit_of(repository, base))
+    packets = tuple(_changes(arguments, repository, commit))
+    text = render_pull_request(outcome, packets, base)
+    target = arguments.value("out")
+    if target:
+        write_new(target, text.encode())
+    if arguments.flag("json"):
+        listed = [packet.json() for packet in packets]
+        told = "" if target else text
+        return show_json(arguments, {"verdict": verdict(outcome), "packets": [*listed], "out": target, "text": told})
+    if target:
+        print(f"written to {escape(target)}")
+        print(f"next: read {escape(target)}, then add it to the pull request")
+    else:
+        sys.stdout.write(text)
+    return exits.OK
+
+
+def _changes(arguments: Arguments, repository: Repository, base: str) -> Iterator[PacketChange]:
+    """Yield the packets whose logs have events that the base does not have."""
+    facts = gather(repository, None, reader_identity(arguments, repository))
+    changed = {}
+    for name, packet in sorted(facts.packets.items()):
+        before = log_at(arguments, repository, packet.log, base)
+        new = [event for event in packet.state.history if event.id not in before.by_id]
+        if new:
+            changed[name] = (before, new)
+    if not changed:
+        return
+    with open_approvals(repository, base, moment()) as approvals:
+        signed = decisions(approvals)
+    for name, (before, new) in changed.items():
+        facts = gather(repository, [name], reader_identity(arguments, repository), QUESTIONS)
+        packet = facts.packets[name]
+        task = task_of(packet) or TaskView()
+        yield PacketChange(
+            id=name,
+            title=task.title,
+            before=fold(before).lane if before.events else "",
+            lane=packet.lane,
+            contract=covered(packet.log),
+            changed=tuple(_contract_changes(repository, base, packet)),
+            criteria=task.criteria,
+            approvals=tuple(map(_signed, signed.get(name, ()))),
+            events=tuple(_told(facts, packet, event) for event in new),
+            unmet=status_of(repository, facts, packet).unmet,
+        )
+
+
+def _signed(one: SignedDecision) -> Signed:
+    against = tuple(code for code, _ in one.refusals)
+    return Signed(one.gate, one.decision, one.approver, one.key, one.issued_at, against)
+
+
+def _told(facts: Facts, packet: PacketFacts, event: LogEvent) -> str:
+    proven = event.id in proven_events(facts.policy.actors, [packet])
+    return f"{event.type} by {event.actor.id}{'' if proven else ' (claimed, not proven)'}, {event.at}"
+
+
+def _contract_changes(repository: Repository, base: str, packet: PacketFacts) -> Iterator[tuple[str, str, str]]:
+    """Yield the parts of the contract that the change rewrites."""
+    before, after = _contract_on_base(repository, base, packet), _contract_here(packet)
+    if before is not None and after is not None:
+        yield from ((name, "; ".join(old), "; ".join(new)) for name, old, new in difference(before, after))
+
+
+def _contract_here(packet: PacketFacts) -> Contract | None:
+    document = packet.packet or packet.stub
+    said = stated(document, packet.refinement) if document is not None else None
+    return said if isinstance(said, Contract) else None
+
+
+def _contract_on_base(repository: Repository, base: str, packet: PacketFacts) -> Contract | None:
+    def then(source: Source | None) -> Source | None:
+        data = read_file_at(repository, base, source.path) if source is not None else None
+        return Source.from_bytes(source.path, data) if source is not None and data is not None else None
+
+    written, stub, refinement = map(then, (packet.packet_source, packet.stub_source, packet.refinement_source))
+    document = Packet(written) if written is not None else Stub(stub) if stub is not None else None
+    if document is None:
+        return None
+    said = stated(document, Refinement(refinement) if refinement is not None else None)
+    return said if isinstance(said, Contract) else None
+
+
+COMMAND = Command(
+    "report",
+    _run,
+    arguments="pr",
+    description="""
+Prints Markdown for the page of a pull request: whether the check passes and why not, and for each packet that the
+change moves its lane, what its contract gains and loses, its criteria with their proofs, who approved it with which
+key, and what it waits for. Whatever the change itself has written is shown as code. The first line is a mark by which
+a later run finds the comment and replaces it.""",
+    options=(
+        Option("base", "the commit to merge into", value="REV"),
+        Option("worktree", "judge the files below .GOV in the work tree, unlike CI"),
+        Option("out", "write it to this file, which must not exist yet", value="FILE"),
+    ),
+    examples=("workpacket report pr --base origin/main", "workpacket report pr --base origin/main --out comment.md"),
+)
