@@ -167,7 +167,7 @@ def test_a_definition_that_is_missing_is_named() -> None:
     ],
 )
 def test_a_circle_of_references_is_refused(schema: dict[str, Any], circle: str) -> None:
-    assert refusal(schema).endswith(f"refers in a circle: {circle}")
+    assert refusal(schema).endswith(f"refers to itself: {circle}")
 
 
 def test_definitions_that_double_each_other_are_loaded_once_each() -> None:
@@ -210,7 +210,7 @@ def test_what_would_be_overlooked_is_refused(schema: dict[str, Any], message: st
         (b"\xff", "it.schema.json# is not JSON: "),
         (b'{"type": "string", "type": "array"}', "it.schema.json# is not JSON: a key is repeated among ['type']"),
         (b"[]", "it.schema.json# does not say"),
-        (b"{}", 'it.schema.json# does not say `"$schema": "https://json-schema.org/draft/2020-12/schema"`'),
+        (b"{}", 'it.schema.json# does not have `"$schema": "https://json-schema.org/draft/2020-12/schema"`'),
         (b'{"$schema": "http://json-schema.org/draft-07/schema#"}', "it.schema.json# does not say"),
     ],
 )
