@@ -200,9 +200,9 @@ def gate() -> Callable[[StepContext], StepContext]:
 @pytest.mark.parametrize(
     ("layers", "why"),
     [
-        (lambda w: [gate(), w.emitter()], "no checkpoint pre_generation_gate comes before"),
-        (lambda w: [gate()], "no checkpoint pre_generation_gate comes before"),
-        (lambda w: [w.emitter("post_gate"), w.emitter(), gate()], "the checkpoint post_gate comes before"),
+        (lambda w: [gate(), w.emitter()], "the checkpoint pre_generation_gate must come before"),
+        (lambda w: [gate()], "the checkpoint pre_generation_gate must come before"),
+        (lambda w: [w.emitter("post_gate"), w.emitter(), gate()], "the checkpoint post_gate must come after"),
         (lambda w: [noop, w.resume()], "the resume layer must come first"),
         (lambda w: [w.emitter(), w.emitter()], "two checkpoints have the same cursor"),
     ],
