@@ -1,5 +1,5 @@
-# Short names for what people do here. `python3 tools/just.py RECIPE` sets up .venv first and then comes here with
-# .venv on the PATH; all recipes expect to find their tools there. Arguments are handed on as "$@", never pasted into
+# Short names for common tasks. `python3 tools/just.py RECIPE` sets up .venv, then runs the recipe with the programs of
+# .venv on the PATH, where all recipes expect their tools. Arguments are passed on as "$@", never pasted into
 # a command line.
 
 set positional-arguments
@@ -14,7 +14,7 @@ default:
 tour *arguments:
     @python -m guided_tour "$@"
 
-[doc('Make an example repository to explore: FORM is full; in FOLDER, or in a temporary one')]
+[doc('Make an example repository to explore, light or full, in FOLDER or a temporary one')]
 [group('start')]
 example form *folder:
     @python -m guided_tour.examples "$@"
@@ -34,9 +34,9 @@ check *arguments:
 explain *arguments:
     @workpacket explain "$@"
 
-# tests/fast.txt leaves out what `nox -s docs servers` runs in full: pages that are typed into processes, and servers that
-# are stopped and waited for.
-[doc('Run the fast tests; with arguments, which go to pytest, those that they name')]
+# tests/fast.txt leaves out tests that `nox -s docs servers` runs: pages whose commands are typed, and servers that
+# are stopped and restarted.
+[doc('Run the fast tests, or those named by the arguments, which are passed to pytest')]
 [group('quality')]
 test *arguments:
     @test $# -gt 0 || set -- @tests/fast.txt; python -m pytest --numprocesses=auto --dist=worksteal "$@"
@@ -64,7 +64,7 @@ types *arguments:
 reference:
     @python tools/reference.py
 
-# The first time because ruff repairs no long line that the formatter would break, the second because of what it repaired.
+# Formatted before, because ruff does not fix a long line that the formatter would break, and after, because of its fixes.
 [doc('Format the code and repair what can be repaired safely')]
 [group('quality')]
 fmt-code *arguments:
@@ -77,17 +77,17 @@ fmt-code *arguments:
 count *arguments:
     @python tools/count.py "$@"
 
-[doc('Measure against the peers, or with --compare REV against another revision; --help')]
+[doc('Measure against other tools, or with --compare REV against another revision; --help')]
 [group('proof')]
 bench *arguments:
     @python -m bench "$@"
 
-[doc('Measure in a minute whether anything is slower than when figures were last landed; --land lands them')]
+[doc('Measure in a minute whether anything is slower than the recorded figures; --land records new ones')]
 [group('proof')]
 bench-quick *arguments:
     @python -m bench.quick "$@"
 
-[doc('Run the next part of the long proofs with their whole numbers; .ci/nightly --help')]
+[doc('Run the next part of the long proofs in full; .ci/nightly --help')]
 [group('proof')]
 nightly *arguments:
     @python -m bench.nightly "$@"
@@ -127,12 +127,7 @@ ci:
 nox *sessions:
     @python -m nox --session "$@"
 
-[doc('Approve or reject a packet at a gate, with your own key')]
-[group('governance')]
-record-signature *arguments:
-    @workpacket approve "$@"
-
-# The recipes of group 'governance' carry the names that people know from their repositories: create-task-packet,
+# The recipes of group 'governance' have the names that people know from other repositories: create-task-packet,
 # record-refinement, record-signature, gate-check and so on.
 
 import '.GOV/gov.just'

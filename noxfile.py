@@ -1,6 +1,6 @@
-"""Checks in environments of their own: other Pythons, the built wheel, the long proofs.
+"""Checks that need separate environments: other Pythons, the built wheel, the long proofs.
 
-What a check consists of stands in the justfile; here stands where it runs. `nox --list` shows the sessions.
+The justfile says what a check consists of, this file where it runs. `nox --list` shows the sessions.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ ROOT = Path(__file__).parent
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 DEVELOPMENT = nox.project.dependency_groups(nox.project.load_toml(ROOT / "pyproject.toml"), "dev")
 FUZZ_SECONDS = 600
-# The versions whose tests are published below WORKPACKET_SUITES, and what those tests run with.
+# The versions whose published tests WORKPACKET_SUITES contains, and the packages that those tests need.
 OF_THE_SUITE = (
     "langgraph==1.2.11", "langgraph-checkpoint==4.3.2", "pytest-mock>=3.14", "syrupy>=5,<8", "httpx",
 )  # fmt: skip
@@ -35,24 +35,24 @@ nox.options.default_venv_backend = "uv|virtualenv"
 nox.options.reuse_venv = "yes"
 nox.options.sessions = ["lint", "tests", "package"]
 nox.options.download_python = "never"
-# A Python that is not here is reported as skipped, also in CI, where nox would make it a failure: one always runs, the
-# one that runs this file. If the tests do not know that one, a run of nothing but skipped sessions must not look well.
+# A Python that is not installed is reported as skipped, even in CI, where nox would make it a failure: the one that
+# runs this file is always tested. If that one is not in PYTHONS, every session would be skipped, so it is a failure.
 nox.options.error_on_missing_interpreters = "CI" in os.environ and f"3.{sys.version_info.minor}" not in PYTHONS
-# uv brings certificates of its own and would refuse those of an inspecting proxy.
+# uv comes with its own certificates and would refuse those of an inspecting proxy.
 os.environ.setdefault("UV_SYSTEM_CERTS", "1")
 
 
 def install(session: nox.Session) -> None:
-    """The package as developers use it, and their tools."""
+    """Install the package in editable mode, and the development tools."""
     session.install("--editable", ".", *DEVELOPMENT)
 
 
-def just(session: nox.Session, *arguments: str) -> None:
-    session.run("just", "--justfile", str(ROOT / "justfile"), *arguments)
+def just(session: nox.Session, *arguments: str, **environment: str) -> None:
+    session.run("just", "--justfile", str(ROOT / "justfile"), *arguments, env=environment)
 
 
 def run_tests(session: nox.Session, *arguments: str) -> None:
-    """Run these tests. No tests is a failure, pytest's status 5."""
+    """Run these tests. Running no test is a failure (pytest's status 5)."""
     install(session)
     session.run("pytest", *arguments)
 
@@ -67,14 +67,14 @@ def lint(session: nox.Session) -> None:
 
 @nox.session(python=PYTHONS)
 def tests(session: nox.Session) -> None:
-    """The fast tests, on each supported Python that is found here."""
+    """The fast tests, on each supported Python that is installed; git is asked each time (tests/git_answers.py)."""
     install(session)
-    just(session, "test", *session.posargs)
+    just(session, "test", *session.posargs, WORKPACKET_TEST_MEMORY="off")
 
 
 @nox.session
 def corpus(session: nox.Session) -> None:
-    """The tests that need real documents, which WORKPACKET_CORPUS points at."""
+    """The tests that need real documents, in the folder that WORKPACKET_CORPUS names."""
     if "WORKPACKET_CORPUS" not in os.environ:
         session.skip("WORKPACKET_CORPUS is not set")
     run_tests(session, "tests/corpora/real", *session.posargs)
@@ -104,13 +104,13 @@ def site(session: nox.Session) -> None:
 
 @nox.session
 def servers(session: nox.Session) -> None:
-    """All tests with a PostgreSQL server of their own; the fast tests have the contract of the store."""
+    """All tests of the PostgreSQL store, with a server; the fast tests include only the contract of the store."""
     run_tests(session, "tests/postgres", *session.posargs)
 
 
 @nox.session
 def langgraph(session: nox.Session) -> None:
-    """LangGraph's own tests, with our saver in the place of its own; WORKPACKET_SUITES points at them."""
+    """LangGraph's own tests, run with our saver; they are in the folder that WORKPACKET_SUITES names."""
     if "WORKPACKET_SUITES" not in os.environ and "CI" not in os.environ:
         session.skip("WORKPACKET_SUITES is not set")
     session.install("--editable", ".", *DEVELOPMENT, *OF_THE_SUITE)
@@ -119,21 +119,21 @@ def langgraph(session: nox.Session) -> None:
 
 @nox.session
 def gov(session: nox.Session) -> None:
-    """Our own governance documents, checked by our own command."""
+    """Check our own governance documents."""
     install(session)
     session.run("workpacket", "check", *session.posargs)
 
 
 @nox.session
 def approvals(session: nox.Session) -> None:
-    """Our own approvals, and that the log only grew, against the base: `nox -s approvals -- --base origin/main`."""
+    """Verify our own approvals and the log against the base: `nox -s approvals -- --base origin/main`."""
     install(session)
     session.run("workpacket", "approvals", "verify", *session.posargs)
 
 
 @nox.session
 def proof(session: nox.Session) -> None:
-    """Crash safety, at length, and every property with more examples; with WORKPACKET_PROOF=bounded CI's share."""
+    """The long proofs, and every property with more examples; with WORKPACKET_PROOF=bounded, the share that CI runs."""
     run_tests(session, "tests/proof", *session.posargs)
     if not session.posargs:
         properties = ("-m", "hypothesis", "--hypothesis-profile=proof", "--numprocesses=auto", "--dist=worksteal")
@@ -142,9 +142,9 @@ def proof(session: nox.Session) -> None:
 
 @nox.session
 def mutation(session: nox.Session) -> None:
-    """Change what judges approvals and resumption in one place at a time: tests have to notice 90 % of it.
+    """Change the code that judges approvals and resumption in one place at a time: tests must notice 90 % of that.
 
-    One change in eight, always the same ones, is tried: a few minutes. `-- --share 1` tries all of them.
+    One change in eight is tried, always the same ones, in a few minutes. `-- --share 1` tries all of them.
     """
     install(session)
     wanted = session.posargs or ["--share", MUTATION_SHARE]
@@ -153,7 +153,7 @@ def mutation(session: nox.Session) -> None:
 
 @nox.session
 def coverage(session: nox.Session) -> None:
-    """Every branch of what judges approvals, evidence, the log and what would be merged is taken by a near test."""
+    """Check that nearby tests take every branch of the code that judges approvals, evidence, the log and merges."""
     install(session)
     measured = {"COVERAGE_FILE": str(Path(session.create_tmp()).absolute() / "coverage")}
     tests = (
@@ -182,7 +182,7 @@ def fuzz(session: nox.Session) -> None:
     """Random input with a new seed each round, for a number of seconds."""
     install(session)
     seconds = int(session.posargs[0]) if session.posargs else FUZZ_SECONDS
-    # CI tries a tenth of the mutants and signatures of a round.
+    # CI tries a tenth of a round's mutants and signatures.
     bounded = os.environ.get("WORKPACKET_PROOF") == "bounded"
     share = {"WORKPACKET_FUZZ_MUTANTS": "1000", "WORKPACKET_FUZZ_PAGES": "2000"} if bounded else {}
     end = time.monotonic() + seconds
@@ -195,7 +195,7 @@ def fuzz(session: nox.Session) -> None:
 
 @nox.session
 def report(session: nox.Session) -> None:
-    """The page of the audit in a real browser. As root on Debian the browser is installed, where it is missing."""
+    """The page of the audit in a real browser, which is installed if it is missing, for root on Debian."""
     missing = not any(shutil.which(name) for name in ("chromium", "chromium-browser", "google-chrome"))
     if missing and shutil.which("apt-get") and hasattr(os, "geteuid") and os.geteuid() == 0:
         quietly = {"DEBIAN_FRONTEND": "noninteractive"}
@@ -207,14 +207,14 @@ def report(session: nox.Session) -> None:
 
 @nox.session
 def bench(session: nox.Session) -> None:
-    """Measure against the peers."""
+    """Measure against other tools."""
     install(session)
     just(session, "bench", *session.posargs)
 
 
 @nox.session
 def package(session: nox.Session) -> None:
-    """Build sdist and wheel twice, and install the wheel in every way that the README names."""
+    """Build sdist and wheel twice, and install the wheel in every way that the README shows."""
     session.install("build", "pipx", "uv")
     folder = ROOT / session.create_tmp()
     wheel = build_twice(session, folder)
@@ -230,7 +230,7 @@ def package(session: nox.Session) -> None:
 
 @nox.session
 def release(session: nox.Session) -> None:
-    """What a release publishes, in build/release: wheel, sdist, bill of materials (CycloneDX) and checksums."""
+    """Make what a release publishes, in build/release: wheel, sdist, bill of materials (CycloneDX) and checksums."""
     session.install("build", "cyclonedx-bom")
     folder, found = ROOT / session.create_tmp(), ROOT / "build" / "release"
     shutil.rmtree(found, ignore_errors=True)
@@ -248,7 +248,7 @@ def release(session: nox.Session) -> None:
 
 @nox.session
 def lowest(session: nox.Session) -> None:
-    """The fast tests with the oldest dependencies that pyproject.toml allows; a share of them by their names."""
+    """The fast tests, or those that are named, with the oldest dependencies that pyproject.toml allows."""
     oldest = ("--resolution", "lowest-direct")
     session.run_install("uv", "pip", "install", "--quiet", *oldest, ".", external=True)
     frozen = session.run("uv", "pip", "freeze", "--exclude-editable", silent=True, external=True) or ""
@@ -259,7 +259,7 @@ def lowest(session: nox.Session) -> None:
 
 
 def build_twice(session: nox.Session, folder: Path) -> Path:
-    """The wheel; both archives have the same bytes when they are built elsewhere, later and under other permissions."""
+    """Return the wheel. Both archives must have the same bytes when built elsewhere, later and with another umask."""
     found: list[dict[str, bytes]] = []
     for name, mask in (("dist", 0o022), ("again", 0o077)):
         built, sources = folder / name, folder / f"sources-{name}"
@@ -279,7 +279,7 @@ def build_twice(session: nox.Session, folder: Path) -> Path:
 
 
 def install_everywhere(session: nox.Session, wheel: Path, folder: Path) -> None:
-    """From a file, a git URL and an index, by uv and pipx; and a workflow that installs what wrote it."""
+    """Install from a file, a git URL and an index, with uv and pipx; then install what a written workflow names."""
     places = {"UV_TOOL_DIR": "uv", "UV_TOOL_BIN_DIR": "uv-bin", "PIPX_HOME": "pipx", "PIPX_BIN_DIR": "pipx-bin"}
     env = {key: str(folder / name) for key, name in places.items()}
     for path in env.values():
@@ -293,7 +293,9 @@ def install_everywhere(session: nox.Session, wheel: Path, folder: Path) -> None:
     session.run(by_pipx, "--version", external=True)
     session.run("uv", "tool", "install", "--quiet", *fresh, f"git+{ROOT.as_uri()}", env=env)
     session.run(by_uv, "--version", external=True)
-    session.run(by_uv, "init", "--workflow", external=True, success_codes=[2])  # from this machine: nobody else has it
+    session.run(
+        by_uv, "init", "--workflow", external=True, success_codes=[2]
+    )  # a path on this machine, which CI cannot install
     with serving(wheel) as index:
         session.run("uv", "tool", "install", "--quiet", *fresh, "--index", index, "workpacket", env=env)
         repository = folder / "with-workflow"
@@ -313,12 +315,12 @@ def install_everywhere(session: nox.Session, wheel: Path, folder: Path) -> None:
 
 class QuietHandler(SimpleHTTPRequestHandler):
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name that the base class has
-        """Nothing: an index is asked for every dependency, and has none of them."""
+        """Log nothing: this index is asked for every dependency, and has only one package."""
 
 
 @contextmanager
 def serving(wheel: Path) -> Iterator[str]:
-    """An index that has this wheel and nothing else, on this machine."""
+    """Serve an index that has only this wheel, on a local port."""
     root = wheel.parent.parent / "index"
     project = root / "simple" / "workpacket"
     shutil.rmtree(root, ignore_errors=True)
@@ -335,7 +337,7 @@ def serving(wheel: Path) -> Iterator[str]:
 
 
 def use(session: nox.Session, workpacket: str, repository: Path) -> None:
-    """See that the installed command says its version, accepts what is right and refuses what is wrong."""
+    """Check that the command prints its version, and that `check` accepts a good document and refuses a bad one."""
     pointer = repository / ".GOV" / "roles_shared" / "SPEC_CURRENT.md"
     pointer.parent.mkdir(parents=True, exist_ok=True)
     repository.joinpath("spec.md").touch()
@@ -349,7 +351,7 @@ def use(session: nox.Session, workpacket: str, repository: Path) -> None:
 
 
 def missing_from(wheel: Path) -> set[str]:
-    """What the source tree has for users and the wheel has not: modules, data files and schemas."""
+    """Return the modules, data files and schemas that are in the source tree but not in the wheel."""
     package, schemas = ROOT / "tools" / "workpacket", ROOT / "schemas"
     expected = {f"workpacket/{path.relative_to(package).as_posix()}" for path in package.rglob("*") if is_source(path)}
     expected |= {f"workpacket/schemas/{path.relative_to(schemas).as_posix()}" for path in schemas.rglob("*.json")}

@@ -1,1 +1,1 @@
-"""Measurements beside the named peers, in one run: `just bench`."""
+"""Measures workpacket and other tools in one run: `just bench`."""

@@ -27,7 +27,7 @@ Without --only, peers that cannot be installed or do not end are named and do no
 
 
 class Outcome:
-    """What was found so far. It is saved after every row, so that an interrupted run leaves what it had."""
+    """The results so far, saved after every row so that an interrupted run does not lose them."""
 
     def __init__(self, conditions: report.Conditions, path: Path | None) -> None:
         self._conditions = conditions
@@ -36,7 +36,7 @@ class Outcome:
         self._names: dict[str, list[str]] = {}
 
     def add(self, row: Mapping[str, object], *, told: str) -> None:
-        """`told`: the heading under which the name is repeated at the end, if any."""
+        """Record a row; `told` is the heading under which its name is repeated at the end, if any."""
         self._rows.append(row)
         if told:
             self._names.setdefault(told, []).append(str(row["name"]))
@@ -85,7 +85,7 @@ def main(
 
 
 def with_revisions(chosen: Sequence[Row]) -> list[Row]:
-    """Only our own rows: a floor or a peer has no other revision."""
+    """Compare our own rows; floors and peers do not differ between revisions."""
     ours = [row for row in chosen if row.kind == "ours"]
     if not ours:
         raise UnknownRow("--compare needs a row of the package itself; floors and peers have no other revision")
@@ -124,7 +124,9 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--only", metavar="ROW", action="append", default=[], help=only)
     made.add_argument("--compare", metavar="REV", help="compare this tree with a revision, in turns")
     made.add_argument("--pairs", type=_pairs, default=FEWEST_PAIRS, help="pairs of samples to compare (at least 15)")
-    made.add_argument("--allow", type=_percent, default=3.0, metavar="PERCENT", help="what is not yet slower (3)")
+    made.add_argument(
+        "--allow", type=_percent, default=3.0, metavar="PERCENT", help="allowance before a row counts as slower (3)"
+    )
     saving = "write bench/results/NAME.json (bench.json)"
     made.add_argument("--save", metavar="NAME", nargs="?", const="bench", type=report.result_name, help=saving)
     return made

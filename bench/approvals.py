@@ -1,4 +1,4 @@
-"""Verifying one approval with the policy from the base: in a process that is warm, and in one that is fresh."""
+"""Rows about verifying one approval with the policy of the base, in a warm process and in a new one."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ STUB = f"""# Work Packet Stub: {WP}
 ## ACCEPTANCE_CRITERIA (DRAFT)
 - All lines are read.
 """
-# The last argument says whether the gate is met. An exception is not taken for a refusal: its exit status is 1.
+# The last argument says whether the gate is met. An exception does not count as a refusal: its exit status is 1.
 _FRESH = (
     "import sys; from pathlib import Path; from workpacket.git.repository import find_repository;"
     "from workpacket.shell.approvals.facts import gate_verdict; from workpacket.shell.actor import moment;"
@@ -77,13 +77,13 @@ def rows() -> Iterator[Row]:
     yield Row("verdict-fresh", fresh, "100", PYTHON, repeats=15)
     yield Row("approvals-verify-1", verify, floor=PYTHON, repeats=15)
     yield Row("ssh-keygen-verify", _signature_alone, kind="floor", repeats=15)
-    # A tenth beside the whole shows whether the time grows with the number or with its square.
+    # Measuring a tenth as well shows whether the time grows linearly or with the square.
     yield from many(1000)
     yield from many(10_000)
 
 
 def many(packets: int) -> Iterator[Row]:
-    """A repository of so many packets, each of which was activated by an approval."""
+    """Make a repository with this many packets, each activated by an approval."""
 
     def made(side: Side) -> tuple[Path, str]:
         def make(root: Path) -> tuple[Path, str]:
@@ -98,7 +98,7 @@ def many(packets: int) -> Iterator[Row]:
 
     def one_verdict(side: Side) -> Sampler:
         root, base = made(side)
-        # What was approved long ago has expired, so the gate itself refuses; what was built on it stays good.
+        # Old approvals have expired, so the gate itself refuses; events that used them in time stay valid.
         line = [side.python, "-c", _FRESH, "WP-1-Many-0-v1", base, "expired"]
         return program(lambda _: line, within=lambda _: root)(side)
 
@@ -122,7 +122,7 @@ def _approved(side: Side) -> tuple[Path, str, Path]:
 
 
 def approved(root: Path) -> tuple[Path, str, Path]:
-    """A repository with one signed approval, its base, and the key."""
+    """Make a repository with one signed approval; return its base and the key."""
     key = root.with_name(f"{root.name}.key")
     _run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "bench", "-f", str(key))
     _run("git", "init", "--quiet", "--initial-branch=main", str(root))
@@ -149,7 +149,7 @@ def approved(root: Path) -> tuple[Path, str, Path]:
 
 
 def _signature_alone(side: Side) -> Sampler:
-    """What OpenSSH takes for one signature, without policy and log."""
+    """Measure OpenSSH's time for one signature, without policy and log."""
     key = _approved(side)[2]
 
     def make(folder: Path) -> Path:

@@ -1,4 +1,4 @@
-"""All rows, in the order of the table. Their names stay the same, since commands and kept results refer to them."""
+"""All rows, in the order of the table. Their names never change, because commands and saved results refer to them."""
 
 from __future__ import annotations
 

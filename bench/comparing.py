@@ -1,4 +1,4 @@
-"""Two revisions in turns: samples of a row are taken in pairs, one of each side, and their ratios are judged."""
+"""Compares two revisions: samples of a row are taken in pairs, one of each side, and their ratios are judged."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from bench.sides import Figures, Side
 from bench.timing import NotMeasured
 
 FEWEST_PAIRS = 15
-# What is judged, where a sample has it, beginning with what a busy machine disturbs least. Wall-clock time alone says
-# little beside a floor that was measured in turns.
+# The figures that are judged, if a sample has them; those that a busy machine disturbs least come first. Wall-clock
+# time says little without a floor that was measured alternately.
 _JUDGED = ("cpu_ms", "times_floor", "times")
 _ELSE = "wall_ms"
 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """The intervals of a row's ratios (this tree : the other revision) by figure, or why there are none."""
+    """The intervals of a row's ratios (this tree : the other revision) by figure, or the reason why there are none."""
 
     row: Row
     intervals: Mapping[str, Interval]
@@ -28,7 +28,7 @@ class Compared:
 
     @property
     def verdict(self) -> Verdict | str:
-        """Slower in one figure is slower. Otherwise the first figure decides: it is the one with the least noise."""
+        """Slower in any figure is slower. Otherwise the first figure decides, because it has the least noise."""
         if self.missing:
             return "not measured"
         verdicts = [interval.verdict(self.allowance) for interval in self.intervals.values()]
@@ -36,7 +36,7 @@ class Compared:
 
 
 def compared(row: Row, this: Side, other: Side, *, pairs: int, allowance: float) -> Compared:
-    """Whichever side was first in one pair is second in the next, so that none profits from its place."""
+    """Take pairs of samples; the two sides alternate in going first, so that neither profits from its place."""
     samples: dict[str, list[Figures]] = {"this tree": [], "the other revision": []}
     label = ""
     try:

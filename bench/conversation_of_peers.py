@@ -1,4 +1,4 @@
-"""The conversation that savers of LangGraph are measured by, for the programs beside it, which have LangGraph."""
+"""The conversation that LangGraph savers are measured with; used by the peer programs, which have LangGraph."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ graph.add_edge("work", END)
 
 
 def turns(saver: Any) -> Callable[[int], object]:
-    """One turn of one thread, each time it is called."""
+    """Return a function that makes one turn of one thread per call."""
     compiled = graph.compile(checkpointer=saver)
     thread = {"configurable": {"thread_id": "t"}}
     return lambda number: compiled.invoke({"number": number, "text": []}, thread)

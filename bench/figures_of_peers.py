@@ -1,6 +1,6 @@
-"""What every peer is measured by: its step in turns with the floor, so that both see the same disk and the same load.
+"""Measures a peer's step alternately with the floor, so that both see the same disk and the same load.
 
-Imported by the programs beside it, which run in environments of their own; it needs nothing but Python.
+Imported by the peer programs, which run in separate environments; it needs only the standard library.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ TEXT = "x" * 1000
 
 
 def durable_append(file: Path) -> Callable[[], object]:
-    """The floor of a file: the text is written and synced."""
+    """The floor for a file: write and sync the text."""
     descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 
     def append() -> None:
@@ -28,7 +28,7 @@ def durable_append(file: Path) -> Callable[[], object]:
 
 
 def beside_the_floor(floor: Callable[[], object], step: Callable[[int], object]) -> dict[str, float]:
-    """The median of a step, and how many times the floor it takes."""
+    """Return the median time of a step, and its multiple of the floor."""
     floors, steps = [], []
     for number in range(ROUNDS):
         began = time.perf_counter()

@@ -1,4 +1,4 @@
-"""`check`, `list`, the lifecycle and the start of the command, beside their floors and peers."""
+"""Rows about `check`, `list`, the lifecycle and start-up, with their floors and peers."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def peers_on(packets: int) -> Iterator[Row]:
 
 
 def reports() -> Iterator[Row]:
-    """A page about a thousand items: ours with their logs and the whole audit, doorstop's of items of one line."""
+    """Render a page about a thousand items: ours with logs and the whole audit, doorstop's with one line per item."""
 
     def adopted(side: Side) -> Path:
         def make(root: Path) -> Path:
@@ -113,7 +113,7 @@ def lists() -> Iterator[Row]:
 
 
 def looks(count: int, target: int) -> Iterator[Row]:
-    """Answers about all packets, in a repository in which every packet has a log."""
+    """Measure answers about all packets, in a repository where every packet has a log."""
     within = _governed(count)
     for name, words in (("board-show", ("board", "show")), ("next", ("next",))):
         yield Row(f"{name}-{count}-cold", command(*words, within=within, before=forget), floor=PYTHON, repeats=3)
@@ -121,12 +121,12 @@ def looks(count: int, target: int) -> Iterator[Row]:
 
 
 def claim(count: int, target: int) -> Row:
-    """One packet is claimed and released again and again, on a branch that is not the target of the work."""
+    """Claim and release one packet repeatedly, on a branch that is not the target of the work."""
     return Row(f"claim-{count}", _claiming(count, "claimed", lambda _: ()), f"{target}", PYTHON)
 
 
 def signed_claim(count: int, target: int) -> Row:
-    """The same, with an event that is signed."""
+    """The same, with signed events."""
     return Row(f"claim-{count}-signed", _claiming(count, "claimed-signed", _with_event_key), f"{target}", PYTHON)
 
 
@@ -154,7 +154,7 @@ def _claiming(count: int, tree: str, prefix: Callable[[Side], tuple[str, ...]]) 
 
 
 def refusals() -> Iterator[Row]:
-    """Activations that are refused, which is what people wait for most often."""
+    """Measure refused activations, which people wait for most often."""
 
     def without_refinement(side: Side) -> Sampler:
         root = _governed(100)(side)
@@ -192,9 +192,9 @@ def peer(
 
 
 def wait_until_at_rest(repository: Path) -> None:
-    """Files count as at rest two seconds after their last change; ctime cannot be set, only waited for."""
+    """Wait until files count as unchanged, two seconds after their last change: ctime cannot be set."""
     newest = max(path.lstat().st_ctime for path in repository.rglob("*"))
-    # The clock of the file system decides, which need not agree with that of the machine.
+    # The clock of the file system decides, and it may differ from that of the machine.
     probe = repository.with_name(f"{repository.name}.probe")
     probe.touch()
     now = probe.stat().st_ctime
@@ -203,7 +203,7 @@ def wait_until_at_rest(repository: Path) -> None:
 
 
 def _check_one(*options: str, before: Callable[[Side, Path], object] | None = None) -> Callable[[Side], Sampler]:
-    # What is edited again and again is a tree of its own: recently changed files are read differently.
+    # Repeated edits get a separate tree, because recently changed files are read differently.
     within = _tree(SMALL, "edited" if before else "tree")
 
     def prepare(side: Side) -> Sampler:
@@ -223,7 +223,7 @@ def _a_stub(root: Path) -> Path:
 
 
 def forget(_side: Side, root: Path) -> None:
-    """The caches of the package in this repository."""
+    """Return the caches of the package in this repository."""
     shutil.rmtree(root / ".git/workpacket", ignore_errors=True)
 
 
@@ -236,7 +236,7 @@ def _signed(side: Side) -> Path:
 
 
 def _tree(packets: int, name: str = "tree") -> Callable[[Side], Path]:
-    """Documents without a log, as repositories have them before they adopt one."""
+    """Make documents without a log, as in a repository before `adopt`."""
 
     def make(root: Path) -> Path:
         write_tree(root, packets)

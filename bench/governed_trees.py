@@ -1,4 +1,4 @@
-"""Governed repositories of any size: documents, board and registry as in `trees`, and a log for every packet."""
+"""Makes governed repositories of any size: documents, board and registry as in `trees`, and a log for every packet."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _REFINEMENT: Mapping[str, Json] = {"path": "refinement.md", "sha256": "a" * 64}
 
 
 def write_governed(root: Path, packets: int) -> list[str]:
-    """A committed repository of which every document is drawn from its log; the ids of those that can be claimed."""
+    """Make a committed repository whose documents are generated from their logs; return the ids that can be claimed."""
     write_tree(root, packets)
     ready = [path.stem for path in sorted((root / ".GOV/task_packets").glob("WP-*.md"))]
     stubs = [path.stem for path in sorted((root / ".GOV/task_packets/stubs").glob("WP-*.md"))]
@@ -33,7 +33,7 @@ def write_governed(root: Path, packets: int) -> list[str]:
 
 
 def history(name: str, *, activated: bool) -> list[LogEvent]:
-    """The log of a packet: written as a stub and, if so wished, activated."""
+    """Make the log of a packet: created as a stub and, if requested, activated."""
     base: Mapping[str, Json] = {"base": WorkPacketId.parse(name).base}
     events = [_next(name, "created", base, [])]
     if activated:
@@ -43,7 +43,7 @@ def history(name: str, *, activated: bool) -> list[LogEvent]:
 
 
 def long_history(name: str, events: int) -> list[LogEvent]:
-    """An activated packet, and waivers until the log is as long as wished."""
+    """Activate a packet, and add waivers until the log has the requested length."""
     log = history(name, activated=True)
     waived: Mapping[str, Json] = {"rule": "hint_text", "reason": "measured", "expires_at": "2026-12-31T00:00:00Z"}
     while len(log) < events:
@@ -58,7 +58,7 @@ def _next(name: str, kind: str, says: Mapping[str, Json], after: list[LogEvent])
 
 
 def commit(root: Path) -> None:
-    """Everything that lies there, committed by somebody on the branch main."""
+    """Commit everything in the folder on the branch main."""
     if not (root / ".git/HEAD").exists():
         git(root, "init", "--quiet", "--initial-branch=main")
     git(root, "config", "user.name", "Ann")

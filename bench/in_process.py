@@ -1,7 +1,7 @@
-"""Measurements that a process takes of itself, printed as JSON: `python -m bench.in_process NAME ARGUMENTS`.
+"""Measurements that a process takes of itself and prints as JSON: `python -m bench.in_process NAME ARGUMENTS`.
 
-A process of its own for each sample, so that two revisions of the package can take turns. What is imported here and is
-no public name of the package may be missing in an older revision; the row then says that it could not be measured.
+Each sample has its own process, so that two revisions of the package can alternate. Private names of the package that
+are imported here may be missing in an older revision; the row is then reported as not measured.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ STEPS = 100
 
 
 class Clock:
-    """Wall-clock and processor milliseconds of a call, collected."""
+    """Collects the wall-clock and processor milliseconds of a call."""
 
     def __init__(self) -> None:
         self.walls: list[float] = []
@@ -36,7 +36,7 @@ class Clock:
         self.walls.append((time.perf_counter() - began) * 1e3)
 
     def figures(self) -> dict[str, float]:
-        # The mean of the processor time: its clock is too coarse on some machines for a median of short calls.
+        # The mean of processor time, because its clock is too coarse on some machines for the median of short calls.
         return {"wall_ms": statistics.median(self.walls), "cpu_ms": statistics.fmean(self.cpus)}
 
 
@@ -53,7 +53,7 @@ def effect(folder: Path) -> dict[str, float]:
 
 
 def _beside_appends(folder: Path, method: str) -> dict[str, float]:
-    """In turns with an append and fdatasync of as many bytes, so that a slow moment of the disk hits both."""
+    """Alternate with an append and fdatasync of as many bytes, so that a slow moment of the disk affects both."""
     from workpacket.runtime import Runtime
 
     floor, calls = Clock(), Clock()
@@ -74,7 +74,7 @@ def _beside_appends(folder: Path, method: str) -> dict[str, float]:
 
 
 def latest_checkpoint(folder: Path, events: str) -> dict[str, float]:
-    """The last checkpoint among so many events."""
+    """Find the last checkpoint among this many events."""
     from workpacket.runtime.records.events import NewEvent
     from workpacket.runtime.stores.contract import Append
     from workpacket.runtime.stores.sqlite.store import SQLiteStore
@@ -93,11 +93,11 @@ def latest_checkpoint(folder: Path, events: str) -> dict[str, float]:
 
 
 def resume(folder: Path) -> dict[str, float]:
-    """From opening the store to the first step that is not stored, a hundred stored steps before it."""
+    """Measure from opening the store to the first step that is not stored, after a hundred stored ones."""
     from workpacket.runtime import Runtime
 
     class Stopped(BaseException):
-        """As an interrupt from the keyboard, which leaves the run unfinished."""
+        """Raise a keyboard interrupt, which leaves the run unfinished."""
 
     def steps(count: int, before: Callable[[int], None]) -> None:
         with Runtime.open(folder / "runs.db") as runtime, runtime.run("resume") as run:
@@ -109,7 +109,7 @@ def resume(folder: Path) -> dict[str, float]:
     def ignore(_number: int) -> None:
         pass
 
-    for count in (1, 100):  # also so that everything is imported
+    for count in (1, 100):  # this call also imports everything
         with suppress(Stopped):
             steps(count, ignore)
     clock = Clock()
@@ -128,7 +128,7 @@ def resume(folder: Path) -> dict[str, float]:
 
 
 def store_growth(folder: Path) -> dict[str, float]:
-    """1,000 turns of 1 KB each: what the store takes on disk, closed and while it is open."""
+    """Store 1,000 turns of 1 KB each; return the size of the store on disk, closed and open."""
     from workpacket.runtime import Runtime
 
     def turn(number: int) -> str:
@@ -176,7 +176,7 @@ def eight_writers(folder: Path) -> dict[str, float]:
 
 
 def list_runs(folder: Path, runs: str) -> dict[str, float]:
-    """The list of so many finished runs, from a store that was just opened."""
+    """List this many finished runs from a newly opened store."""
     from workpacket.runtime import Runtime
     from workpacket.runtime.records.events import NewEvent
     from workpacket.runtime.stores.contract import Append
@@ -196,7 +196,7 @@ def list_runs(folder: Path, runs: str) -> dict[str, float]:
 
 
 def events(_folder: Path, count: str) -> dict[str, float]:
-    """Logs of seven events, read from bytes to state."""
+    """Read logs of seven events, from bytes to state."""
     from bench.governed_trees import long_history
     from workpacket.ledger.fold import fold
     from workpacket.ledger.log import read_log
@@ -214,7 +214,7 @@ def events(_folder: Path, count: str) -> dict[str, float]:
 
 
 def verdict(_folder: Path, root: str, packet: str, base: str) -> dict[str, float]:
-    """One approval, verified again and again by a process that is warm."""
+    """Verify one approval repeatedly in a warm process."""
     from workpacket.git.repository import find_repository
     from workpacket.shell.actor import moment
     from workpacket.shell.approvals.facts import gate_verdict

@@ -1,7 +1,7 @@
-"""Ratios of paired measurements: their median, its 95 % confidence interval, and what follows from it.
+"""Ratios of paired measurements: their median, its 95 % confidence interval, and the verdict.
 
-The interval comes from order statistics. It assumes nothing about how the ratios are distributed, needs no random
-numbers, and one disturbed pair cannot move it far.
+The interval comes from order statistics. It does not depend on the distribution of the ratios, needs no random numbers,
+and one disturbed pair cannot move it far.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Interval:
     high: float
 
     def verdict(self, allowance: float) -> Verdict:
-        """`slower` only if the whole interval lies above the allowance, which is a share: 0.03 allows 3 %."""
+        """Return `slower` only if the whole interval is above the allowance, which is a ratio: 0.03 allows 3 %."""
         limit = 1 + allowance
         if self.low > limit:
             return "slower"
@@ -44,12 +44,12 @@ def median_interval(values: Sequence[float]) -> Interval:
 
 
 def ratios(numerators: Sequence[float], denominators: Sequence[float]) -> list[float]:
-    """Pair by pair. A denominator of zero is an error: what takes no time was not measured."""
+    """Return the ratio of each pair. A denominator of zero is an error: a sample without time was not measured."""
     return [above / below for above, below in zip(numerators, denominators, strict=True)]
 
 
 def _left_out(count: int) -> int:
-    """How many values may be left out at each end.
+    """Return how many values may be left out at each end.
 
     The true median lies below the k-th smallest of n values when fewer than k of them fell below it, which has the
     probability of fewer than k heads in n tosses of a coin.

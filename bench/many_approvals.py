@@ -1,7 +1,7 @@
-"""A repository with any number of packets, each activated by a signed approval that the base holds.
+"""Makes a repository with any number of packets, each activated by a signed approval on the base.
 
-One key signs everything, in memory: ten thousand calls of `ssh-keygen` would take longer than what is measured. The
-packets come in a hundred commits, so that they were settled under different bases.
+One key signs everything in memory, because ten thousand calls of `ssh-keygen` would take longer than the measurement.
+The packets come in a hundred commits, so that they are settled under different bases.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class MemoryKey:
 
 
 def write_many(root: Path, packets: int) -> str:
-    """The commit in which all of it is: policy, stubs, refinements, packets, logs and envelopes."""
+    """Make the last commit, which has everything: policy, stubs, refinements, packets, logs and envelopes."""
     key, chance = MemoryKey(), random.Random(1)
     git(root.parent, "init", "--quiet", "--initial-branch=main", str(root))
     ids = [WorkPacketId.parse(f"WP-1-Many-{number}-v1") for number in range(packets)]
@@ -127,7 +127,7 @@ def _approved(
         issued_at=instant,
         expires_at=instant + timedelta(days=1),
         nonce=hashlib.sha256(name.encode()).hexdigest()[:32],
-        # As approvals were before contracts: stub and packet are drawn apart here, so they have none in common.
+        # Like approvals from before contracts: stub and packet are generated separately, so their contracts differ.
         version=1,
     )
     payload = statement.payload()
@@ -149,14 +149,14 @@ def _scope(stub: tuple[str, bytes]) -> tuple[str, ...]:
 
 
 def _demands(stub: tuple[str, bytes]) -> str:
-    """What the stub demands, for the end of the packet: it has to be carried over."""
+    """Return what the stub requires, which must be carried over to the packet."""
     document = Stub(Source.from_bytes(*stub))
     demands = (*document.acceptance_criteria, *document.in_scope, *document.out_of_scope)
     return "".join(f"- {demand.value}\n" for demand in demands)
 
 
 def _refinement(wp_id: WorkPacketId, number: int) -> str:
-    """Complete, with a token of its own in the fields that the approval has filled."""
+    """Return a complete refinement; the fields that the approval fills in have a unique token."""
     text = RefinementText(wp_id, _at(0), ".GOV/roles_shared/SPEC_CURRENT.md", SPEC, _SPEC_SHA1, ["Spec 1.1"])
     written = render_refinement(text).replace("USER_REVIEW_STATUS: PENDING", "USER_REVIEW_STATUS: APPROVED")
     when = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(minutes=number)
@@ -182,7 +182,7 @@ def _at(number: int) -> str:
 
 
 def commit_files(root: Path, number: int, files: Mapping[str, bytes]) -> str:
-    """One more commit on main, without touching work tree and index; its id."""
+    """Add a commit to main without touching work tree and index; return its id."""
     instant = read_instant(_at(number))
     assert instant is not None
     who = f"Bench <bench@example.org> {int(instant.timestamp())} +0000"

@@ -1,11 +1,11 @@
-"""The long proofs with their whole numbers: `.ci/nightly` runs one part of them, and the next call goes on from there.
+"""Runs the long proofs in full: each call of `.ci/nightly` runs one part, and the next call continues from there.
 
-A part begins no step once its minutes are over, and stops the one that is running then; that step is the first of the
-next part. What has ended is kept in build/nightly with the output of each step, and starts again from nothing for
-another commit. When the last step has ended, the report is written to bench/results/nightly.json, to be committed.
+When its minutes are over, a part stops the step that is running, which becomes the first step of the next part. The
+results and the output of each step are kept in build/nightly, for one commit. After the last step, the report is
+written to bench/results/nightly.json, to be committed.
 
-Exit status: 0 every step passed; 1 every step has ended and one failed; 2 the tree has uncommitted changes, which a
-report could not name; 3 some steps are left, call again.
+Exit status: 0 every step passed; 1 every step has ended, and one failed; 2 the tree has uncommitted changes, which a
+report could not name; 3 steps are left: call it again.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ from bench.timing import stop_on_sigterm
 PASSED, FAILED, CHANGED, UNFINISHED = 0, 1, 2, 3
 MINUTES = 90
 REPORT = "nightly.json"
-# The whole run of a session of nox, without the share that `.ci/run` is content with.
+# A session of nox in full, not the share that `.ci/run` runs.
 SESSIONS = ("docs", "servers", "langgraph", "corpus", "report", "coverage", "package")
 FUZZ_SECONDS = 3600
 NIGHTLY_PROFILE = ("-m", "hypothesis", "--hypothesis-profile=proof", "--numprocesses=auto", "--dist=worksteal")
 
 
 class Step(NamedTuple):
-    """A command of the nightly run; its name is its place in the report."""
+    """A command of the nightly run; the report lists it by its name."""
 
     name: str
     command: Sequence[str]
 
 
 def steps() -> list[Step]:
-    """Every step, in the order in which they are run: one for each function or class of tests/proof."""
+    """Yield every step in the order of execution: one for each function or class of tests/proof."""
     nox = (sys.executable, "-m", "nox", "--session")
     return [
         *(Step(test, (sys.executable, "-m", "pytest", test)) for test in _proofs()),
@@ -65,7 +65,7 @@ def _proofs() -> list[str]:
 
 
 def names_of_tests(listed: str) -> list[str]:
-    """The functions and classes that `pytest --collect-only -q` lists the tests of, each once."""
+    """Return the functions and classes whose tests `pytest --collect-only -q` lists, each once."""
     found = (re.match(r"tests/[^\s:]+::[^\s\[:]+", line) for line in listed.splitlines())
     return list(dict.fromkeys(match.group() for match in found if match))
 
@@ -79,12 +79,12 @@ def _mutated() -> list[str]:
 
 
 def _environment() -> dict[str, str]:
-    """As in CI, where a skipped test is a failed one, but without the share that CI runs."""
+    """Return CI's environment, where a skipped test is a failure, but without limiting the proofs to CI's share."""
     return {name: value for name, value in os.environ.items() if name != "WORKPACKET_PROOF"} | {"CI": "true"}
 
 
 class Progress:
-    """What has ended so far, for one commit. It is written after every step, so that a killed part loses only one."""
+    """The finished steps for one commit, written after every step, so that a killed part loses only one."""
 
     def __init__(self, folder: Path, conditions: report.Conditions) -> None:
         self._path = folder / REPORT
@@ -165,7 +165,7 @@ def _conclude(progress: Progress, every: Sequence[Step], results: Path) -> int:
 
 
 def run(step: Step, folder: Path, sources: Path, until: float) -> dict[str, Any]:
-    """`stopped` is a step that did not end with its part. One that had a whole part for itself has to be divided."""
+    """Report the state; `stopped` is a step that did not finish in its part. If it had the whole part, divide it."""
     began = time.monotonic()
     path = folder / (re.sub(r"[^\w.-]+", "-", step.name).strip("-") + ".log")
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -190,7 +190,7 @@ def run(step: Step, folder: Path, sources: Path, until: float) -> dict[str, Any]
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:
-    """The step and what it started: a proof has servers and workers of its own."""
+    """Kill the step and all processes that it started, such as servers and workers."""
     with suppress(ProcessLookupError):
         os.killpg(child.pid, signal.SIGTERM)
     with suppress(subprocess.TimeoutExpired):
@@ -201,7 +201,7 @@ def _end(child: subprocess.Popen[bytes]) -> None:
 
 
 def _last_lines(path: Path) -> Iterator[str]:
-    """Without the folders of this machine, since the report is committed."""
+    """Remove the folders of this machine from the text, because the report is committed."""
     for line in path.read_text("utf-8", errors="replace").splitlines()[-15:]:
         yield line.replace(str(ROOT), ".").replace(str(Path.home()), "~")
 

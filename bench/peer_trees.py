@@ -1,4 +1,4 @@
-"""The same amount of work in the formats of the peers."""
+"""Makes the same amount of work in the formats of the peers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from workpacket.text.source import Source
 
 
 def json_of_stubs(tree: Path, target: Path, schema: Path) -> list[str]:
-    """Every stub of `tree` as the JSON that our schema judges, for a generic schema checker."""
+    """Write every stub of `tree` as the JSON that our schema validates, for a generic schema checker."""
     target.mkdir(parents=True, exist_ok=True)
     names = []
     for path in sorted((tree / ".GOV/task_packets/stubs").glob("*.md")):
@@ -26,7 +26,7 @@ def json_of_stubs(tree: Path, target: Path, schema: Path) -> list[str]:
 
 
 def doorstop_items(target: Path, count: int) -> None:
-    """A doorstop document with `count` items, written as doorstop writes them."""
+    """Make a doorstop document with `count` items, formatted as by doorstop."""
     target.mkdir(parents=True, exist_ok=True)
     run(["git", "init", "--quiet", "."], target)
     document = target / "req"
@@ -40,7 +40,7 @@ def doorstop_items(target: Path, count: int) -> None:
 
 
 def backlog_tasks(target: Path, count: int) -> None:
-    """A Backlog.md project with `count` tasks."""
+    """Make a Backlog.md project with `count` tasks."""
     target.mkdir(parents=True, exist_ok=True)
     run(["git", "init", "--quiet", "."], target)
     run([str(BACKLOG.installed()), "init", "bench", "--defaults"], target)

@@ -1,7 +1,7 @@
-"""The tools that ours is compared with, each of one version, in an environment of its own below bench/.peers.
+"""The tools that workpacket is compared with, each pinned and installed in its own environment below bench/.peers.
 
-A peer that cannot be installed here, or does not end, is left out, and the table says so. To compare with a newer
-version, change it here: a figure means something only together with the version that it is of.
+A peer that cannot be installed, or does not finish, is left out, and the table says so. To compare with a newer
+version, change the pin here: a figure means nothing without the version it was measured with.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from bench.timing import NotMeasured, run
 
 HERE = Path(__file__).parent
 PEERS = HERE / ".peers"
-# Seconds after which an installation counts as impossible.
+# Seconds after which an installation counts as failed.
 PATIENCE = 300
 
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """`requirements` are pinned packages of PyPI (of npm where `npm`), `program` what the first one installs.
+    """`requirements` are pinned packages from PyPI (from npm if `npm`); `program` is installed by the first one.
 
-    `options` choose the rules that it judges by; what has no choice, or judges by a schema of ours, has none.
+    `options` select its rules; they are empty if it has no choice of rules, or validates with our schema.
     """
 
     name: str
@@ -36,11 +36,11 @@ class Peer:
 
     @property
     def folder(self) -> Path:
-        """Named after all versions, so that a changed pin is a new installation."""
+        """The folder is named after all versions, so that a changed pin is a new installation."""
         return PEERS / "+".join([self.name, *(_version(each) for each in self.requirements)])
 
     def installed(self) -> Path:
-        """The program, installed now if it was not before."""
+        """Return the program, and install it first if necessary."""
         program = self.folder / ("node_modules/.bin" if self.npm else "bin") / self.program
         complete = self.folder / "complete"
         if not complete.exists():
@@ -62,7 +62,7 @@ class Peer:
         _install([str(self.folder / "bin/python"), "-m", "pip", "install", "-q", *self.requirements], self.folder)
 
 
-# The rules that this version switches on by itself, whatever files configure it; every file read in every run.
+# The default rules of this version, whatever configuration files exist; every run reads every file.
 RUMDL = Peer("rumdl", ("rumdl==0.3.0",), "rumdl", options=("--no-config", "--no-cache"))
 CHECK_JSONSCHEMA = Peer("check-jsonschema", ("check-jsonschema==0.39.0",), "check-jsonschema")
 DOORSTOP = Peer("doorstop", ("doorstop==3.2",), "doorstop")
@@ -80,7 +80,7 @@ POSTGRES_DBOS = Peer("postgres-dbos", ("dbos==3.4.0", _PSYCOPG), "python")
 
 
 def figures_of(environment: Peer, program: str, *arguments: str) -> dict[str, float]:
-    """What a program beside this module prints last, as JSON, run by the Python of a peer's environment."""
+    """Run a program next to this module with the Python of a peer; return its last line, parsed as JSON."""
     command = [str(environment.installed()), str(HERE / program), *arguments]
     last = run(command, HERE).output.strip().splitlines()[-1:] or ["nothing"]
     try:

@@ -1,7 +1,7 @@
-"""The runtime on a PostgreSQL server beside that server's own plain inserts: `python -m bench.postgres_bench NAME URL`.
+"""Measures the runtime and plain inserts on a PostgreSQL server: `python -m bench.postgres_bench NAME URL`.
 
-The floor of a step is two commits of one row each, that of the queue is one. They are measured in turns, on a server of
-the bench's own with everything durable, and so are the peers (LangGraph's PostgresSaver, DBOS).
+The floor of a step is two commits of one row each, that of the queue one. Both are measured alternately with the row,
+on a server started for the benchmark with everything durable, and so are the peers (LangGraph's PostgresSaver, DBOS).
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def work(number: int) -> dict[str, object]:
 
 
 def step(url: str) -> dict[str, float]:
-    """A durable step in turn with two plain inserts of as many bytes."""
+    """Measure a durable step alternately with two plain inserts of as many bytes."""
     floor: list[float] = []
     steps: list[float] = []
     cpu = 0.0
@@ -59,7 +59,7 @@ def step(url: str) -> dict[str, float]:
 
 
 def queue(url: str) -> dict[str, float]:
-    """A job claimed and finished by the queue alone, beside an insert; one client each."""
+    """Measure claiming and finishing a job in the queue, and an insert, with one client each."""
     with psycopg.connect(url, autocommit=True) as plain:
         insert = timed(lambda: [plain.execute(INSERT, (TEXT,)) for _ in range(JOBS)]) / JOBS
     store = PostgresStore(url)
@@ -78,7 +78,7 @@ def queue(url: str) -> dict[str, float]:
 
 
 def latest(url: str) -> dict[str, float]:
-    """The last checkpoint among so many events; nobody has looked at the tables: no ANALYZE, no autovacuum."""
+    """Find the last checkpoint among this many events, without ANALYZE or autovacuum."""
     batch = 1000
     store = PostgresStore(url, connections=1)
     for first in range(0, EVENTS, batch):
@@ -91,12 +91,12 @@ def latest(url: str) -> dict[str, float]:
 
 
 def processor_us(process: int) -> float:
-    """Processor time of a process of the server until now. Its share of a busy machine is no figure; this is."""
+    """Return the processor time that a server process has used, which does not depend on the load of the machine."""
     return int(Path(f"/proc/{process}/schedstat").read_text("ascii").split()[0]) / 1000
 
 
 def growth(url: str) -> dict[str, float]:
-    """The slope that docs/scale.md rests on: what an append costs the server beside so many streams, their size."""
+    """Measure what an append costs the server with this many streams, and their size, for docs/scale.md."""
     store = PostgresStore(url, connections=1)
     (process,) = store.access.one("SELECT pg_backend_pid()")
     figures: dict[str, float] = {}

@@ -1,4 +1,4 @@
-"""Steps of a DBOS workflow on a PostgreSQL server, in turns with the floor. Run by postgres_bench.py."""
+"""Measures steps of a DBOS workflow on a PostgreSQL server, alternating with the floor. Run by postgres_bench.py."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Turns of a conversation on our saver and on LangGraph's PostgresSaver: what the tables take. For the bench."""
+"""Measures the size of the tables after a conversation with our saver, and with LangGraph's PostgresSaver."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One turn of a conversation through LangGraph's PostgresSaver, in turns with the floor. Run by postgres_bench.py."""
+"""Measures a turn with LangGraph's PostgresSaver, alternating with the floor. Run by postgres_bench.py."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rows on a PostgreSQL server, which is started when the first of them is measured."""
+"""Rows on a PostgreSQL server, which is started for the first of them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 FLOOR = "CREATE TABLE IF NOT EXISTS floor(id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, data text)"
 
-# These store a lot: each sample in a schema of its own, without a sync at every commit.
+# These store a lot, so each sample has its own schema, and commits are not synced.
 _LARGE = ("growth", "latest")
 
 
@@ -29,7 +29,7 @@ def rows() -> Iterator[Row]:
         yield Row(f"postgres-{name}", _ours(name), repeats=repeats)
     for workers in (1, 4):
         yield Row(f"postgres-workers-{workers}", _ours("workers", str(workers)), repeats=1)
-    # LangGraph has no step; a turn of a conversation is the least that its savers store.
+    # LangGraph has no steps; a turn of a conversation is the smallest unit that its savers store.
     for row, environment, program in (
         ("postgres-langgraph-step", POSTGRES_LANGGRAPH, "postgres_peer_langgraph.py"),
         ("postgres-dbos-step", POSTGRES_DBOS, "postgres_peer_dbos.py"),
@@ -64,7 +64,7 @@ def _peer(environment: Peer, program: str) -> Callable[[Side], Sampler]:
 
 
 def _server(side: Side) -> Server:
-    """The server of the tests is that of the benchmark, with everything durable."""
+    """Start the server that the tests use, with everything durable."""
     sys.path.append(str(ROOT / "tests"))
     from postgres.server import Server, programs
 

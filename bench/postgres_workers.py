@@ -1,8 +1,8 @@
-"""Whole runs a second through worker processes, beside plain inserts by as many processes on the same server.
+"""Measures runs per second by worker processes, and plain inserts by as many processes on the same server.
 
-Runs and inserts take turns in short rounds, so that both meet the same neighbours and the same disk. Two kinds of runs:
-`empty` ones are two durable records, those of one `step` three. Beside the rates stands the processor time of the
-process that does them: on a machine that others use, that is the figure which stays.
+Runs and inserts alternate in short rounds, so that both see the same load and the same disk. There are two kinds of
+runs: `empty` ones write two durable records, those with one `step` three. The processor time of each process is
+reported next to the rates, because it depends less on the load of the machine.
 
     python -m bench.postgres_workers insert|runs URL QUEUE      (a worker: started by `workers`)
 """
@@ -21,7 +21,7 @@ from workpacket.runtime.queue.worker import Worker
 from workpacket.runtime.stores.postgres.store import PostgresStore
 
 ROUNDS = 5
-EACH = 100  # inserts, and runs, of one process in one round
+EACH = 100  # inserts, or runs, per process and round
 TEXT = "x" * 1000
 INSERT = "INSERT INTO floor(data) VALUES (%s)"
 
@@ -38,11 +38,11 @@ TASKS = {"empty": empty, "step": step}
 
 
 def workers(url: str, count: int) -> dict[str, float]:
-    """The table `floor` is there already."""
+    """Insert rows; the table `floor` must exist."""
     seconds = dict.fromkeys(("inserts", *TASKS), 0.0)
     processor = dict.fromkeys(seconds, 0.0)
     store = PostgresStore(url)
-    began = time.time_ns()  # queues of an earlier sample have other names
+    began = time.time_ns()  # earlier samples used other queue names
     for turn in range(ROUNDS):
         for kind in seconds:
             name = f"{kind} {count} {turn} {began}"
@@ -61,7 +61,7 @@ def workers(url: str, count: int) -> dict[str, float]:
 
 
 def _crew(what: str, url: str, name: str, count: int) -> tuple[float, float]:
-    """How long `count` processes took, and the processor time of all of them."""
+    """Return how long `count` processes took, and their total processor time."""
     words = [sys.executable, "-m", "bench.postgres_workers", what, url, name]
     crew = [subprocess.Popen(words, stdin=-1, stdout=-1, text=True) for _ in range(count)]
     spans: list[tuple[float, float, float]] = []

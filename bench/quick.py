@@ -1,10 +1,10 @@
-"""The quick benchmark: `python -m bench.quick` fails if a row is slower than it was when figures were last landed.
+"""The quick benchmark: `python -m bench.quick` fails if a row is slower than the recorded figures.
 
-At most a minute, without peers. Figures of two machines cannot be compared, so each row is measured as a multiple of
-`python -c pass`, in turns with it and in processor time, which a busy machine changes least. What was landed is in
-bench/landed.json. A row fails only if the whole 95 % interval of its ratio lies above what was landed by more than the
-noise, in two measurements. That finds a row that takes a third longer, not one that takes a twentieth longer; for this
-there is `python -m bench --compare`.
+It takes at most a minute and measures no peers. Figures from two machines cannot be compared, so each row is measured
+as a multiple of `python -c pass`, alternating with it, in processor time, which a busy machine affects least. The
+recorded figures are in bench/landed.json. A row fails only if in two measurements the whole 95 % interval of its ratio
+is above the recorded one by more than the noise. That finds a row that takes a third longer, but not one that takes a
+twentieth longer; `python -m bench --compare` does.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ ROWS = (
     "step",
     "effect",
 )
-# Seconds, after which no further round begins once there are enough for an interval.
+# Seconds after which no further round begins, if there are enough for an interval.
 LIMIT = 50
 ROUNDS = 15
 NOISE = 0.30
@@ -49,7 +49,7 @@ Ratios = dict[str, list[float]]
 
 
 class Benchmark:
-    """Rows in turns with the floor. What could not be measured is in `missing`, with the reason."""
+    """Measures rows alternately with the floor. Rows that could not be measured are in `missing`, with the reason."""
 
     def __init__(self, side: Side, rows: Sequence[Row], floor: Row) -> None:
         self.missing: dict[str, str] = {}
@@ -62,7 +62,7 @@ class Benchmark:
                 self.missing[row.name] = str(error)
 
     def measure(self, names: Iterable[str], until: float) -> Ratios:
-        """How many times the processor time of the floor each row took, round by round."""
+        """Return the multiple of the floor's processor time for each row and round."""
         ratios: Ratios = {name: [] for name in names if name not in self.missing}
         for number in range(ROUNDS):
             if number >= FEWEST and time.monotonic() > until:
@@ -77,7 +77,7 @@ class Benchmark:
 
 
 def slower(ratios: Ratios, landed: Mapping[str, float], noise: float) -> list[str]:
-    """The rows whose whole interval lies above their landed figure by more than the noise."""
+    """Return the rows whose whole interval is above the recorded figure by more than the noise."""
     return [
         name
         for name, values in ratios.items()
@@ -86,7 +86,7 @@ def slower(ratios: Ratios, landed: Mapping[str, float], noise: float) -> list[st
 
 
 def read_landed(path: Path) -> tuple[dict[str, float], str]:
-    """The landed figures, and the version of Python that they were measured with."""
+    """Return the recorded figures, and the Python version that they were measured with."""
     if not path.exists():
         return {}, ""
     found = json.loads(path.read_text(encoding="utf-8"))
@@ -126,7 +126,7 @@ def main(
         benchmark = Benchmark(side, chosen, floor)
         ratios = benchmark.measure([row.name for row in chosen], began + LIMIT)
         found = [] if options.land else slower(ratios, landed, noise)
-        if found:  # a second look, since a neighbour may have disturbed the first
+        if found:  # measure again, because another process may have disturbed the first measurement
             found = slower(benchmark.measure(found, time.monotonic() + LIMIT), landed, noise)
     intervals = {name: median_interval(values) for name, values in ratios.items()}
     _print(intervals, landed, found, benchmark.missing)

@@ -1,4 +1,4 @@
-"""What is printed and kept: the figures with the commit, the machine and the command that they are of."""
+"""Prints and saves the figures with their commit, machine and command."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Conditions = dict[str, object]
 
 
 def conditions(arguments: Sequence[str], sources: Path, module: str = "bench") -> Conditions:
-    """What the figures depend on, as far as it can be told."""
+    """Return what the figures depend on, as far as it is known."""
     return {
         "command": shlex.join(["python", "-m", module, *arguments]),
         "commit": _git(sources, "rev-parse", "HEAD"),

@@ -1,4 +1,4 @@
-"""A row of the table: a name that stays the same, and how one sample of it is taken."""
+"""A row of the table: a name that never changes, and the way to take a sample."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Sampler = Callable[[], Figures]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """`target` is what we want to reach: milliseconds of wall-clock time (`30`), of processor time (`150 CPU`), or a
+    """`target` is the goal: milliseconds of wall-clock time (`30`), of processor time (`150 CPU`), or a
     multiple of the wall-clock time of the floor (`3x`). `floor` names the row that this one is a multiple of."""
 
     name: str
@@ -31,7 +31,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The samples of a row, or why there are none."""
+    """The samples of a row, or the reason why there are none."""
 
     row: Row
     samples: Sequence[Figures] = ()
@@ -44,7 +44,7 @@ class Measured:
 
     @property
     def figures(self) -> dict[str, float]:
-        """The median of each figure, the least wall-clock time, and how many times the floor it took."""
+        """Return the median of each figure, the least wall-clock time, and the multiple of the floor."""
         names = dict.fromkeys(name for sample in self.samples for name in sample)
         medians = {name: median for name in names if (median := self.median(name)) is not None}
         if "wall_ms" in medians:
@@ -57,7 +57,7 @@ class Measured:
 
     @property
     def verdict(self) -> str:
-        """Whether the target is met, where there is one."""
+        """Whether the target, if any, is met."""
         number, unit = re.fullmatch(r"([\d.]*)(.*)", self.row.target).groups()  # type: ignore[union-attr]  # matches all
         figure = {"": "wall_ms", " CPU": "cpu_ms", "x": "times_floor_wall"}[unit]
         value = self.figures.get(figure)
@@ -67,10 +67,10 @@ class Measured:
 
 
 def selected(rows: Sequence[Row], patterns: Iterable[str]) -> list[Row]:
-    """The rows whose names match one of the patterns, in their own order; all of them where there is no pattern.
+    """Return the rows whose names match one of the patterns, in table order; all rows if there is no pattern.
 
-    A pattern is a name or a glob; blanks in it mean dashes. One that matches nothing is an error: a row that nobody
-    measured must not look like one that passed.
+    A pattern is a name or a glob; a space in it stands for a dash. A pattern that matches nothing is an error, because
+    a row that was not measured must not look like one that passed.
     """
     wanted = [pattern.strip().lower().replace(" ", "-") for pattern in patterns]
     for pattern in wanted:
@@ -84,13 +84,13 @@ class UnknownRow(Exception):
 
 
 def with_floors(chosen: Sequence[Row], rows: Sequence[Row]) -> list[Row]:
-    """The chosen rows and the floors that they are multiples of, which come before them in the table."""
+    """Return the chosen rows and the floors that they refer to, which come before them in the table."""
     names = {row.name for row in chosen} | {row.floor for row in chosen}
     return [row for row in rows if row.name in names]
 
 
 def measured(row: Row, side: Side, floor: Measured | None = None) -> Measured:
-    """The row's samples. Whatever goes wrong is the row's, and the run goes on."""
+    """Take the row's samples. Any failure belongs to the row, and the benchmark continues."""
     try:
         sample = row.prepare(side)
         return Measured(row, [sample() for _ in range(row.repeats)], floor=floor)
@@ -104,9 +104,9 @@ def command(
     before: Callable[[Side, Path], object] | None = None,
     statuses: Sequence[int] = (0,),
 ) -> Callable[[Side], Sampler]:
-    """Samples of `workpacket WORDS` in a repository.
+    """Take samples of `workpacket WORDS` in a repository.
 
-    It runs once unmeasured, so that caches are warm, unless something is done `before` each sample.
+    The command runs once unmeasured to warm the caches, unless there is something to do `before` each sample.
     """
     return program(lambda side: [side.workpacket, *words], within=within, before=before, statuses=statuses)
 
@@ -119,7 +119,7 @@ def program(
     statuses: Sequence[int] = (0,),
     patience: float = OUR_PATIENCE,
 ) -> Callable[[Side], Sampler]:
-    """Samples of any command in a repository."""
+    """Take samples of any command in a repository."""
 
     def prepare(side: Side) -> Sampler:
         folder, words = within(side), line(side)
@@ -138,5 +138,5 @@ def program(
 
 
 def within_a_process(module: str, *arguments: str) -> Callable[[Side], Sampler]:
-    """Samples that a process takes of itself: `python -m MODULE ARGUMENTS` prints them."""
+    """Take samples that a process measures itself and prints: `python -m MODULE ARGUMENTS`."""
     return lambda side: lambda: side.figures(module, *arguments)

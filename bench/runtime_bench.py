@@ -1,7 +1,7 @@
-"""The runtime beside the floor of this machine and beside its peers.
+"""Measures the runtime, the floor of this machine, and the peers.
 
-The floor of a durable step is one append and one fdatasync of as many bytes. Each process that measures a step or a
-peer takes turns with it, so that a slow moment of the disk hits all alike, and says how many times the floor it took.
+The floor of a durable step is one append and one fdatasync of as many bytes. Each process alternates a step, or a peer,
+with the floor, so that a slow moment of the disk affects both, and prints the multiple of the floor.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def rows() -> Iterator[Row]:
         ("list-5000-runs", ("list-runs", "5000"), 1),
     ):
         yield Row(name, within_a_process("bench.in_process", *arguments), repeats=repeats)
-    # LangGraph has no step; a turn of a conversation is the least that its savers store.
+    # LangGraph has no steps; a turn of a conversation is the smallest unit that its savers store.
     yield Row("langgraph-step", partial(_peer, "langgraph"), kind="peer", repeats=1)
     yield Row("dbos-step", partial(_peer, "dbos"), kind="peer", repeats=1)
     yield Row("langgraph-growth", partial(_peer, "growth"), kind="peer", repeats=1)

@@ -1,4 +1,4 @@
-"""Steps of a DBOS workflow on its SQLite system database, in turns with the floor. Run by runtime_bench.py."""
+"""Measures steps of a DBOS workflow on its SQLite database, alternating with the floor. Run by runtime_bench.py."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One turn of a conversation through LangGraph's SqliteSaver, in turns with the floor. Run by runtime_bench.py."""
+"""Measures a turn with LangGraph's SqliteSaver, alternating with the floor. Run by runtime_bench.py."""
 
 from __future__ import annotations
 
@@ -14,6 +14,6 @@ folder = Path(sys.argv[1])
 connection = sqlite3.connect(folder / "peer.db", check_same_thread=False)
 saver = SqliteSaver(connection)
 saver.setup()
-# The saver's own default may lose the last turns with the power; the comparison is of durable steps.
+# With the saver's default, a power loss may lose the last turns; this compares durable steps.
 connection.execute("PRAGMA synchronous = FULL")
 tell(beside_the_floor(durable_append(folder / "floor"), turns(saver)))

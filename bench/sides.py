@@ -1,7 +1,7 @@
-"""A side is one revision of the package, in an environment of its own, with the repositories that it is measured in.
+"""A side is one revision of the package in its own environment, with the repositories that it is measured in.
 
-One side is this tree; with `--compare` there is a second, whose files `git worktree` lays out. Both run the benchmark
-of this tree, so that the same work is measured. Each has repositories of its own, since caches depend on the revision.
+One side is this tree; with `--compare` there is a second, checked out with `git worktree`. Both run the benchmark of
+this tree, so that the same work is measured. Each has its own repositories, because caches depend on the revision.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ _LAUNCHER = "#!{python}\nimport sys\nfrom {module} import {function}\nsys.exit({
 
 
 class Side:
-    """`sources` holds tools/workpacket; everything that is made goes below `scratch`."""
+    """`sources` contains tools/workpacket; everything that is created goes below `scratch`."""
 
     def __init__(self, sources: Path, scratch: Path) -> None:
         self.scratch = scratch
         self.python = str(scratch / "environment" / "bin" / "python")
         self.workpacket = str(scratch / "environment" / "bin" / "workpacket")
         self._settings = {
-            # Nothing that a person has configured takes part, and nothing of it is touched.
+            # The configuration of the person who runs this is neither read nor changed.
             "XDG_CONFIG_HOME": str(scratch / "settings"),
             "GIT_CONFIG_GLOBAL": os.devnull,
             "GIT_CONFIG_NOSYSTEM": "1",
-            # Modules are compiled, as those of an installed package are.
+            # Compile the modules, as an installation would.
             "PYTHONDONTWRITEBYTECODE": "",
         }
         self._made: dict[str, object] = {}
@@ -49,7 +49,7 @@ class Side:
         self._make_environment(sources)
 
     def _make_environment(self, sources: Path) -> None:
-        """An environment that sees the dependencies of the running one, and the package as an editable install does."""
+        """Make an environment with the dependencies of the running one, and the package as in an editable install."""
         folder = self.scratch / "environment"
         venv.create(folder, symlinks=True)
         version = f"python{sys.version_info.major}.{sys.version_info.minor}"
@@ -75,7 +75,7 @@ class Side:
         return {**os.environ, **self._settings}
 
     def made(self, name: str, make: Callable[[Path], Made]) -> Made:
-        """What `make` made at a path of this name, at the first call. What cannot be made is not tried again."""
+        """Return what `make` created at a path of this name in the first call. A failure is not tried again."""
         if name not in self._made:
             try:
                 with self._settings_of_this_process():
@@ -96,7 +96,7 @@ class Side:
         return run(command, folder, statuses=statuses, environment=self.environment, patience=patience)
 
     def figures(self, module: str, *arguments: str) -> Figures:
-        """What `python -m MODULE ARGUMENTS` prints last, as JSON: measurements that are taken within a process."""
+        """Run `python -m MODULE ARGUMENTS`, which measures within the process; return its last line, parsed as JSON."""
         command = [self.python, "-m", module, *arguments]
         last = self.run(command, self.scratch).output.strip().splitlines()[-1:] or ["nothing"]
         try:
@@ -108,7 +108,7 @@ class Side:
 
     @contextmanager
     def _settings_of_this_process(self) -> Iterator[None]:
-        """Repositories are made by calls into the package, which look at the environment of this process."""
+        """Set the environment of this process, which the package reads while repositories are made."""
         before = {name: os.environ.get(name) for name in self._settings}
         os.environ.update(self._settings)
         try:
@@ -122,7 +122,7 @@ class Side:
 
 
 class UnknownRevision(Exception):
-    """There is no such commit in the repository."""
+    """The commit does not exist in the repository."""
 
 
 def commit_of(repository: Path, revision: str) -> str:
@@ -135,7 +135,7 @@ def commit_of(repository: Path, revision: str) -> str:
 
 @contextmanager
 def laid_out(repository: Path, commit: str, folder: Path) -> Iterator[Path]:
-    """The files of a commit, as a work tree of git that is removed afterwards."""
+    """Check out a commit as a git work tree that is removed afterwards."""
     git = ["git", "-C", str(repository), "worktree"]
     subprocess.run([*git, "add", "--quiet", "--detach", str(folder), commit], check=True, capture_output=True)
     try:

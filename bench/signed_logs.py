@@ -1,4 +1,4 @@
-"""Logs of signed events, for rows about signatures: written here, by a key that is made for them."""
+"""Writes logs of signed events, with a key made for them, for rows about signatures."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class EventSigner:
         return made({**event.json(), "sig": base64.b64encode(blob).decode()})
 
     def chain(self, events: list[LogEvent]) -> list[LogEvent]:
-        """The events one after the other, each naming the signed one before it."""
+        """Yield the events in order; each names the signed one before it."""
         found: list[LogEvent] = []
         for event in events:
             parents: list[Json] = [found[-1].id] if found else []
@@ -54,7 +54,7 @@ def made(value: dict[str, Json]) -> LogEvent:
 
 
 def write_signed_logs(root: Path, events: int) -> Path:
-    """A repository with so many signed events, ten to a packet, whose policy lists their key."""
+    """Make a repository with this many signed events, ten per packet, whose policy lists their key."""
     signer = EventSigner()
     for number in range(events // EVENTS_OF_A_PACKET):
         for event in signer.chain(long_history(f"WP-1-Packet{number}-v1", EVENTS_OF_A_PACKET)):

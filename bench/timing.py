@@ -1,4 +1,4 @@
-"""Runs a command once, and says how long it took. A command that does not end is killed with all its children."""
+"""Runs a command once and measures its time. A command that does not finish is killed with all its children."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-# Seconds after which a measured command is killed: a peer's, and ours, which on a busy machine may take long.
+# Seconds after which a measured command is killed: a peer's, and ours, which may take long on a busy machine.
 PATIENCE = 300
 OUR_PATIENCE = 1800
 
 
 class NotMeasured(Exception):
-    """There is no figure, and the message says why."""
+    """A measurement failed; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Milliseconds of wall-clock and processor time, children included, and the standard output."""
+    """Milliseconds of wall-clock and processor time, including children, and the standard output."""
 
     wall: float
     cpu: float
@@ -41,8 +41,8 @@ def run(
     environment: Mapping[str, str] | None = None,
     patience: float = PATIENCE,
 ) -> Run:
-    """An exit status other than `statuses` is a failure: a command that did not do its work has no meaningful time."""
-    # Files instead of pipes: a grandchild that outlives the command keeps a pipe open, and its reader waiting.
+    """Measure a command. An exit status not in `statuses` is a failure, because the time would be meaningless."""
+    # Files instead of pipes: a grandchild that outlives the command would keep a pipe open and its reader waiting.
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as complaint:
         started = time.perf_counter()
         try:
@@ -62,7 +62,7 @@ def run(
         watch.start()
         reaped = None
         try:
-            # The timer is stopped before the process is reaped, so that its id cannot belong to another one by then.
+            # The timer is stopped before the process is reaped, while its id cannot yet belong to another process.
             # On macOS waitid is missing before Python 3.13.
             if hasattr(os, "waitid"):
                 os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
@@ -87,7 +87,7 @@ def run(
 
 
 def stop_on_sigterm() -> None:
-    """Work trees, servers and temporary folders are removed when this is terminated, too."""
+    """Remove work trees, servers and temporary folders on termination too."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
 
 

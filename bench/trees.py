@@ -1,7 +1,7 @@
-"""Makes `.GOV` trees of any size: the same seed gives the same bytes.
+"""Makes `.GOV` trees of any size. The same seed gives the same bytes.
 
-Sizes follow what was seen in real repositories: a median of 3.5 KB a file, 8 KB at the ninetieth percentile. All
-documents are without fault, since that is what a repository mostly holds.
+Sizes follow real repositories: a median of 3.5 KB per file, and 8 KB at the ninetieth percentile. All documents are
+valid, like most documents in a repository.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ WORDS = [
 
 
 def write_tree(root: Path, packets: int, *, seed: int = 1) -> int:
-    """A repository with `packets` packets, half of them stubs, board and registry; returns the number of files."""
+    """Make a repository with `packets` packets, half of them stubs, board and registry; return the number of files."""
     chance = random.Random(seed)
     rows: list[tuple[WorkPacketId, str]] = []
     (root / ".git").mkdir(parents=True, exist_ok=True)
@@ -80,7 +80,7 @@ def _sentence(chance: random.Random) -> str:
 
 
 class _Writer:
-    """One document's lists. Some documents are long throughout, so the weight is drawn once for each."""
+    """Generate one document's lists. Some documents are long throughout, so the weight is drawn once per document."""
 
     def __init__(self, chance: random.Random) -> None:
         self._chance = chance
@@ -138,7 +138,7 @@ def _packet_lines(chance: random.Random, wp_id: WorkPacketId) -> Iterator[str]:
 
 
 def _signature(chance: random.Random) -> str:
-    """A token of its own for each packet: one signature approves one packet."""
+    """Return a unique token for each packet, because a signature approves only one packet."""
     name = "".join(chance.choice("abcdefghijklmnopqrstuvwxyz") for _ in range(8))
     return f"{name}{chance.randint(1, 28):02}{chance.randint(1, 12):02}2026{chance.randint(0, 23):02}00"
 

@@ -1,4 +1,4 @@
-"""A stub whose refinement pins the specification and is approved by a signature, and lacks other things."""
+"""Makes a stub whose refinement pins the specification and has a signed approval, but that lacks other things."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SECTIONS = 120
 
 
 def write_waiting(workpacket: str, root: Path) -> str:
-    """The repository; the id of the stub. Its activation reads the specification and verifies the approval."""
+    """Make the repository; return the stub's id. Its activation reads the specification and verifies the approval."""
     root.mkdir()
     key = root.parent / "waiting-key"
     _run(root, "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "bench", "-f", str(key))

@@ -16,9 +16,13 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+import git_answers
+import remembered
 from workpacket.shell import fingerprint
 
 pytest_plugins = ["answers", "skip_gate"]
+# They take the place of what the product imports later.
+IN_PLACE = (git_answers, remembered)
 
 # pytest rewrites the asserts of all test modules. Where Python is told to keep no compiled code, as in many containers,
 # every worker of every run would do so again, which takes half of the time of collecting.
@@ -58,8 +62,11 @@ NEW_OBJECTS = 20_000
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_collection() -> Iterator[None]:
+def pytest_collection(session: pytest.Session) -> Iterator[None]:
     """What collecting makes stays until the end: looking for garbage among it again and again finds none."""
+    if not session.config.getoption("numprocesses", None):  # the process of xdist that starts the workers needs plugins
+        # Tests run pytest in scratch projects, which use none of the plugins that are installed here.
+        os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     gc.disable()
     try:
         return (yield)

@@ -1,8 +1,8 @@
-"""What just.py does when `.venv` is not as it should be: make it, install into it, and say in one line what went wrong.
+"""Makes or updates `.venv` for just.py, installs into it, and says in one line what went wrong.
 
-The stamp is written last and says "unfinished" while work goes on, so that whatever was interrupted is done again from
-an empty folder. A lock keeps calls apart that come at the same time; the installers inherit it, and so it is held until
-the last of them has ended even if this process is killed.
+The stamp says "unfinished" until the end, so that an interrupted set-up is done again from
+an empty folder. A lock separates concurrent calls; the installers inherit it, so it is held until
+the last of them has exited even if this process is killed.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from pathlib import Path
 
 UNFINISHED = b"unfinished\n"
 
-# What pip prints in each of these cases, and what a person needs to hear. Every index has uv: without a trace of it
-# there was no index.
+# What pip prints in each of these cases, and the message for a person. Every index has uv, so if it is not found,
+# the index was not reached.
 _KNOWN_FAILURES = (
     (r"No space left on device", "the disk is full (no space left on device)"),
     (r"CERTIFICATE_VERIFY_FAILED", "the certificate of the package index is not trusted; PIP_CERT can name yours"),
@@ -37,7 +37,7 @@ class CannotSetUp(Exception):
 
 
 def set_up(root: str, stamp: str, fingerprint: bytes, is_ready: Callable[[], bool]) -> None:
-    """Bring `.venv` below `root` to the state that `fingerprint` stands for."""
+    """Bring `.venv` below `root` to the state that `fingerprint` describes."""
     _require_standard_modules()
     with _lock(Path(root, ".venv.lock")) as inherited:
         if is_ready():
@@ -49,7 +49,7 @@ def set_up(root: str, stamp: str, fingerprint: bytes, is_ready: Callable[[], boo
 
 
 def _require_standard_modules() -> None:
-    """Linux distributions package these two apart from Python."""
+    """Check for two modules that Linux distributions package separately from Python."""
     for module in ("venv", "ensurepip"):
         if find_spec(module) is None:
             package = f"python3.{sys.version_info.minor}-venv"
@@ -59,7 +59,7 @@ def _require_standard_modules() -> None:
 
 
 class _Environment:
-    """The virtual environment while it is being made or brought up to date."""
+    """The virtual environment while it is made or updated."""
 
     def __init__(self, root: Path, stamp: Path, inherited: tuple[int, ...]) -> None:
         self.root = root
@@ -70,7 +70,7 @@ class _Environment:
         self.python = self.programs / "python"
 
     def begin(self, fingerprint: bytes) -> None:
-        """Keep what a finished set-up of this place and this Python has left; otherwise begin with an empty folder."""
+        """Keep the result of a finished set-up at this path with this Python; otherwise begin with an empty folder."""
         if not self.stamp.exists() and self.folder.exists() and any(self.folder.iterdir()):
             raise CannotSetUp(f"{self.folder} was not made by tools/just.py; move it away and run this again")
         place = fingerprint.partition(b"\n")[0]
@@ -81,10 +81,10 @@ class _Environment:
             return
         self._empty()
         _tell(f"making {self.folder} with Python {sys.version.split()[0]}")
-        # From inside a virtual environment, possibly this very one: the Python that it was made from.
+        # In a virtual environment, which may be this one, use the Python that it was made from.
         python = getattr(sys, "_base_executable", None) or sys.executable
         self._require("making .venv", python, "-I", "-m", "venv", "--without-pip", self.folder)
-        # venv would do this too, and keep to itself what went wrong.
+        # venv could do this too, but would not say what went wrong.
         self._require("making .venv", self.python, "-I", "-m", "ensurepip", "--upgrade")
 
     def _empty(self) -> None:
@@ -97,7 +97,7 @@ class _Environment:
                 entry.unlink()
 
     def install(self) -> None:
-        """The build tools and the development tools first, so that the package is built without the network."""
+        """Install the build and development tools first, so that building the package needs no network."""
         _tell("installing the development tools; this takes a while the first time only")
         installer = self._installer(_requirements(self.root / "pyproject.toml"))
         package = ("--no-deps", "--no-build-isolation", "--editable", self.root)
@@ -106,9 +106,9 @@ class _Environment:
         self._run(self.python, "-I", "-m", "compileall", "-q", self.root / "tools" / "workpacket")
 
     def _installer(self, requirements: list[str]) -> tuple[str | Path, ...]:
-        """Install `requirements` and return the command that could.
+        """Install `requirements` and return the command that succeeded.
 
-        uv takes a tenth of pip's time, but knows nothing of pip's configuration, where a mirror or a proxy may stand.
+        uv takes a tenth of pip's time, but does not read pip's configuration, which may name a mirror or a proxy.
         """
         pip = (self.python, "-I", "-m", "pip", "install", "--quiet")
         uv = (self.programs / "uv", "pip", "install", "--quiet", "--compile-bytecode", "--python", self.python)
@@ -131,7 +131,7 @@ class _Environment:
     def _run(self, *command: str | Path) -> subprocess.CompletedProcess[str]:
         environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
         environment.setdefault("PIP_RETRIES", "2")
-        environment.setdefault("UV_SYSTEM_CERTS", "1")  # an inspecting proxy's certificate is known to the system only
+        environment.setdefault("UV_SYSTEM_CERTS", "1")  # only the system knows the certificate of an inspecting proxy
         environment.update(PIP_DISABLE_PIP_VERSION_CHECK="1", PIP_NO_INPUT="1")
         return subprocess.run(
             command,
@@ -148,7 +148,7 @@ class _Environment:
 
 
 def _requirements(pyproject: Path) -> list[str]:
-    """Everything that pyproject.toml asks for: to build the package, to run it and to develop it."""
+    """Return everything that pyproject.toml requires to build, run and develop the package."""
     table = tomllib.loads(pyproject.read_text(encoding="utf-8"))
     return [*table["build-system"]["requires"], *table["project"]["dependencies"], *table["dependency-groups"]["dev"]]
 
@@ -168,7 +168,7 @@ def _tell(message: str) -> None:
 
 @contextmanager
 def _lock(path: Path) -> Iterator[tuple[int, ...]]:
-    """Hold the lock; yields the file descriptors that child processes should inherit."""
+    """Hold the lock; yield the file descriptors that child processes should inherit."""
     with path.open("a+b") as file:
         if not _try_lock(file.fileno(), wait=False):
             _tell("another call is setting up .venv; waiting for it")

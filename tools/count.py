@@ -1,7 +1,7 @@
-"""Counts the package, for closing notes: `just count`, or with `--rev REV` the package as a commit has it.
+"""Counts lines, functions and imports of the package: `just count`, or `just count --rev REV` for a commit.
 
-A line of code is neither blank nor a comment nor part of a docstring. Imported modules are those of the package that
-are in `sys.modules` when a command of a fresh process has ended; with `--rev` the commit is taken apart in a temporary
+A line of code is neither blank, a comment nor part of a docstring. Imported modules are those of the package that
+are in `sys.modules` when a command in a new process has ended; with `--rev` the commit is unpacked into a temporary
 folder and run there.
 """
 
@@ -25,7 +25,7 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parent.parent
 STUB = "WP-1-Greeting-v1"
 STUB_PATH = f".GOV/task_packets/stubs/{STUB}.md"
-# Names of the types that say what is wrong, the present ones and those that there used to be.
+# Names of types that say what is wrong, including earlier ones.
 PROBLEM_NAMES = frozenset(
     {"Complaint", "Fault", "Finding", "Misfit", "Problem", "Refusal", "Refused", "Unmet", "Unreadable", "Violation"}
 )
@@ -43,7 +43,7 @@ sys.__stderr__.write(chr(10) + 'imported ' + str(len(names)))
 
 
 class Lines(NamedTuple):
-    """How many lines of each sort; a line that holds code and a comment is code."""
+    """The number of lines of each sort. A line with code and a comment counts as code."""
 
     total: int
     blank: int
@@ -56,7 +56,7 @@ class Lines(NamedTuple):
 
 
 def count_lines(text: str) -> Lines:
-    """The lines of one module; blank lines inside of a docstring are part of it."""
+    """Count the lines of one module. Blank lines in a docstring count as docstring."""
     lines = text.splitlines()
     docstrings = {number for begin, end in docstring_places(ast.parse(text)) for number in range(begin, end + 1)}
     comments = {
@@ -69,7 +69,7 @@ def count_lines(text: str) -> Lines:
 
 
 def docstring_places(module: ast.Module) -> Iterator[tuple[int, int]]:
-    """First and last line of every docstring."""
+    """Yield the first and last line of every docstring."""
     for node in ast.walk(module):
         if isinstance(node, _WITH_DOCSTRING) and ast.get_docstring(node, clean=False) is not None:
             literal = node.body[0]
@@ -83,12 +83,12 @@ def function_lengths(module: ast.Module) -> Iterator[int]:
 
 
 def class_names(module: ast.Module) -> list[str]:
-    """Of the classes that other modules could import."""
+    """Return the names of the classes that other modules could import."""
     return [node.name for node in module.body if isinstance(node, ast.ClassDef)]
 
 
 def imported_by(tools: Path, folder: Path, *words: str) -> int:
-    """How many modules of the package a fresh process has imported when the command has ended."""
+    """Return how many modules of the package a command imports in a new process."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("GIT_", "WORKPACKET_"))}
     process = subprocess.run(
         [sys.executable, "-c", _WATCHED, *words],
@@ -98,7 +98,7 @@ def imported_by(tools: Path, folder: Path, *words: str) -> int:
 
 
 def imports(tools: Path) -> dict[str, int]:
-    """Counted in a scratch repository that holds one stub, which is not ready to become a packet."""
+    """Count in a temporary repository with one stub that is not ready to become a packet."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         git = ("git", "-c", "user.name=Ann", "-c", "user.email=ann@example.org")
@@ -114,7 +114,7 @@ def imports(tools: Path) -> dict[str, int]:
 
 
 def table(tools: Path) -> Iterator[tuple[str, str]]:
-    """Name and value of each row."""
+    """Yield the name and value of each row."""
     texts = [path.read_text("utf-8") for path in sorted((tools / "workpacket").rglob("*.py"))]
     modules = [ast.parse(text) for text in texts]
     lines = Lines(*map(sum, zip(*map(count_lines, texts), strict=True)))
@@ -136,7 +136,7 @@ def table(tools: Path) -> Iterator[tuple[str, str]]:
 
 
 def unpack(revision: str, folder: Path) -> Path:
-    """The folder `tools` of the commit."""
+    """Unpack the commit, and return its folder `tools`."""
     archive = subprocess.run(
         ["git", "archive", revision, "tools", "schemas"], cwd=ROOT, check=True, stdout=subprocess.PIPE
     ).stdout

@@ -1,4 +1,4 @@
-"""The draft-07 twin of a schema, for editors, which support nothing newer.
+"""Makes the draft-07 twin of a schema, for editors, which support nothing newer.
 
 A twin says the same with older keywords: `$defs` become `definitions`, `prefixItems` a list of `items`, siblings of a
 `$ref` (which draft-07 ignores) are wrapped in `allOf`, and `unevaluatedProperties` lists the evaluated fields. Anything

@@ -37,7 +37,7 @@ _LIST_MARK = re.compile(r"^\s*(?:[-*>]|\d+\.|#+)\s+")
 
 
 class Text(NamedTuple):
-    """One string with its place."""
+    """A string and its place."""
 
     path: str
     line: int
@@ -49,13 +49,13 @@ def one_line(text: str) -> str:
 
 
 def is_prose(text: str) -> bool:
-    """Whether people are meant to read it: four words, and no pattern, query or template."""
+    """Whether the text is for people: at least four words, and not a pattern, query or template."""
     words = re.findall(r"\b[A-Za-z]*[a-z][a-z]+\b", re.sub(r"`[^`]*`|\{[^}]*\}", "", text))
     return len(words) >= 4 and " " in text.strip() and not _NOT_FOR_PEOPLE.search(text)
 
 
 def literal(node: ast.expr) -> str | None:
-    """A string or f-string as it is written, with the expressions in braces."""
+    """Return a string or f-string as written, with its expressions in braces."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return node.value
     if isinstance(node, ast.JoinedStr):
@@ -68,7 +68,7 @@ def literal(node: ast.expr) -> str | None:
 
 
 def of_reasons(path: str, line: int, text: str) -> Iterator[Text]:
-    """Title, explanation and remedy of each entry in a table of reasons, or in the docstring of a rule."""
+    """Yield title, explanation and remedy of each entry in a table of reasons, or of a rule's docstring."""
     starts = [match.start() for match in _ENTRY.finditer(text)] or [0]
     for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
         entry = text[start:end]
@@ -81,7 +81,7 @@ def of_reasons(path: str, line: int, text: str) -> Iterator[Text]:
 
 
 def of_module(path: str, source: str) -> Iterator[tuple[str, Text]]:
-    """Each string of a module with the name of its stratum."""
+    """Yield each string of a module with the name of its stratum."""
     tree = ast.parse(source)
     docstrings: set[int] = set()
     inner: set[int] = set()
@@ -111,12 +111,12 @@ def of_module(path: str, source: str) -> Iterator[tuple[str, Text]]:
 
 
 def unreleased(text: str) -> str:
-    """The changes that no release holds yet."""
+    """Return the changes that have not been released yet."""
     return re.split(r"^## ", text, flags=re.MULTILINE)[1] if "\n## " in text else text
 
 
 def of_page(path: str, text: str) -> Iterator[tuple[str, Text]]:
-    """The sentences of a page; a cell of a table is one."""
+    """Yield the sentences of a page; each table cell is one."""
     text = _FENCE.sub(lambda match: "\n" * match[0].count("\n"), text)
     line = 1
     for block in re.split(r"(\n(?=\s*\n|\s*(?:[-*|#]|\d+\.)\s))", text):
@@ -130,7 +130,7 @@ def of_page(path: str, text: str) -> Iterator[tuple[str, Text]]:
 
 
 def population(root: Path) -> dict[str, list[Text]]:
-    """All strings by stratum, in a stable order."""
+    """Return all strings by stratum, in a stable order."""
     found: dict[str, list[Text]] = {name: [] for name in PARTS}
     for module in sorted((root / PACKAGE).rglob("*.py")):
         path = module.relative_to(root).as_posix()
@@ -146,7 +146,7 @@ def population(root: Path) -> dict[str, list[Text]]:
 
 
 def draw(root: Path, seed: int, count: int) -> list[tuple[str, Text]]:
-    """`count` strings, in the shares of `PARTS`."""
+    """Draw `count` strings, in the proportions of `PARTS`."""
     chosen = random.Random(seed)  # noqa: S311 - a drawing, not a secret
     total = sum(PARTS.values())
     drawn = [
@@ -158,7 +158,7 @@ def draw(root: Path, seed: int, count: int) -> list[tuple[str, Text]]:
 
 
 def share(sheet: Path) -> str:
-    """How many strings of a sheet the reader would print as they are, and in which strata."""
+    """Yield, by stratum, how many strings of a sheet the reader would print as they are."""
     rows = [line.split("\t") for line in sheet.read_text("utf-8").splitlines()[1:]]
     lines = []
     for name in (*PARTS, "all"):
@@ -170,9 +170,9 @@ def share(sheet: Path) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Draw strings for a second reader.")
-    parser.add_argument("--seed", type=int, default=8215, help="what the drawing is made from")
+    parser.add_argument("--seed", type=int, default=8215, help="the seed of the drawing")
     parser.add_argument("--count", type=int, default=sum(PARTS.values()), help="how many strings to draw")
-    parser.add_argument("--sizes", action="store_true", help="print how many strings there are to draw from")
+    parser.add_argument("--sizes", action="store_true", help="print how many strings can be drawn")
     parser.add_argument("--share", type=Path, metavar="SHEET", help="print the share of a sheet with verdicts")
     options = parser.parse_args()
     if options.share:

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Run a recipe of the justfile on a machine that has only Python and git: `python3 tools/just.py test`.
 
-Sees to it that `.venv` in the repository root holds the package and the development tools that pyproject.toml asks
-for, then hands over to the `just` in there. Standard library only, and in the syntax of Python 3.6, so that an old
-Python can say what is missing instead of showing a syntax error. What takes time stands in bootstrap.py, which is
-imported only when there is something to install; `os.path` instead of `pathlib` keeps every other start short.
+Makes sure that `.venv` in the repository root contains the package and the development tools that pyproject.toml
+lists, then runs the `just` in it. Uses only the standard library, and the syntax of Python 3.6, so that an old
+Python can say what is missing instead of showing a syntax error. Everything slow is in bootstrap.py, which is
+imported only if there is something to install; `os.path` instead of `pathlib` keeps every other start short.
 """
 
 import hashlib
@@ -25,7 +25,7 @@ SUFFIX = ".exe" if os.name == "nt" else ""
 JUST = os.path.join(BIN, "just" + SUFFIX)
 PYTHON = os.path.join(BIN, "python" + SUFFIX)
 
-# Recipes that sign with throw-away keys, or compare our verifier with OpenSSH's.
+# Recipes that sign with throw-away keys, or compare our verifier with OpenSSH.
 SIGNING_RECIPES = frozenset(["test", "test-all", "tour", "proof", "fuzz", "bench", "bench-quick", "nightly", "ci"])
 
 
@@ -41,7 +41,7 @@ def main(arguments: "list[str]") -> None:
 
 
 def hand_over_to_newer_python(arguments: "list[str]") -> None:
-    """Start again under a supported Python of the PATH; what is there may be a shim that leads nowhere."""
+    """Start again with a supported Python from the PATH, skipping shims that do not lead to one."""
     import subprocess
 
     probe = f"import sys; sys.exit(sys.version_info[:2] < {NEEDED})"
@@ -59,7 +59,7 @@ def require_program(name: str, remedy: str) -> None:
 
 
 def programs(name: str) -> "Iterator[str]":
-    """The executable files called `name` on the PATH, in its order."""
+    """Yield the executable files called `name` on the PATH, in its order."""
     for folder in os.environ.get("PATH", os.defpath).split(os.pathsep):
         path = os.path.join(folder, name + SUFFIX)
         if os.path.isfile(path) and os.access(path, os.X_OK):
@@ -67,7 +67,7 @@ def programs(name: str) -> "Iterator[str]":
 
 
 def fingerprint() -> bytes:
-    """What an installation was made from: the place and the Python on the first line, then the files that decide."""
+    """Return what an installation depends on: path and Python on the first line, then a digest of the files."""
     digest = hashlib.sha256()
     for path in ("pyproject.toml", os.path.join("tools", "bootstrap.py")):
         with open(os.path.join(ROOT, path), "rb") as file:
@@ -77,7 +77,7 @@ def fingerprint() -> bytes:
 
 
 def is_ready() -> bool:
-    """Whether the last set-up ended well, for this very state; the interpreter below `.venv` may have gone since."""
+    """Whether the last set-up succeeded for exactly this state, and the interpreter of `.venv` still exists."""
     try:
         with open(STAMP, "rb") as file:
             stamp = file.read()

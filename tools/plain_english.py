@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 LIST = "tools/plain_english.txt"
 PACKAGE = "tools/workpacket"
 PAGES = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "docs/**/*.md")
-# Made from the strings of the package, where the words are found already.
+# Generated from strings of the package, in which the words are found already.
 GENERATED = ("docs/reference/", "docs/runtime/formats.md")
 
 PHRASES = {
@@ -34,19 +34,19 @@ PHRASES = {
 }
 COMPILED = {advice: re.compile(pattern, re.IGNORECASE) for advice, pattern in PHRASES.items()}
 NOT_PROSE = re.compile(r"^```.*?^```$|`[^`\n]*`|\]\([^)]*\)|<!--.*?-->", re.MULTILINE | re.DOTALL)
-# Words in -ing that are nouns of the trade.
+# Words in -ing that are established nouns.
 NOUNS = {"string", "setting", "settings", "heading", "listing", "meaning", "warning", "finding", "testing"}
 
-Place = tuple[int, str, str]  # line, what was written, what it is called in PHRASES
+Place = tuple[int, str, str]  # line, text, key in PHRASES
 
 
 def prose_of_page(text: str) -> Iterator[tuple[int, str]]:
-    """The page as one text whose code is blanked out, so that lines keep their numbers."""
+    """Yield the page as one text; code is replaced by spaces, so that lines keep their numbers."""
     yield 1, NOT_PROSE.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
 
 
 def prose_of_module(text: str) -> Iterator[tuple[int, str]]:
-    """Every string and every comment with the line on which it begins."""
+    """Yield every string and comment with its first line."""
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield node.lineno, node.value
@@ -56,7 +56,7 @@ def prose_of_module(text: str) -> Iterator[tuple[int, str]]:
 
 
 def places(path: str, text: str) -> list[Place]:
-    """Every phrase in one file, by line."""
+    """Return every phrase in one file, by line."""
     prose = prose_of_module if path.endswith(".py") else prose_of_page
     return sorted(
         (line + part.count("\n", 0, match.start()), " ".join(match[0].split()), advice)
@@ -78,7 +78,7 @@ def listed(root: Path) -> dict[str, int]:
 
 
 def compare(found: dict[str, list[Place]], allowed: dict[str, int]) -> Iterator[str]:
-    """What is wrong: a file with more than its count, and a count that is higher than it has to be."""
+    """Yield a message for each file with more phrases than listed, and for each count that is too high."""
     for path in sorted(found.keys() | allowed.keys()):
         count, most = len(found.get(path, [])), allowed.get(path, 0)
         if count > most:
@@ -89,13 +89,13 @@ def compare(found: dict[str, list[Place]], allowed: dict[str, int]) -> Iterator[
 
 
 def gerund(path: str) -> list[Place]:
-    """The module itself, if its name says what it does instead of what it holds."""
+    """Return the module itself, if its name is a gerund."""
     last = Path(path).stem.split("_")[-1]
     return [(1, Path(path).stem, "gerund (name the thing)")] if last.endswith("ing") and last not in NOUNS else []
 
 
 def repeated_classes(modules: dict[str, str]) -> dict[str, list[Place]]:
-    """Public classes that share their name with a class of another module."""
+    """Return public classes that share their name with a class of another module."""
     defined: dict[str, list[tuple[str, int]]] = {}
     for path, text in modules.items():
         for node in ast.parse(text).body:
@@ -109,7 +109,7 @@ def repeated_classes(modules: dict[str, str]) -> dict[str, list[Place]]:
 
 
 def search(texts: dict[str, str], within: Collection[str] = ()) -> dict[str, list[Place]]:
-    """Every place by file, in all files or only these; files without any are left out."""
+    """Return the places by file, in all files or only those in `within`; files without any are left out."""
     asked = within or texts
     modules = {path: text for path, text in texts.items() if path.endswith(".py")}
     classes = repeated_classes(modules) if modules.keys() & asked else {}

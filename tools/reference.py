@@ -47,8 +47,9 @@ Files = dict[Path, bytes]
 
 
 def schemas() -> Files:
-    """The schema of events, the one that lists lanes, and the one that lists the moves which may have a gate; the rest
-    of these two is written by hand."""
+    """Return the schema of events, the one that lists lanes, and the one that lists the moves that may have a gate; the
+    other parts of the last two are written by hand.
+    """
     common: dict[str, Any] = json.loads(read_schema("common"))
     lanes = [lane.token for lane in LANES]
     common["$defs"]["lane"]["enum"] = lanes
@@ -65,7 +66,7 @@ def twins() -> Files:
 
 
 def pages() -> Files:
-    """The reference pages, and the digests of what `init` writes."""
+    """Return the reference pages, and the digests of what `init` writes."""
     folder = ROOT / "docs" / "reference"
     return {
         folder / "codes.md": render_codes_page(catalogue()).encode(),
@@ -77,7 +78,7 @@ def pages() -> Files:
 
 
 def own_governance() -> Files:
-    """What `init` wrote in this repository and we did not edit."""
+    """Return the files that `init` wrote in this repository and that were not edited."""
     texts = package()
     files = {GOV_JUST: texts.gov_just, POLICY_SCHEMA: texts.schemas["policy"]}
     files |= dict(protocols()) | dict(dialect_files(HANDSHAKE, texts))
@@ -86,12 +87,12 @@ def own_governance() -> Files:
     return {ROOT / path: text.encode() for path, text in files.items()}
 
 
-# Each reads what those before it wrote.
+# Each may read the output of those before it.
 STEPS: Final[tuple[Callable[[], Files], ...]] = (schemas, twins, pages, own_governance)
 
 
 def generated() -> Files:
-    """Every generated file with its content, as it follows from the files that are there."""
+    """Return every generated file with its content."""
     return {path: content for step in STEPS for path, content in step().items()}
 
 
@@ -100,7 +101,7 @@ def package() -> StarterTexts:
 
 
 def shipped(texts: StarterTexts) -> bytes:
-    """The digests of all that `init` ever wrote and may bring up to date: those known so far, and the present ones."""
+    """Return the digests of all versions that `init` has written and may update: earlier ones and the present ones."""
     known = {(path, digest) for path, digests in texts.shipped.items() for digest in digests}
     known.add((AGENTS, known_digest(marked(texts.instructions))))
     for dialect in DIALECTS:
@@ -127,7 +128,7 @@ def as_json(value: object) -> bytes:
 
 
 def left_over() -> Iterator[Path]:
-    """Twins of schemas that are gone."""
+    """Return the twins of schemas that no longer exist."""
     names = schema_names()
     return (path for path in TWINS.glob(f"*{SUFFIX}") if path.name.removesuffix(SUFFIX) not in names)
 

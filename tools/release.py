@@ -1,4 +1,4 @@
-"""What a release consists of besides wheel and sdist: its notes and its checksums.
+"""Makes the parts of a release other than wheel and sdist: its notes and its checksums.
 
 `notes` prints the section of CHANGELOG.md of a version. It fails if that is missing or empty, if the tag is not the
 version of the package, or if the addresses in pyproject.toml have no owner yet. `checksums` writes SHA256SUMS, which
@@ -19,11 +19,11 @@ SUMS = "SHA256SUMS"
 
 
 class NotReleasable(Exception):
-    """The tree does not say what it releases."""
+    """The tree cannot be released as it is."""
 
 
 def notes(changelog: str, version: str) -> str:
-    """The text below the heading of this version."""
+    """Return the text below the heading of this version."""
     found = re.search(rf"^## \[{re.escape(version)}\][^\n]*\n(.*?)(?=^## |\Z)", changelog, re.MULTILINE | re.DOTALL)
     if found is None:
         raise NotReleasable(f"CHANGELOG.md has no section [{version}]")
@@ -33,7 +33,7 @@ def notes(changelog: str, version: str) -> str:
 
 
 def version_of(tag: str, initial: str) -> str:
-    """The version that a tag such as `v1.2.3` releases; `initial` is the text of the package's first module."""
+    """Return the version that a tag such as `v1.2.3` releases; `initial` is the text of the package's `__init__.py`."""
     found = re.search(r'^__version__ = "([^"]+)"', initial, re.MULTILINE)
     version = found[1] if found else ""
     if tag != f"v{version}":
@@ -42,13 +42,13 @@ def version_of(tag: str, initial: str) -> str:
 
 
 def check_addresses(pyproject: str) -> None:
-    """The addresses that the index shows beside the package lead somewhere."""
+    """Refuse if the addresses that the index shows for the package are placeholders."""
     if "/OWNER/" in pyproject:
         raise NotReleasable("[project.urls] of pyproject.toml still has the placeholder OWNER")
 
 
 def checksums(folder: Path) -> str:
-    """A line for each file of the folder, in the order of names."""
+    """Return a line for each file in the folder, sorted by name."""
     files = sorted(path for path in folder.iterdir() if path.is_file() and path.name != SUMS)
     return "".join(f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in files)
 

@@ -18,7 +18,8 @@ PURE_LAYERS = ("model", "text", "documents", "ledger", "approvals", "evidence", 
 
 # fmt: off
 PURE_STANDARD_MODULES = frozenset({
-    "__future__", "abc", "array", "base64", "binascii", "bisect", "calendar", "codecs", "collections", "contextlib",
+    "__future__", "abc", "array", "ast", "base64", "binascii", "bisect", "calendar", "codecs", "collections",
+    "contextlib",
     "copy", "csv", "dataclasses", "datetime", "decimal", "difflib", "enum", "fnmatch", "fractions", "functools",
     "graphlib", "hashlib", "heapq", "hmac", "html", "importlib", "inspect", "io", "ipaddress", "itertools", "json",
     "keyword", "math", "numbers", "operator", "pathlib", "posixpath", "re", "shlex", "statistics", "string", "struct",

@@ -11,7 +11,7 @@ import pytest
 from workpacket.cli.main import main
 
 STUB = """# Work Packet Stub: WP-1-Parser-v1
-
+This is a BACKLOG STUB. It is NOT an executable Task Packet.
 ## STUB_METADATA
 - WP_ID: WP-1-Parser-v1
 - BASE_WP_ID: WP-1-Parser

@@ -66,6 +66,23 @@ class Place:
         )  # fmt: skip
 
 
+def run_here(program: str, place: Place, *words: str) -> Ended:
+    """What `python -c PROGRAM` does, without a process of its own: for programs that end by themselves."""
+    place.capture.readouterr()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(place.root)
+        patch.setattr(sys, "argv", ["-c", *words])
+        status: object = 0
+        try:
+            exec(compile(program, "<string>", "exec"), {"__name__": "__main__"})
+        except SystemExit as stopped:
+            status = stopped.code
+    if isinstance(status, str):
+        print(status, file=sys.stderr)
+        status = 1
+    return Ended(int(str(status or 0)), *place.capture.readouterr())
+
+
 def environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "NO_COLOR": "1"}
 

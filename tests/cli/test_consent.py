@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from cli.places import CONSOLE, Place, environment
+from cli.places import CONSOLE, Ended, Place, environment, run_here
 
 DELETE = """
 import sys
@@ -32,12 +32,13 @@ except RunBlocked as blocked:
 """
 ASK = """
 import sys
+from pathlib import Path
 from workpacket.runtime import RunBlocked, Runtime
 
 try:
     with Runtime.open() as runtime, runtime.run("deploy") as run:
         run.confirm("Deploy?", {"to": sys.argv[1], "token": "ghp_" + "A" * 36})
-        run.step("deploy", lambda: open("deployed", "w").write(sys.argv[1]))
+        run.step("deploy", lambda: Path("deployed").write_text(sys.argv[1]))
 except RunBlocked as blocked:
     print(blocked.message)
     sys.exit(15 if blocked.code == "needs_confirmation" else 16)
@@ -59,7 +60,10 @@ except RunBlocked as blocked:
 """
 
 
-def started(place: Place, program: str, *words: str) -> subprocess.CompletedProcess[str]:
+def started(place: Place, program: str, *words: str) -> Ended | subprocess.CompletedProcess[str]:
+    """A program to its end: one that kills itself in a process of its own."""
+    if "crash" not in words:
+        return run_here(program, place, *words)
     ended = subprocess.run(
         [sys.executable, "-c", program, *words],
         cwd=place.root, env=environment(), capture_output=True, text=True, check=False,
@@ -75,8 +79,8 @@ def asked(place: Place, run: str) -> list[dict[str, Any]]:
 
 
 @pytest.fixture
-def deleting(place: Place) -> Callable[[str], subprocess.CompletedProcess[str]]:
-    return lambda path: started(place, DELETE, path)
+def deleting(place: Place) -> Callable[[str], Ended]:
+    return lambda path: run_here(DELETE, place, path)
 
 
 def test_what_an_effect_would_do_is_shown_before_anybody_agrees(place: Place, deleting: Any) -> None:
@@ -233,10 +237,11 @@ def test_an_effect_done_for_the_old_value_is_done_for_the_new_one_only_with_leav
 
 UNKNOWN = """
 import sys
+from pathlib import Path
 from workpacket.runtime import Runtime, RunBlocked
 
 def post(to):
-    open("posted", "w").write(to)
+    Path("posted").write_text(to)
     raise TimeoutError("no answer")
 
 try:
@@ -282,7 +287,8 @@ import sys
 from workpacket.runtime import Runtime, RunBlocked
 
 def post(to):
-    open("posted", "a").write(to)
+    with open("posted", "a") as file:
+        file.write(to)
     if sys.argv[1] == "unknown":
         raise TimeoutError("no answer")
     return {"unkept": {1}, "redacted": "ghp_" + "A1b2" * 9}[sys.argv[1]]

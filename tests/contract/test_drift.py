@@ -286,6 +286,7 @@ def test_all_that_a_contract_says_has_a_part() -> None:
     said = dict(parts(full))
     assert said == {
         "packet": (WP,),
+        "form": (),
         "title": ("t",),
         "what": ("Read",),
         "why": ("Must",),

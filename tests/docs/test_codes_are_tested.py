@@ -11,7 +11,7 @@ NOT_YET = {
     "actor_unknown", "board_entry_not_moved", "commit_unknown",
     "done_means_missing", "enrichment_needed", "fork_lane_unknown", "just_parameter_pasted",
     "lane_unknown", "packet_missing", "payload_erased",
-    "refinement_unfillable", "scope_undecided", "storage_failed",
+    "refinement_unfillable", "storage_failed",
     "target_branch_unknown", "verification_not_run", "writer_conflict",
 }  # fmt: skip
 

@@ -12,7 +12,7 @@ from architecture.source_tree import ROOT
 from guided_tour.terminal import at_terminal
 from shell.approvals.test_tutorial import environment_of
 
-PAGES = ("orchestrator", "ci", "maintainer")
+PAGES = ("light", "orchestrator", "ci", "maintainer")
 BLOCK = re.compile(r"^```(sh|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PHRASE = "correct horse"
 ANSWERS = {

@@ -15,6 +15,7 @@ from architecture.source_tree import ROOT
 GLOSSARY = ROOT / "docs" / "glossary.md"
 # In the order in which somebody reads them: one way for each reader.
 WAYS = (
+    ("README.md", "docs/tutorials/light.md"),
     ("README.md", "docs/tutorials/orchestrator.md", "docs/tutorials/ci.md"),
     ("README.md", "docs/tutorials/orchestrator.md", "docs/tutorials/maintainer.md"),
 )

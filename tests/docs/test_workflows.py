@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 from pathlib import Path
@@ -16,10 +17,12 @@ from docs.workflow_rules import faults
 from shell.approvals.test_tutorial import environment_of
 from workpacket.cli.main import load
 from workpacket.cli.options import parse
+from workpacket.report.pull_request import MARK
 
 STARTER = ROOT / "tools" / "workpacket" / "starter" / "workflow.yml"
 CALLED = ROOT / ".github" / "workflows" / "govern.yml"
-WORKFLOWS = [*sorted((ROOT / ".github" / "workflows").glob("*.yml")), STARTER]
+REPLAY = STARTER.with_name("replay.yml")
+WORKFLOWS = [*sorted((ROOT / ".github" / "workflows").glob("*.yml")), STARTER, REPLAY]
 HOOKS = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text("utf-8"))
 
 
@@ -47,6 +50,9 @@ PLANTED = {
     "hidden among others": ('WORKPACKET: "{workpacket}"', "WORKPACKET: ${{ inputs.a || github.event.comment.body }}"),
     "rights of the base": ('-- "$WORKPACKET"', "./change"),
     "a script of the change": ("run: test ", "run: ./test && test "),
+    "a token that writes beside the change": ("security-events: write", "pull-requests: write"),
+    "the job that comments checks out": ("actions/download-artifact@v4", "actions/checkout@v4"),
+    "the job that comments does more": ("pull-requests: write", "pull-requests: write\n      contents: write"),
     "no limit": ("    timeout-minutes: 10\n", ""),
 }
 
@@ -91,6 +97,38 @@ def test_the_check_step_does_what_it_is_there_for(tmp_path: Path) -> None:
     assert run(script) == 1
     report = json.loads((tmp_path / "workpacket.sarif").read_text("utf-8"))
     assert [one["ruleId"] for one in report["runs"][0]["results"]] == ["field_missing"]
+
+
+GH = """#!/bin/sh
+case "$*" in
+*--jq*) cat old-comments; exit 0 ;;
+esac
+printf '%s\\n' "$@" >> called
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "wanted"),
+    [
+        ("", "api --silent repos/o/r/issues/7/comments --field body=@workpacket.md"),
+        ("41\n42\n", "api --silent --method PATCH repos/o/r/issues/comments/41 --field body=@workpacket.md"),
+    ],
+)
+def test_the_comment_is_created_once_and_then_edited(tmp_path: Path, old: str, wanted: str) -> None:
+    """The host is played by a program of its client's name; nothing here was run on GitHub."""
+    steps = yaml.safe_load(STARTER.read_text("utf-8"))["jobs"]["comment"]["steps"]
+    (tmp_path / "old-comments").write_text(old)
+    program = tmp_path / "bin" / "gh"
+    program.parent.mkdir()
+    program.write_text(GH)
+    program.chmod(0o755)
+    given = {"PATH": f"{program.parent}:{os.environ['PATH']}", "GITHUB_REPOSITORY": "o/r", "NUMBER": "7"}
+    subprocess.run(["bash", "-e", "-c", steps[1]["run"]], cwd=tmp_path, env={**os.environ, **given}, check=True)
+    assert (tmp_path / "called").read_text().split() == wanted.split()
+
+
+def test_the_mark_of_the_comment_is_the_one_that_the_command_writes() -> None:
+    assert all(MARK in path.read_text("utf-8") for path in (STARTER, CALLED))
 
 
 # --- hooks

@@ -15,9 +15,12 @@ _EXPRESSION = re.compile(r"\$\{\{(.*?)\}\}", re.DOTALL)
 _TRUSTED = re.compile(
     r"(?:inputs\.\w+|matrix\.\w+|runner\.os|github\.(?:workflow|ref|sha|workspace|event_name)|"
     r"github\.event\.pull_request\.(?:number|base\.sha|head\.sha|head\.repo\.fork)|format\(|,|\)|"
-    r"cancelled\(\)|hashFiles\('[\w.]+'\)|'[^']*'|true|false|==|!=|!|&&|\|\||\s)+\Z"
+    r"steps\.\w+\.outcome|runner\.temp|cancelled\(\)|hashFiles\('[\w.]+'\)|'[^']*'|true|false|==|!=|!|&&|\|\||\s)+\Z"
 )
 _MAY = {"contents": ("read",), "security-events": ("write",)}
+# A job that comments gets nothing of the change, so it may have a token that writes.
+_MAY_COMMENT = {"pull-requests": ("write",)}
+_TRUSTED_COMMENT = re.compile(r"\s*github\.token\s*\Z")
 # A workflow that only a pushed tag starts publishes; whoever pushes tags chooses their names.
 _MAY_RELEASE = {"contents": ("read", "write"), "id-token": ("write",), "attestations": ("write",)}
 _TRUSTED_RELEASE = re.compile(r"\s*github\.(?:ref_name|token|repository)\s*\Z")
@@ -25,7 +28,9 @@ _TRUSTED_RELEASE = re.compile(r"\s*github\.(?:ref_name|token|repository)\s*\Z")
 # its own. In `base` lies the base itself.
 _READS_ONLY = re.compile(
     r"python -m pip install (?:\./base|-- \"\$WORKPACKET\")|test \"\$\(git rev-parse .*|"
-    r"if \[ -n \"\$BASE\" \]; then set -- --base \"\$BASE\"; fi|workpacket check( --[a-z]+ [\w\"$]+)*( \"\$@\" > \S+)?"
+    r"if \[ -n \"\$BASE\" \]; then set -- --base \"\$BASE\"; fi|workpacket check( --[a-z]+ [\w\"$]+)*( \"\$@\" > \S+)?|"
+    r"workpacket report pr --base \"\$BASE\" --out \"\$RUNNER_TEMP/workpacket\.md\"|"
+    r"cat \"\$RUNNER_TEMP/workpacket\.md\" >> \"\$GITHUB_STEP_SUMMARY\""
 )
 
 
@@ -38,7 +43,8 @@ def faults(name: str, text: str) -> Iterator[str]:
     workflow: Any = loaded.root.plain()
     triggers = workflow.get("on", {})
     if "pull_request_target" in triggers:
-        scripts = (step.get("run", "") for job in workflow["jobs"].values() for step in job.get("steps", ()))
+        jobs = (job for job in workflow["jobs"].values() if not _comments(job))
+        scripts = (step.get("run", "") for job in jobs for step in job.get("steps", ()))
         lines = (line for script in scripts for line in script.splitlines())
         yield from (f"run with the rights of the base: {line}" for line in lines if not _READS_ONLY.fullmatch(line))
     if "permissions" not in workflow:
@@ -46,15 +52,26 @@ def faults(name: str, text: str) -> Iterator[str]:
     releases = triggers == {"push": {"tags": ["v*"]}}
     may = _MAY_RELEASE if releases else _MAY
     yield from _permissions(workflow.get("permissions", {}), may)
-    for inside in _expressions(workflow):
-        if not (releases and _TRUSTED_RELEASE.match(inside)):
-            yield f"not to be trusted: {inside.strip()}"
+    outside = {key: value for key, value in workflow.items() if key != "jobs"}
+    for part in (outside, *workflow["jobs"].values()):
+        also = _TRUSTED_RELEASE if releases else _TRUSTED_COMMENT if _comments(part) else None
+        for inside in _expressions(part):
+            if also is None or not also.match(inside):
+                yield f"not to be trusted: {inside.strip()}"
     for job_name, job in workflow["jobs"].items():
-        yield from _permissions(job.get("permissions", {}), may)
+        yield from _permissions(job.get("permissions", {}), _MAY_COMMENT if _comments(job) else may)
         if "timeout-minutes" not in job and "uses" not in job:
             yield f"{job_name} has no time limit"
         for step in (job, *job.get("steps", ())):
             yield from _step(step)
+
+
+def _comments(job: Mapping[str, Any]) -> bool:
+    """Whether the job has neither the change nor anything that is installed: it only passes a report on."""
+    used = [step.get("uses", "").partition("@")[0] for step in job.get("steps", ())]
+    return "pull-requests" in job.get("permissions", {}) and [name for name in used if name] == [
+        "actions/download-artifact"
+    ]
 
 
 def _permissions(given: Any, may: Mapping[str, tuple[str, ...]]) -> Iterator[str]:

@@ -19,11 +19,14 @@ from workpacket.lifecycle.proofs import folded
 from workpacket.lifecycle.submission_checks import SubmittedWork, submission_faults
 from workpacket.model.events import LogEvent
 from workpacket.shell.governing.contract_proofs import ContractProver, asked_of
+from workpacket.shell.governing.proof_process import Account
 from workpacket.text.source import Source
 
 HERE: Final = Path(__file__).parent
 HOLLOW: Final = HERE / "hollow.jsonl"
 HONEST: Final = HERE / "honest.jsonl"
+# Written later by somebody who looked for the gaps: hollow and honest.
+ADVERSARY: Final = HERE / "adversary.jsonl"
 GREETER: Final = {
     "src/greet.py": 'def hello(name):\n    return "Hello " + name\n',
     "tests/test_hello.py": (
@@ -33,6 +36,10 @@ GREETER: Final = {
 }
 # What a packet of a case may change, unless the case says otherwise.
 SCOPE: Final = ("src/", "lib/", "bin/", "*.py", "*.xml", "*.ini", "*.md", "*.go", "go.mod", "*.toml")
+
+
+# Plugins for pytest that happen to be installed here take most of the time of a case, and none uses them.
+BARE: Final = "PYTEST_DISABLE_PLUGIN_AUTOLOAD"
 
 
 @dataclass(frozen=True)
@@ -85,6 +92,7 @@ def scene(case: Case, folder: Path) -> Scene:
         "HOME": str(folder),
         "LANG": "C.UTF-8",
         "GIT_CONFIG_GLOBAL": os.devnull,
+        BARE: "1",
     }
     return Scene(repository, base, commit, environment)
 
@@ -116,7 +124,26 @@ def policy_of(case: Case) -> EvidencePolicy:
     text = f'v = 1\n[evidence]\ntests = "required"\ntimeout_seconds = 120\n{case.policy}\n'
     if "timeout_seconds" in case.policy:
         text = text.replace("timeout_seconds = 120\n", "")
+    if "env =" not in case.policy:
+        text += f'env = ["{BARE}"]\n'
     return evidence_policy(PolicyDocument(Source(".GOV/policy/policy.toml", text)).root)
+
+
+def faults_as(case: Case, folder: Path, account: Account | None) -> list[str]:
+    """What is said against a case whose commands another account runs."""
+    made = scene(case, folder)
+    prover = ContractProver(
+        made.repository,
+        policy_of(case),
+        _Clean(),
+        made.environment,
+        base=made.base,
+        commit=made.commit,
+        account=account,
+    )
+    demands = [_demand(proof) for proof in case.proofs]
+    proved = prover.prove([(each.criterion, asked_of(each)) for each in demands])
+    return [fault.message for one in proved for fault in one.judged.faults]
 
 
 def judged(case: Case, folder: Path) -> list[tuple[str, str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from workpacket.evidence.additions import Additions
-from workpacket.evidence.comparison import AskedProof, Side, is_named, judge
+from workpacket.evidence.comparison import AskedProof, Controls, Side, is_named, judge
 from workpacket.evidence.reports import Obstacle, Ran, Status, TestReport, by_exit_code
 
 RUN = "pytest tests"
@@ -292,3 +292,35 @@ def test_what_a_runner_reports_may_name_a_file_of_its_command() -> None:
     added = Additions(paths=frozenset({"tests"}), lines={"x.py": (1,)})
     base = side(1, a=ran("failed", "FileNotFoundError: No such file or directory: 'tests'"))
     assert codes(base=base, added=added) == []
+
+
+# --- the controls: needed tests, run once more ---
+
+
+def controlled(
+    *, here: Side = HERE, again: Side | None = None, emptied: tuple[Side, ...] = ()
+) -> tuple[list[str], str]:
+    judged = judge(ASKED, here, side(1, a=FAILED, b=FAILED), ADDED, Controls(again, emptied))
+    return [fault.code for fault in judged.faults], " ".join(fault.message for fault in judged.faults)
+
+
+def test_a_needed_test_notices_that_the_new_functions_are_empty() -> None:
+    named = side(a=Ran("passed", touched="src/greet.py:1", mentions=("ciao", "Greeter")))
+    codes, said = controlled(here=named, emptied=(HERE, HERE))
+    assert (codes, said) == (["proof_not_needed"], f"{A} passes whatever Greeter, ciao answers")
+    for noticed in ((HERE, THERE), (THERE, HERE), (HERE, side()), (THERE,), (), (HERE, side(a=ran("skipped")))):
+        assert controlled(here=named, emptied=noticed) == ([], "")
+
+
+def test_one_test_that_notices_is_enough_and_the_other_is_kept() -> None:
+    judged = judge(ASKED, side(a=PASSED, b=PASSED), side(1, a=FAILED, b=FAILED), ADDED, Controls(None, (HERE,)))
+    assert (judged.faults, judged.tests) == ((), {A: "kept", B: "needed"})
+
+
+def test_a_needed_test_passes_again() -> None:
+    assert controlled(again=HERE) == ([], "")
+    for once in (THERE, side(), side(a=ran("skipped"))):
+        assert controlled(again=once) == (["test_failed"], f"{A} passed, and failed when it was run again")
+    # Of a test that is not needed nothing is asked again.
+    judged = judge(ASKED, side(a=PASSED, b=PASSED), side(1, a=FAILED, b=PASSED), ADDED, Controls(HERE))
+    assert (judged.faults, judged.tests) == ((), {A: "needed", B: "kept"})

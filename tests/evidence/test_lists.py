@@ -7,12 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from evidence.play import HOLLOW, HONEST, Case, is_as_expected, judged, read_cases, shown
+from evidence.play import ADVERSARY, HOLLOW, HONEST, Case, is_as_expected, judged, read_cases, shown
 from workpacket.lifecycle.proofs import PROOF_CODES
 
 # One of each way in which a proof is hollow, or work looks it.
 PLAYED = {"mocked-subject", "root-conftest-fakes", "new-package", "unittest-import", "jest-new-module", "command-line"}
-CASES = [case for path in (HOLLOW, HONEST) for case in read_cases(path)]
+PLAYED |= {
+    "call-without-assertion",
+    "asks-git-for-the-message",
+    "wrapper-swallows-assertions",
+    "script-looks-at-source",
+}
+CASES = [case for path in (HOLLOW, HONEST, ADVERSARY) for case in read_cases(path)]
 
 
 def test_the_lists_have_at_least_forty_cases_each_and_no_name_twice() -> None:

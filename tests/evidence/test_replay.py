@@ -7,6 +7,7 @@ import pytest
 from evidence.test_submission import NAME, PACKET, REQUIRED, RUN, STUB, at_work, do
 from lifecycle.governed import TOKENS_COUNT, Governed, forge
 from workpacket.model.canonical import Json
+from workpacket.shell.governing.proof_process import account_of
 
 REPLAY = ("evidence", "replay", NAME, "--yes")
 
@@ -92,3 +93,33 @@ def test_proofs_by_exit_code_and_by_place_are_replayed_too(governed: Governed) -
     found = governed.json(*REPLAY)["data"]
     assert found["differences"] == []
     assert PACKET in governed.files()
+    governed.write(".GOV/log/WP-1-Other-v1/0.json", "[]")
+    governed.write(".GOV/log/WP-1-Other-v1/1.json", "{")
+    governed.commit("what is no event")
+    said = governed.done("evidence", "replay", "--base", "main", "--yes").out
+    assert f"{NAME} at " in said
+    assert said.endswith("the same was proved\n1 submission replayed\n")
+    governed.git("switch", "--quiet", "main")
+    assert governed.done("evidence", "replay", "--base", "main", "--yes").out == "0 submissions replayed\n"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--base", "main", NAME), ("--base", "main", "--record"), ("--base", "main", "--json"), (),
+        (NAME, "--commands-as", "no-such-account"), (NAME, "--commands-as", "root"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_replayed_is_a_usage_error(governed: Governed, words: tuple[str, ...]) -> None:
+    governed.begin()
+    assert governed("evidence", "replay", "--yes", *words).status == 2
+
+
+def test_only_root_runs_commands_as_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    with pytest.raises(ValueError, match="is root itself"):
+        account_of("0")
+    assert account_of("nobody").uid > 0
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    with pytest.raises(ValueError, match="only root"):
+        account_of("nobody")

@@ -13,6 +13,7 @@ from workpacket.evidence.reports import (
     Obstacle,
     Ran,
     TestReport,
+    as_watched,
     by_exit_code,
     read_cargo,
     read_go,
@@ -57,6 +58,58 @@ def test_the_probe_tells_tests_obstacles_plugins_and_what_was_touched() -> None:
     assert report == TestReport("pytest", tests, (Obstacle("c.py", "gone"),), ("conftest.py", "y.py"), measured=True)
 
 
+def test_a_test_that_is_reported_twice_has_to_end_the_same_way() -> None:
+    passed = {"kind": "test", "id": "a", "path": "a.py", "status": "passed", "mentions": ["ciao"]}
+    failed = {**passed, "status": "failed"}
+    same = read_probe(lines(START, passed, passed))
+    assert same is not None
+    assert same.tests["a"] == Ran("passed", "a.py", mentions=("ciao",))
+    for rows in ((passed, failed), (failed, passed)):
+        report = read_probe(lines(START, *rows))
+        assert report is not None
+        assert report.tests["a"] == Ran("failed", "a.py", "it was reported twice, with different outcomes")
+
+
+@pytest.mark.parametrize(
+    ("rows", "unfinished"),
+    [
+        ([{"main": True}], True),
+        ([{"main": True}, {"kind": "end", "main": True}], False),
+        ([{"main": True}, {"main": True}, {"kind": "end", "main": True}], True),
+        # Of the processes of a runner, the first has the say.
+        ([{"main": True}, {"main": False}, {"kind": "end", "main": True}], False),
+        ([{"main": True}, {"kind": "end", "main": False}], True),
+        ([{}], False),
+    ],
+)
+def test_a_runner_that_begins_also_ends(rows: list[dict[str, object]], unfinished: bool) -> None:
+    report = read_probe(lines(*({**START, **row} for row in rows)))
+    assert report is not None
+    assert report.unfinished is unfinished
+
+
+def test_a_program_of_the_repository_is_watched_in_the_place_of_a_runner() -> None:
+    alone = by_exit_code("check", 0, "x")
+    touched = {"kind": "touched", "test": "check", "what": "src/x.py:3"}
+    started = {"kind": "started", "test": "check", "words": "sh y"}
+    assert as_watched(alone, lines(touched, started)) == alone
+    seen = as_watched(alone, lines({"kind": "process"}, touched, started))
+    assert (seen.measured, seen.tests["check"]) == (True, Ran("passed", "", "x", "src/x.py:3", ("sh y",)))
+    idle = as_watched(alone, lines({"kind": "process"}))
+    assert (idle.measured, idle.tests["check"]) == (True, Ran("passed", message="x"))
+
+
+def test_cargo_does_not_list_more_tests_than_it_counts() -> None:
+    text = "test a ... ok\ntest b ... ok\n\ntest result: ok. {} passed; 0 failed; 0 ignored\n"
+    assert statuses(read_cargo(text.format(2))) == {"a": "passed", "b": "passed"}
+    report = read_cargo(text.format(1))
+    assert (statuses(report), report.obstacles[0].message) == ({}, "it lists more tests that passed than it counts")
+    assert statuses(read_cargo(text.format(1) + "test result: ok. 1 passed; 0 failed\n")) == {
+        "a": "passed",
+        "b": "passed",
+    }
+
+
 def test_what_a_probe_leaves_out_is_empty() -> None:
     assert read_probe(lines(START, {"kind": "test", "id": "a", "status": "error"})) == TestReport(
         "pytest", {"a": Ran("error")}, measured=True
@@ -81,13 +134,6 @@ def test_an_outcome_that_nobody_knows_is_no_test() -> None:
     report = read_probe(lines(START, {"kind": "test", "id": "a", "status": "fine"}))
     assert report is not None
     assert report.tests == {}
-
-
-def test_the_last_word_about_a_test_counts() -> None:
-    rows = [{"kind": "test", "id": "a", "status": status} for status in ("failed", "passed")]
-    report = read_probe(lines(START, *rows))
-    assert report is not None
-    assert statuses(report) == {"a": "passed"}
 
 
 # --- go ---

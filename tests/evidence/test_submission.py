@@ -13,7 +13,9 @@ NAME = "WP-1-Greeting-v1"
 STUB = f".GOV/task_packets/stubs/{NAME}.md"
 PACKET = f".GOV/task_packets/{NAME}.md"
 RUN = f"{sys.executable} -m pytest -q -p no:cacheprovider tests/test_greet.py"
-REQUIRED = '\n[evidence]\ntests = "required"\n'
+# Those of the plugins that are installed here would be loaded into each of the many runs.
+BARE = '\n[evidence]\nenv = ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"]\n'
+REQUIRED = BARE + 'tests = "required"\n'
 TEST = "from src.greet import greet\n\n\ndef test_name():\n    assert greet('Ann') == 'Hello Ann'\n"
 GREET = "def greet(name):\n    return 'Hello ' + name\n"
 
@@ -102,7 +104,7 @@ def test_a_contract_without_a_proof_is_not_activated(governed: Governed, demand:
 
 
 def test_a_demand_binds_where_the_policy_asks_for_none(governed: Governed) -> None:
-    at_work(governed, f"PROVED_BY: `{RUN}`", "", more="")
+    at_work(governed, f"PROVED_BY: `{RUN}`", "", more=BARE)
     do(governed, "def test_name():\n    assert True\n")
     assert governed.refused("submit", NAME, "--as", "coder", "--prove", "all=true") == ["proof_not_needed"]
     do(governed)

@@ -5,7 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 
+import pytest
+
+import remembered
 from ledger.stories import Story
+from workpacket.ledger import log
 from workpacket.ledger.fold import fold
 from workpacket.model.events import LogEvent
 
@@ -38,6 +42,7 @@ def braided(rounds: int) -> Story:
     return story
 
 
-def test_reading_and_folding_a_braid_grows_with_its_length() -> None:
+def test_reading_and_folding_a_braid_grows_with_its_length(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log, "decode_event", remembered.really_decode)
     short, long = braided(50), braided(200)
     assert calls_made(lambda: fold(long.read())) < 5 * calls_made(lambda: fold(short.read()))

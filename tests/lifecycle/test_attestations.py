@@ -89,11 +89,16 @@ def test_a_proof_is_a_test_result_about_the_submitted_commit(signed: Signed, key
     ]
 
 
+# fmt: off
 ROWS: list[Json] = [
-    {"criterion": "It greets", "result": "met", "command": "pytest tests/test_greet.py", "exit_code": 0},
+    {
+        "criterion": "It greets", "result": "met", "command": "pytest tests/test_greet.py", "exit_code": 0,
+        "needed": ["tests/test_greet.py::test_name", "tests/test_greet.py::test_b"],
+    },
     {"criterion": "It sings", "result": "not_met", "command": "pytest tests/test_sing.py", "commit": "c" * 40},
     {"criterion": "It dances", "result": "not_applicable", "reason": "there is no music"},
 ]
+# fmt: on
 
 
 def test_what_failed_or_does_not_apply_is_named(signed: Signed) -> None:
@@ -110,9 +115,15 @@ def test_what_failed_or_does_not_apply_is_named(signed: Signed) -> None:
     assert isinstance(first, dict)
     assert isinstance(second, dict)
     assert (first["result"], second["result"]) == ("WARNED", "FAILED")
-    assert first["passedTests"] == ["It greets (pytest tests/test_greet.py)"]
+    greets = ["It greets (pytest tests/test_greet.py)", "tests/test_greet.py::test_name", "tests/test_greet.py::test_b"]
+    assert first["passedTests"] == greets
     assert first["warnedTests"] == ["It dances (there is no music)"]
     assert second["failedTests"] == ["It sings (pytest tests/test_sing.py)"]
+    assert packet.to_json()["tests"] == {
+        "passed": greets,
+        "warned": ["It dances (there is no music)"],
+        "failed": ["It sings (pytest tests/test_sing.py)"],
+    }
     assert landing_of(packet, source, []) is None
 
 

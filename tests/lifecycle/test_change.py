@@ -89,7 +89,7 @@ def test_a_forged_activation_is_seen(governed: Governed) -> None:
     forged_move(governed, "activated", "READY_FOR_DEV", refinement=refinement, checklist=[])
     assert "move_without_gate" in codes(governed, "--base", "main", "--worktree")
     # A policy that names nobody lets nobody through, and the check is asked although it says nothing of approvals.
-    assert "approvals" not in governed.read(".GOV/policy/policy.toml")
+    assert "[approvals" not in governed.read(".GOV/policy/policy.toml")
     assert "approvers_unnamed" in codes(governed)
     assert "approvers_unnamed" in codes(governed)
 

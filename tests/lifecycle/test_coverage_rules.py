@@ -119,6 +119,7 @@ def test_the_lane_decides_how_a_packet_covers() -> None:
         "IN_PROGRESS": "work",
         "IN_REVIEW": "work",
         "MERGE_PENDING": "verdict",
+        "MERGED": "",
         "VALIDATED": "verdict",
         "BLOCKED": "",
         "FAIL": "",

@@ -175,7 +175,7 @@ def test_a_text_that_was_shipped_elsewhere_is_an_edit_here(governed: Governed) -
 
 def test_what_belongs_to_the_repository_is_never_replaced(governed: Governed) -> None:
     theirs = {file.path for file in starting_files("handshake", package()) if not file.ours}
-    assert len(theirs) == 5
+    assert len(theirs) == 6
     for path in theirs:
         governed.write(path, "ours\n")
     governed.done("init")
@@ -190,7 +190,7 @@ def test_no_first_specification_where_one_is_named(governed: Governed) -> None:
 
 def test_what_comes_next_depends_on_what_was_there(governed: Governed) -> None:
     first = governed.done("init", "--skills").next
-    assert "git add .gitignore .GOV .agents .claude AGENTS.md && git commit" in first
+    assert "git add .gitignore .GOV justfile .agents .claude AGENTS.md && git commit" in first
     assert governed.done("init", "--pre-commit", *FROM).next.startswith("git add .pre-commit-config.yaml && git commit")
 
 

@@ -83,7 +83,7 @@ def test_what_depends_on_it_waits_no_longer(governed: Governed) -> None:
     judged(governed)
     governed.git("switch", "--quiet", "main")
     policy = ".GOV/policy/policy.toml"
-    governed.replace(policy, '["VALIDATED", "MERGE_PENDING"]', '["VALIDATED"]')
+    governed.replace(policy, '["VALIDATED", "MERGE_PENDING", "MERGED"]', '["VALIDATED"]')
     governed.activate(OTHER, depends=NAME)
     governed.commit("activated")
     claim = ("claim", OTHER, "--as", "poet", "--branch", f"wp/{OTHER}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from lifecycle.governed import Governed
@@ -160,3 +162,21 @@ def test_a_row_is_left_alone_as_long_as_a_revision_has_no_log(governed: Governed
     before = governed.read(path)
     governed.done("registry", "sync")
     assert governed.read(path) == before
+
+
+def test_status_says_what_waits_for_a_person_and_since_when(governed: Governed) -> None:
+    governed.begin()
+    governed.activate(NAME)
+    governed.commit("activated")
+    governed.work(NAME)
+    governed.write("src/a.py", "1\n")
+    governed.commit("work")
+    governed.done("block", NAME, "--as", "coder", "--reason", "no test data", "--until", "the customer answers")
+    shown = governed.done("status").out
+    assert re.search(
+        rf"^blocked: {NAME} since 2026-\S+: no test data / until: the customer answers$", shown, re.MULTILINE
+    )
+    governed.done("unblock", NAME, "--as", "coder", "--reason", "they did")
+    governed.done("submit", NAME, "--as", "coder", "--prove", "all=true")
+    assert re.search(rf"^needs a verdict: {NAME} since 2026-\S+: by coder$", governed.done("status").out, re.MULTILINE)
+    assert [one["for"] for one in governed.json("status")["data"]["waiting"]] == ["needs a verdict"]

@@ -28,7 +28,7 @@ def tokens(text: str) -> list[str]:
         ("in_progress", ["IN_PROGRESS"]),
         ("STUB (NOT READY FOR DEV)", ["STUB"]),
         ("STUB (Not Activated)", ["STUB"]),
-        ("Done", ["VALIDATED", "FAIL", "OUTDATED_ONLY"]),
+        ("Done", ["VALIDATED", "FAIL", "MERGED", "OUTDATED_ONLY"]),
         ("Done [FAIL]", ["FAIL"]),
         ("VALIDATED ✅", ["VALIDATED"]),
         ("for_review", ["IN_REVIEW"]),

@@ -1,7 +1,7 @@
 """`just example full [FOLDER]`: makes a repository to explore, with throw-away keys, and shows each command.
 
-`full` is a repository with older documents that were adopted, and a packet in the forms of the founding documents, from
-stub to VALIDATED.
+`light` needs no keys: one packet landed and was not judged, one was judged, and one is a draft. `full` has older
+documents that were adopted, and a packet in the forms of the founding documents, from stub to VALIDATED.
 """
 
 from __future__ import annotations
@@ -88,6 +88,15 @@ OLD_FILES = {
     "src/parser.py": "def parse(data: bytes) -> bytes:\n    return data\n",
 }  # fmt: skip
 STUB_EDITS = tuple((old, new.replace("SPEC_v1.md 1.1", "spec.md 1.2")) for old, new in texts.STUB_EDITS)
+LIGHT_TEST = """import unittest
+
+from src.{name} import {name}
+
+
+class Test(unittest.TestCase):
+    def test_{name}(self):
+        self.assertEqual({name}("Ann"), "{word}, Ann")
+"""
 GREETINGS = {f"src/{language}.txt": "Hello\n" for language in ("de", "fr", "it")}
 
 
@@ -171,7 +180,42 @@ def judge_and_land(stage: Stage) -> None:
     stage.type("workpacket status")
 
 
-EXAMPLES: dict[str, Callable[[Stage], None]] = {"full": full}
+def light(stage: Stage) -> None:
+    stage.scene("Begin", "A light packet is one document. Ann needs no keys, and opens no document.")
+    begin(stage)
+    stage.type("workpacket init --commit")
+    land(stage, "Greet the user", "greet", "Hello")
+    stage.type("workpacket show WP-1-Greet-The-User-v1")
+    stage.scene("Judge", "Eve judges the second packet, which makes it VALIDATED; no one has judged the first.")
+    land(stage, "Say goodbye", "part", "Goodbye")
+    stage.type("workpacket verdict WP-1-Say-Goodbye-v1 PASS --reason 'It says goodbye.' --as eve --commit")
+    stage.scene("Go on", "A third packet is a draft: `start` would say what it lacks.")
+    stage.type("workpacket new 'Greet in French' --criterion 'The program says Bonjour.' --commit")
+    stage.type("workpacket status")
+
+
+def land(stage: Stage, title: str, name: str, word: str) -> None:
+    """Write a packet for a function that says a word, do the work, and merge it."""
+    packet = f"WP-1-{title.title().replace(' ', '-')}-v1"
+    stage.type(
+        f"workpacket new '{title}' --criterion 'The program says {word}.' --scope src/ --scope tests/"
+        f" --prove 'python3 -m unittest tests.test_{name}'"
+        f" --requirement 'The program says {word}.' --refinement 'A function that takes a name.'"
+    )
+    stage.type(f"workpacket start {packet}")
+    commit(
+        stage,
+        title,
+        {
+            f"src/{name}.py": f'def {name}(user):\n    return f"{word}, {{user}}"\n',
+            f"tests/test_{name}.py": LIGHT_TEST.format(name=name, word=word),
+        },
+    )
+    stage.type(f"workpacket done {packet} --commit")
+    stage.quietly(f"git merge --quiet --no-ff -m 'Merge {packet}' wp/{packet}")
+
+
+EXAMPLES: dict[str, Callable[[Stage], None]] = {"full": full, "light": light}
 
 
 def main() -> int:
@@ -189,7 +233,8 @@ def main() -> int:
     except WentWrong as fault:
         sys.stderr.write(f"example: {fault}\nthe repository is in {stage.root}\n")
         return 1
-    sys.stdout.write(f"\nThe repository is in {stage.root}, its keys are in {folder / 'home'}.\n")
+    keys = f" Its keys are in {folder / 'home'}." if (folder / "home").exists() else ""
+    sys.stdout.write(f"\nThe repository is in {stage.root}.{keys}\n")
     return 0
 
 

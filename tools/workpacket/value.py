@@ -51,13 +51,14 @@ class Value:
         type.__setattr__(cls, "__match_args__", cls._fields)  # which the type checker takes for a constant
 
     def __init__(self, /, *values: Any, **named: Any) -> None:
-        fields = dict(zip(self._fields, values, strict=False), **named)
+        fields = self.__dict__
+        fields.update(zip(self._fields, values, strict=False), **named)
         given = len(fields)
         if given < len(self._names):
-            fields = self._defaults | fields
+            for name, value in self._defaults.items():
+                fields.setdefault(name, value)
         if given != len(values) + len(named) or fields.keys() != self._names:
             raise TypeError(f"{type(self).__name__} has the fields {', '.join(self._fields)}")
-        self.__dict__.update(fields)
         self.__post_init__()
 
     def __post_init__(self) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import remembered
 from workpacket.cli.fmt import formatted, repaired
 from workpacket.documents.reading import read_document
 from workpacket.problem import Problem
@@ -15,6 +16,7 @@ from workpacket.report.catalogue import catalogue
 from workpacket.rules.repair import untouched_change
 from workpacket.rules.settings import CheckSettings, Profile
 from workpacket.shell.cache import Cache
+from workpacket.shell.checking import examining
 from workpacket.shell.checking.examining import examine_bytes, load_findings
 from workpacket.shell.checking.repository import check
 from workpacket.shell.tree import find_documents
@@ -145,7 +147,10 @@ def test_what_is_not_repaired_keeps_every_byte(laid_out: Path) -> None:
         assert source.encode() == (laid_out / source.path).read_bytes()
 
 
-def test_the_same_check_twice_says_the_same(laid_out: Path, findings: list[Problem], tmp_path: Path) -> None:
+def test_the_same_check_twice_says_the_same(
+    laid_out: Path, findings: list[Problem], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(examining, "examine_bytes", remembered.really_examine)
     copy = tmp_path / "copy"
     shutil.copytree(laid_out, copy)
     assert all_findings(copy) == findings

@@ -290,7 +290,7 @@ def test_the_tests_of_steps_take_more_than_nine_tenths_of_their_code(tmp_path: P
     measured = {"COVERAGE_FILE": str(tmp_path / "coverage")}
     # Those that ask for many examples take longer than all others together, and reach no line that they do not.
     measuring = ("coverage", "run", "--rcfile", "/dev/null", "--branch", "--source=workpacket.runtime.step")
-    testing = ("-m", "pytest", "-q", "-n0", "-p", "no:cacheprovider", "-m", "not hypothesis")
+    testing = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "_hypothesis_pytestplugin", "-m", "not hypothesis")
     tests = ran(ROOT, *measuring, *testing, *files, **measured)
     assert tests.status == 0, tests
     said = ran(ROOT, "coverage", "report", "--rcfile", "/dev/null", "--fail-under=90", **measured)

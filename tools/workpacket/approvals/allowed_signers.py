@@ -27,6 +27,7 @@ from workpacket.value import Value
 
 _MALFORMED_SIGNERS = "signers_malformed"
 
+# To OpenSSH, a principal may be a pattern or a list. The key would then belong to several people.
 _PATTERN_CHARACTERS = frozenset("*?!,")
 _LINE = lazy_pattern(
     r'(\S+)[ \t]+((?:[^\s"]|"[^"]*")+)[ \t]+([a-z0-9@.-]+)[ \t]+([A-Za-z0-9+/=]+)'
@@ -85,6 +86,8 @@ def meaningful_lines(data: bytes) -> Iterator[tuple[int, str]]:
     """Yield the lines that are neither empty nor comments, with their numbers; bytes that are not UTF-8 are shown as
     escapes.
     """
+    # Split only where OpenSSH splits. `splitlines` also splits at a form feed or U+2028, so a line could be seen by
+    # one reader and not by the other.
     for number, line in enumerate(data.decode("utf-8", "backslashreplace").split("\n"), 1):
         if line.strip(" \t") and not line.startswith("#"):
             yield number, line
@@ -187,6 +190,7 @@ def _blob(fields: list[str]) -> bytes | None:
     except ValueError:
         return None
     kind = fields[0].encode()
+    # The word before the key must name its type, or the two could be read as different keys.
     if not blob.startswith(len(kind).to_bytes(4, "big") + kind):
         return None
     try:

@@ -42,8 +42,10 @@ def decide(facts: GateFacts) -> Verdict:
     if gate is None:
         unknown = Problem("gate_without_policy", f"the policy on the base does not define the gate {facts.gate!r}")
         return Verdict(facts.gate, "none", (), (unknown,))
+    # The verdict must not depend on the order in which a file system lists files.
     files = sorted(facts.envelopes, key=lambda file: file.name)
     judged = [judge_envelope(file, facts, gate, trusted) for file in files]
+    # Revoked ones first: a statement that no longer counts does not invalidate another one.
     judged = _without_shared_nonces(_without_revoked(judged, gate, trusted))
     return _count(judged, facts, gate)
 

@@ -66,6 +66,7 @@ def read_envelope(name: str, data: bytes) -> Envelope | Problem:
 
 def _read(name: str, data: bytes) -> Envelope:
     digest = hashlib.sha256(data).hexdigest()
+    # The name is how events and revocations refer to it.
     if name != envelope_name(digest):
         raise WorkpacketError("envelope_renamed", f"its bytes or its name were changed: its digest is {digest}")
     envelope = _closed(load_json(data), "the envelope", ("payload", "payloadType", "signatures"))
@@ -86,6 +87,8 @@ def _read(name: str, data: bytes) -> Envelope:
     if not isinstance(key_id, str) or not _FINGERPRINT.fullmatch(key_id):
         raise WorkpacketError("envelope_malformed", "keyid is not the SHA256 fingerprint of a key")
     blob = _bytes(signature["sig"], "sig")
+    # Otherwise one approval could have many files with different digests, and a revocation would name only one of
+    # them.
     if data != write_envelope(payload, key_id, blob)[1]:
         raise WorkpacketError("envelope_not_canonical", "the envelope is not canonical JSON followed by one newline")
     return Envelope(digest, payload, key_id, blob)

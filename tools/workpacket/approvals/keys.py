@@ -16,8 +16,12 @@ from workpacket.errors import WorkpacketError
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.value import Value
 
+# About as strong as ed25519 and P-256. NIST accepts 2048 bits only until 2030.
 SMALLEST_RSA = 3072
+# OpenSSH reads none that are larger.
 LARGEST_RSA = 16384
+# The one that `ssh-keygen` uses. Small exponents have led to forgeries with verifiers that checked the padding
+# carelessly.
 RSA_EXPONENT = 65537
 
 # The size of one coordinate of a point, in bytes.
@@ -121,6 +125,7 @@ def _edwards_point(fields: Reader) -> EdwardsPoint:
     data = fields.string()
     if len(data) != 32:
         raise WorkpacketError("key_malformed", f"an ed25519 key has 32 bytes, but this one has {len(data)}")
+    # The highest bit is the sign of x.
     height = int.from_bytes(data, "little") & (2**255 - 1)
     if height >= _FIELD:
         raise WorkpacketError("key_malformed", "the ed25519 key is not in its canonical form")
@@ -134,6 +139,7 @@ def _curve_point(fields: Reader, curve: str) -> CurvePoint:
     if named != curve:
         raise WorkpacketError("key_malformed", f"the key names the curve {named} but its type requires {curve}")
     data = fields.string()
+    # 4: both coordinates follow. A compressed point would be a second encoding of the same key.
     if len(data) != 1 + 2 * CURVE_WIDTHS[curve] or data[0] != 4:
         raise WorkpacketError("key_malformed", f"the key is not an uncompressed point of {curve}")
     return CurvePoint(curve, data)
@@ -146,6 +152,7 @@ def _rsa_numbers(fields: Reader) -> RsaNumbers:
         raise WorkpacketError("key_weak", f"the RSA key has {bits} bits; {SMALLEST_RSA} to {LARGEST_RSA} are accepted")
     if exponent != RSA_EXPONENT:
         raise WorkpacketError("key_weak", f"the RSA key has the exponent {exponent}; only {RSA_EXPONENT} is accepted")
+    # Not a product of two large primes: anyone can factor it.
     if modulus % 2 == 0:
         raise WorkpacketError("key_weak", "the RSA key has an even modulus")
     return RsaNumbers(modulus, exponent)

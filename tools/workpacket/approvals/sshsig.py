@@ -31,6 +31,7 @@ WEBAUTHN = "webauthn-sk-ecdsa-sha2-nistp256@openssh.com"
 MAGIC = b"SSHSIG"
 VERSION = 1
 _HASHES = {"sha256": hashlib.sha256, "sha512": hashlib.sha512}
+# Without `ssh-rsa`, which signs with SHA-1.
 _RSA_HASHES = {"rsa-sha2-256": "sha256", "rsa-sha2-512": "sha512"}
 _TOUCHED = 0x01
 _VERIFIED = 0x04
@@ -132,6 +133,7 @@ def _read(blob: bytes, wanted: str) -> SshSignature:
     if namespace != wanted.encode():
         shown = namespace[:80].decode("ascii", "backslashreplace")
         raise WorkpacketError("namespace_wrong", f"the signature was made for {shown!r}, not for {wanted!r}")
+    # Nothing reads it, so any content would make a second file with the same meaning.
     if reserved:
         raise WireFault("its reserved field is not empty")
     if hash_name not in _HASHES:
@@ -178,11 +180,13 @@ def _told(key: PublicKey) -> str:
 
 def _proof(key: PublicKey, data: bytes) -> bytes:
     if isinstance(key.material, CurvePoint):
+        # Only the form is checked here; both numbers stay as encoded.
         numbers = Reader(data)
         numbers.positive()
         numbers.positive()
         numbers.end()
         return data
+    # In full length: without its leading zero bytes, an RSA signature would have a second encoding.
     length = 64 if isinstance(key.material, EdwardsPoint) else (key.material.modulus.bit_length() + 7) // 8
     if len(data) != length:
         raise WireFault(f"a signature of this key has {length} bytes, but this one has {len(data)}")

@@ -76,12 +76,14 @@ def _of(name: str, refusals: Iterable[Problem]) -> tuple[Problem, ...]:
 
 def _not_authentic(opened: Opened, broken: Problem | None, trusted: Trusted) -> Iterator[Problem]:
     key = opened.signature.key
+    # The key id is a hint for other tools and is not signed; the key is part of the signature.
     if opened.envelope.key_id != key.fingerprint:
         yield Problem("key_id_wrong", f"the envelope names {opened.envelope.key_id}, but {key.fingerprint} signed")
     if broken is not None:
         yield broken
     if key.blob in trusted.revoked:
         yield Problem("key_revoked", f"the key {key.fingerprint} is revoked")
+    # An event key need not have a passphrase, so any program of its owner could open the gate with it.
     if key.fingerprint in trusted.policy.actors.names_by_key:
         yield Problem("event_key_at_gate", f"the key {key.fingerprint} signs events, so it cannot open a gate")
     yield from _page_not_accepted(opened.signature, trusted)
@@ -156,6 +158,8 @@ def _not_current(opened: Opened, facts: GateFacts, gate: GatePolicy, trusted: Tr
 
 
 def _out_of_time(statement: Statement, facts: GateFacts, gate: GatePolicy) -> Iterator[Problem]:
+    # An event that is on the base is judged as of its first landing, so that it does not fail only because time has
+    # passed.
     at = facts.first_landed or facts.judged_at
     if statement.issued_at > at + CLOCK_SKEW:
         yield Problem("issued_in_future", f"it is dated {write_instant(statement.issued_at)}, in the future")
@@ -229,6 +233,7 @@ def _too_soft(signature: SshSignature, gate: GatePolicy) -> Iterator[Problem]:
 def own_work(approver: str, facts: GateFacts, gate: GatePolicy) -> Iterator[Problem]:
     for party in gate.separation:
         names = facts.parties.get(party, frozenset())
+        # Somebody unknown cannot be told apart from the approver.
         if not names:
             yield Problem("party_unknown", f"no {party} is recorded, so the approver could be the {party}")
         elif any(same_person(name, approver) for name in names):

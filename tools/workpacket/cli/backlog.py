@@ -5,37 +5,133 @@ packets.
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Callable
 from datetime import date, timedelta
 from typing import Final
 
 from workpacket.cli.options import Arguments, Command, Option, usage
-from workpacket.cli.packet_command import ACTING, actor_of, conclude, packet_command
+from workpacket.cli.packet_command import ACTING, COMMIT, actor_of, conclude, packet_command
+from workpacket.documents.packet import LightText, criterion_lines
 from workpacket.documents.stub import Stub
+from workpacket.git.objects import object_names
+from workpacket.git.repository import Repository
+from workpacket.git.revisions import reference_tips
 from workpacket.lifecycle.backlog import RECURRING, NewStub, Preference, adopt, new, present, refine, standing_stub
-from workpacket.lifecycle.facts import Facts
+from workpacket.lifecycle.facts import Facts, PacketFacts
+from workpacket.lifecycle.forms import NewPacket, id_for, new_light, refine_light
 from workpacket.lifecycle.moves import Answer
+from workpacket.lifecycle.policy import PacketsPolicy
 from workpacket.model.ids import InvalidId, WorkPacketId, next_revision
+from workpacket.model.layout import LOG_FOLDER
 from workpacket.shell.actor import moment
+from workpacket.shell.base import read_base_policy
 from workpacket.shell.governed_files import GovernedFiles, find_governed, packet_named
 from workpacket.shell.governing.execution import carry_out, here
+from workpacket.shell.held import look
 from workpacket.shell.log_files import require_no_log_elsewhere
 from workpacket.shell.tree import read_bytes
-from workpacket.text.limits import MARKDOWN
+from workpacket.text.limits import MARKDOWN, PATH_LENGTH
 from workpacket.value import replace
 
 
 def _run_new(arguments: Arguments) -> int:
     repository = here()
     governed = find_governed(str(repository.root))
+    titled = bool(arguments.words) and not arguments.words[0].casefold().startswith("wp-")
+    packets = PacketsPolicy()
+    if titled:
+        look(repository, head=False).require_visible()
+        packets = read_base_policy(repository).lifecycle.packets
+    form = arguments.value("form") or (packets.form if titled else "full")
+    given = [name for name in _LIGHT_ONLY if arguments.flag(name)]
+    if form == "light":
+        return _run_new_light(arguments, repository, governed, packets.phase)
+    if given:
+        raise usage(arguments.command, "conflicting_options", f"--{given[0]} belongs to packets in the light form")
+    if titled:
+        arguments.words[0] = _id_of(arguments, repository, governed, packets.phase).text
     wp_id = _wanted_id(arguments, governed)
     intent = _intent(arguments, governed, wp_id)
     # The new packet is included, because git may already have a packet with that name that is missing here.
     known = [name for name in governed.known if WorkPacketId.parse(name).base == wp_id.base]
     revisions = [*known, *({wp_id.text} - {*known})]
-    intent = replace(intent, risk_tier=arguments.value("risk") or intent.risk_tier)
+    # Each with its demand below it, as an item of the stub.
+    criteria = ["\n".join(criterion_lines(*one)).removeprefix("- ") for one in _criteria(arguments)]
+    intent = replace(
+        intent,
+        risk_tier=arguments.value("risk") or intent.risk_tier,
+        acceptance=criteria or intent.acceptance,
+        in_scope=[f"`{path}`" for path in arguments.values("scope")] or intent.in_scope,
+    )
     actor = actor_of(arguments, repository)
     carried = carry_out(repository, "new", revisions, actor, lambda facts: new(facts, intent))
     return conclude(arguments, carried, wp_id.text)
+
+
+# What only the light form writes down when it is made: a full packet has a refinement for it.
+_LIGHT_ONLY: Final = ("refinement", "anchor", "requirement")
+
+
+def _run_new_light(arguments: Arguments, repository: Repository, governed: GovernedFiles, phase: str) -> int:
+    for other in ("next", "from", "standing", "until", "roadmap"):
+        if arguments.flag(other):
+            what = f"--{other} makes packets in the full form: --form full"
+            raise usage(arguments.command, "conflicting_options", what)
+    title = arguments.value("what") or " ".join(arguments.words)
+    if not title.strip() or len(arguments.words) != 1:
+        raise usage(arguments.command, "missing_argument", "give one title, between quotation marks")
+    named = arguments.words[0].casefold().startswith("wp-")
+    wp_id = _wanted_id(arguments, governed) if named else _id_of(arguments, repository, governed, phase)
+    text = LightText(
+        title=" ".join(title.split()),
+        why=" ".join(arguments.value("why").split()),
+        criteria=_criteria(arguments),
+        scope=[f"`{path}`" for path in arguments.values("scope")],
+        risk=arguments.value("risk"),
+        dependencies=arguments.values("depends"),
+        refinement=_text_of(arguments.value("refinement")),
+    )
+    wanted = NewPacket(wp_id, text, arguments.value("anchor"), _text_of(arguments.value("requirement")))
+    known = [name for name in governed.known if WorkPacketId.parse(name).base == wp_id.base]
+    revisions = [*known, *({wp_id.text} - {*known})]
+    actor = actor_of(arguments, repository)
+    carried = carry_out(repository, "new", revisions, actor, lambda facts: new_light(facts, wanted))
+    return conclude(arguments, carried, wp_id.text)
+
+
+def _id_of(arguments: Arguments, repository: Repository, governed: GovernedFiles, phase: str) -> WorkPacketId:
+    """Return an id for the title that no packet has, here or at any branch that this clone knows."""
+    title = " ".join(arguments.words)
+    first = id_for(title, phase, governed.known)
+    stems = [first.base, *(f"{first.base}-{number}" for number in range(2, _MOST_ALIKE))]
+    tips = sorted(set(reference_tips(repository).values()))
+    places = {f"{tip}:{LOG_FOLDER}/{stem}-v1": f"{stem}-v1" for tip in tips for stem in stems}
+    elsewhere = {places[place] for place in object_names(repository, places)} if tips else set()
+    return id_for(title, phase, governed.known | elsewhere)
+
+
+# So many packets of one title on branches that are not merged.
+_MOST_ALIKE: Final = 5
+
+
+def _criteria(arguments: Arguments) -> list[tuple[str, str, str]]:
+    """Return each criterion with the command that proves it; one command may prove all of them."""
+    said, proofs = arguments.all_of("criterion"), arguments.all_of("prove")
+    if proofs and len(proofs) not in {1, len(said)}:
+        what = f"give one --prove for all criteria, or one for each: {len(proofs)} for {len(said)}"
+        raise usage(arguments.command, "invalid_value", what)
+    proofs = proofs * len(said) if len(proofs) == 1 else proofs or [""] * len(said)
+    return [(" ".join(one.split()), proof, "") for one, proof in zip(said, proofs, strict=True)]
+
+
+def _text_of(given: str) -> str:
+    """Return the text of an option that takes words, the name of a file, or `-` for standard input."""
+    if given == "-":
+        return sys.stdin.read(MARKDOWN.size).strip()
+    if given and "\n" not in given and len(given) <= PATH_LENGTH and os.path.isfile(given):
+        return read_bytes(os.getcwd(), given, MARKDOWN.size).decode("utf-8", "replace").strip()
+    return given.strip()
 
 
 def _wanted_id(arguments: Arguments, governed: GovernedFiles) -> WorkPacketId:
@@ -130,10 +226,19 @@ def _from_issue(wp_id: WorkPacketId, name: str, text: str, what: str, why: str) 
 _NEW = Command(
     "new",
     _run_new,
-    arguments="[WP_ID]",
+    arguments="[TITLE] | [WP_ID]",
     description="""
-Writes the stub, its board entry, its registry row and the first event of its log.""",
+For a title, in the form that the policy names: light, one document that `start` turns into work, or full. For an id, a
+stub of the full form with its board entry, its registry row and the first event of its log.""",
     options=(
+        Option("criterion", "what must be true when it is done", value="TEXT", many=True),
+        Option("prove", "the command whose tests prove the criterion, or all of them", value="COMMAND", many=True),
+        Option("scope", "a path that may change", value="PATH", many=True),
+        Option("refinement", "light form: what was found out, as words, a file or -", value="TEXT|FILE|-"),
+        Option("anchor", "light form: the section of the specification that requires it", value="HEADING"),
+        Option("requirement", "light form: a requirement to add to the specification", value="TEXT|FILE|-"),
+        Option("depends", "light form: a packet that must be done before", value="WP_ID", many=True),
+        Option("form", "the form of the packet (default for a title: as the policy says)", choices=("light", "full")),
         Option("next", "the next revision of this base", value="BASE_WP_ID"),
         Option("from", "the id of a stub, or a file with the text of an issue", value="WP_ID|FILE"),
         Option("what", "what to do, on one line", value="TEXT"),
@@ -142,9 +247,11 @@ Writes the stub, its board entry, its registry row and the first event of its lo
         Option("until", "the last day of a standing packet (default: in 90 days)", value="YYYY-MM-DD"),
         Option("roadmap", "where the roadmap mentions it", value="TEXT"),
         Option("risk", "how risky it is, such as LOW; part of the approved contract", value="TIER"),
+        COMMIT,
         *ACTING,
     ),
     examples=(
+        'workpacket new "Greet the user" --criterion "It greets by name." --prove "pytest tests" --scope src/',
         'workpacket new WP-1-Parser-v1 --what "Read packets without loss" --why "Hand edits must survive"',
         "workpacket new --next WP-1-Parser --from WP-1-Parser-v1",
         "workpacket new WP-1-Dependencies-v1 --standing deps --until 2026-12-31",
@@ -152,14 +259,33 @@ Writes the stub, its board entry, its registry row and the first event of its lo
 )
 
 
+def _refining(arguments: Arguments) -> Callable[[Facts, PacketFacts], Answer]:
+    text, anchor = _text_of(arguments.value("refinement")), arguments.value("anchor")
+
+    def decide(facts: Facts, packet: PacketFacts) -> Answer:
+        if packet.light:
+            return refine_light(facts, packet, text=text, anchor=anchor)
+        if text:
+            raise usage(arguments.command, "conflicting_options", "--refinement belongs to packets in the light form")
+        return present(facts, packet) if arguments.flag("present") else refine(facts, packet)
+
+    return decide
+
+
 _REFINE = Command(
     "refine",
-    lambda arguments: packet_command(arguments, present if arguments.flag("present") else refine),
+    lambda arguments: packet_command(arguments, _refining(arguments)),
     arguments="WP_ID",
     description="""
 Writes a scaffold that pins the specification in force by its digest. Run again, it pins the current version. With
 --present, it prints the block to show to the user, and records that.""",
-    options=(Option("present", "print the block for the user and record its digest"), *ACTING),
+    options=(
+        Option("present", "print the block for the user and record its digest"),
+        Option("refinement", "light form: what was found out, as words, a file or -", value="TEXT|FILE|-"),
+        Option("anchor", "the section of the specification that requires it", value="HEADING"),
+        COMMIT,
+        *ACTING,
+    ),
     examples=("workpacket refine WP-1-Parser-v1", "workpacket refine WP-1-Parser-v1 --present"),
 )
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from workpacket.cli.options import Arguments, Command, Option
 from workpacket.cli.packet_command import (
     ACTING,
+    COMMIT,
     DECLARING,
     actor_of,
     conclude,
@@ -29,16 +30,17 @@ from workpacket.cli.packet_command import (
 from workpacket.errors import WorkpacketError
 from workpacket.git.objects import list_tree
 from workpacket.git.repository import Repository
-from workpacket.git.revisions import add_branch, add_worktree, commit_of, head_commit, local_branches
-from workpacket.lifecycle.claims import claim, prepare, prepare_unmet, renew
+from workpacket.git.revisions import add_branch, add_worktree, commit_of, head_commit, local_branches, switch_branch
+from workpacket.lifecycle.claims import claim, claim_refusal, prepare, prepare_unmet, renew
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.moves import Answer, Planned
 from workpacket.model.canonical import Json
+from workpacket.model.events import Actor
 from workpacket.problem import Location, Problem
 from workpacket.report.escape import escape
 from workpacket.shell.base import read_base_policy
 from workpacket.shell.governed_files import packet_called
-from workpacket.shell.governing.execution import carry_out, facts_before, gather, here
+from workpacket.shell.governing.execution import ACTIVATION, carry_out, facts_before, gather, here
 from workpacket.shell.held import look
 from workpacket.shell.work_done import branch_here
 from workpacket.value import replace
@@ -155,7 +157,89 @@ _CLAIM = Command(
 )
 
 
-DECLARED: Final = {command.name: command for command in (_PREPARE, _CLAIM)}
+def _run_start(arguments: Arguments) -> int:
+    """A light packet in one transaction; a stub is activated first, in a transaction of its own."""
+    repository = here()
+    name = packet_called(str(repository.root), words_of(arguments, 1, "WP_ID")[0]).text
+    actor, said = actor_of(arguments, repository), declared(arguments)
+    look(repository, head=False).require_visible()
+    facts = gather(repository, [name], actor, (ACTIVATION,))
+    if facts.packets[name].state.lane == "STUB" and not facts.packets[name].light:
+        unmet = _activate_stub(repository, name, actor)
+        if unmet:
+            return refuse(arguments, name, unmet)
+        facts = gather(repository, [name], actor)
+    packet = facts.packets[name]
+    branch = packet.state.assignment.branch or arguments.value("branch") or facts.policy.branch_of(name)
+    unmet = _starting(facts, packet, branch) or _elsewhere(repository, facts, branch)
+    if unmet:
+        return refuse(arguments, name, unmet)
+    before = branch_here(repository)
+    if before != branch:
+        known = branch in local_branches(repository)
+        switch_branch(repository, branch, "" if known else head_commit(repository) or "")
+
+    def decide(now: Facts) -> Answer:
+        if not packet.light:
+            return claim(now, now.packets[name], branch=branch, worktree="", declared=said)
+        from workpacket.lifecycle.forms import start_light
+
+        return start_light(now, now.packets[name], branch, said)
+
+    carried = carry_out(repository, "start", [name], actor, decide, questions=(ACTIVATION,))
+    if not isinstance(carried.answer, Planned) and before not in {"", branch}:
+        switch_branch(repository, before)
+    return sync_team_claim(arguments, conclude(arguments, carried, name))
+
+
+def _starting(facts: Facts, packet: PacketFacts, branch: str) -> tuple[Problem, ...]:
+    if not packet.light:
+        return claim_refusal(facts, packet, branch)
+    from workpacket.lifecycle.forms import start_unmet  # `claim` does not need what reads the light form
+
+    return start_unmet(facts, packet, branch)
+
+
+def _activate_stub(repository: Repository, name: str, actor: Actor) -> tuple[Problem, ...]:
+    from workpacket.lifecycle.activation import activate
+
+    def decide(facts: Facts) -> Answer:
+        return activate(facts, facts.packets[name])
+
+    answer = carry_out(repository, "activate", [name], actor, decide, questions=(ACTIVATION,)).answer
+    return () if isinstance(answer, Planned) else answer
+
+
+def _elsewhere(repository: Repository, facts: Facts, branch: str) -> tuple[Problem, ...]:
+    """Why the branch of the work cannot begin here: there is no commit, or another packet's branch is checked out."""
+    now, target = branch_here(repository), facts.target_branch.removeprefix("origin/")
+    if head_commit(repository) is None:
+        message = "there is no commit yet from which the branch could begin"
+        return (Problem("work_branch_missing", message, hint="git add .GOV && git commit -m 'Governance'"),)
+    if now in {branch, target} or not target:
+        return ()
+    message = f"{now or 'a detached HEAD'} is checked out; the work begins on {target}"
+    return (Problem("other_work_branch", message, hint=f"git switch {target}"),)
+
+
+_START = Command(
+    "start",
+    _run_start,
+    arguments="WP_ID",
+    description="""
+Everything that keeps the packet from being activated and claimed is listed, and then nothing is written. The branch
+begins at the commit that is checked out, and takes files that are not committed along.""",
+    options=(
+        Option("branch", "the branch (default: named by the policy)", value="BRANCH"),
+        COMMIT,
+        *DECLARING,
+        *ACTING,
+    ),
+    examples=("workpacket start WP-1-Greet-The-User-v1", "workpacket start WP-1-Greet-The-User-v1 --commit"),
+)
+
+
+DECLARED: Final = {command.name: command for command in (_PREPARE, _CLAIM, _START)}
 
 
 class _Team(NamedTuple):

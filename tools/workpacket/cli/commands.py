@@ -34,6 +34,8 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
     (
         "Work",
         (
+            ("start", "claim", "activate and claim a packet, on a branch of its own"),
+            ("done", "review", "prove the work on a packet, and hand it in"),
             ("prepare", "claim", "create the branch, and optionally the work tree, for a packet and its assignee"),
             ("claim", "claim", "claim a packet that is ready, until the lease ends"),
             ("submit", "review", "prove what the packet requires, and submit the work for review"),
@@ -136,7 +138,6 @@ OTHER_NAMES = {
     "complete": "submit",
     "create": "new",
     "delete": "abandon",
-    "done": "submit",
     "finish": "submit",
     "find": "search",
     "fix": "check --fix",
@@ -150,7 +151,6 @@ OTHER_NAMES = {
     "review": "verdict",
     "rm": "abandon",
     "sign": "approve",
-    "start": "claim",
     "take": "claim",
     "validate": "check",
     "verify": "approvals verify",

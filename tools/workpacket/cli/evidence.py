@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from workpacket.audit.tracing import Evidence, evidence_of, latest_evidence
 from workpacket.cli.options import Arguments, Command, Option, subcommand, usage
 from workpacket.cli.packet_command import ACTING, Decide, actor_of, conclude, packet_of, words_of
-from workpacket.cli.read_only import show_json
+from workpacket.cli.read_only import reader_identity, show_json
 from workpacket.cli.workspace import write_new
 from workpacket.errors import WorkpacketError
 from workpacket.model import exits
@@ -22,7 +22,7 @@ from workpacket.report.pull_request import block, code
 from workpacket.runtime.records.redaction import Redactor
 from workpacket.shell.governed_files import find_governed, packet_called
 from workpacket.shell.governing.execution import carry_out, here
-from workpacket.shell.governing.proof_process import kept_output
+from workpacket.shell.governing.proof_process import Account, account_of, kept_output
 
 
 def publish(arguments: Arguments) -> int:
@@ -99,15 +99,30 @@ def _write(arguments: Arguments, word: str, decide: Decide) -> int:
 
 
 def replay(arguments: Arguments) -> int:
-    """Run the proofs of the latest submission again, and compare the results."""
+    """Run the proofs of the latest submission again, and compare: of one packet, or of all that a change submits."""
+    account = _account(arguments)
+    base = arguments.value("base")
+    if not base:
+        word = words_of(arguments, 1, "WP_ID")[0]
+        return _replay(arguments, packet_called(str(here().root), word).text, account)
+    if arguments.words or arguments.flag("json") or arguments.flag("record"):
+        raise usage(arguments.command, "conflicting_options", "--base takes no packet, --json or --record")
+    from workpacket.shell.governing.replay import submitted_since
+
+    statuses = [_replay(arguments, name, account) for name in submitted_since(here(), base)]
+    print(f"{counted(len(statuses), 'submission')} replayed")
+    return max(statuses, default=exits.OK)
+
+
+def _replay(arguments: Arguments, name: str, account: Account | None) -> int:
     from workpacket.lifecycle.proofs import record_replay
     from workpacket.shell.governing.execution import facts_before
     from workpacket.shell.governing.replay import recorded_proofs
     from workpacket.shell.governing.replay import replay as run_again
 
-    repository, actor = here(), actor_of(arguments, here())
-    word = words_of(arguments, 1, "WP_ID")[0]
-    name = packet_called(str(repository.root), word).text
+    repository = here()
+    # Who looks need not be named; who records does.
+    actor = actor_of(arguments, repository) if arguments.flag("record") else reader_identity(arguments, repository)
     facts = facts_before(repository, [name], actor)
     packet = facts.packets[name]
     found = recorded_proofs(repository, packet)
@@ -115,7 +130,7 @@ def replay(arguments: Arguments) -> int:
         print("nothing was run")
         return exits.REFUSED
     redactor = Redactor.from_environment(os.environ)
-    differences = run_again(repository, packet, found, facts.policy.evidence, redactor, os.environ)
+    differences = run_again(repository, packet, found, facts.policy.evidence, redactor, os.environ, account)
     if arguments.flag("record"):
         return _write(arguments, name, lambda facts, packet: record_replay(facts, packet, found.commit, differences))
     if arguments.flag("json"):
@@ -124,8 +139,19 @@ def replay(arguments: Arguments) -> int:
     print(f"{name} at {found.commit[:12]}: {'different results' if differences else 'the same results'}")
     for line in differences:
         print(f"  - {escape(line)}")
-    print(f"next: workpacket evidence replay {name} --record")
+    if not arguments.flag("base"):
+        print(f"next: workpacket evidence replay {name} --record")
     return exits.FINDINGS if differences else exits.OK
+
+
+def _account(arguments: Arguments) -> Account | None:
+    name = arguments.value("commands-as")
+    if not name:
+        return None
+    try:
+        return account_of(name)
+    except ValueError as error:
+        raise usage(arguments.command, "invalid_value", f"--commands-as: {error}") from error
 
 
 def _agreed(arguments: Arguments, commands: Sequence[str]) -> bool:
@@ -144,11 +170,12 @@ def run(arguments: Arguments) -> int:
 COMMAND = Command(
     "evidence",
     run,
-    arguments="publish|demand|replay WP_ID [N]",
+    arguments="publish|demand|replay [WP_ID] [N]",
     description="""
-`demand` writes the required proof below criterion N of the stub and the packet: a command and its tests, or why no test
-has to fail without the work. `replay` runs the proofs of the latest submission again in fresh trees and reports
-different results; with --record, it also records them in the log.
+`demand` writes below criterion N of the stub, and of the packet, what is to prove it: a command, and which of its
+tests; or why no test has to fail without the work. `replay` runs the proofs of the latest submission again in fresh
+trees and says what came to something else; with --record the log says so, too. With --commands-as, another account runs
+the commands: it can read neither the environment nor the files of the one that judges.
 
 For each proof, the log contains the command, the exit code, and the length and digest of the output; the end of the
 output stays in the clone where the proof was run. `publish` writes it as Markdown, for the text of a pull request.
@@ -162,12 +189,15 @@ Read the text before you paste it: published text cannot be taken back.""",
         Option("exempt", "demand: why no test has to fail without the work", value="REASON"),
         Option("yes", "replay: run the commands without asking"),
         Option("record", "replay: record the result"),
+        Option("base", "replay: every submission that this commit does not have", value="REV"),
+        Option("commands-as", "replay: the account that runs the commands; only for root", value="USER"),
         *ACTING,
     ),
     examples=(
         "workpacket evidence demand WP-1-Parser-v1 1 --command 'python -m pytest tests/parser'",
         "workpacket evidence demand WP-1-Parser-v1 2 --exempt 'documentation is read, not run'",
         "workpacket evidence replay WP-1-Parser-v1 --yes --record --as validator-1",
+        "workpacket evidence replay --base origin/main --yes --commands-as proofs",
         "workpacket evidence publish WP-1-Parser-v1",
         "workpacket evidence publish WP-1-Parser-v1 --out ../evidence.md",
     ),

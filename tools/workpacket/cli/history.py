@@ -26,7 +26,7 @@ from workpacket.lifecycle.separation import CLAIMED, proven_events
 from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.model.events import LogEvent
-from workpacket.model.lanes import lane_of_token
+from workpacket.model.lanes import lane_of_token, lane_words
 from workpacket.model.layout import LOG_FOLDER
 from workpacket.model.wording import counted
 from workpacket.report.escape import escape
@@ -85,7 +85,8 @@ def _run_history(arguments: Arguments) -> int:
     if events and not proven:
         print(f"who acted: {CLAIMED}")
     print(
-        f"{packet.id} is {packet.lane or 'without a log'}" + (", on two branches" if len(packet.log.heads) > 1 else "")
+        f"{packet.id} is {lane_words(packet.lane) or 'without a log'}"
+        + (", on two branches" if len(packet.log.heads) > 1 else "")
     )
     print(f"next: workpacket {'why' if events else 'adopt'}{f' {packet.id}' if events else ''}")
     return exits.OK
@@ -121,7 +122,7 @@ def _run_why(arguments: Arguments) -> int:
         unmet: list[Json] = [unmet_json(one) for one in standing.unmet]
         data = {"id": standing.id, "lane": standing.lane, "next": standing.command, "unmet": unmet}
         return show_json(arguments, {**data, "runs": listed, "moved_by": moved})
-    lane = standing.lane or "without a log"
+    lane = lane_words(standing.lane) or "without a log"
     print(f"{standing.id} is {lane}" + (f", moved by {escape(', '.join(map(str, moved)))}" if moved else ""))
     if standing.unmet:
         print(f"{counted(len(standing.unmet), 'condition')} not met for `{standing.command}`:")

@@ -11,7 +11,7 @@ from typing import Final, cast
 
 from workpacket.cli.commands import COMMANDS
 from workpacket.cli.options import Arguments, Command, Option, usage
-from workpacket.cli.packet_command import conclude
+from workpacket.cli.packet_command import COMMIT, conclude
 from workpacket.cli.progress_command import MILESTONES as PROGRESS
 from workpacket.lifecycle.activation import ITEMS
 from workpacket.lifecycle.init import (
@@ -26,7 +26,7 @@ from workpacket.lifecycle.init import (
     pinned,
     requirement_of,
 )
-from workpacket.lifecycle.policy import LifecyclePolicy
+from workpacket.lifecycle.policy import Form, LifecyclePolicy
 from workpacket.lifecycle.starter_documents import DIALECTS, GROUPS, INSTALLING, Dialect, Group
 from workpacket.model import exits
 from workpacket.model.layout import POLICY_PATH
@@ -276,6 +276,7 @@ def run(arguments: Arguments) -> int:
     wanted = [group for group in GROUPS if arguments.flag(group)]
     # None, or one of the values allowed for the option.
     dialect = cast("Dialect | None", arguments.value("dialect") or None)
+    form = cast("Form | None", arguments.value("form") or None)
     requirement = _requirement(arguments, wanted)
     if arguments.flag("hook") and not arguments.flag("skills"):
         raise usage(arguments.command, "conflicting_options", "--hook belongs to --skills")
@@ -284,8 +285,8 @@ def run(arguments: Arguments) -> int:
         return _say(arguments, compare(package, seen, wanted, dialect, _policy(seen), requirement))
     with writing(repository, "init") as transaction:
         seen = look_around(str(repository.root), paths)
-        items = compare(package, seen, wanted, dialect, _policy(seen), requirement)
-        planned = init(items, moment(), has_key=default_path().exists())
+        items = compare(package, seen, wanted, dialect, _policy(seen), requirement, form)
+        planned = init(items, moment(), has_key=default_path().exists(), commits=arguments.flag("commit"))
         if arguments.flag("skills"):
             planned = also_hooking(planned, skills_of_teams(str(repository.root)), hook=arguments.flag("hook"))
         planned = also_ignoring(planned, *not_ignored(repository))
@@ -337,6 +338,7 @@ Dialects: `handshake` adds recipes for just and templates; `spec-kitty` its lane
 `plain` adds nothing. By default, the dialect is detected from the repository, else handshake.""",
     options=(
         Option("dialect", "which files are written, and for which conventions", choices=DIALECTS),
+        Option("form", "the form of new packets (default: light, unless there are packets)", choices=("light", "full")),
         Option("check", "write nothing; fail if something is missing or out of date"),
         Option("skills", "also skills for agents, below .agents/skills and .claude/skills"),
         Option("hook", "with --skills: add a line to the skills of teams that makes them resume unfinished work"),
@@ -344,6 +346,7 @@ Dialects: `handshake` adds recipes for just and templates; `spec-kitty` its lane
         Option("workflow", "also write .github/workflows/workpacket.yml"),
         Option("from", "what the workflow and hooks install (default: the running version)", value="REQUIREMENT"),
         Option("vscode", "also write .vscode/settings.json and the schemas that it refers to"),
+        COMMIT,
     ),
     examples=(
         "workpacket init",

@@ -20,7 +20,8 @@ from workpacket.git.objects import TextMatch, grep
 from workpacket.git.repository import find_repository
 from workpacket.model import exits
 from workpacket.model.canonical import Json
-from workpacket.model.lanes import LaneTable
+from workpacket.model.event_types import LIGHT_FORM
+from workpacket.model.lanes import LaneTable, lane_words
 from workpacket.model.layout import LOG_FOLDER, PACKETS, REFINEMENTS
 from workpacket.model.wording import counted, next_line
 from workpacket.report.escape import escape
@@ -40,6 +41,7 @@ def list_work(arguments: Arguments, root: str, files: Sequence[Found], cache: Ca
     """List every file that the options select, by id."""
     table = lanes_here(root)
     entries, unread = _read(root, files, cache, table)
+    light = _read_lanes_of_log(entries)
     wanted = _lanes(arguments, table)
     by_log = _by_log(arguments)
     chosen = sorted(
@@ -51,7 +53,7 @@ def list_work(arguments: Arguments, root: str, files: Sequence[Found], cache: Ca
         key=lambda entry: (entry[2]["id"], entry[1]),
     )
     shown, more = _limited(arguments, chosen)
-    rests_on = RestsOn((LOG_STATE,), clock=True) if by_log is not None else RestsOn()
+    rests_on = light | (RestsOn((LOG_STATE,), clock=True) if by_log is not None else RestsOn())
     if arguments.flag("json"):
         data: dict[str, Json] = {"work": [_as_json(entry) for entry in shown], "unreadable": [*unread], "more": more}
         return Output(render_envelope("list", exits.OK, [], data), exits.OK, rests_on)
@@ -68,6 +70,22 @@ def _read(root: str, files: Sequence[Found], cache: Cache, table: LaneTable) -> 
         if result.summary
     ]
     return entries, [found.path for found, result in zip(files, results, strict=True) if not result.summary]
+
+
+def _read_lanes_of_log(entries: Sequence[Entry]) -> RestsOn:
+    """Fill in the lanes of light packets, whose documents name none; return what these depend on."""
+    if not any(work["form"] == LIGHT_FORM for kind, _, work in entries if kind == "packet"):
+        return RestsOn()
+    from workpacket.cli.read_only import all_facts, output
+    from workpacket.shell.governing.execution import here
+
+    repository = here()
+    packets = all_facts(repository).packets
+    for kind, _, work in entries:
+        packet = packets.get(work["id"])
+        if kind == "packet" and work["form"] == LIGHT_FORM and packet is not None and packet.lane:
+            work["lanes"], work["status"] = [packet.lane], packet.lane
+    return output(repository, "").rests_on
 
 
 def _limited(arguments: Arguments, chosen: Sequence[T]) -> tuple[Sequence[T], int]:
@@ -234,7 +252,7 @@ def _depends_on(work: WorkSummary, other: str) -> bool:
 
 def lane_shown(work: WorkSummary) -> str:
     """Return the lane, or the original text if it does not name one lane."""
-    return work["lanes"][0] if len(work["lanes"]) == 1 else work["status"] or "-"
+    return lane_words(work["lanes"][0]) if len(work["lanes"]) == 1 else work["status"] or "-"
 
 
 def _as_json(entry: Entry) -> dict[str, Json]:

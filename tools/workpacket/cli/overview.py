@@ -6,6 +6,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from typing import Final, NamedTuple
 
 from workpacket.cli.cached_output import Output
 from workpacket.cli.history import cache_dependencies, runs_of
@@ -22,6 +23,7 @@ from workpacket.lifecycle.separation import lease_claimed
 from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.model.event_types import FORKED
+from workpacket.model.lanes import UNJUDGED, lane_words
 from workpacket.model.layout import REANCHORED_PATH
 from workpacket.model.wording import counted
 from workpacket.report.board import Card, Column, columns, render_board, render_page
@@ -79,7 +81,11 @@ def cards_of(
         if state.lane:
             last = max((event.at for event in state.history), default="")
             lane = state.lane if at else facts.packets[name].lane
-            yield Card(name, lane, _note(state, signed=signed), runs=runs.get(name, ())), last
+            said = _UNJUDGED_NOTE if lane == UNJUDGED else _note(state, signed=signed)
+            yield Card(name, lane, said, runs=runs.get(name, ())), last
+
+
+_UNJUDGED_NOTE: Final = "not judged"
 
 
 def _note(state: PacketState, *, signed: bool) -> str:
@@ -97,7 +103,8 @@ def _note(state: PacketState, *, signed: bool) -> str:
 
 
 def _entry(card: Card) -> str:
-    return entry_line(card.id, card.lane) + (f" - {mark(card.runs)}" if card.runs else "")
+    remark = _UNJUDGED_NOTE if card.lane == UNJUDGED else ""
+    return entry_line(card.id, card.lane, remark) + (f" - {mark(card.runs)}" if card.runs else "")
 
 
 def _plain(board: tuple[Column, ...]) -> str:
@@ -162,6 +169,7 @@ def _show_status(arguments: Arguments) -> Output:
     facts = facts_from_summaries(repository)
     counts = Counter(packet.lane or "no log" for packet in facts.packets.values())
     held = _held(facts)
+    waiting = list(_waiting(facts))
     edits = [f"{packet.id} (line {line}: {token}, log: {packet.lane})" for packet, token, line in hand_edits(facts)]
     rows = ready(facts)
     runs = runs_of({name: packet.state for name, packet in facts.packets.items()})
@@ -175,17 +183,46 @@ def _show_status(arguments: Arguments) -> Output:
         holding: dict[str, Json] = dict(held)
         data: dict[str, Json] = {"lanes": lanes, "held": holding, "hand_edits": listed, "ready": names}
         data["reanchored"] = [*roots]
+        data["waiting"] = [{"id": one.id, "for": one.need, "since": one.since, "detail": one.detail} for one in waiting]
         data["runs"] = {name: [run.as_json() for run in its] for name, its in runs.items()}
         return output(repository, render_envelope("status", exits.OK, [], data), lasts=lasts, also=also)
     known = facts.policy.lanes.tokens
     tokens = (*known, *sorted(counts.keys() - {*known, *_NO_LANES}), *_NO_LANES)
-    lines = [f"{counts[token]:6}  {escape(token)}" for token in tokens if counts[token]]
+    lines = [f"{counts[token]:6}  {escape(lane_words(token))}" for token in tokens if counts[token]]
+    lines += [f"{one.need}: {one.id} since {one.since}{escape(one.detail and f': {one.detail}')}" for one in waiting]
     lines += [f"held: {name} by {escape(holder)}" for name, holder in held.items()]
     lines += [f"run: {escape(run.sentence)}" for its in runs.values() for run in its]
     lines += [f"hand edit: {escape(edit)}" for edit in edits]
     lines += [f"note: {escape(sentence)}" for sentence in roots]
     lines.append(f"next: {_next(facts, counts, bool(edits), [row.command for row in rows])}")
     return output(repository, "\n".join(lines) + "\n", lasts=lasts, also=also)
+
+
+class _Waiting(NamedTuple):
+    """A packet that cannot move on until somebody does something, and since when."""
+
+    id: str
+    need: str
+    since: str
+    detail: str
+
+
+_NEEDS = {"BLOCKED": "blocked", "IN_REVIEW": "needs a verdict", "MERGE_PENDING": "needs a merge"}
+
+
+def _waiting(facts: Facts) -> Iterator[_Waiting]:
+    """Yield what waits for a person, longest first. Times are those of the log, so that the output can be cached."""
+    found = []
+    for name, packet in facts.packets.items():
+        need, moves = _NEEDS.get(packet.lane), packet.state.latest_moves
+        if packet.state.forked:
+            latest = max(move.at for move in moves)
+            found.append(_Waiting(name, "needs `workpacket resolve`", latest, "moved independently on two branches"))
+        elif need is not None and moves:
+            by = f"by {moves[0].actor.id}" if packet.lane == "IN_REVIEW" else ""
+            detail = _note(packet.state, signed=True) if packet.lane == "BLOCKED" else by
+            found.append(_Waiting(name, need, moves[0].at, detail))
+    return iter(sorted(found, key=lambda one: (one.since, one.id)))
 
 
 def _new_roots(root: str) -> list[str]:

@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from workpacket.cli.options import Arguments, Option, usage
 from workpacket.errors import WorkpacketError
+from workpacket.git.objects import commit_paths, status
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import current_branch
 from workpacket.lifecycle.facts import Facts, PacketFacts
@@ -16,11 +17,14 @@ from workpacket.lifecycle.moves import Answer, Planned, standing_unmet
 from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.model.events import Actor
+from workpacket.model.layout import LOG_FOLDER, packet_paths
+from workpacket.model.wording import counted
 from workpacket.problem import Problem
 from workpacket.report.escape import escape
 from workpacket.shell.actor import KINDS, acting
 from workpacket.shell.governed_files import packet_called
 from workpacket.shell.governing.execution import Carried, Question, carry_out, here
+from workpacket.value import replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,6 +36,7 @@ ACTING = (
     Option("as", "the actor (default: WORKPACKET_ACTOR, then git's user.name)", value="NAME"),
     Option("kind", "the kind of actor", choices=KINDS),
 )
+COMMIT = Option("commit", "commit what the command writes (default: as the policy says)")
 REASON = Option("reason", "the reason, as text", value="TEXT")
 DECLARING = (
     Option("harness", "the program that the agent runs in (or: WORKPACKET_HARNESS)", value="NAME"),
@@ -122,6 +127,9 @@ def conclude(arguments: Arguments, carried: Carried, packet: str = "") -> int:
     answer = carried.answer
     if not isinstance(answer, Planned):
         return refuse(arguments, packet, answer)
+    # `submit --commit REV` names the commit to judge.
+    if carried.commit or (arguments.flag("commit") and not arguments.value("commit")):
+        answer = _committed(arguments, carried, answer, packet)
     if arguments.flag("json"):
         from workpacket.report.json_report import render_envelope
 
@@ -139,6 +147,18 @@ def conclude(arguments: Arguments, carried: Carried, packet: str = "") -> int:
         print(f"  - {escape(note)}")
     _say_next(answer)
     return exits.OK
+
+
+def _committed(arguments: Arguments, carried: Carried, answer: Planned, packet: str) -> Planned:
+    """Commit what the command wrote, and what is not committed of the packet's own document and log."""
+    repository = here()
+    own = status(repository, f"{LOG_FOLDER}/{packet}", *packet_paths(packet)) if packet else []
+    paths = list(dict.fromkeys((*carried.changed, *(entry.path for entry in own), *answer.beside)))
+    if not paths:
+        return answer
+    trailer = f"\n\nWork-Packet: {packet}" if packet else ""
+    commit_paths(repository, f"workpacket {arguments.command.name} {packet}".rstrip() + trailer, paths)
+    return replace(answer, notes=(*answer.notes, f"committed {counted(len(paths), 'file')}"))
 
 
 def _say_next(answer: Planned) -> None:

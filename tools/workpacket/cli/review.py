@@ -11,27 +11,35 @@ from workpacket.cli.claim import sync_team_claim
 from workpacket.cli.options import Arguments, Command, Option, usage
 from workpacket.cli.packet_command import (
     ACTING,
+    COMMIT,
     DECLARING,
     REASON,
     actor_of,
     conclude,
     declared,
     packet_command,
+    refuse,
     words_of,
 )
+from workpacket.cli.read_only import show_json
 from workpacket.errors import WorkpacketError
+from workpacket.git.objects import status
 from workpacket.git.repository import Repository
+from workpacket.git.revisions import list_worktrees, switch_branch
 from workpacket.lifecycle.contract import is_complete
 from workpacket.lifecycle.facts import Facts, PacketFacts
+from workpacket.lifecycle.gates import ends_unjudged
 from workpacket.lifecycle.moves import Answer
 from workpacket.lifecycle.proofs import PROOF_CODES, demands_of, folded
 from workpacket.lifecycle.review import Proofs, record_evidence, submit, submit_refusal, verdict
 from workpacket.lifecycle.transitions import choices
+from workpacket.model import exits
 from workpacket.model.canonical import Json
+from workpacket.report.escape import escape
 from workpacket.shell.governed_files import packet_called
 from workpacket.shell.governing.contract_proofs import asked_of
-from workpacket.shell.governing.execution import carry_out, facts_before, here, verdict_question
-from workpacket.shell.work_done import proof_base, relative_place, submission_doubt, work_done
+from workpacket.shell.governing.execution import carry_out, facts_before, gather, here, verdict_question
+from workpacket.shell.work_done import branch_here, proof_base, relative_place, submission_doubt, work_done
 from workpacket.value import replace
 
 TYPE_CHECKING = False
@@ -48,6 +56,8 @@ def _run_submit(arguments: Arguments) -> int:
     evidence, uncommitted = _evidence(arguments, repository, facts, name)
     if not arguments.flag("record-only"):
         evidence = _with_contract_proofs(arguments, repository, facts, name, evidence)
+    if arguments.flag("check"):
+        return _say_whether(arguments, repository, facts, name, evidence)
 
     def decide(facts: Facts) -> Answer:
         packet = facts.packets[name]
@@ -56,8 +66,40 @@ def _run_submit(arguments: Arguments) -> int:
         work = work_done(repository, packet, facts.target_branch, arguments.value("commit"))
         return submit(facts, packet, work, evidence, said)
 
-    carried = carry_out(repository, "submit", [name], actor, decide)
+    carried = carry_out(repository, arguments.command.name, [name], actor, decide)
     return sync_team_claim(arguments, conclude(arguments, carried, name))
+
+
+def _say_whether(arguments: Arguments, repository: Repository, facts: Facts, name: str, evidence: Proofs) -> int:
+    """Report what keeps the packet from being submitted with this evidence; nothing is written."""
+    packet = facts.packets[name]
+    work = work_done(repository, packet, facts.target_branch, arguments.value("commit"))
+    unmet = submit_refusal(facts, packet, work, evidence)
+    if unmet:
+        return refuse(arguments, name, unmet)
+    command = f"workpacket submit {name}"
+    if arguments.flag("json"):
+        return show_json(arguments, {"id": name, "lane": packet.lane, "unmet": [], "next": command})
+    print(f"{name} may be submitted\nnext: {command}, with the same proofs")
+    return exits.OK
+
+
+def _run_done(arguments: Arguments) -> int:
+    """Submit; where no one has to judge the work and all of it is committed, return to the target branch."""
+    result = _run_submit(arguments)
+    repository = here()
+    if result != exits.OK or status(repository):
+        return result
+    name = packet_called(str(repository.root), arguments.words[0]).text
+    facts = gather(repository, [name], actor_of(arguments, repository))
+    target, branch = facts.target_branch.removeprefix("origin/"), branch_here(repository)
+    elsewhere = {each.branch for each in list_worktrees(repository)}
+    if not ends_unjudged(facts.packets[name].state, facts.policy) or target in {"", branch, *elsewhere}:
+        return result
+    switch_branch(repository, target)
+    if not arguments.flag("json"):
+        print(f"switched to {escape(target)}; {escape(branch)} is ready to be merged, or pushed for a pull request")
+    return result
 
 
 def _evidence(arguments: Arguments, repository: Repository, facts: Facts, name: str) -> tuple[Proofs, Sequence[str]]:
@@ -149,6 +191,10 @@ def _with_contract_proofs(
 
 
 _LATER: Final = "was not run: other conditions must be met first"
+_PROVING: Final = (
+    Option("prove", "a command, or a place in the code, that proves line N", value="N=COMMAND", many=True),
+    Option("not-applicable", "why line N, which the contract exempts, does not apply", value="N=REASON", many=True),
+)
 _SUBMIT = Command(
     "submit",
     _run_submit,
@@ -161,9 +207,9 @@ submitted commit, without a shell (to use one, write N=sh -c '...'), with the en
 the policy. Its exit code, and the length and digest of its output, are recorded; the end of the output, without
 secrets, stays in this clone, where `workpacket trace` shows it.""",
     options=(
-        Option("prove", "a command, or a place in the code, that proves line N", value="N=COMMAND", many=True),
-        Option("not-applicable", "why line N, which the contract exempts, does not apply", value="N=REASON", many=True),
+        *_PROVING,
         Option("commit", "the commit to judge (default: HEAD)", value="REV"),
+        Option("check", "run the proofs and say what is missing, without writing anything"),
         Option("record-only", "record the proofs without submitting"),
         *DECLARING,
         *ACTING,
@@ -199,13 +245,13 @@ def _run_verdict(arguments: Arguments) -> int:
             reason=arguments.value("reason"),
         )
 
-    status = packet_command(
+    result = packet_command(
         arguments,
         decide,
         words=2,
         questions=(verdict_question(choice),),
     )
-    return sync_team_claim(arguments, status)
+    return sync_team_claim(arguments, result)
 
 
 def _report(path: str) -> Json:
@@ -227,11 +273,12 @@ _VERDICT = Command(
     "verdict",
     _run_verdict,
     arguments="WP_ID PASS|FAIL|CHANGES|OUTDATED_ONLY",
-    description="You cannot judge your own work, and a verdict requires a report.",
+    description="You cannot judge your own work. A verdict requires a report; on a light packet, --reason may be it.",
     options=(
         Option("report", "the validator's report, a file in the repository", value="FILE"),
         Option("reference", "where the requested changes are described", value="PLACE"),
         REASON,
+        COMMIT,
         *ACTING,
     ),
     examples=(
@@ -241,4 +288,17 @@ _VERDICT = Command(
 )
 
 
-DECLARED: Final = {command.name: command for command in (_SUBMIT, _VERDICT)}
+_DONE = Command(
+    "done",
+    _run_done,
+    arguments="WP_ID",
+    description="""
+Runs the proofs that the packet names, and submits the commit. Where the policy asks no one to judge the work, it counts
+as MERGED (not judged) once it is on the target branch, which is checked out if everything is committed; elsewhere the
+verdict of somebody else comes next.""",
+    options=(*_PROVING, COMMIT, *DECLARING, *ACTING),
+    examples=("workpacket done WP-1-Greet-The-User-v1", "workpacket done WP-1-Greet-The-User-v1 --commit"),
+)
+
+
+DECLARED: Final = {command.name: command for command in (_SUBMIT, _VERDICT, _DONE)}

@@ -3,15 +3,23 @@
 Two generations are read. The current one has METADATA and QUALITY_GATE; an older one has separate sections for risk
 tier, test plan and done criteria. Only METADATA describes the packet itself: reports further down quote other packets
 and states. A new task packet is written from its stub and refinement; anything still undecided becomes a named TODO.
+
+A packet in the light form is its own stub and refinement: one file with a scope, criteria and a section REFINEMENT.
+It has no status, because only the log says in which lane it is, and so its file changes only when its contract does.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
+from typing import Final
 
 from workpacket.documents.document import FieldSpec, Layout, SectionSpec, Text, TextAt, TextsAt, fields
-from workpacket.documents.structured import EvidenceBlock, WorkDocument, evidence_blocks, walk_items
+from workpacket.documents.structured import EvidenceBlock, WorkDocument, body_of, evidence_blocks, walk_items
+from workpacket.lazy_pattern import lazy_pattern
+from workpacket.model.event_types import FULL_FORM, LIGHT_FORM
 from workpacket.model.ids import WorkPacketId
+from workpacket.text.source import Source
 from workpacket.value import Value
 
 METADATA_FIELDS = (
@@ -88,19 +96,113 @@ OLDER_SECTIONS = (
     SectionSpec("user_context", "User Context", "prose"),
 )
 
+LIGHT_SECTIONS = (
+    SectionSpec(
+        "scope",
+        "SCOPE",
+        "fields",
+        required=True,
+        fields=(
+            FieldSpec("FORM", required=True),
+            *fields("What", "Why", "RISK_TIER", "DEPENDENCIES"),
+            FieldSpec("IN_SCOPE_PATHS", many=True),
+            FieldSpec("OUT_OF_SCOPE", many=True),
+        ),
+    ),
+    SectionSpec("done_means", "DONE_MEANS", "items"),
+    SectionSpec("refinement", "REFINEMENT", "prose"),
+)
+LIGHT: Final = Layout((2,), LIGHT_SECTIONS, extra=(SectionSpec("notes", "NOTES", "prose"),))
+# A form is declared in one place only, so that no quotation further down can change how a packet is read.
+_LIGHT = lazy_pattern(r"\A# [^\n]*\n\s*## SCOPE[ \t]*\r?\n\s*- FORM: light[ \t]*\r?$", re.MULTILINE)
+_QUOTED = lazy_pattern(r"`[^`]+`")
+# `1.1 Greeting` in .GOV/spec/SPEC_v1.md, sha256 1f2e...
+_ANCHOR = lazy_pattern(
+    r"^- SPEC_ANCHOR: `(?P<heading>[^`\r\n]+)` in (?P<path>\S+), sha256 (?P<sha256>[0-9a-f]{64})[ \t]*\r?$",
+    re.MULTILINE,
+)
+
+
+def is_light(source: Source) -> bool:
+    """Whether a packet is written in the light form."""
+    return _LIGHT.match(source.text) is not None
+
+
+class SpecAnchor(Value):
+    """The section of the specification on which a light packet is based, and its digest when it was pinned."""
+
+    heading: str
+    path: str
+    sha256: str
+
+    def line(self) -> str:
+        return f"- SPEC_ANCHOR: `{self.heading}` in {self.path}, sha256 {self.sha256}"
+
+
+def scope_pieces(entry: str) -> list[str]:
+    """Return the paths of an entry of a light packet: those between backticks, if there are several on one line."""
+    quoted: list[str] = _QUOTED.findall(entry)
+    return quoted if len(quoted) > 1 else [entry]
+
+
 _DEPENDENCY_FIELDS = frozenset({"dependencies", "dependency", "depends_on", "dependencies_blockers"})
 
 
+FULL: Final = Layout((2,), SECTIONS, older=OLDER_SECTIONS)
+
+
 class Packet(WorkDocument):
+    """A packet in the form that it declares; `layout` is that of its form."""
+
     kind = "packet"
-    layout = Layout((2,), SECTIONS, older=OLDER_SECTIONS)
+    layout = FULL
+
+    def __init__(self, source: Source) -> None:
+        self.light = is_light(source)
+        self.form = LIGHT_FORM if self.light else FULL_FORM
+        if self.light:
+            self.layout = LIGHT
+        super().__init__(source)
+
+    @property
+    def schema(self) -> str:
+        return "packet_light" if self.light else self.kind
+
+    @property
+    def title_text(self) -> str:
+        return self.title if self.light else super().title_text
+
+    @property
+    def title(self) -> str:
+        """The heading of the document, which names the work of a light packet."""
+        first = next((section for section in self.outline.walk() if section.level == 1), None)
+        return first.title if first is not None else ""
+
+    @property
+    def refinement_text(self) -> str:
+        """The technical refinement of a light packet, without its anchor; '' if it has none."""
+        placed = self.placed_section("refinement")
+        body = body_of(self.source, placed.section) if placed is not None else ""
+        return _ANCHOR.sub("", body).strip()
+
+    @property
+    def anchor(self) -> SpecAnchor | None:
+        placed = self.placed_section("refinement") if self.light else None
+        match = _ANCHOR.search(body_of(self.source, placed.section)) if placed is not None else None
+        return SpecAnchor(match["heading"], match["path"], match["sha256"]) if match is not None else None
 
     task_id = TextAt("metadata", "task_id")
     created_at = TextAt("metadata", "date")
     status = TextAt("metadata", "status")
-    in_scope_paths = TextsAt("scope", "in_scope_paths")
     out_of_scope = TextsAt("scope", "out_of_scope")
     evidence_mapping = TextsAt("evidence_mapping")
+
+    @property
+    def in_scope_paths(self) -> tuple[Text, ...]:
+        listed = self.texts_at("scope", "in_scope_paths")
+        if not self.light:
+            return listed
+        return tuple(Text(piece, text.start, text.end) for text in listed for piece in scope_pieces(text.value))
 
     @property
     def done_means(self) -> tuple[Text, ...]:
@@ -117,6 +219,7 @@ class Packet(WorkDocument):
             self.text_at("metadata", "risk_tier")
             or self.text_at("quality_gate", "risk_tier")
             or self.text_at("risk_tier", "level")
+            or (self.text_at("scope", "risk_tier") if self.light else None)
         )
 
     def id_text(self) -> Text | None:
@@ -138,10 +241,13 @@ class Packet(WorkDocument):
 
 
 NOT_YET = "(nothing yet)"
+_LONGEST_LIST: Final = 100
 
 
 class PacketText(Value):
-    """The content of the packet. Lists contain the Markdown of one item each; `acceptance` is a list as in the stub."""
+    """The content of the packet. Lists contain the Markdown of one item each; `acceptance` is a list as in the stub.
+    `coordination` is what the stub says about other work, with the dependencies.
+    """
 
     wp_id: WorkPacketId
     date: str
@@ -161,6 +267,7 @@ class PacketText(Value):
     in_scope: Sequence[str] = ()
     out_of_scope: Sequence[str] = ()
     dependencies: Sequence[str] = ()
+    coordination: Sequence[str] = ()
     anchors: Sequence[str] = ()
     risks: Sequence[str] = ()
     files_to_open: Sequence[str] = ()
@@ -213,6 +320,7 @@ def _scope(packet: PacketText) -> list[str]:
         *_listed("SCOPE_OF_STUB", packet.in_scope),
         *_listed("OUT_OF_SCOPE", packet.out_of_scope),
         *(_listed("DEPENDENCIES", packet.dependencies) if packet.dependencies else []),
+        *(_listed("DEPENDENCIES_OF_STUB", packet.coordination) if packet.coordination else []),
     ]
 
 
@@ -255,4 +363,59 @@ def _listed(key: str, items: Sequence[str]) -> list[str]:
 
 
 def _items(items: Sequence[str], empty: str) -> list[str]:
-    return [f"- {item.strip()}" for item in items] or [f"- {empty}"]
+    """Return a list; items may have lists of their own below their first line."""
+    lines = [line for item in items for line in f"- {item.strip()}".replace("\n", "\n  ").split("\n")]
+    return lines or [f"- {empty}"]
+
+
+class LightText(Value):
+    """The content of a packet in the light form. A criterion may name the command that proves it, or why none does."""
+
+    title: str
+    why: str = ""
+    criteria: Sequence[tuple[str, str, str]] = ()
+    scope: Sequence[str] = ()
+    out_of_scope: Sequence[str] = ()
+    risk: str = ""
+    dependencies: Sequence[str] = ()
+    refinement: str = ""
+    anchor: SpecAnchor | None = None
+
+
+def render_light(text: LightText) -> str:
+    """Return the file. What was not given has no line, and no section."""
+    head = ["- FORM: light"]
+    head += [f"- {key}: {said}" for key, said in (("Why", text.why), ("RISK_TIER", text.risk)) if said]
+    head += [f"- DEPENDENCIES: {', '.join(text.dependencies)}"] if text.dependencies else []
+    head += _paths("IN_SCOPE_PATHS", text.scope)
+    head += _paths("OUT_OF_SCOPE", text.out_of_scope)
+    parts = [f"# {text.title}\n", "\n".join(["## SCOPE", *head])]
+    if text.criteria:
+        parts.append("\n".join(["## DONE_MEANS", *(line for one in text.criteria for line in criterion_lines(*one))]))
+    if text.refinement or text.anchor is not None:
+        parts.append(light_refinement(text.refinement, text.anchor))
+    return "\n".join(parts) + "\n"
+
+
+def light_refinement(text: str, anchor: SpecAnchor | None) -> str:
+    """Return the section REFINEMENT."""
+    lines = [anchor.line()] if anchor is not None else []
+    return "\n".join(["## REFINEMENT", *lines, *([text.strip()] if text.strip() else [])])
+
+
+def _paths(key: str, entries: Sequence[str]) -> list[str]:
+    """Return paths on one line, as far as there is room for them."""
+    joined = ", ".join(entries)
+    if len(joined) <= _LONGEST_LIST and all(entry.startswith("`") for entry in entries):
+        return [f"- {key}: {joined}"] if entries else []
+    return [f"- {key}:", *(f"  - {entry}" for entry in entries)]
+
+
+def criterion_lines(said: str, command: str, exempt: str) -> list[str]:
+    """Return a criterion as an item, with what must prove it below."""
+    demands = [f"  - PROVED_BY: {_code(command)}"] if command else []
+    return [f"- {said}", *demands, *([f"  - EXEMPT: {exempt}"] if exempt else [])]
+
+
+def _code(command: str) -> str:
+    return command if "`" in command else f"`{command}`"

@@ -53,6 +53,7 @@ SECTIONS = (
         required=True,
         fields=(
             *fields("WP_ID", "CREATED_AT", "SPEC_TARGET_RESOLVED", "SPEC_TARGET_SHA1", required=True),
+            FieldSpec("SPEC_TARGET_SHA256"),
             *fields("USER_REVIEW_STATUS", "USER_SIGNATURE", required=True),
             FieldSpec("USER_APPROVAL_EVIDENCE"),
         ),
@@ -95,11 +96,13 @@ SECTIONS = (
 class Refinement(StructuredDocument):
     kind = "refinement"
     layout = Layout((3, 2), SECTIONS, frames=frozenset({"technical_refinement"}))
+    answers = frozenset({"user_review_status", "user_signature", "user_approval_evidence"})
 
     wp_id = TextAt("metadata", "wp_id")
     created_at = TextAt("metadata", "created_at")
     spec_target = TextAt("metadata", "spec_target_resolved")
-    spec_digest = TextAt("metadata", "spec_target_sha1")
+    spec_sha1 = TextAt("metadata", "spec_target_sha1")
+    spec_sha256 = TextAt("metadata", "spec_target_sha256")
     review_status = TextAt("metadata", "user_review_status")
     signature = TextAt("metadata", "user_signature")
     approval_evidence = TextAt("metadata", "user_approval_evidence")
@@ -171,6 +174,15 @@ class Refinement(StructuredDocument):
         ]
         return Node(anchors, *placed.section.title_span)
 
+    @property
+    def awaits_answers(self) -> bool:
+        return value_of(self.review_status).upper() == "PENDING"
+
+    @property
+    def spec_digest(self) -> Text | None:
+        """The digest that decides; older refinements have a SHA-256 in the field named after SHA-1."""
+        return self.spec_sha256 or self.spec_sha1
+
     def summary(self) -> Mapping[str, object]:
         summary: RefinementSummary = {
             "id": self.own_id,
@@ -180,6 +192,7 @@ class Refinement(StructuredDocument):
             "spec": self.spec_path,
             "spec_place": self.place(self.spec_target),
             "spec_digest": value_of(self.spec_digest).lower(),
+            "spec_sha1": value_of(self.spec_sha1).lower(),
             "anchors": [self._anchor_summary(anchor) for anchor in self.anchors],
         }
         return summary
@@ -220,6 +233,7 @@ class RefinementText(Value):
     spec_path: str
     spec_digest: str
     anchors: Sequence[str] = ()
+    spec_sha1: str = ""
 
 
 def render_refinement(text: RefinementText) -> str:
@@ -246,7 +260,8 @@ def _metadata(text: RefinementText) -> list[str]:
         f"- WP_ID: {text.wp_id}",
         f"- CREATED_AT: {text.created_at}",
         f"- SPEC_TARGET_RESOLVED: {text.spec_pointer} -> {text.spec_path}",
-        f"- SPEC_TARGET_SHA1: {text.spec_digest}",
+        f"- SPEC_TARGET_SHA1: {text.spec_sha1 or text.spec_digest}",
+        *([f"- SPEC_TARGET_SHA256: {text.spec_digest}"] if text.spec_sha1 else []),
         "- USER_REVIEW_STATUS: PENDING",
         f"- USER_SIGNATURE: {UNSIGNED}",
         f"- USER_APPROVAL_EVIDENCE: {UNSIGNED}",

@@ -1,11 +1,15 @@
 """`SPEC_CURRENT.md`, which names the specification in force, and the names of anchors in a specification.
 
-Also determines whether an anchor names a passage, or only says that there is none.
+Also tells whether an anchor names a passage, or only says that there is none; and finds the passages, which are the
+sections of the specification.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
 
 from workpacket.documents.document import Document, TextAt, read_once, value_of
 from workpacket.lazy_pattern import lazy_pattern
@@ -13,6 +17,7 @@ from workpacket.model.layout import GOVERNANCE_FOLDER, SHARED_FOLDER, SPECIFICAT
 from workpacket.text.limits import PATH_LENGTH
 from workpacket.text.node import Node
 from workpacket.text.source import Source
+from workpacket.value import Value
 
 # The file is prose. The specification is the Markdown file that it names: in bold, in backticks, as a link or bare.
 _FILE = lazy_pattern(r"(?<![\w/.-])(?P<path>(?:[\w.-]+/)*[\w.-]+\.md)\b")
@@ -76,3 +81,90 @@ def specification_places(pointer: Source | None) -> tuple[str, ...]:
     """Return the possible paths of the specification named by the pointer; none without a pointer."""
     target = read_once(SpecPointer, pointer).target if pointer is not None else None
     return candidates(target.value) if target is not None else ()
+
+
+_HEADING = lazy_pattern(r" {0,3}(#{1,6})[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*\Z")
+_NUMBER = lazy_pattern(r"[0-9]+(?:\.[0-9]+)*\.?\Z")
+
+
+class Passage(Value):
+    """A section of a specification: its lines, from the heading to the next one of its level, and all titles above."""
+
+    titles: tuple[str, ...]
+    level: int
+    first: int
+    last: int
+    text: str
+
+    @property
+    def title(self) -> str:
+        return self.titles[-1]
+
+    @property
+    def digest(self) -> str:
+        """What an anchor pins: the text of the section, whatever its line ends are."""
+        return hashlib.sha256(self.text.encode("utf-8", "surrogateescape")).hexdigest()
+
+    @property
+    def says(self) -> str:
+        """The text below the heading, without the headings in it."""
+        return "\n".join(line for line in self.text.split("\n") if not _HEADING.match(line)).strip()
+
+    def in_roadmap(self, headings: Sequence[str]) -> str:
+        """Return the heading of the roadmap section that contains it; '' if it is in the main body."""
+        return next((each for each in self.titles if any(word in each.casefold() for word in headings)), "")
+
+
+def passages(specification: Source) -> Iterator[Passage]:
+    """Yield every section, in the order of the file."""
+    found = [(number, len(match[1]), match[2]) for number, match in _headings(specification)]
+    above: list[tuple[int, str]] = []
+    for index, (line, level, title) in enumerate(found):
+        while above and above[-1][0] >= level:
+            above.pop()
+        above.append((level, title))
+        later = (other for other, deep, _ in found[index + 1 :] if deep <= level)
+        last = next(later, specification.line_count + 1) - 1
+        text = "\n".join(specification.line(number) for number in range(line, last + 1)).rstrip()
+        yield Passage(tuple(each for _, each in above), level, line, last, text)
+
+
+def _headings(specification: Source) -> Iterator[tuple[int, re.Match[str]]]:
+    from workpacket.documents.register_table import visible_lines
+
+    for visible in visible_lines(specification):
+        match = _HEADING.match(visible.text) if visible.text.lstrip(" ").startswith("#") else None
+        if match is not None:
+            yield visible.number, match
+
+
+def passages_named(specification: Source, name: str) -> list[Passage]:
+    """Return the sections that a person may mean: by their number, their title, or both."""
+    wanted = _words(name)
+    return [one for one in passages(specification) if wanted in _names(one.title)]
+
+
+def _names(title: str) -> set[str]:
+    words = _words(title)
+    number, _, rest = words.partition(" ")
+    return {words, *((number, number.rstrip("."), rest) if _NUMBER.match(number) else ())} - {""}
+
+
+def _words(text: str) -> str:
+    return " ".join(unicodedata.normalize("NFC", text).strip("# `").split()).casefold()
+
+
+def with_requirement(specification: Source, title: str, text: str, roadmap: Sequence[str]) -> str:
+    """Return the specification with a requirement as a section of its own, at the end of the main body."""
+    tops = [one for one in passages(specification) if one.level == 2 and not one.in_roadmap(roadmap)]
+    main = next((one for one in tops if "main body" in one.title.casefold()), tops[-1] if tops else None)
+    lines = specification.text.splitlines(keepends=True)
+    at = main.last if main is not None else len(lines)
+    while at and not lines[at - 1].strip():
+        at -= 1
+    end = specification.eol
+    before = "".join(lines[:at]) + ("" if not at or lines[at - 1].endswith(("\n", "\r")) else end)
+    after = "".join(lines[at:]).lstrip("\r\n")
+    heading = "#" * (main.level + 1 if main is not None else 2)
+    section = f"{end}{heading} {title}{end}{end}{text}{end}"
+    return before + section + (end + after if after else "")

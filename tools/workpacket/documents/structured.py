@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import ClassVar
 
 from workpacket.documents.document import Document, FieldSpec, Layout, SectionSpec, Text, TextAt, heading_key, value_of
 from workpacket.lazy_pattern import lazy_pattern
@@ -50,7 +49,14 @@ class PlacedSection:
 class StructuredDocument(Document):
     """A document with a layout. `placed` are the sections known to the layout, `unknown` the others."""
 
-    layout: ClassVar[Layout]
+    layout: Layout
+    # The fields in which a person answers.
+    answers: frozenset[str] = frozenset()
+
+    @property
+    def awaits_answers(self) -> bool:
+        """Whether these fields say that they wait for the person, as the tool writes it."""
+        return False
 
     def __init__(self, source: Source) -> None:
         super().__init__(source, None)
@@ -213,6 +219,13 @@ class WorkDocument(StructuredDocument):
     user_signature = TextAt("metadata", "user_signature")
     refinement_file = TextAt("technical_refinement", "refinement_file")
 
+    form = ""
+
+    @property
+    def title_text(self) -> str:
+        """One line that names the work."""
+        return value_of(self.what)
+
     def id_text(self) -> Text | None:
         """Return the text with which the document states its own id."""
         return self.wp_id
@@ -244,7 +257,7 @@ class WorkDocument(StructuredDocument):
         summary: WorkSummary = {
             "id": own_id,
             "base": _base_of(own_id),
-            "title": value_of(self.what),
+            "title": self.title_text,
             "place": self.place(self.id_text()),
             "lanes": [lane.token for lane in self.lanes.named(status.value)] if status is not None else [],
             "status": value_of(status),
@@ -255,6 +268,7 @@ class WorkDocument(StructuredDocument):
             "signature": self.mention(self.user_signature),
             "refinement": self.mention(self.refinement_file),
             "evidence": [self._evidence_summary(block) for block in self.evidence_blocks],
+            "form": self.form,
         }
         return summary
 

@@ -12,10 +12,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 
 from workpacket.documents.document import FieldSpec, Layout, SectionSpec, Text, TextAt, TextsAt, fields
-from workpacket.documents.structured import WorkDocument
+from workpacket.documents.structured import WorkDocument, items_of_section
 from workpacket.model.ids import WorkPacketId
 from workpacket.model.layout import SPEC_POINTER
-from workpacket.text.fields import Field
+from workpacket.text.fields import Field, Item
 from workpacket.value import NOTHING, Value
 
 CANONICAL_STATUS = "STUB (NOT READY FOR DEV)"
@@ -110,6 +110,31 @@ class Stub(WorkDocument):
 
     def dependency_texts(self) -> Iterable[Text]:
         return self.dependencies
+
+    def markdown_of(self, section: str, key: str = "") -> tuple[str, ...]:
+        """Return each item of a section, or of a field in it, with the items below it on lines of their own."""
+        placed = self.placed_section(section)
+        if placed is None:
+            return ()
+        if not key:
+            return tuple(_nested(item) for item in items_of_section(self.source, placed.section))
+        fields = [field for field in placed.fields if field.name == key]
+        return tuple(_nested(item) for field in fields for item in field.children)
+
+    @cached_property
+    def boxes(self) -> list[tuple[int, int]]:
+        """The places of the characters inside the boxes of the checklist."""
+        placed = self.placed_section("activation_checklist")
+        items = items_of_section(self.source, placed.section) if placed is not None else ()
+        return [item.box for item in items if item.box is not None]
+
+
+def _nested(item: Item) -> str:
+    lines = [item.text]
+    for child in item.children:
+        first, *more = _nested(child).split("\n")
+        lines += [f"- {first}", *(f"  {line}" for line in more)]
+    return "\n".join(lines)
 
 
 PREAMBLE = """# TASK_PACKET_STUB_TEMPLATE

@@ -46,6 +46,8 @@ class WorkSummary(DescribedWork):
     refinement: Mention
     # The evidence in a packet.
     evidence: list[EvidenceSummary]
+    # The form of a packet; '' for a stub.
+    form: str
 
 
 class PackageSummary(DescribedWork):
@@ -111,6 +113,7 @@ class RefinementSummary(TypedDict):
     spec: str
     spec_place: Place
     spec_digest: str
+    spec_sha1: str
     anchors: list[AnchorSummary]
 
 

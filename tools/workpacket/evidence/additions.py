@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
+from workpacket.evidence.emptied import PythonFile, new_names
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.value import Value
 
@@ -71,25 +72,30 @@ _DATA: Final = frozenset({
 
 
 class FileAdditions(Value):
-    """A file that the change adds or changes. `added` are its new lines by number; `before` is its old text, None for a
-    new file.
-    """
+    """A file that the change adds or changes. `added` are its new lines by number; `before` its text at the base, None
+    for none; `text` that with the work, where it is Python."""
 
     path: str
     added: Mapping[int, str]
     before: str | None = None
+    text: str = ""
 
 
 class Additions(Value):
-    """Everything that a change adds. `words` are new in their file, `paths` are new files and folders. `lines` are the
-    added lines of Python, `data` the changed files that are read, and `other` the source files that are not watched.
-    """
+    """`words` are new in their file, `paths` are new files and folders. `lines` are the added lines of Python,
+    `data` the changed files that are read, `other` source that is not watched, `python` the changed files of Python."""
 
     words: frozenset[str] = frozenset()
     paths: frozenset[str] = frozenset()
     lines: Mapping[str, Sequence[int]] = {}
     data: frozenset[str] = frozenset()
     other: frozenset[str] = frozenset()
+    python: tuple[PythonFile, ...] = ()
+
+    @property
+    def functions(self) -> frozenset[str]:
+        """The names by which a test can mean a new function."""
+        return frozenset(name for file in self.python for name in new_names(file))
 
     @property
     def measurable(self) -> bool:
@@ -108,18 +114,20 @@ def additions(files: Sequence[FileAdditions], folders: Iterable[str] = ()) -> Ad
     words: set[str] = set()
     lines: dict[str, tuple[int, ...]] = {}
     data, other = set(), set()
+    python: list[PythonFile] = []
     for file in files:
         known = set(_WORD.findall(file.before or ""))
         words |= {word for text in file.added.values() for word in _WORD.findall(text)} - known
         ending = posixpath.splitext(file.path)[1]
         if ending in {".py", ".pyi"}:
             lines |= {file.path: tuple(sorted(file.added))} if file.added else {}
+            python += [PythonFile(file.path, file.text, file.before or "")] if file.text else []
         elif ending in _DATA:
             data.add(file.path)
         else:
             other.add(file.path)
     paths = {*folders, *(file.path for file in files if file.before is None)}
-    return Additions(frozenset(words), frozenset(paths), lines, frozenset(data), frozenset(other))
+    return Additions(frozenset(words), frozenset(paths), lines, frozenset(data), frozenset(other), tuple(python))
 
 
 def names_addition(message: str, added: Additions, beside: Sequence[str] = ()) -> bool:

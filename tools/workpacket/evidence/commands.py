@@ -13,6 +13,7 @@ from workpacket.value import Value
 
 Runner = Literal["pytest", "unittest", "go", "cargo", "jest", ""]
 
+PROBE: Final = "workpacket_probe"
 # They change nothing, and test nothing that work could change, except whether a file exists.
 _TRIVIAL: Final = frozenset({
     "true", "false", ":", "echo", "printf", "test", "[", "[[", "ls", "stat", "cat", "head", "tail", "wc", "file",
@@ -99,8 +100,9 @@ def instrumented(words: Sequence[str], probe: str, report: str) -> list[str]:
     """
     found = started(words)
     told = [re.sub(r"(?<!\w)PYTHONPATH=", f"PYTHONPATH={probe}:", word) for word in words]
+    told = [re.sub(r"\APYTEST_ADDOPTS=", f"PYTEST_ADDOPTS=-p {PROBE}.for_pytest ", word) for word in told]
     if found.runner == "unittest":
-        told[found.at] = "workpacket_probe"
+        told[found.at] = PROBE
     elif found.runner == "go" and "-json" not in told:
         told.insert(found.at + 1, "-json")
     elif found.runner == "jest":

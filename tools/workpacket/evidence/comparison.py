@@ -5,8 +5,11 @@ it.
 adds | `needed` | | passed | passed | `kept` | | passed | anything else, or not there | `could_not_run`: neither proof
 nor counter-proof | | failed | passed | `broken` | | failed | anything else | `failing` | | skipped | | `skipped` |
 
-A criterion is proved by a needed test that is seen to execute part of the change, or, if the contract exempts it, by
-tests that still pass. No test may fail.
+A criterion is proved by a needed test that is seen to execute something of the change, or, where the contract exempts
+it, by tests that still pass. Nothing may fail.
+
+Two controls follow, of the needed tests alone. With the new functions emptied that a test names, it has to fail, or it
+is `kept`: it says nothing about them. With the work, it has to pass once more, or it passed for want of a second time.
 """
 
 from __future__ import annotations
@@ -45,6 +48,16 @@ class Side(Value):
     output: str = ""
 
 
+class Controls(Value):
+    """Further runs of the needed tests: `again` with the work, `emptied` with its new functions emptied."""
+
+    again: Side | None = None
+    emptied: tuple[Side, ...] = ()
+
+
+NO_CONTROLS: Final = Controls()
+
+
 class ProofJudgement(Value):
     """The messages of `faults` go on after `DONE_MEANS 1: `. `tests` are those that the criterion is about. `execution`
     is '' where no test had to be watched.
@@ -63,7 +76,9 @@ class ProofJudgement(Value):
         return tuple(sorted(name for name, each in self.tests.items() if each == "needed"))
 
 
-def judge(asked: AskedProof, here: Side, base: Side | None, added: Additions) -> ProofJudgement:
+def judge(
+    asked: AskedProof, here: Side, base: Side | None, added: Additions, controls: Controls = NO_CONTROLS
+) -> ProofJudgement:
     """Judge the two runs. `base` is None for an exempt criterion, which needs no comparison."""
     runner = here.report.runner
     if here.fault:
@@ -73,7 +88,13 @@ def judge(asked: AskedProof, here: Side, base: Side | None, added: Additions) ->
     faults = tuple(_faults_here(asked, here, chosen))
     if faults or asked.exempt is not None or base is None:
         return ProofJudgement(faults, compared, runner)
+    compared |= {
+        name: "kept" for name, each in compared.items() if each == "needed" and _is_indifferent(name, controls)
+    }
     needed = {name: chosen[name] for name, each in compared.items() if each == "needed"}
+    fault = _controlled(needed, chosen, controls)
+    if fault is not None:
+        return ProofJudgement((fault,), compared, runner)
     if not needed:
         return ProofJudgement((_none_needed(compared, base),), compared, runner)
     execution = _execution(needed, here.report, added)
@@ -81,6 +102,23 @@ def judge(asked: AskedProof, here: Side, base: Side | None, added: Additions) ->
         what = f"{_some(needed)} would fail without the change, but executes no line of it"
         return ProofJudgement((Problem("change_not_executed", what),), compared, runner)
     return ProofJudgement((), compared, runner, execution)
+
+
+def _is_indifferent(name: str, controls: Controls) -> bool:
+    """Whether it passes whatever the new functions answer."""
+    runs = [side.report.tests.get(name) for side in controls.emptied]
+    return bool(runs) and all(ran is not None and ran.status == "passed" for ran in runs)
+
+
+def _controlled(needed: Mapping[str, Ran], chosen: Mapping[str, Ran], controls: Controls) -> Problem | None:
+    """What the further runs say against all the tests that seemed to be needed."""
+    indifferent = [name for name in chosen if _is_indifferent(name, controls)]
+    if indifferent and not needed:
+        meant = sorted({each for name in indifferent for each in chosen[name].mentions})
+        return Problem("proof_not_needed", f"{_some(indifferent)} passes whatever {_some(meant)} answers")
+    again = controls.again.report.tests if controls.again is not None else needed
+    once = [name for name in needed if name not in again or again[name].status != "passed"]
+    return Problem("test_failed", f"{_some(once)} passed, and failed when it was run again") if once else None
 
 
 def _is_asked(name: str, ran: Ran, asked: AskedProof) -> bool:

@@ -17,7 +17,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, Literal
 
-from workpacket.value import NOTHING, Value
+from workpacket.value import NOTHING, Value, replace
 
 Status = Literal["passed", "failed", "skipped", "error"]
 
@@ -28,8 +28,9 @@ EXIT_CODE: Final = "exit code"
 class Ran(Value):
     """One test. `error` is a failure outside the test itself, in its setup.
 
-    `path` is its file, from the top of the repository; '' if the runner does not say. `touched` is a line or file of
-    the change that it was seen to execute or read, `started` are the programs that it started.
+    `path` is its file, from the top of the repository; '' where the runner does not say. `touched` is a line or file
+    of the change that it was seen to execute or read, `started` are the programs that it started, `mentions` the
+    functions and classes that the change adds and its code names.
     """
 
     status: Status
@@ -37,6 +38,7 @@ class Ran(Value):
     message: str = ""
     touched: str = ""
     started: tuple[str, ...] = ()
+    mentions: tuple[str, ...] = ()
 
 
 class Obstacle(Value):
@@ -47,9 +49,8 @@ class Obstacle(Value):
 
 
 class TestReport(Value):
-    """The report of one run. `plugins` are files of the repository that changed how the runner works. `measured`:
-    whether the lines that the tests execute were recorded.
-    """
+    """`plugins` are files of the repository that changed how the runner works. `measured`: it was watched which lines
+    the tests execute. `unfinished`: a runner began, and was ended before it had told everything."""
 
     __test__ = False
 
@@ -58,12 +59,24 @@ class TestReport(Value):
     obstacles: tuple[Obstacle, ...] = ()
     plugins: tuple[str, ...] = ()
     measured: bool = False
+    unfinished: bool = False
 
 
 def by_exit_code(command: str, exit_code: int, output: str) -> TestReport:
     """Return a report with the command as its only test."""
     status: Status = "passed" if exit_code == 0 else "failed"
     return TestReport(EXIT_CODE, {command: Ran(status, message=output)})
+
+
+def as_watched(report: TestReport, text: str) -> TestReport:
+    """The same report, with what programs of the repository did that were run: each test is credited with it."""
+    rows = list(_json_lines(text))
+    if not any(row.get("kind") == "process" for row in rows):
+        return report
+    touched = next((str(row.get("what")) for row in rows if row.get("kind") == "touched"), "")
+    started = tuple(str(row.get("words")) for row in rows if row.get("kind") == "started")
+    tests = {name: replace(ran, touched=touched, started=started) for name, ran in report.tests.items()}
+    return replace(report, tests=tests, measured=True)
 
 
 def read_probe(text: str) -> TestReport | None:
@@ -79,12 +92,19 @@ def read_probe(text: str) -> TestReport | None:
         if row["kind"] == "test" and row.get("status") in {"passed", "failed", "skipped", "error"}:
             started = tuple(map(str, row.get("started", ())))
             path, message = str(row.get("path", "")), str(row.get("message", ""))
-            tests[name] = Ran(row["status"], path, message, touched.get(name, ""), started)
+            mentions = tuple(map(str, row.get("mentions", ())))
+            ran = Ran(row["status"], path, message, touched.get(name, ""), started, mentions)
+            # A report with two answers for one test is not that of its runner.
+            twice = name in tests and tests[name].status != ran.status
+            tests[name] = Ran("failed", path, "it was reported twice, with different outcomes") if twice else ran
     obstacles = [
         Obstacle(str(row.get("where", "")), str(row.get("message", ""))) for row in rows if row["kind"] == "error"
     ]
     plugins = {str(row.get("path")) for row in rows if row["kind"] == "plugin"}
-    return TestReport(runners[0], tests, tuple(obstacles), tuple(sorted(plugins)), measured=True)
+    begun, ended = (sum(row["kind"] == kind and bool(row.get("main")) for row in rows) for kind in ("start", "end"))
+    return TestReport(
+        runners[0], tests, tuple(obstacles), tuple(sorted(plugins)), measured=True, unfinished=ended < begun
+    )
 
 
 def _json_lines(text: str) -> Iterator[dict[str, Any]]:
@@ -125,6 +145,7 @@ def read_go(text: str) -> TestReport:
 _CARGO_TEST: Final = re.compile(
     r"^test (?P<name>.+?)(?: - should panic)? \.\.\. (?P<how>ok|FAILED|ignored)", re.MULTILINE
 )
+_CARGO_PASSED: Final = re.compile(r"^test result: \w+\. (\d+) passed", re.MULTILINE)
 _CARGO_FILE: Final = re.compile(r"^\s+Running (?:unittests )?(?P<path>\S+) \(", re.MULTILINE)
 _CARGO_STATUS: Final[Mapping[str, Status]] = {"ok": "passed", "FAILED": "failed", "ignored": "skipped"}
 
@@ -140,6 +161,10 @@ def read_cargo(text: str) -> TestReport:
         name = f"{path}::{match['name']}" if path else match["name"]
         said = text.partition(f"---- {match['name']} stdout ----\n")[2].partition("\n\n")[0]
         tests[name] = Ran(_CARGO_STATUS[match["how"]], path, said)
+    counted = [int(count) for count in _CARGO_PASSED.findall(text)]
+    if counted and sum(ran.status == "passed" for ran in tests.values()) > sum(counted):
+        # Tests may print what looks like a result.
+        return TestReport("cargo", obstacles=(Obstacle("", "it lists more tests that passed than it counts"),))
     broken = "error: could not compile" in text or not tests
     return TestReport("cargo", tests, (Obstacle("", text),) if broken else ())
 

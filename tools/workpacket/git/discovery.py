@@ -82,6 +82,7 @@ def _upwards(folder: str) -> Iterator[str]:
 
 def _git_dir_at(folder: str) -> str | None:
     dot_git = os.path.join(folder, ".git")
+    # In a linked work tree and in a submodule, `.git` is a file that names the git directory.
     if os.path.isfile(dot_git):
         first = _text(dot_git)
         if not first.startswith("gitdir: "):
@@ -120,10 +121,13 @@ def _text(path: str) -> str:
 def _with_work_tree(root: str, git_dir: str, start: str) -> RepositoryPaths:
     common = _common_dir(git_dir)
     settings = [*_settings(os.path.join(common, "config"))]
+    # Settings of this work tree alone are then in a second file.
     if any(name == b"worktreeconfig" for name, _ in settings):
         settings += _settings(os.path.join(git_dir, "config.worktree"))
+    # An included file could set core.worktree; git finds out.
     if any(name == b"worktree" or name.startswith(b"[include") for name, _ in settings):
         return _ask_git(start)
+    # A linked work tree can be used even if its main repository is bare.
     if git_dir == common and any(name == b"bare" and value in _TRUE for name, value in settings):
         raise _no_work_tree(root)
     return RepositoryPaths(root, git_dir, common)
@@ -135,6 +139,7 @@ def _settings(path: str) -> Iterator[tuple[bytes, bytes]]:
     """
     try:
         with open(path, "rb") as file:
+            # Names of sections and settings ignore case.
             lines = file.read().lower().splitlines()
     except FileNotFoundError:
         return
@@ -182,6 +187,8 @@ def may_hide(git_dir: str | None, folder: str) -> bool:
         with open(os.path.join(git_dir, "index"), "rb") as file:
             data = file.read()
     except OSError:
+        # Before the first commit there is no index. Later, a missing index means that git regards every file as
+        # deleted.
         return _has_commits(git_dir)
     if not data.startswith(PLAIN):
         return True

@@ -80,6 +80,7 @@ class Index:
             return "skip-worktree" if tag.upper() == b"S" else "assume-unchanged" if tag.islower() else ""
         flags, low = self._data[position - 2], self._data[position - 1]
         length = end - position
+        # A longer path has the largest length that the twelve bits can hold.
         if (flags & _LENGTH_HIGH) << 8 | low != min(length, _LONGEST) or flags & _STAGE:
             return None
         return "assume-unchanged" if flags & ASSUME_UNCHANGED else ""
@@ -113,6 +114,7 @@ def has_index(repository: Repository) -> bool:
 
 def only_in_head(repository: Repository, *paths: str) -> frozenset[str]:
     """Return paths that are in HEAD at or below these places but not in the index: staged deletions."""
+    # Before the first commit, git has nothing to compare with and fails.
     if commit_at(repository, "HEAD") is None:
         return frozenset()
     answer = run_git(
@@ -138,6 +140,7 @@ def attributes_of(
 
     with tempfile.TemporaryDirectory() as folder:
         listed = rows.encode("utf-8", "surrogateescape")
+        # An index of its own, so that neither the index nor the work tree of the user is read or changed.
         own = {"GIT_INDEX_FILE": str(Path(folder, "index")), "GIT_ATTR_NOSYSTEM": "1"}
         run_git(repository.root, "update-index", "-z", "--index-info", stdin=listed, environment=own)
         asked = "".join(f"{path}\0" for path in paths).encode("utf-8", "surrogateescape")

@@ -64,6 +64,8 @@ def read_objects(repository: Repository, names: Iterable[str]) -> dict[str, byte
     """
     wanted = list(dict.fromkeys(names))
     for name in wanted:
+        # git reads one name per line: a name with a newline would be two questions, and all later answers would be
+        # assigned to the wrong names.
         if "\n" in name:
             raise WorkpacketError("unknown_revision", f"{name!r} is not a valid object name")
     if not wanted:
@@ -248,6 +250,7 @@ def _numbered_lines(part: str) -> Iterator[tuple[int, str]]:
         hunk = re.match(r"@@ -\S+ \+(\d+)(?:,\d+)? @@", line)
         if hunk is not None:
             number = int(hunk[1])
+        # Before the first hunk, a `+` is part of the header of the file (`+++ b/path`).
         elif number and line.startswith("+"):
             yield number, line[1:]
             number += 1

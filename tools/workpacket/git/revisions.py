@@ -214,6 +214,14 @@ def add_branch(repository: Repository, name: str, start: str) -> None:
     run_git(repository.root, "branch", "--no-track", "--end-of-options", name, start)
 
 
+def switch_branch(repository: Repository, name: str, start: str = "") -> None:
+    """Check out a branch, created at the commit `start` if that is given. Uncommitted changes come along; git refuses
+    if one of them would be lost."""
+    require_branch_name(repository, name)
+    created = ("--no-track", "--create", name, start) if start else (name,)
+    run_git(repository.root, "switch", "--quiet", "--no-guess", *created)
+
+
 def add_worktree(repository: Repository, path: Path, branch: str) -> None:
     """Check the existing `branch` out in a new work tree at `path`."""
     require_branch_name(repository, branch)

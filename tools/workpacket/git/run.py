@@ -44,6 +44,7 @@ _REMOVED: Final = (
 )
 # Relative paths refer to the folder that the user is in, not to the one that git is run in.
 _PLACES: Final = ("GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR")
+# Settings of the user that change what git prints, or name a program that it would run (`core.fsmonitor`).
 _OPTIONS: Final = (
     "--no-pager",
     "-c", "core.quotePath=false",
@@ -76,6 +77,7 @@ class Answer(Value):
 
     @property
     def text(self) -> str:
+        # A path is bytes, and need not be UTF-8: decoded like this, it can be passed back to git unchanged.
         return self.output.decode("utf-8", "surrogateescape")
 
 
@@ -98,12 +100,14 @@ def run_git(
             command,
             cwd=folder,
             env={**_environment(), **environment},
+            # Never the terminal, at which git would wait for input.
             input=stdin or b"",
             capture_output=True,
             timeout=timeout,
             check=False,
         )
     except FileNotFoundError as error:
+        # A missing folder raises the same error as a missing program.
         if not folder.is_dir():
             raise WorkpacketError("no_repository", f"{folder} is not a folder", path=str(folder)) from error
         raise WorkpacketError("tool_missing", "git was not found", hint="Install git 2.31 or newer") from error

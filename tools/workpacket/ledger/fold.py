@@ -22,7 +22,7 @@ from operator import and_
 from typing import Final, TypeAlias
 
 from workpacket.ledger.log import Log, fault
-from workpacket.model.event_types import ENDING_VERDICTS, FORKED
+from workpacket.model.event_types import ENDING_VERDICTS, FORKED, LIGHT_FORM
 from workpacket.model.events import LogEvent
 from workpacket.model.layout import LOG_FOLDER
 from workpacket.problem import Problem
@@ -30,6 +30,7 @@ from workpacket.value import Value, replace
 
 # The events that define the contract in force.
 SETS_CONTRACT: Final = frozenset({"activated", "amended"})
+_SAYS_FORM: Final = SETS_CONTRACT | {"created"}
 
 Latest: TypeAlias = "tuple[str, ...]"
 
@@ -103,6 +104,12 @@ class PacketState(Value):
     @property
     def open_runs(self) -> tuple[LinkedRun, ...]:
         return tuple(run for run in self.runs if run.closed is None)
+
+    @property
+    def light(self) -> bool:
+        """Whether the log says that the packet is in the light form."""
+        said = [event for event in self.history if event.type in _SAYS_FORM]
+        return bool(said) and said[-1].text("form") == LIGHT_FORM
 
     @property
     def sound(self) -> bool:
@@ -233,6 +240,7 @@ class _StateDraft:
 
     def link(self, event: LogEvent) -> None:
         key = _key_of(event)
+        # A run can be linked on two branches; both links stay open until an event that has seen them closes them.
         self.links.setdefault(key, []).append(event)
         self.runs[key] = LinkedRun(key[1], self.links[key][0])
 
@@ -243,6 +251,7 @@ class _StateDraft:
         key = _key_of(event)
         if key not in self.runs:
             return
+        # It has seen everything before it, so its ancestry need not be computed: logs are usually without branches.
         if event.id in self.trunk:
             self.links[key] = []
         else:
@@ -344,6 +353,8 @@ class LaneReplay:
         for parent in event.parents:
             rests_on |= self._rests_on[parent]
         if event.moves_lane:
+            # A set of moves is one integer, so that joining and comparing histories stays fast in logs of thousands
+            # of moves.
             bit = self._bit[event.id] = 1 << len(self._bit)
             rests_on |= bit
             if event.type in _NAMING:
@@ -357,6 +368,7 @@ class LaneReplay:
     def join(self, events: Iterable[str]) -> Latest:
         """Return the latest moves for a viewer who sees all these events."""
         views = [self._latest[identity] for identity in events]
+        # The usual case: after its first event, a log without branches has no other.
         if len(views) == 1:
             return views[0]
         moves = dict.fromkeys(move for view in views for move in view)

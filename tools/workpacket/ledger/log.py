@@ -143,6 +143,7 @@ def decode_event(
 ) -> LogEvent | Problem:
     """Return the event in the file `name` of `folder`, the packet's log; `names` are the names of all files there."""
     path = f"{folder}/{name}"
+    # Before it is hashed and parsed: anyone can put a file of any size there.
     if len(data) > LARGEST_EVENT:
         return fault("event_too_large", path, f"{len(data):,} bytes; the limit for an event is {LARGEST_EVENT:,}")
     identity = hashlib.sha256(data).hexdigest()
@@ -173,12 +174,14 @@ def _canonical_value(data: bytes) -> dict[str, Any] | None:
         value = _decode_json(text[:-1])
         if type(value) is not dict or f"{_encode_json(value)}\n" != text:
             return None
+    # Thousands of nested brackets exhaust the stack of the parser.
     except (ValueError, RecursionError):
         return None
     return value
 
 
 def _not_what_was_written(path: str, data: bytes, identity: str, names: Container[str]) -> Problem:
+    # The content is intact, and the file with its name holds something else.
     if f"{identity}.json" in names:
         return fault("event_names_swapped", path, f"its content is that of {identity}.json")
     unconverted = hashlib.sha256(data.replace(b"\r\n", b"\n")).hexdigest()
@@ -270,6 +273,7 @@ def join_events(packet: str, events: Iterable[LogEvent], findings: Iterable[Prob
         problem = _joint_fault(event, known)
         if problem is not None:
             found.append(problem)
+        # An event above a faulty one is left out without a finding of its own: its file is in order.
         elif all(parent in attached for parent in event.parents):
             attached[event.id] = event
             followed.update(event.parents)
@@ -333,6 +337,7 @@ def next_event(writer: EventWriter, packet: str, happening: NewLogEvent, *, afte
         "type": happening.type,
         "packet": packet,
         "clock": 1 + max((event.clock for event in after), default=0),
+        # Sorted: a set has one form, and so an event has one id.
         "parents": sorted({event.id for event in after}),
         "at": writer.at,
         "actor": {"id": writer.actor.id, "kind": writer.actor.kind},

@@ -101,6 +101,8 @@ def checkpoint_findings(logs: Mapping[str, Log], checkpoints: Iterable[Checkpoin
         named = f"the checkpoint {event.id[:12]} of {event.at} names it, signed by {each.by}"
         for packet, heads in checkpointed_heads(event):
             log = logs.get(packet)
+            # Only the heads are compared: an event contains the hashes of its parents, so a head that is present
+            # vouches for everything before it.
             missing = [head for head in heads if log is None or head not in log.by_id]
             findings += [fault("log_truncated", event_path(packet, head), named) for head in missing]
     return findings

@@ -8,7 +8,7 @@ scope and acceptance of the stub in it; 7 the entry on the board.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final
 
 from workpacket.documents.document import heading_key
@@ -31,7 +31,7 @@ from workpacket.model.canonical import Json
 from workpacket.model.events import LogEvent
 from workpacket.model.lanes import Lane
 from workpacket.model.layout import BOARD_PATH, SPEC_POINTER
-from workpacket.problem import Location, Problem
+from workpacket.problem import Edit, Location, Problem
 from workpacket.text.source import Source
 from workpacket.value import Value
 
@@ -44,6 +44,17 @@ if TYPE_CHECKING:
     from workpacket.documents.task_board import TaskBoard
     from workpacket.lifecycle.contract import Contract
     from workpacket.model.lanes import Lane
+
+
+def ticking(stub: Stub, numbers: Collection[int]) -> Iterator[Edit]:
+    """Yield the edits that tick these boxes of the stub's checklist, counted from 1. A checklist of other items is left
+    alone: it is not known what its boxes mean.
+    """
+    boxes = stub.boxes
+    for number in numbers if len(boxes) == len(ITEMS) else ():
+        start, end = boxes[number - 1]
+        if stub.source.text[start:end] == " ":
+            yield Edit(start, end, "x")
 
 
 _HEADING = lazy_pattern(r" {0,3}(#{1,6})[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*\Z")
@@ -156,6 +167,12 @@ def _main_body(evidence: ActivationEvidence, refinement: Refinement) -> Iterator
         yield Problem("enrichment_needed", message, _at(refinement, needed.start), hint)
 
 
+def unmet_of_main_body(facts: Facts, packet: PacketFacts) -> tuple[Problem, ...]:
+    """Return why the requirement is not found in the main body, the first item of the checklist."""
+    evidence = _evidence(facts, packet)
+    return tuple(_main_body(evidence, evidence.refinement)) if evidence.refinement is not None else ()
+
+
 def _points_open(refinement: Refinement) -> Iterator[Problem]:
     """Report points of the checklist that contradict its verdict, because the user would sign both."""
     for point, text in refinement.open_points:
@@ -259,6 +276,11 @@ _SIGNATURE = frozenset({"user_signature_missing", "refinement_not_approved"})
 
 def activation_unmet(facts: Facts, packet: PacketFacts) -> tuple[tuple[Problem, ...], tuple[LogEvent, ...]]:
     """Return everything that prevents activation, and the waivers that lifted other conditions."""
+    if packet.light:
+        from workpacket.lifecycle.forms import light_activation_unmet, signature_unmet
+
+        left, waived = light_activation_unmet(facts, packet)
+        return (*left, *signature_unmet(facts, packet)), waived
     unmet = _not_a_stub(facts, packet)
     if unmet:
         return unmet, ()
@@ -270,6 +292,10 @@ def unmet_besides_signature(facts: Facts, packet: PacketFacts) -> tuple[Problem,
     """Return the conditions that would keep the gate of a stub closed even if the user signed now."""
     if packet.lane not in transition("activate").origins:
         return ()
+    if packet.light:
+        from workpacket.lifecycle.forms import light_activation_unmet
+
+        return light_activation_unmet(facts, packet)[0]
     unmet = _not_a_stub(facts, packet) or _preconditions(facts, packet)[0]
     return tuple(one for one in unmet if one.code not in _SIGNATURE)
 
@@ -319,6 +345,10 @@ def activate(facts: Facts, packet: PacketFacts) -> Answer:
     """Plan the packet, the moved board entry, the registry row, the event, and superseded earlier revisions: all or
     nothing.
     """
+    if packet.light:
+        from workpacket.lifecycle.forms import activate_light
+
+        return activate_light(facts, packet)
     name = packet.id.text
     unmet, waived = activation_unmet(facts, packet)
     stub, refinement = packet.stub, packet.refinement
@@ -336,7 +366,9 @@ def activate(facts: Facts, packet: PacketFacts) -> Answer:
     text = _packet_text(facts, packet, stub, contract, earlier, lane)
     draft = Draft("activate", facts)
     draft.put(packet.packet_path, None, text)
-    draft.rests_on(packet.stub_path, packet.stub_source)
+    if packet.stub_source is not None:
+        draft.rests_on(packet.stub_path, packet.stub_source)
+        draft.edit(packet.stub_source, ticking(stub, range(1, len(ITEMS) + 1)))
     draft.rests_on(packet.refinement_path, packet.refinement_source)
     source = Source(packet.packet_path, text)
     superseded: list[Json] = [other.id.text for other in earlier]
@@ -375,6 +407,12 @@ def terms_in_event(contract: Contract) -> dict[str, Json]:
     return {"title": title, "dependencies": dependencies, "risk": risk, "contract": contract.digest, **standing}
 
 
+def light_terms(contract: Contract, packet: PacketFacts) -> dict[str, Json]:
+    """Return the same about a light packet, without what its document leaves out, or its event `created` has said."""
+    begun = packet.state.history[0].data if packet.state.history else {}
+    return {key: said for key, said in terms_in_event(contract).items() if said and begun.get(key) != said}
+
+
 def _no_contract(packet: PacketFacts, why: str) -> Problem:
     return Problem("contract_unreadable", why, Location(packet.stub_path), f"edit {packet.stub_path}")
 
@@ -402,6 +440,8 @@ def _after(draft: Draft, stub: Stub, source: Source, name: str) -> tuple[Problem
     from workpacket.documents.task_board import TaskBoard
 
     board = draft.file(BOARD_PATH, draft.facts.board)
+    if not draft.facts.is_drawn(name):
+        return tuple(carried_over(stub, Packet(source), name))
     return postconditions(
         stub, Packet(source), TaskBoard(board, draft.facts.policy.lanes) if board is not None else None, name
     )
@@ -454,15 +494,21 @@ def _packet_text(
             spec_baseline=refinement.spec_path,
             spec_target=SPEC_POINTER,
             in_scope_paths=[pattern_of(item) for item in in_scope if is_pathlike(item)],
-            in_scope=in_scope,
-            out_of_scope=[item.value for item in stub.out_of_scope],
+            in_scope=stub.markdown_of("scope", "in_scope") or in_scope,
+            out_of_scope=stub.markdown_of("scope", "out_of_scope") or [item.value for item in stub.out_of_scope],
             dependencies=dependencies,
+            coordination=[
+                text for text in stub.markdown_of("dependencies") if text not in (*dependencies, _NONE_KNOWN)
+            ],
             anchors=anchors,
             risks=[risk.value for risk in stub.risks],
             files_to_open=[SPEC_POINTER, packet.stub_path],
             lineage=list(_lineage(facts, packet, stub, earlier)),
         )
     )
+
+
+_NONE_KNOWN: Final = "None known."
 
 
 def _section(stub: Stub, key: str) -> str:
@@ -496,12 +542,11 @@ def _demands(other: PacketFacts) -> list[str]:
 
 def presented_block(refinement: Refinement) -> str:
     """Return what is shown to the user: the refinement without the fields in which the user answers."""
-    answers = {"user_review_status", "user_signature", "user_approval_evidence"}
     placed = refinement.placed_section("metadata")
     lines = {
         refinement.source.line_and_column(field.key_span[0])[0]
         for field in (placed.fields if placed is not None else ())
-        if field.name in answers
+        if field.name in refinement.answers
     }
     kept = (refinement.source.line(n) for n in range(1, refinement.source.line_count + 1) if n not in lines)
     return "\n".join(kept)

@@ -15,10 +15,11 @@ from workpacket.ledger.fold import in_force
 from workpacket.lifecycle.activation import terms_in_event
 from workpacket.lifecycle.contract import Contract, demands_unmet, stated
 from workpacket.lifecycle.facts import Facts, PacketFacts
-from workpacket.lifecycle.gates import AMENDMENT_GATE, approval_unmet, satisfying, terms_of
+from workpacket.lifecycle.gates import AMENDMENT_GATE, approval_asked, approval_unmet, satisfying, terms_of
 from workpacket.lifecycle.moves import Answer, Draft, Planned
 from workpacket.lifecycle.transitions import AMENDABLE, Transition, forward_command, move_unmet
 from workpacket.model.canonical import Json
+from workpacket.model.event_types import FULL_FORM, LIGHT_FORM
 from workpacket.model.events import LogEvent
 from workpacket.problem import Location, Problem
 from workpacket.value import Value
@@ -34,8 +35,10 @@ def amend(facts: Facts, packet: PacketFacts, show: Callable[[Contract], str], *,
     contract = _amended(packet)
     if isinstance(contract, Problem):
         return (contract,)
-    given = facts.approvals[AMENDMENT_GATE]
-    unmet = (*demands_unmet(contract, facts.policy.evidence, packet.packet_path), *approval_unmet(given, name))
+    asked = approval_asked(facts.policy, light=contract.form == LIGHT_FORM)
+    given = facts.approvals[AMENDMENT_GATE] if asked else None
+    signed = approval_unmet(given, name) if given is not None else ()
+    unmet = (*demands_unmet(contract, facts.policy.evidence, packet.packet_path), *signed)
     if unmet:
         return unmet
     draft = Draft("amend", facts)
@@ -45,11 +48,12 @@ def amend(facts: Facts, packet: PacketFacts, show: Callable[[Contract], str], *,
         draft.is_about(packet.packet_source)
     held = sorted(in_force(packet.log))
     data: dict[str, Json] = {"previous": held[0] if held else None, "reason": reason, **terms_in_event(contract)}
+    data |= {"form": contract.form} if contract.form != FULL_FORM else {}
     if packet.refinement_source is not None:
         data["refinement"] = {"path": packet.refinement_path, "sha256": packet.refinement_source.digest}
     if facts.specification is not None:
         data["spec"] = {"path": facts.specification.path, "sha256": facts.specification.digest}
-    draft.happened(packet, "amended", data, satisfying(given))
+    draft.happened(packet, "amended", data, satisfying(given) if given is not None else ())
     said = f"{name} has the contract {contract.digest[:12]} from now on"
     told: dict[str, Json] = {"id": name, "contract": contract.digest, "previous": held[0] if held else None}
     then = forward_command(name, packet.lane, facts.policy.lanes)

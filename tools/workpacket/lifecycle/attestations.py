@@ -98,6 +98,7 @@ class AttestedPacket(Value):
 
     def to_json(self) -> dict[str, Json]:
         submitted = self.submitted
+        tests = _by_result(evidence_rows(submitted) if submitted is not None else ())
         return {
             "packet": self.state.packet,
             "contract": self.contract,
@@ -105,6 +106,7 @@ class AttestedPacket(Value):
             "landed": self.landed,
             "approvals": [envelope_path(digest) for digest in self.envelopes],
             "properties": list(self.properties),
+            "tests": {"passed": tests["met"], "warned": tests["not_applicable"], "failed": tests["not_met"]},
             "refused": list(self.refused),
         }
 
@@ -126,10 +128,7 @@ def _result(packet: AttestedPacket, submitted: LogEvent, rows: Sequence[Mapping[
     """Return the test result. An inapplicable criterion has not passed: it is listed with the warnings, with its
     reason.
     """
-    by_result: dict[str, list[Json]] = {"met": [], "not_applicable": [], "not_met": []}
-    for row in rows:
-        told = str(row["criterion"]) + "".join(f" ({row[key]})" for key in ("command", "reason") if key in row)
-        by_result[str(row["result"])].append(told)
+    by_result = _by_result(rows)
     result = "FAILED" if by_result["not_met"] else "WARNED" if by_result["not_applicable"] else "PASSED"
     event = f"{LOG_FOLDER}/{packet.state.packet}/{submitted.id}.json"
     configuration: list[Json] = [{"name": event, "digest": {"sha256": submitted.id}}]
@@ -142,6 +141,18 @@ def _result(packet: AttestedPacket, submitted: LogEvent, rows: Sequence[Mapping[
         "warnedTests": by_result["not_applicable"],
         "failedTests": by_result["not_met"],
     }
+
+
+def _by_result(rows: Sequence[Mapping[str, Json]]) -> dict[str, list[Json]]:
+    """Each criterion with what proved it, and then the ids of its needed tests."""
+    found: dict[str, list[Json]] = {"met": [], "not_applicable": [], "not_met": []}
+    for row in rows:
+        told = str(row["criterion"]) + "".join(f" ({row[key]})" for key in ("command", "reason") if key in row)
+        found[str(row["result"])].append(told)
+    for row in rows:
+        needed, listed = row.get("needed"), found[str(row["result"])]
+        listed += [name for name in (needed if isinstance(needed, (list, tuple)) else ()) if name not in listed]
+    return found
 
 
 def landing_of(packet: AttestedPacket, source: VerifiedSource, proofs: Sequence[str]) -> dict[str, Json] | None:

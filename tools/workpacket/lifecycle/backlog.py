@@ -15,7 +15,7 @@ from workpacket.documents.spec_pointer import SpecPointer, names_passage
 from workpacket.documents.stub import StubText, render_stub
 from workpacket.documents.task_board import BoardEntry, TaskBoard
 from workpacket.ledger.log import join_events
-from workpacket.lifecycle.activation import block_digest, presented_block
+from workpacket.lifecycle.activation import block_digest, presented_block, ticking, unmet_of_main_body
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.gates import ACTIVATION_GATE
 from workpacket.lifecycle.moves import Answer, Draft, Planned, move
@@ -145,9 +145,8 @@ def refine(facts: Facts, packet: PacketFacts) -> Answer:
         candidates = [anchor.value for anchor in stub.spec_anchor_candidates] if stub is not None else []
         # An anchor that says that there is none names no passage, so no one should sign it as an anchor.
         anchors = [anchor for anchor in candidates if names_passage(anchor)]
-        text = render_refinement(
-            RefinementText(packet.id, facts.moment.now, facts.spec_pointer.path, spec.path, spec.digest, anchors)
-        )
+        moment, pointer = facts.moment.now, facts.spec_pointer.path
+        text = render_refinement(RefinementText(packet.id, moment, pointer, spec.path, spec.digest, anchors, spec.sha1))
         draft.put(packet.refinement_path, None, text)
         said = f"{packet.refinement_path} pins {spec.path}; fill it in"
     else:
@@ -166,13 +165,16 @@ def refine(facts: Facts, packet: PacketFacts) -> Answer:
 
 def _pinning(found: Refinement, facts: Facts) -> Sequence[Edit]:
     spec, pointer = facts.specification, facts.spec_pointer
-    target, digest = found.spec_target, found.spec_digest
-    if spec is None or pointer is None or target is None or digest is None:
+    target, sha1, sha256 = found.spec_target, found.spec_sha1, found.spec_sha256
+    if spec is None or pointer is None or target is None or sha1 is None:
         return []
-    if digest.value.lower() in {spec.digest, spec.sha1} and found.spec_path == spec.path:
+    if (sha256 or sha1).value.lower() in {spec.digest, spec.sha1} and found.spec_path == spec.path:
         return []
-    wanted = ((found.first_line(target), f"{pointer.path} -> {spec.path}"), (found.first_line(digest), spec.digest))
-    return [run.replaced_by(words).edit for run, words in wanted if run is not None]
+    both = spec.sha1 if sha256 is not None else f"{spec.sha1}{found.source.eol}- SPEC_TARGET_SHA256: {spec.digest}"
+    wanted = [(target, f"{pointer.path} -> {spec.path}"), (sha1, both)]
+    wanted += [(sha256, spec.digest)] if sha256 is not None else []
+    runs = [(found.first_line(text), words) for text, words in wanted]
+    return [run.replaced_by(words).edit for run, words in runs if run is not None]
 
 
 def specification_missing(facts: Facts) -> Problem:
@@ -209,6 +211,9 @@ def present(facts: Facts, packet: PacketFacts) -> Answer:
     pinned: Json = {"path": refinement.path, "sha256": refinement.source.digest}
     shown: dict[str, Json] = {"refinement": pinned, "block_sha256": block_digest(refinement)}
     draft.happened(packet, "refinement.presented", shown)
+    if packet.stub is not None:
+        in_main_body = not unmet_of_main_body(facts, packet)
+        draft.edit(packet.stub.source, ticking(packet.stub, (1, 2) if in_main_body else (2,)))
     then = (
         f"ask the user to read it and to run, in a terminal: workpacket approve {name} --gate "
         f"{ACTIVATION_GATE}, then: just create-task-packet {name}"

@@ -37,7 +37,7 @@ from workpacket.lifecycle.side_moves import abandon, advance, block, reopen, unb
 from workpacket.lifecycle.transitions import ADVANCE, forward_command, lane_retired, leaving
 from workpacket.model.event_types import FORKED
 from workpacket.model.ids import WorkPacketId
-from workpacket.model.lanes import ACTIVE_TOKEN, ARCHIVED, LaneTable
+from workpacket.model.lanes import ACTIVE_TOKEN, ARCHIVED, UNJUDGED, LaneTable
 from workpacket.model.layout import BOARD_PATH, REGISTRY_PATH
 from workpacket.model.wording import counted
 from workpacket.problem import Edit, Problem
@@ -99,9 +99,9 @@ def sync(facts: Facts, *, board: bool = True, registry: bool = True) -> Planned:
         for packet in known.values():
             if packet.packet is not None:
                 draft.edit(packet.packet.source, status_edits(packet.packet, lane_named(packet.lane, lanes)))
-        _sync_board(draft, known)
+        _sync_board(draft, {name: packet for name, packet in known.items() if facts.is_drawn(name)})
     if registry:
-        bases = dict.fromkeys(packet.id.base for packet in known.values())
+        bases = dict.fromkeys(packet.id.base for name, packet in known.items() if facts.is_drawn(name))
         rows = [row for base in bases if (row := in_force(facts, base, {}, {})) is not None]
         project_registry(draft, rows)
     plan = draft.plan()
@@ -163,7 +163,9 @@ def _is_off_board(board: Source, name: str) -> bool:
 
 
 def _remark(packet: PacketFacts) -> str | None:
-    """Return the remark that the entry should have: the reason, for a blocked packet."""
+    """Return the expected remark of the entry: the reason for a blocked packet, and that no one judged the work."""
+    if packet.lane == UNJUDGED:
+        return "not judged"
     if packet.lane != "BLOCKED" or not packet.state.latest_moves:
         return None
     reason = packet.state.latest_moves[-1].text("reason")
@@ -179,6 +181,8 @@ def hand_edits(facts: Facts) -> Iterator[tuple[PacketFacts, str, int]]:
         packet = facts.packets.get(entry.wp_id.value)
         token = entry.lane_token
         if packet is None or token == ACTIVE_TOKEN or entry.wp_id.value in seen or lanes.lane(token) is None:
+            continue
+        if not facts.is_drawn(packet.id.text):
             continue
         seen.add(entry.wp_id.value)
         # If landed work counts as done, the file may still show the lane in the log.

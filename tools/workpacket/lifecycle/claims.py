@@ -56,8 +56,11 @@ def prepare_unmet(facts: Facts, packet: PacketFacts) -> tuple[Problem, ...]:
 def claim_refusal(facts: Facts, packet: PacketFacts, branch: str) -> tuple[Problem, ...]:
     """Return everything that prevents the actor from claiming."""
     unmet = move_unmet(packet.state, transition("claim"), facts.policy.lanes)
-    if unmet:
-        return unmet
+    return unmet or claim_unmet_of_draft(facts, packet, branch)
+
+
+def claim_unmet_of_draft(facts: Facts, packet: PacketFacts, branch: str) -> tuple[Problem, ...]:
+    """Return everything but the lane that prevents the actor from claiming."""
     dependencies = packet.dependencies()
     lanes = {name: _dependency_lane(facts, name) for name in dependencies}
     claim = Claim(facts.actor.id, packet.state.assignment.branch or branch, facts.target_branch)
@@ -80,18 +83,33 @@ def claim(facts: Facts, packet: PacketFacts, *, branch: str, worktree: str, decl
     if unmet:
         return unmet
     draft = Draft("claim", facts)
-    lease = _lease(facts)
     where = packet.state.assignment.branch or branch
-    place: dict[str, Json] = {"branch": where}
-    place |= {"worktree": worktree} if worktree else {}
-    said_of_itself = declared.data() if declared is not None else {}
-    move(draft, packet, "claimed", "IN_PROGRESS", {**lease, **place, **said_of_itself})
+    lease = record_claim(draft, packet, branch=where, worktree=worktree, declared=declared)
     project(draft, {name: "IN_PROGRESS"})
     said = f"{facts.actor.id} holds {name} until {lease['expires_at']}"
     tree = worktree or packet.state.assignment.worktree
     enter = _into(tree, facts.target_branch) if tree else f"git switch {shlex.quote(where)}"
     then = f"{enter}, then: do the work there and commit it, then: workpacket submit {name} --prove N=COMMAND"
     return Planned(draft.plan(), said, then, {"id": name, **lease})
+
+
+def record_claim(
+    draft: Draft,
+    packet: PacketFacts,
+    *,
+    branch: str,
+    worktree: str = "",
+    begun: bool = False,
+    declared: Declared | None = None,
+) -> dict[str, Json]:
+    """Record the claim, and return the lease. `begun`: the same command has just made the packet ready."""
+    lease = _lease(draft.facts)
+    place: dict[str, Json] = {"branch": branch}
+    place |= {"worktree": worktree} if worktree else {}
+    place |= {"lane_from": "READY_FOR_DEV"} if begun else {}
+    place |= declared.data() if declared is not None else {}
+    move(draft, packet, "claimed", "IN_PROGRESS", {**lease, **place})
+    return lease
 
 
 def _into(tree: str, target: str) -> str:

@@ -11,14 +11,14 @@ import hashlib
 import shlex
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final
+from typing import Final, cast
 
 from workpacket.documents.document import SectionSpec
 from workpacket.documents.structured import PlacedSection, StructuredDocument
-from workpacket.evidence.commands import is_trivial
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.lifecycle.gates import is_pathlike, pattern_of
 from workpacket.model.canonical import Json, NotCanonical, canonical_bytes
+from workpacket.model.event_types import FULL_FORM, LIGHT_FORM
 from workpacket.model.ids import find_ids
 from workpacket.problem import Location, Problem
 from workpacket.text.blocks import LISTS, Block
@@ -76,6 +76,7 @@ class Contract(Value):
     refinement: Pinned | None
     spec: Pinned | None
     evidence: tuple[Demand, ...]
+    form: str = FULL_FORM
 
     def json(self) -> dict[str, Json]:
         return {
@@ -92,6 +93,8 @@ class Contract(Value):
             "refinement": _pinned_json(self.refinement),
             "spec": _pinned_json(self.spec),
             "evidence": [_demand_json(demand) for demand in self.evidence],
+            # The canonical form of a full packet is older than the key.
+            **({"form": self.form} if self.form != FULL_FORM else {}),
         }
 
     def encode(self) -> bytes:
@@ -126,6 +129,8 @@ def contract_of(document: Stub | Packet, refinement: Refinement | None) -> Contr
         raise ContractUnreadable(f"it names the refinement {named.value!r}, not {refinement.path}")
     parts = _Parts(document)
     packet = document.kind == "packet"
+    if document.form == LIGHT_FORM:
+        return _light(cast("Packet", document), parts)
     what = parts.prose("scope" if packet else "intent", "what")
     criteria, evidence = _criteria(parts.criteria())
     return Contract(
@@ -141,6 +146,30 @@ def contract_of(document: Stub | Packet, refinement: Refinement | None) -> Contr
         refinement=_refinement(refinement),
         spec=_specification(refinement),
         evidence=evidence,
+    )
+
+
+def _light(packet: Packet, parts: _Parts) -> Contract:
+    """Return the contract of a light packet, whose one document is also its refinement."""
+    if any(field.name == "form" for placed in packet.placed[1:] for field in placed.fields):
+        raise ContractUnreadable("it declares its form twice")
+    criteria, evidence = _criteria(parts.criteria())
+    anchor, refined = packet.anchor, parts.bytes_of("refinement")
+    title = normal_text(packet.title)
+    return Contract(
+        packet=packet.own_id,
+        title=title,
+        what=parts.prose("scope", "what") or title,
+        why=parts.prose("scope", "why"),
+        criteria=criteria,
+        scope=_set(_listed_paths(parts, "in_scope_paths")),
+        out_of_scope=_set(_listed_paths(parts, "out_of_scope")),
+        risk=parts.prose("scope", "risk_tier"),
+        dependencies=_dependencies(packet),
+        refinement=Pinned(packet.path, hashlib.sha256(refined).hexdigest()) if refined else None,
+        spec=Pinned(anchor.path, anchor.sha256) if anchor is not None else None,
+        evidence=evidence,
+        form=LIGHT_FORM,
     )
 
 
@@ -232,6 +261,14 @@ class _Parts:
             raise ContractUnreadable("the criteria are stated twice")
         return said[0] if said else []
 
+    def bytes_of(self, section: str) -> bytes:
+        """Return everything below the heading of a section, with LF line ends; nothing if there is none."""
+        placed = self._sections.get(section)
+        if placed is None:
+            return b""
+        text = self._source.text[placed.section.title_span[1] : self._end(placed)].strip()
+        return text.replace("\r\n", "\n").encode("utf-8", "surrogateescape")
+
     def _section(self, placed: PlacedSection) -> list[_Entry]:
         """Return everything below a heading."""
         _, start = placed.section.title_span
@@ -294,6 +331,7 @@ class _Parts:
 
 _COVERED: Final = frozenset(
     {"intent", "scope", "quality_gate", "done_means", "acceptance_criteria", "metadata", "dependencies", "risk_tier"}
+    | {"refinement"}
 )
 
 
@@ -358,6 +396,14 @@ def _scope(parts: _Parts, *, packet: bool) -> tuple[str, ...]:
     return _set([*paths, *_with_paths(parts.entries("scope", "scope_of_stub"))])
 
 
+def _listed_paths(parts: _Parts, field: str) -> Iterator[_Entry]:
+    """Yield the entries of a light packet, several may be on one line."""
+    from workpacket.documents.packet import scope_pieces  # only the packet's own reader knows how they are written
+
+    for entry in parts.entries("scope", field):
+        yield from (_Entry(pattern_of(piece) or piece) for piece in scope_pieces(entry.text))
+
+
 def _with_paths(entries: Iterable[_Entry]) -> Iterator[_Entry]:
     for entry in entries:
         pattern = pattern_of(entry.text) if is_pathlike(entry.text) else ""
@@ -396,7 +442,7 @@ def _refinement(refinement: Refinement | None) -> Pinned | None:
 def _specification(refinement: Refinement | None) -> Pinned | None:
     if refinement is None or not refinement.spec_path:
         return None
-    digest = refinement.text_at("metadata", "spec_target_sha256") or refinement.spec_digest
+    digest = refinement.spec_digest
     return Pinned(refinement.spec_path, digest.value.lower() if digest is not None else "")
 
 
@@ -420,6 +466,8 @@ def demands_unmet(contract: Contract, policy: EvidencePolicy, path: str) -> Iter
 
 
 def _is_trivial(command: str) -> bool:
+    from workpacket.evidence.commands import is_trivial  # most refused activations have no such command
+
     try:
         return is_trivial(shlex.split(command))
     except ValueError:  # an open quote, which is reported where it is run

@@ -13,6 +13,7 @@ from typing import Final
 from workpacket.ledger.fold import SETS_CONTRACT, in_force, setting_events, standing
 from workpacket.ledger.log import Log
 from workpacket.lifecycle.transitions import AMENDABLE
+from workpacket.model.event_types import FULL_FORM
 from workpacket.model.events import LogEvent
 from workpacket.problem import Location, Problem
 
@@ -122,6 +123,7 @@ def difference(before: Contract, after: Contract) -> Iterator[tuple[str, tuple[s
 def parts(contract: Contract) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield every part of the contract under the name that a person sees. The title is shown only if it differs."""
     yield "packet", (contract.packet,)
+    yield "form", (contract.form,) if contract.form != FULL_FORM else ()
     yield "title", (contract.title,) if contract.title != contract.what else ()
     yield "what", (contract.what,) if contract.what else ()
     yield "why", (contract.why,) if contract.why else ()

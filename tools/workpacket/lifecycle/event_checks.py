@@ -25,6 +25,7 @@ from workpacket.lifecycle.review import Report, is_vouched_for, report_of
 from workpacket.lifecycle.separation import not_apart
 from workpacket.lifecycle.submission_checks import SubmittedWork, subject_faults, submission_faults
 from workpacket.lifecycle.transitions import TRANSITIONS, Transition, is_legal, transitions
+from workpacket.model.event_types import LIGHT_FORM
 from workpacket.model.events import LogEvent
 from workpacket.model.lanes import BUILT_IN, MAY_BE_STUB, LaneTable
 from workpacket.model.layout import packet_paths
@@ -47,15 +48,14 @@ class EventObjection(Value):
 
 
 class Around(Value):
-    """What the gates examine outside the judged log.
-
-    `dependencies` are the packets that the claimed one waits for, with whether they were ever done; `waivers` are the
-    approved ones; `contained` says whether a commit is part of head; `submitted` returns what packet and git say about
-    a submission; `open_points` are points of the refinement's checklist that are not passed. `packets` are those that
-    have a log; `versions` returns the bytes of a file in every commit of this clone, by digest. `standing` is used if
-    the policy has a gate for standing packets: it returns the last day of this packet according to its files ('' if it
-    is not a standing packet) and according to those of the base (None if the base does not have it). `unreplayed` is
-    the reason why a verdict should have waited for a replay.
+    """What the gates look at outside the judged log. `dependencies` are the packets that the claimed one waits for,
+    with whether they were ever done; `waivers` are those that were approved; `contained` says whether a commit is part
+    of head, and `submitted` what packet and git say of a submission; `open_points` are those of the refinement's
+    checklist that are not passed. `packets` are those that have a log; `versions` gives the bytes of a file in every
+    commit of this clone, by their digest. `standing` is asked where the policy has a gate for standing packets: the
+    last day of this one as its files say it, '' if it is none, and as those of the base do, None if the base has none.
+    `unreplayed` is why a verdict would have had to wait for a replay. `light`: whether the packet's document is in the
+    light form, and `light_unmet` what that document lacks.
     """
 
     dependencies: Mapping[str, bool]
@@ -67,6 +67,8 @@ class Around(Value):
     versions: Callable[[str], Mapping[str, bytes]] = lambda _: NOTHING
     standing: Callable[[], tuple[str, str | None] | None] = lambda: None
     unreplayed: Callable[[LogEvent], str] = lambda _: ""
+    light: bool = False
+    light_unmet: Callable[[], Sequence[str]] = lambda: ()
 
     def lifts(self, unmet: Problem) -> bool:
         return any(covers(waiver, unmet) for waiver in self.waivers)
@@ -248,6 +250,11 @@ def _ungated(move: _Move) -> Iterator[EventObjection]:
 def _activation(move: _Move) -> list[Problem]:
     refinement = move.event.data["refinement"]
     assert isinstance(refinement, Mapping)
+    light = move.event.text("form") == LIGHT_FORM
+    if light != move.around().light:
+        return [Problem(_NEVER_LIFTED, "the activation names another form than the document of the packet")]
+    if light:
+        return [Problem(_NEVER_LIFTED, why) for why in move.around().light_unmet()]
     if move.digest_of(str(refinement["path"])) != refinement["sha256"]:
         return [Problem(_NEVER_LIFTED, f"{refinement['path']} is not the refinement that was approved")]
     nameless = [] if move.event.text("contract") else [Problem(_NEVER_LIFTED, "the activation names no contract")]
@@ -286,7 +293,8 @@ def _verdict(move: _Move) -> list[Problem]:
     report = report_of(event)
     if report is not None and not is_vouched_for(report, move.digest_of(report.path), move.reports):
         found.append(Problem(_NEVER_LIFTED, f"the report {report.path} is not the one submitted with the verdict"))
-    if report is None and event.text("verdict") != "CHANGES":
+    reasoned = move.around().light and event.text("reason")
+    if report is None and event.text("verdict") != "CHANGES" and not reasoned:
         found.append(Problem("report_missing", "the verdict has no report"))
     unreplayed = move.around().unreplayed(event) if event.text("verdict") == "PASS" else ""
     if unreplayed:

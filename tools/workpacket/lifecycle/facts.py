@@ -11,6 +11,7 @@ from workpacket.ledger.log import Log
 from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.model.events import Actor
 from workpacket.model.ids import WorkPacketId
+from workpacket.model.lanes import LANDS_AS
 from workpacket.model.layout import packet_paths, refinement_paths, stub_path
 from workpacket.model.plan import Moment
 from workpacket.problem import Problem
@@ -31,7 +32,8 @@ if TYPE_CHECKING:
 class PacketFacts(Value):
     """One packet: its files, None for missing ones, and its log.
 
-    `landed` says whether its judged work is on the target branch of this tree, as it was judged.
+    `landed`: in this tree its work is on the target branch, as it was judged, or as it was submitted if the policy asks
+    for no judge.
 
     With the summaries `stub_says` and `packet_says`, most questions can be answered without parsing a file. The reader
     of a kind is loaded with the first document of that kind.
@@ -92,12 +94,30 @@ class PacketFacts(Value):
 
         A move starts from `state.lane`, which is the same in every tree.
         """
-        return "VALIDATED" if self.landed else self.state.lane
+        if not self.landed:
+            return self.state.lane
+        return LANDS_AS[self.state.lane]
+
+    @property
+    def light(self) -> bool:
+        """Whether it is in the light form, as the log says."""
+        return self.state.light
 
     def dependencies(self) -> Sequence[str]:
-        """Return the packets that it waits for, according to the packet, or else its stub."""
-        named = self._named_in("packet") or self._named_in("stub")
+        """The packets that it waits for, according to the packet and to what was approved, otherwise its stub."""
+        named = self._named_in("packet")
+        # Taking one out of the packet is not enough: only an amendment changes what was approved.
+        approved = self._approved_dependencies()
+        named = [*dict.fromkeys((*named, *approved))] if approved is not None else named or self._named_in("stub")
         return [name for name in named if name.startswith("WP-")]
+
+    def _approved_dependencies(self) -> Sequence[str] | None:
+        """Return those in the last event that sets the contract; None if there is none that says so."""
+        for event in reversed(self.state.history):
+            if event.type in {"activated", "amended"}:
+                said = event.data.get("dependencies")
+                return [str(name) for name in said] if isinstance(said, list) else None
+        return None
 
     def _named_in(self, kind: Literal["packet", "stub"]) -> Sequence[str]:
         says = self.packet_says if kind == "packet" else self.stub_says
@@ -123,7 +143,8 @@ class Facts(Value):
     dependencies; `known` names all packets.
 
     `refinement_faults` are the errors that a check finds in a refinement, by packet. `approvals` has the verdict of the
-    approvals layer for each gate of the command, `approved` the accepted waivers.
+    approvals layer for each gate of the command, `approved` the accepted waivers. `on_target`: whether the target
+    branch is checked out.
     """
 
     moment: Moment
@@ -140,6 +161,14 @@ class Facts(Value):
     target_branch: str = ""
     approvals: Mapping[str, Verdict] = NOTHING
     approved: frozenset[str] = frozenset()
+    on_target: bool = False
+
+    def is_drawn(self, name: str) -> bool:
+        """Whether board and registry list the packet in the files of this branch."""
+        where = self.policy.packets.board
+        if where in {"", "branch"}:
+            return where == "branch" or not self.packets[name].light
+        return where == "base" and self.on_target
 
     def revisions(self, wp_id: WorkPacketId) -> Iterator[PacketFacts]:
         """Yield all known revisions of the base of `wp_id`, lowest first, including itself."""

@@ -37,6 +37,7 @@ from workpacket.lifecycle.transitions import (
     transition,
     transitions,
 )
+from workpacket.model.event_types import LIGHT_FORM
 from workpacket.model.events import LogEvent
 from workpacket.model.lanes import BUILT_IN, LaneTable, lane_of_token
 from workpacket.model.layout import ATTESTATIONS_FOLDER, ENVELOPE_SUFFIX, POLICY_PATH
@@ -290,7 +291,7 @@ def claim_unmet(
     """Return what prevents the claim. `lanes` has the lane of each dependency, '' if it has no log."""
     return (
         *_held_by_other(state, claim.actor, now),
-        *_dependencies_unmet(dependencies, lanes, policy),
+        *_dependencies_unmet(state.packet, dependencies, lanes, policy),
         *_branch_unmet(state, claim),
         *_assignee_unmet(state, claim),
     )
@@ -307,13 +308,15 @@ def _held_by_other(state: PacketState, actor: str, now: str) -> Iterator[Problem
 
 
 def _dependencies_unmet(
-    dependencies: Sequence[str], lanes: Mapping[str, str], policy: LifecyclePolicy
+    packet: str, dependencies: Sequence[str], lanes: Mapping[str, str], policy: LifecyclePolicy
 ) -> Iterator[Problem]:
     for name in dependencies:
         lane = lanes.get(name, "")
         if not lane:
             message = f"its dependency {name} has no log, so its state is unknown"
-            yield Problem("dependency_unknown_lane", message, hint="workpacket adopt")
+            made = f"workpacket adopt if it has documents, workpacket new {name} --what TEXT --why TEXT if it has none"
+            dropped = f"or take it out of the packet and run: workpacket amend {packet}"
+            yield Problem("dependency_unknown_lane", message, hint=f"{made}, {dropped}")
         elif lane not in policy.satisfied_by:
             wanted = " or ".join(policy.satisfied_by)
             yield Problem("dependency_unmet", f"{name} is {lane}; it must be {wanted}", hint=f"workpacket why {name}")
@@ -536,13 +539,33 @@ def settles_by_landing(state: PacketState, policy: LifecyclePolicy) -> bool:
     return state.lane == "MERGE_PENDING" and lanes.onward(state.lane) == "VALIDATED" and not asked
 
 
+def ends_unjudged(state: PacketState, policy: LifecyclePolicy) -> bool:
+    """Whether submitted work is finished once it has landed as submitted, because the policy asks no one to judge it.
+
+    Only in the light form: a full packet stays in review until somebody gives a verdict.
+    """
+    asked = policy.judged or policy.lanes.added or policy.gates or state.open_runs or not state.sound
+    return state.lane == "IN_REVIEW" and state.light and not asked
+
+
 def choice_of(event: str, lane_from: str, verdict: str) -> str:
     """Return what distinguishes moves with the same event type: the verdict, or the added lane that is left."""
     return lane_from if event == ADVANCED else verdict
 
 
+def approval_asked(policy: LifecyclePolicy, *, light: bool) -> bool:
+    """Whether the activation of a packet needs an approval."""
+    return not (light and policy.packets.approvals == "none")
+
+
+# The gates that `[packets] approvals = "none"` does not ask about a light packet.
+_UNASKED_IF_LIGHT: Final = frozenset({ACTIVATION_GATE, AMENDMENT_GATE})
+
+
 def gates_of(event: LogEvent, policy: LifecyclePolicy) -> tuple[str, ...]:
     """Return all gates whose approval an event needs."""
     own = CONSUMING.get(event.type)
+    if own in _UNASKED_IF_LIGHT and not approval_asked(policy, light=event.text("form") == LIGHT_FORM):
+        own = None
     choice = choice_of(event.type, event.lane_from or "", event.text("verdict") or "")
     return (*((own,) if own is not None else ()), *added_gates(policy, event.type, choice))

@@ -20,14 +20,17 @@ from typing import Final, Literal
 from workpacket.errors import WorkpacketError
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.lifecycle.moves import Planned
-from workpacket.lifecycle.policy import LifecyclePolicy
+from workpacket.lifecycle.policy import Form, LifecyclePolicy
 from workpacket.lifecycle.starter_documents import (
     ATTRIBUTES,
     DIALECTS,
     FIRST_SPECIFICATION,
     GOV_JUST,
     GROUPS,
+    IMPORT_RECIPES,
+    JUSTFILE,
     MERGE_DRIVER,
+    OTHER_JUSTFILES,
     PRE_COMMIT,
     Dialect,
     Group,
@@ -151,7 +154,8 @@ _NO_POLICY = LifecyclePolicy()
 _REMARKS = {
     ATTRIBUTES: f"; to merge branches without conflicts on the board, run once in each clone: {MERGE_DRIVER}",
     PRE_COMMIT: "; it takes effect with: pre-commit install",
-    GOV_JUST: "; for its recipes, install the extra workpacket[just]",
+    GOV_JUST: "; for its recipes, install the extra workpacket[just]; a justfile of your own needs the line: "
+    + IMPORT_RECIPES.strip(),
 }
 _BOM = b"\xef\xbb\xbf"
 
@@ -177,7 +181,7 @@ class InitFile(Value):
 def paths_of_interest(package: StarterTexts) -> list[str]:
     """Return every path that `init` may have to read, in any dialect."""
     paths = [file.path for dialect in DIALECTS for file in starting_files(dialect, package)]
-    return list(dict.fromkeys([*paths, AGENTS]))
+    return list(dict.fromkeys([*paths, AGENTS, *OTHER_JUSTFILES]))
 
 
 def compare(
@@ -187,11 +191,13 @@ def compare(
     dialect: Dialect | None = None,
     policy: LifecyclePolicy = _NO_POLICY,
     requirement: str | None = None,
+    form: Form | None = None,
 ) -> list[InitFile]:
     """Return the state of each file. For groups that were not requested, only existing files count.
 
-    `policy` is that of the work tree: it affects what the protocols say about moves. `requirement` is what the
-    requested workflow and hooks install; without one, each file keeps its own requirement.
+    `policy` is the one next to the files: it affects what the protocols say about moves. `requirement` is what the
+    requested workflow and hooks install; without one, each file keeps its own requirement. `form` is that of new
+    packets.
     """
     own: dict[Dialect, Collection[str]] = {one: [path for path, _ in dialect_files(one, package)] for one in DIALECTS}
     governed = BOARD_PATH in seen.files and POLICY_PATH not in seen.files
@@ -199,14 +205,15 @@ def compare(
     spoken = dialect or dialect_here(seen.files, own, missions=seen.missions and not governed)
     items = [
         replace(_file(_filled(file, seen, wanted, requirement), package, seen), group=file.group)
-        for file in starting_files(spoken, package, policy, found_governed=governed)
+        for file in starting_files(spoken, package, policy, found_governed=governed, form=form)
         if _counts(file, seen, wanted)
     ]
     return [*items, _agents(package, seen)]
 
 
-def init(items: list[InitFile], moment: Moment, *, has_key: bool = False) -> Planned:
-    """Plan the files. `has_key`: whether the person has created a key for approvals before."""
+def init(items: list[InitFile], moment: Moment, *, has_key: bool = False, commits: bool = False) -> Planned:
+    """Plan the files. `has_key`: whether the person has created a key for approvals before; `commits`: whether they are
+    committed at once."""
     changes = tuple(
         FileChange(item.path, None if item.before is None else digest(item.before), item.after)
         for item in items
@@ -232,7 +239,14 @@ def init(items: list[InitFile], moment: Moment, *, has_key: bool = False) -> Pla
         "offered": [*offered],
     }
     then = _then(written, [change.path for change in changes], has_key=has_key)
+    if commits and changes:
+        then = _NEW_PACKET if BOARD_PATH in written else "workpacket adopt"
     return Planned(Plan("init", moment.tx, changes), ", ".join(counts), then, data, tuple(notes))
+
+
+_NEW_PACKET: Final = (
+    'workpacket new "TITLE" --criterion TEXT --prove COMMAND --scope PATH --requirement TEXT --refinement TEXT'
+)
 
 
 def check(items: list[InitFile]) -> Iterator[Problem]:
@@ -278,6 +292,8 @@ def _then(written: Collection[str], changed: Collection[str], *, has_key: bool) 
 def _counts(file: StarterFile, seen: ExistingFiles, wanted: Collection[Group]) -> bool:
     if file.path == FIRST_SPECIFICATION and SPEC_POINTER in seen.files:
         return False  # the pointer names a different file
+    if file.path == JUSTFILE and any(path in seen.files for path in OTHER_JUSTFILES):
+        return False
     return not file.group or file.group in wanted or file.path in seen.files
 
 

@@ -14,6 +14,7 @@ from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.gates import added_gates, approval_unmet, choice_of, satisfying
 from workpacket.lifecycle.transitions import TRANSITIONS, Transition
 from workpacket.model.canonical import Json
+from workpacket.model.event_types import LIGHT_FORM
 from workpacket.model.events import ChangedFile, LogEvent
 from workpacket.model.plan import FileChange, FileSeen, FolderSeen, Plan, digest, log_seen
 from workpacket.problem import Edit, Problem
@@ -23,7 +24,8 @@ from workpacket.value import NOTHING, Value
 
 
 class Planned(Value):
-    """A plan, its summary, and the next command. `shown` is printed first."""
+    """A plan, its summary, and the next command. `shown` is printed first. `beside` are files that belong into the same
+    commit, although an earlier command wrote them."""
 
     plan: Plan
     said: str
@@ -31,6 +33,7 @@ class Planned(Value):
     data: Mapping[str, Json] = NOTHING
     notes: tuple[str, ...] = ()
     shown: str = ""
+    beside: tuple[str, ...] = ()
 
 
 # A plan, or every unmet condition (at least one).
@@ -104,11 +107,13 @@ class Draft:
         for packet, happening in self._happenings:
             name = packet.id.text
             after = last.get(name, [packet.log.by_id[head] for head in packet.log.heads])
+            # The document of a light packet may change until it is activated.
+            is_draft = happening.type == "created" and happening.data.get("form") == LIGHT_FORM
             own = {packet.stub_path, packet.packet_path, packet.refinement_path}
             subjects = [
                 ChangedFile(change.path, change.old, None if change.new is None else digest(change.new))
                 for change in changes
-                if change.path in own and name not in last
+                if change.path in own and name not in last and not is_draft
             ]
             subjects += [ChangedFile(path, text, text) for path, text in self._about.items() if path in own]
             placed = NewLogEvent(happening.type, happening.data, subjects, happening.attest)

@@ -32,7 +32,10 @@ def why(facts: Facts, packet: PacketFacts, work: Work, branch: str = "") -> Pack
     """Return the status of the packet, with every condition that keeps it from its next lane."""
     name, lane = packet.id.text, packet.lane
     return PacketStatus(
-        name, lane, forward_command(name, lane, facts.policy.lanes), _unmet(facts, packet, work, branch)
+        name,
+        lane,
+        forward_command(name, lane, facts.policy.lanes, light=packet.light),
+        _unmet(facts, packet, work, branch),
     )
 
 
@@ -85,7 +88,12 @@ def _row(facts: Facts, packet: PacketFacts, waiting: Mapping[str, int]) -> Ready
     since = packet.state.history[0].at
     count = waiting.get(name, 0) + (waiting.get(packet.id.base, 0) if packet.id.base != name else 0)
     return Ready(
-        name, packet.lane, forward_command(name, packet.lane, facts.policy.lanes), said[0] if said else "", count, since
+        name,
+        packet.lane,
+        forward_command(name, packet.lane, facts.policy.lanes, light=packet.light),
+        said[0] if said else "",
+        count,
+        since,
     )
 
 

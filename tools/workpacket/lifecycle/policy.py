@@ -14,6 +14,15 @@
 
 [coverage] mode = "required" exempt = ["translations/*.po"]
 
+[packets]
+form = "light"
+approvals = "none"
+phase = "1"
+commit = true
+
+[board]
+commit = "never"
+
 A lane that a repository adds is inserted between two adjacent lanes. The command that used to lead from one to the
 other now leads to the added lane, through the same gate, and `advance` leads on from there. An added lane never removes
 a gate. It cannot come before IN_PROGRESS, because activation and claim each lead directly to their lane. A table with
@@ -148,6 +157,48 @@ def coverage_policy(root: Node | None) -> CoveragePolicy:
     return CoveragePolicy(_MODES.get((mode.text or "") if mode is not None else "", "required"), _strings(exempt))
 
 
+Form = Literal["light", "full"]
+BoardCommit = Literal["branch", "base", "never", ""]
+
+
+class PacketsPolicy(Value):
+    """The tables `[packets]` and `[board]`.
+
+    `form` is that of new packets. `approvals`: whether the activation of a light packet needs an approval. `phase` is
+    the second part of ids made from titles. `commit`: whether commands commit what they wrote. `board` says where board
+    and registry are written: on every branch, on the target branch only, or nowhere; '' for full packets on every
+    branch, and for light ones nowhere.
+    """
+
+    form: Form = "full"
+    approvals: Literal["signed", "none"] = "signed"
+    phase: str = "1"
+    commit: bool = False
+    board: BoardCommit = ""
+
+
+PACKETS_KEYS: Final = ("form", "approvals", "phase", "commit")
+_BOARD: Final[Mapping[str, BoardCommit]] = {"branch": "branch", "base": "base", "never": "never"}
+_PHASE: Final = re.compile(r"(?:[0-9]+|[A-Z][A-Z0-9]*)\Z")
+
+
+def packets_policy(root: Node | None) -> PacketsPolicy:
+    """Return the settings of packets in a loaded `policy.toml`. What cannot be read asks for an approval."""
+    if root is None:
+        return PacketsPolicy()
+    form: Form = "light" if root.string_at("packets", "form") == "light" else "full"
+    # A gate that names approvers is not switched off beside it.
+    approved = root.get("approvals", "gates", "activation") is not None
+    phase, commit = root.string_at("packets", "phase"), root.get("packets", "commit")
+    return PacketsPolicy(
+        form,
+        "none" if root.string_at("packets", "approvals") == "none" and not approved else "signed",
+        phase if _PHASE.match(phase) else "1",
+        commit is not None and commit.value is True,
+        _BOARD.get(root.string_at("board", "commit"), ""),
+    )
+
+
 # The tables that say whom and what the required check trusts.
 _GUARDING: Final = ("actors", "approvals", "verdict")
 
@@ -162,6 +213,8 @@ def unguarded_changes(before: Node | None, after: Node | None) -> list[str]:
     if before is None or before.get("approvals") is not None or not guards:
         return []
     found = [name for name in _GUARDING if _plain(before, name) != _plain(after, name)]
+    if packets_policy(before).approvals != "none" and packets_policy(after).approvals == "none":
+        found.append("packets")
     wanted = coverage_policy(after)
     weaker = wanted.mode != "required" or not set(wanted.exempt) <= set(coverage.exempt)
     return [*found, *(["coverage"] if coverage.mode == "required" and weaker else [])]
@@ -192,7 +245,8 @@ class AddedGate(Value):
 class LifecyclePolicy(Value):
     """The rules in force. `origins` gives the source of each: `default`, or a line of the policy.
 
-    `evidence` and `coverage` are the tables of these names, as are `[actors]` and `[verdict]`.
+    `evidence`, `coverage` and `packets` are the tables of these names, as are `[actors]` and `[verdict]`. `judged`:
+    whether a gate of the approvals asks who gives a verdict.
 
     `lane_faults` are the errors in added lanes: while there is any, no packet can move.
     """
@@ -209,6 +263,8 @@ class LifecyclePolicy(Value):
     lane_faults: tuple[LaneFault, ...] = ()
     evidence: EvidencePolicy = EvidencePolicy()
     coverage: CoveragePolicy = CoveragePolicy()
+    packets: PacketsPolicy = PacketsPolicy()
+    judged: bool = False
     actor_tables: tuple[Plain, Plain] | None = None
     origins: Mapping[str, str] = NOTHING
 
@@ -226,7 +282,7 @@ class LifecyclePolicy(Value):
         return self.branch_pattern.replace("{id}", packet)
 
 
-_NO_KEYS: Final = frozenset({"origins", "lane_faults", "evidence", "coverage", "actor_tables"})
+_NO_KEYS: Final = frozenset({"origins", "lane_faults", "evidence", "coverage", "packets", "judged", "actor_tables"})
 KEYS: Final = tuple(name for name in LifecyclePolicy.__match_args__ if name not in _NO_KEYS)
 
 
@@ -241,6 +297,8 @@ def lifecycle_policy(root: Node | None, source: Source) -> LifecyclePolicy:
     beside: dict[str, Any] = {
         "evidence": evidence_policy(root),
         "coverage": coverage_policy(root),
+        "packets": packets_policy(root),
+        "judged": root.get("approvals", "gates", "verdict") is not None,
         "actor_tables": _actor_tables(root),
     }
     if table is None:

@@ -260,7 +260,7 @@ def project(
     notes: Iterable[str] = (),
     packet_files: Mapping[str, Source] | None = None,
 ) -> None:
-    """Update status, board and registry for these packets and lanes.
+    """Update status, board and registry for these packets and lanes, as far as the policy has them drawn here.
 
     `notes` go into the row of the first; `packet_files` are packets that this command itself writes.
     """
@@ -271,6 +271,9 @@ def project(
         packet = facts.packets[name]
         if packet.packet is not None and name not in written:
             draft.edit(packet.packet.source, status_edits(packet.packet, lane_named(token, table)))
+    lanes = {name: token for name, token in lanes.items() if facts.is_drawn(name)}
+    if not lanes:
+        return
     _project_board(draft, [Placement(n, lane_named(t, table), (remarks or {}).get(n)) for n, t in lanes.items()])
     bases = dict.fromkeys(facts.packets[name].id.base for name in lanes)
     rows = [row for base in bases if (row := in_force(facts, base, lanes, written)) is not None]

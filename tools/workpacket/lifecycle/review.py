@@ -19,6 +19,7 @@ from workpacket.lifecycle.gates import (
     Proof,
     Submission,
     approval_unmet,
+    ends_unjudged,
     merged_unmet,
     reminders,
     satisfying,
@@ -36,6 +37,7 @@ from workpacket.lifecycle.transitions import forward_command, move_unmet, transi
 from workpacket.model.canonical import Json
 from workpacket.model.event_types import MOST_EVIDENCE
 from workpacket.model.events import LogEvent
+from workpacket.model.lanes import UNJUDGED, lane_words
 from workpacket.model.wording import counted
 from workpacket.problem import Location, Problem
 from workpacket.text.fields import normal_key
@@ -223,6 +225,9 @@ def submit(facts: Facts, packet: PacketFacts, work: Work, evidence: Proofs, decl
     said = f"{name} is {where} with {counted(len(rows), 'piece of evidence')} for {work.commit[:12]}"
     then = f"ask a validator to run: workpacket verdict {name} PASS --report FILE"
     then = then if target == "IN_REVIEW" else forward_command(name, target, facts.policy.lanes)
+    if ends_unjudged(replace(packet.state, lane=target), facts.policy):
+        branch = packet.state.assignment.branch or "its branch"
+        then = f"git merge {branch}, on {facts.target_branch}; there it is {lane_words(UNJUDGED)}"
     notes = reminders(packet.state, "it must end before a verdict can be given")
     alone = [row for row in rows if row.get("command") and row.get("runner", EXIT_CODE) == EXIT_CODE]
     notes += (f"{counted(len(alone), 'proof')} by exit code alone: it is unknown which tests ran",) if alone else ()
@@ -251,14 +256,15 @@ def record_evidence(facts: Facts, packet: PacketFacts, evidence: Proofs, uncommi
 
 
 def verdict_refusal(
-    facts: Facts, packet: PacketFacts, choice: str, *, report: bool, reference: str
+    facts: Facts, packet: PacketFacts, choice: str, *, report: bool, reference: str, reason: str = ""
 ) -> tuple[Problem, ...]:
     """Return everything that prevents the actor from giving this verdict. The policy says whether it must be signed."""
     row = transition("verdict", choice, facts.policy.lanes)
     unmet = move_unmet(packet.state, row, facts.policy.lanes)
     if unmet:
         return unmet
-    found = verdict_unmet(packet.state, facts.actor.id, choice, report=report, reference=reference)
+    said = report or (packet.light and bool(reason))
+    found = verdict_unmet(packet.state, facts.actor.id, choice, report=said, reference=reference)
     left = still_unmet(found, packet.state, facts.moment.now, facts.approved)[0]
     given = facts.approvals.get(VERDICT_GATE)
     left += tuple(_not_replayed(facts, packet, choice))
@@ -304,7 +310,7 @@ def verdict(
     """Record a verdict. `report` is the validator's file as `{path, sha256}`, None without one."""
     name = packet.id.text
     row = transition("verdict", choice, facts.policy.lanes)
-    unmet = verdict_refusal(facts, packet, choice, report=report is not None, reference=reference)
+    unmet = verdict_refusal(facts, packet, choice, report=report is not None, reference=reference, reason=reason)
     if unmet:
         return unmet
     draft = Draft("verdict", facts)

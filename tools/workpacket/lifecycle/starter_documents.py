@@ -27,7 +27,7 @@ from workpacket.documents.stub import CHECKLIST, StubText, render_stub
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.lifecycle.activation import ITEMS
 from workpacket.lifecycle.gates import added_gates, bearing
-from workpacket.lifecycle.policy import LifecyclePolicy
+from workpacket.lifecycle.policy import Form, LifecyclePolicy
 from workpacket.lifecycle.transitions import ADVANCE, CAME_FROM, Role, Transition, transitions
 from workpacket.model.ids import WorkPacketId
 from workpacket.model.lanes import lanes_named
@@ -266,11 +266,15 @@ def stem_without_moves(page: str) -> str:
 _NO_POLICY = LifecyclePolicy()
 README = f"{GOVERNANCE_FOLDER}/README.md"
 GOV_JUST = f"{GOVERNANCE_FOLDER}/gov.just"
+JUSTFILE = "justfile"
+# Files that just takes for a justfile in its stead.
+OTHER_JUSTFILES: Final = ("Justfile", "JUSTFILE", ".justfile")
 ATTRIBUTES = f"{GOVERNANCE_FOLDER}/.gitattributes"
 STUB_TEMPLATE = f"{TEMPLATES_FOLDER}/TASK_PACKET_STUB_TEMPLATE.md"
 FIRST_SPECIFICATION = f"{SPECIFICATIONS_FOLDER}/SPEC_v1.md"
 PRE_COMMIT = ".pre-commit-config.yaml"
 WORKFLOW = ".github/workflows/workpacket.yml"
+REPLAY_WORKFLOW = ".github/workflows/workpacket-replay.yml"
 
 # Files of a group are written only on request; existing ones are kept up to date.
 Group = Literal["", "skills", "pre-commit", "workflow", "vscode"]
@@ -289,6 +293,7 @@ class StarterTexts(Value):
     gov_just: str
     pre_commit: str
     workflow: str
+    replay: str
     instructions: str
     skills: Mapping[str, str] = NOTHING
     schemas: Mapping[str, str] = NOTHING
@@ -316,7 +321,7 @@ profile = "{profile}"
 
 [lifecycle]
 lease_hours = 72
-satisfied_by = ["VALIDATED", "MERGE_PENDING"]
+satisfied_by = {satisfied_by}
 roadmap_headings = ["roadmap"]
 branch_pattern = "wp/{{id}}"
 
@@ -324,6 +329,24 @@ branch_pattern = "wp/{{id}}"
 [coverage]
 mode = "warn"
 """
+_PACKETS: Final[Mapping[Form, str]] = {
+    "light": """
+# New packets are one document each. Until approvers are named (`workpacket policy trust`), no one approves one, and
+# what no one judged ends as MERGED.
+[packets]
+form = "light"
+approvals = "none"
+""",
+    "full": """
+# New packets have a stub, a refinement and a packet, and are listed on the board.
+[packets]
+form = "full"
+""",
+}
+_SATISFIED: Final[Mapping[Form, str]] = {
+    "light": '["VALIDATED", "MERGE_PENDING", "MERGED"]',
+    "full": '["VALIDATED", "MERGE_PENDING"]',
+}
 
 _SPECIFICATION = """# Specification
 
@@ -350,20 +373,30 @@ attestations/** -text
 checkpoints/** -text
 """
 
+IMPORT_RECIPES: Final = "import '.GOV/gov.just'\n"
+
 # A fixed date: the current one would make every copy a different text.
 _TEMPLATES_MADE = "2026-01-01T00:00:00Z"
 
 
 def starting_files(
-    dialect: Dialect, package: StarterTexts, policy: LifecyclePolicy = _NO_POLICY, *, found_governed: bool = False
+    dialect: Dialect,
+    package: StarterTexts,
+    policy: LifecyclePolicy = _NO_POLICY,
+    *,
+    found_governed: bool = False,
+    form: Form | None = None,
 ) -> Iterator[StarterFile]:
     """Yield every file of the dialect, including those of all groups. `found_governed`: documents existed before
-    `init`.
+    `init`. `form` is that of new packets: by default light, unless there were packets or missions before.
     """
-    profile = "adopt" if found_governed or dialect == SPEC_KITTY else "strict"
+    incumbent = found_governed or dialect == SPEC_KITTY
+    profile = "adopt" if incumbent else "strict"
+    written: Form = form or ("full" if incumbent else "light")
+    policy_text = _POLICY.format(profile=profile, satisfied_by=_SATISFIED[written]) + _PACKETS[written]
     yield StarterFile(README, guide(dialect))
     yield StarterFile(ATTRIBUTES, _ATTRIBUTES)
-    yield StarterFile(POLICY_PATH, _POLICY.format(profile=profile), ours=False)
+    yield StarterFile(POLICY_PATH, policy_text, ours=False)
     yield StarterFile(POLICY_SCHEMA, package.schemas["policy"])
     pointer = f"# Specification in force\n\n{FIRST_SPECIFICATION}\n"
     yield StarterFile(SPEC_POINTER, pointer, ours=False)
@@ -375,10 +408,13 @@ def starting_files(
         yield StarterFile(path, spoken, stem=stem_without_moves(spoken))
     for path, text in dialect_files(dialect, package):
         yield StarterFile(path, text)
+    if dialect == HANDSHAKE:
+        yield StarterFile(JUSTFILE, IMPORT_RECIPES, ours=False)
     for path, text in package.skills.items():
         yield StarterFile(path, text, group="skills")
     yield StarterFile(PRE_COMMIT, package.pre_commit, group="pre-commit")
     yield StarterFile(WORKFLOW, package.workflow, group="workflow")
+    yield StarterFile(REPLAY_WORKFLOW, package.replay, group="workflow")
     yield StarterFile(SETTINGS_PATH, settings_text(), group="vscode")
     for kind, path in schema_paths():
         if path != POLICY_SCHEMA:
@@ -402,7 +438,7 @@ def _templates() -> Iterator[tuple[str, str]]:
         STUB_TEMPLATE,
         render_stub(StubText(name, now, todo, todo, todo, in_scope=(todo,), acceptance_criteria=(todo,))),
     )
-    refinement = RefinementText(name, now, SPEC_POINTER, FIRST_SPECIFICATION, "0" * 64)
+    refinement = RefinementText(name, now, SPEC_POINTER, FIRST_SPECIFICATION, "0" * 64, spec_sha1="0" * 40)
     yield f"{TEMPLATES_FOLDER}/REFINEMENT_TEMPLATE.md", render_refinement(refinement)
     packet = PacketText(
         wp_id=name,

@@ -13,7 +13,7 @@ from typing import Final, Literal, TypeAlias
 
 from workpacket.ledger.fold import PacketState
 from workpacket.model.event_types import LANE_MOVES
-from workpacket.model.lanes import BUILT_IN, IN_WORK, WAY, LaneTable
+from workpacket.model.lanes import BUILT_IN, DERIVED, IN_WORK, WAY, LaneTable
 from workpacket.model.layout import POLICY_PATH
 from workpacket.problem import Location, Problem
 from workpacket.value import Value, replace
@@ -186,7 +186,7 @@ def table_faults(rows: Iterable[Transition], lanes: LaneTable = BUILT_IN) -> Ite
         seen.add((row.command, row.choice))
         reached.add(row.target)
     for token in lanes.tokens:
-        if token not in reached:
+        if token not in {*reached, *DERIVED}:
             yield f"nothing leads to {token}"
 
 
@@ -250,8 +250,19 @@ _FORWARD = {
 }
 
 
-def forward_command(packet: str, lane: str, lanes: LaneTable = BUILT_IN) -> str:
-    """Return the command that moves a packet on from this lane; `why` if there is none."""
+# The same in the light form, whose commands each do what two do in the full one.
+_FORWARD_LIGHT = {
+    "STUB": "workpacket start {id}",
+    "READY_FOR_DEV": "workpacket start {id}",
+    "IN_PROGRESS": "workpacket done {id}",
+    "FAIL": "workpacket start {id}",
+}
+
+
+def forward_command(packet: str, lane: str, lanes: LaneTable = BUILT_IN, *, light: bool = False) -> str:
+    """Return the command that advances a packet from this lane; `history` if there is none."""
+    if light and lane in _FORWARD_LIGHT:
+        return _FORWARD_LIGHT[lane].replace("{id}", packet)
     other = "workpacket advance {id}" if lanes.is_added(lane) else "workpacket history {id}"
     return _FORWARD.get(lane, other).replace("{id}", packet)
 

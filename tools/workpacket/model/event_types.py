@@ -80,6 +80,9 @@ def record(description: str, required: Mapping[str, Shape], optional: Mapping[st
 
 
 FORKED: Final = "FORKED"
+# The forms of a packet. Documents and events of the full form do not name it, because they are older than the other.
+FULL_FORM: Final = "full"
+LIGHT_FORM: Final = "light"
 GENESIS_TYPES: Final = frozenset({"created", "adopted", "checkpoint"})
 CHECKPOINT_LOG: Final = "_checkpoints"
 PACKETS_PER_CHECKPOINT: Final = 1000
@@ -117,6 +120,7 @@ _TERMS: Final[Mapping[str, Shape]] = {
 }
 _STANDING = text("the last day of a standing packet", pattern=r"[0-9]{4}-[0-9]{2}-[0-9]{2}", longest=10)
 
+_FORM = choice("the form of the packet, if it is not the full one", (LIGHT_FORM,))
 _FILE = record("a file as it was then", {"path": PATH, "sha256": DIGEST})
 _ORIGIN = record("the hand edit that this event adopts", {"path": PATH, "line": integer("its line", least=1)})
 _EVIDENCE = record(
@@ -205,6 +209,7 @@ DATA: Final[Mapping[str, Shape]] = {
                 "the source it was made from",
                 {"kind": choice("the kind of item", ("template", "issue", "stub", "packet")), "name": NAME},
             ),
+            "form": _FORM,
             **_TERMS,
         },
     ),
@@ -241,6 +246,7 @@ DATA: Final[Mapping[str, Shape]] = {
             "spec": _FILE,
             "supersedes": array("earlier revisions", PACKET_ID, most=50),
             "standing": _STANDING,
+            "form": _FORM,
             **_TERMS,
         },
     ),
@@ -251,6 +257,7 @@ DATA: Final[Mapping[str, Shape]] = {
             "refinement": _FILE,
             "spec": _FILE,
             "standing": _STANDING,
+            "form": _FORM,
             **{key: _TERMS[key] for key in ("title", "dependencies", "risk")},
         },
     ),

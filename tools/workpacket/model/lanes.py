@@ -32,6 +32,8 @@ class Lane(Value):
     - `reclaimable`: finished, but can be claimed again.
     - `settled`: nothing depends on the packet any more, so its evidence is not examined.
     - `archived`: no packet returns from here, and a later revision counts instead.
+    - `derived`: no event leads here; a packet is here because its work has landed.
+    - `lands_as`: what work in this lane counts as once it has landed.
     - `acts`: who advances the packet. `HOLDER` represents the name of its holder.
     - `sign`: one ASCII character for screens, `tone` its color.
     - `older_sections`: the sections in which older boards list such packets.
@@ -50,6 +52,8 @@ class Lane(Value):
     reclaimable: bool = False
     settled: bool = False
     archived: bool = False
+    derived: bool = False
+    lands_as: str = ""
     acts: str = "the orchestrator"
     sign: str = "*"
     tone: Literal["error", "warning", "info", "good"] | None = None
@@ -122,6 +126,7 @@ LANES: tuple[Lane, ...] = (
         unfinished=True,
         in_work=True,
         held=True,
+        lands_as="MERGED",
         acts="a validator",
         sign="?",
         aliases=("for review", "review"),
@@ -134,6 +139,7 @@ LANES: tuple[Lane, ...] = (
         in_work=True,
         held=True,
         satisfies=True,
+        lands_as="VALIDATED",
         acts="whoever merges",
         sign="^",
         older_sections=("in progress", "done"),
@@ -162,6 +168,16 @@ LANES: tuple[Lane, ...] = (
         tone="error",
         aliases=("failed",),
     ),
+    Lane(
+        "MERGED",
+        "Merged",
+        "done",
+        unfinished=False,
+        derived=True,
+        sign="m",
+        tone="info",
+        aliases=("merged not judged", "not judged"),
+    ),
     Lane("OUTDATED_ONLY", "Outdated only", "done", unfinished=False, settled=True, sign="~"),
     Lane(
         "SUPERSEDED",
@@ -189,10 +205,21 @@ LANES: tuple[Lane, ...] = (
 
 # The tokens of the lanes with one property, for code that has a token, or '' for no lane.
 ARCHIVED: Final = frozenset(lane.token for lane in LANES if lane.archived)
+DERIVED: Final = frozenset(lane.token for lane in LANES if lane.derived)
+LANDS_AS: Final = {lane.token: lane.lands_as for lane in LANES if lane.lands_as}
 HELD: Final = frozenset(lane.token for lane in LANES if lane.held)
 MAY_BE_STUB: Final = frozenset(lane.token for lane in LANES if lane.may_be_stub)
 SETTLED: Final = frozenset(lane.token for lane in LANES if lane.settled)
 WAITING: Final = frozenset(lane.token for lane in LANES if lane.waits)
+# The lane of work that has landed although the policy asks no one to judge it.
+UNJUDGED: Final = "MERGED"
+
+
+def lane_words(token: str) -> str:
+    """Return a lane as people read it: that no one judged the work belongs to the name of the lane."""
+    return f"{token} (not judged)" if token == UNJUDGED else token
+
+
 # In lane order, the most advanced first.
 IN_WORK: Final = tuple(lane.token for lane in LANES if lane.in_work)
 SATISFYING: Final = tuple(lane.token for lane in reversed(LANES) if lane.satisfies)

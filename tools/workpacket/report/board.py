@@ -16,7 +16,7 @@ from itertools import zip_longest
 from typing import Final
 
 from workpacket.model.event_types import FORKED
-from workpacket.model.lanes import BUILT_IN, LaneTable
+from workpacket.model.lanes import BUILT_IN, LaneTable, lane_words
 from workpacket.report.escape import escape
 from workpacket.report.runs import PacketRun, mark
 from workpacket.report.terminal import Role, Style, text_width, wrap
@@ -145,7 +145,7 @@ def _legend(columns: Sequence[Column], room: int) -> list[str]:
     present = {card.lane for column in columns for card in column.cards}
     lanes = [*(lane for lane in SIGNS if lane in present), *sorted(present - SIGNS.keys())]
     lines: list[str] = []
-    for entry in (f"{sign_of(lane)} {escape(lane)}" for lane in lanes):
+    for entry in (f"{sign_of(lane)} {escape(lane_words(lane))}" for lane in lanes):
         if lines and len(lines[-1]) + 3 + len(entry) <= room:
             lines[-1] += f"   {entry}"
         else:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from workpacket.model.canonical import Json
+from workpacket.model.lanes import lane_words
 from workpacket.model.wording import counted
 from workpacket.problem import Problem
 from workpacket.report.escape import escape
@@ -80,7 +81,9 @@ class PacketView(Value):
 
 
 def lines(view: PacketView, style: Style, *, full: bool) -> Iterator[str]:
-    lane = f"{view.id} is {view.lane or 'without a log'}" + (f", held by {view.holder}" if view.holder else "")
+    lane = f"{view.id} is {lane_words(view.lane) or 'without a log'}" + (
+        f", held by {view.holder}" if view.holder else ""
+    )
     yield style.paint(escape(lane), "code")
     for label, text in (*_task_rows(view.task, full=full), *view.rows):
         yield from _row(label, text, style)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from workpacket.documents.places import kind_of
 from workpacket.lazy_pattern import lazy_pattern
+from workpacket.model.event_types import LIGHT_FORM
 from workpacket.model.lanes import ACTIVE_TOKEN, ARCHIVED, MAY_BE_STUB, LaneTable
 from workpacket.problem import Problem
 from workpacket.rules.repository import Listed, RepositorySummaries, WorkFile, WorkIndex, is_open, revision_of
@@ -63,6 +64,8 @@ class WorkOnNoBoard(RepositoryRule):
         for file in work.files() if work.has_board else ():
             if file.id in work.entries or (_is_stub(work, file) and not work.is_live_stub(file)):
                 continue
+            if not repository.is_drawn(file.id):
+                continue
             kind = "stub" if _is_stub(work, file) else "packet"
             where = "only under Active, which is not a lane" if file.id in work.under_active else "not on the board"
             message = f"the {kind} {file.id} is {where}"
@@ -106,7 +109,7 @@ class ActivatedStillStub(RepositoryRule):
         work = repository.work
         for name, listed in work.entries.items():
             packet = work.packets.get(name)
-            if listed.entry["token"] == _STUB and packet is not None:
+            if listed.entry["token"] == _STUB and packet is not None and packet.summary["form"] != LIGHT_FORM:
                 message = f"{name} is listed as STUB, but there is a packet: {packet.path}"
                 yield self.finding(listed.path, listed.entry["token_place"], message)
 
@@ -335,7 +338,7 @@ class BaseWithoutRow(RepositoryRule):
             return
         live = {stub.base for stub in work.stubs.values() if stub.base not in work.rows and work.is_live_stub(stub)}
         for base, names in _packets_by_base(work).items():
-            if len(names) < 2 or base in work.rows or base in live:
+            if len(names) < 2 or base in work.rows or base in live or not any(map(repository.is_drawn, names)):
                 continue
             latest = max(names, key=lambda name: (name in work.packets, revision_of(name), name))
             packet = work.packets.get(latest)

@@ -61,6 +61,8 @@ class BoardDrift(RepositoryRule):
             token = listed.entry["token"]
             if lane is None or listed.entry["id"] != name or not token or _says(lane, (token,), repository):
                 continue
+            if not repository.is_drawn(name):
+                continue
             message = f"{name} is listed as {token}, but the log says {lane.token}"
             hint = f"{_SYNC}; --adopt records the hand edit as a move"
             yield self.finding(listed.path, listed.entry["token_place"], message, hint=hint)
@@ -79,6 +81,8 @@ class RegistryDrift(RepositoryRule):
             lane = _lane(repository, row["active"])
             section = row["board_section"]
             if lane is None or row["board_id"] != row["active"] or not section:
+                continue
+            if not repository.is_drawn(row["active"]):
                 continue
             there = [each.token for each in repository.known_lanes.lanes if each.section == section]
             if not _says(lane, there, repository):
@@ -153,7 +157,7 @@ class PacketNotActivated(RepositoryRule):
 
     def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         for packet in repository.work.packets.values():
-            if repository.lanes.get(packet.id) == "STUB":
+            if repository.lanes.get(packet.id) == "STUB" and packet.summary["form"] != "light":
                 yield self.finding(packet.path, packet.summary["place"], f"according to the log, {packet.id} is a stub")
 
 

@@ -288,6 +288,8 @@ class PlaceholderLeft(StructuredRule):
         for placed in document.placed:
             for field in placed.fields:
                 match = PLACEHOLDER.match(field.value)
+                if match and document.awaits_answers and field.name in document.answers:
+                    continue
                 if match and placed.spec.field(field.name) is not None:
                     span = (field.value_span[0] + match.start(), field.value_span[0] + match.end())
                     yield self.fault(span, f"{field.key} still contains the placeholder {match.group()}")

@@ -27,6 +27,7 @@ from workpacket.documents.summary import (
     SignatureSummary,
     WorkSummary,
 )
+from workpacket.model.event_types import LIGHT_FORM
 from workpacket.model.ids import WorkPacketId, nearest
 from workpacket.model.lanes import ACTIVE_TOKEN, ARCHIVED, BUILT_IN, LaneTable
 from workpacket.value import NOTHING
@@ -268,7 +269,8 @@ class _OfKind(Generic[S]):
 class RepositorySummaries:
     """Summaries by kind and path, and the lane of each packet that has a log.
 
-    `known_lanes` are those of the policy in the same tree as the documents; `passed` counts the moves into each lane.
+    `known_lanes` are those of the policy next to the documents; `passed` counts the moves into each lane. `board` is
+    its setting [board] commit.
     """
 
     stubs = _OfKind[WorkSummary]("stub")
@@ -286,16 +288,23 @@ class RepositorySummaries:
         lanes: Mapping[str, str] | None = None,
         known_lanes: LaneTable = BUILT_IN,
         passed: Mapping[str, int] = NOTHING,
+        board: str = "",
     ) -> None:
         self.lanes: Mapping[str, str] = lanes or {}
         self.known_lanes = known_lanes
         self.passed = passed
+        self.board = board
         self._by_kind: dict[str, dict[str, Mapping[str, object]]] = {}
         for kind, path, summary in summaries:
             self._by_kind.setdefault(kind, {})[path] = summary
 
     def of_kind(self, kind: str) -> Mapping[str, Mapping[str, object]]:
         return self._by_kind.get(kind, {})
+
+    def is_drawn(self, name: str) -> bool:
+        """Whether board and registry have to agree with the log about this packet."""
+        packet = self.work.packets.get(name)
+        return self.board == "branch" or packet is None or packet.summary["form"] != LIGHT_FORM
 
     @property
     def gate_logs(self) -> Mapping[str, GateSummary]:
@@ -304,7 +313,13 @@ class RepositorySummaries:
 
     @cached_property
     def work(self) -> WorkIndex:
-        """Return stubs, packets, board and registry, related to one another."""
+        """Stubs, packets, board and registry, related to one another.
+
+        Where the policy does not have every branch write board and registry, they are not judged: they show what the
+        target branch knew.
+        """
+        if self.board in {"base", "never"}:
+            return WorkIndex(self.stubs, self.packets, {}, {})
         return WorkIndex(self.stubs, self.packets, self.boards, self.registries)
 
     def batch(self, kind: str) -> Mapping[str, BatchSummary]:

@@ -34,6 +34,8 @@ _STEPS = (
 )  # fmt: skip
 
 CANONICAL_LANE = "STUB"
+# The boxes that `refine --present` and the activation tick.
+_TICKED_BY_COMMANDS = ([2], [1, 2], [*range(1, CHECKLIST_LENGTH + 1)])
 
 
 StubRule = DocumentRule[Stub]
@@ -54,6 +56,26 @@ class StubOldFamily(StubRule):
         if document.is_older and placed is not None:
             hint = "`workpacket fmt --upgrade` rewrites it"
             yield self.fault(placed.section.title_span, "this stub is in the older form", hint=hint)
+
+
+class StubBannerMissing(StubRule):
+    """Stub that does not say that it is not executable
+
+    A reader who opens only this file may take it for a task packet and start to work.
+
+    Remedy: write `This is a BACKLOG STUB. It is NOT an executable Task Packet.` above its title.
+    """
+
+    severity = "warning"
+
+    def check(self, document: Stub) -> Iterator[Problem]:
+        placed = document.placed_section("metadata")
+        if document.is_older or placed is None:
+            return
+        above = " ".join(document.source.text[: placed.section.start].split()).casefold()
+        if "backlog stub" not in above or "not an executable" not in above:
+            message = "nothing above STUB_METADATA says that this is a backlog stub and not an executable task packet"
+            yield self.fault(placed.section.title_span, message)
 
 
 class StubStatusNotCanonical(StubRule):
@@ -283,14 +305,17 @@ class ChecklistTicked(StubRule):
 
     A tick proves nothing: conditions are derived from the refinement, the approval and the log.
 
-    Remedy: leave the boxes empty; `workpacket why <WP_ID>` lists what is missing.
+    Remedy: leave the boxes to the commands, which tick them; `workpacket why <WP_ID>` says what is missing.
     """
 
     severity = "info"
     strict_severity = "info"
 
     def check(self, document: Stub) -> Iterator[Problem]:
-        for item in checklist(document):
+        items = checklist(document)
+        if [number for number, item in enumerate(items, 1) if item.ticked] in _TICKED_BY_COMMANDS:
+            return
+        for item in items:
             if item.ticked:
                 yield self.fault(item.span, "a ticked box is not evidence")
 
@@ -298,7 +323,7 @@ class ChecklistTicked(StubRule):
 class NestedTooDeep(StubRule):
     """List nested deeper than three levels
 
-    Requirements are easily missed there, and activation flattens them in the packet.
+    Requirements are easily missed there.
 
     Remedy: raise the inner items by a level.
     """

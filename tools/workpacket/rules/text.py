@@ -135,6 +135,7 @@ class BlankLinesAtEnd(TextRule):
     """
 
     severity = "warning"
+    strict_severity = "warning"
     fix = "safe"
 
     def check(self, document: Document) -> Iterator[Problem]:

@@ -91,3 +91,16 @@ def lanes_here(root: str) -> LaneTable:
     from workpacket.shell.base import lifecycle_of
 
     return lifecycle_of(data).lanes
+
+
+def board_here(root: str) -> str:
+    """Return the setting [board] commit of the policy in the work tree; '' if there is none."""
+    try:
+        data = read_bytes(root, POLICY_PATH, DATA.size)
+    except OSError:
+        return ""
+    if b"board" not in data:
+        return ""
+    from workpacket.shell.base import lifecycle_of
+
+    return lifecycle_of(data).packets.board

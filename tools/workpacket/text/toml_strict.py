@@ -156,6 +156,7 @@ def _name(written: str) -> str:
     if written.startswith("'"):
         return written[1:-1]
     if written.startswith('"'):
+        # The escapes are those of a value, so the same parser reads them.
         import tomllib
 
         return str(tomllib.loads(f"key = {written}")["key"])
@@ -209,6 +210,7 @@ def _parsed(text: str) -> dict[str, Any]:
 
 def load_toml(source: Source, limits: Limits = DATA) -> Loaded:
     """Return the TOML document that makes up all of `source`."""
+    # Before `tomllib`, which has no limits of its own, sees the text.
     fault = next(iter(unreadable(source.text, 0, limits)), None) or _too_deep(source.text, limits)
     if fault is not None:
         return Loaded(None, (fault,))

@@ -179,6 +179,11 @@ class Redactor:
         return self._may_hold_secret(text) or (bool(self.values) and any(value in text for value in self.values))
 
     def _may_hold_secret(self, encoded: str) -> bool:
+        # Canonical JSON has no blank behind a colon, so neither sign is in most texts.
+        if ("=" in encoded or ": " in encoded) and any(word in encoded for word in _ASSIGNED_WORDS):
+            return True
+        if "@" in encoded and "://" in encoded:
+            return True
         # Searching for one plain text after another is faster than one pattern of all of them; in a name of a few
         # characters, checking each character once is faster still.
         if len(encoded) < _SHORT and self._marks is not None and self._marks.isdisjoint(encoded):
@@ -214,7 +219,49 @@ class Redactor:
         for rule in self.rules:
             text, hits = _replace(text, rule)
             found += hits
-        return text, found
+        text, hits = _without_assigned(text)
+        return text, found + hits
+
+
+# What is common to the names of secrets, in the spelling of variables and of settings.
+_ASSIGNED_WORDS = ("assword", "asswd", "ecret", "oken", "redential", "pikey", "pi_key", "pi-key", "te_key", "te-key",
+                   "ASSWORD", "ASSWD", "ECRET", "OKEN", "REDENTIAL", "PIKEY", "PI_KEY", "TE_KEY")  # fmt: skip
+_ASSIGNMENT = re.compile(
+    r"(?P<name>(?<![\w.-])[A-Za-z_][\w.-]{1,60})(?P<sign>[\"']?[ \t]{0,3}[=:][ \t]{0,3}[\"'`]?)"
+    r"(?P<value>[^\s\"'`,;&|<>(){}\[\]$*%]{8,512})"
+)
+_IN_URL = re.compile(
+    r"(?P<begin>(?<![a-z0-9+.-])[a-z][a-z0-9+.-]{1,30}://[^\s:/@\"'<>]{0,80}:)(?P<value>[^\s/@:\"'<>$*{}]{4,200})(?=@)"
+)
+_PLACEHOLDERS = frozenset({"password", "passwd", "pass", "secret", "token", "changeme", "xxxx", "xxxxxxxx"})
+
+
+def _without_assigned(text: str) -> tuple[str, int]:
+    """Return the text without the secrets that are told by their place: `password=...`, `api_key: ...`, and the
+    password in a URL. A value of words, such as the name of a setting, is kept.
+    """
+    found = 0
+
+    def assigned(match: re.Match[str]) -> str:
+        nonlocal found
+        value = match["value"]
+        if not names_a_secret(match["name"]) or is_prose(value) or value.casefold() in _PLACEHOLDERS:
+            return match[0]
+        found += 1
+        return f"{match['name']}{match['sign']}[redacted:assigned-secret]"
+
+    def in_url(match: re.Match[str]) -> str:
+        nonlocal found
+        if match["value"].casefold() in _PLACEHOLDERS:
+            return match[0]
+        found += 1
+        return f"{match['begin']}[redacted:url-password]"
+
+    if "://" in text and "@" in text:
+        text = _IN_URL.sub(in_url, text)
+    if any(word in text for word in _ASSIGNED_WORDS):
+        text = _ASSIGNMENT.sub(assigned, text)
+    return text, found
 
 
 def _replace(text: str, rule: SecretRule) -> tuple[str, int]:

@@ -25,12 +25,13 @@ from workpacket.approvals.fields import CLOCK_SKEW
 from workpacket.approvals.policy import POLICY_GATE, Trusted
 from workpacket.approvals.statement import PACKET
 from workpacket.documents.document import stem_of
+from workpacket.documents.policy import PolicyDocument
 from workpacket.documents.refinement import Refinement
 from workpacket.git.objects import blob_id, line_times
 from workpacket.git.repository import Repository
 from workpacket.lifecycle.gates import ACTIVATING, ACTIVATION_GATE, CONSUMING, STANDING_GATE
 from workpacket.model.canonical import Json
-from workpacket.model.event_types import CHECKPOINT_LOG
+from workpacket.model.event_types import CHECKPOINT_LOG, LIGHT_FORM
 from workpacket.model.events import LogEvent
 from workpacket.model.layout import (
     ATTESTATIONS_FOLDER,
@@ -156,7 +157,9 @@ def check_approvals(approvals: Approvals, cache: Cache) -> list[Problem]:
     findings += backdated(approvals, consuming)
     for event in consuming:
         named = event.data.get("refinement")
-        if event.type in {"activated", "amended"} and isinstance(named, Mapping):
+        # The document of a light packet may change outside of its contract, which is compared in any case.
+        light = event.text("form") == LIGHT_FORM
+        if event.type in {"activated", "amended"} and isinstance(named, Mapping) and not light:
             activated[event.packet] = named
     findings += (_finding(each, event.path) for event, each in spoken_against(approvals, consuming, cache))
     findings += _landing_revocations(approvals, consuming)
@@ -188,7 +191,11 @@ def contracts_changed(approvals: Approvals) -> list[Problem]:
 
 def _governed(approvals: Approvals) -> bool:
     """Whether the policy of the base mentions approvals. A policy that cannot be read might."""
-    return bool(approvals.base.unreadable) or b"approvals" in (approvals.base.policy.policy or b"")
+    data = approvals.base.policy.policy or b""
+    if approvals.base.unreadable or b"approvals" not in data:
+        return bool(approvals.base.unreadable)
+    root = PolicyDocument.from_bytes(data).root
+    return root is None or root.get("approvals") is not None
 
 
 def _repaired(approvals: Approvals) -> bool:

@@ -66,7 +66,8 @@ def _source(read: Reader, path: str) -> Source | None:
 def contract_to_approve(read: Reader, log: Log, packet: str, gate: str) -> Contract | Problem:
     """Return the contract that would be approved now, from the files, or why there is none."""
     found = documents_of(read, packet)
-    document = found.stub if gate in ACTIVATING else found.packet or found.stub
+    light = found.packet is not None and found.packet.light
+    document = found.stub if gate in ACTIVATING and not light else found.packet or found.stub
     if document is None:
         message = f"there is no {'stub' if gate in ACTIVATING else 'packet'} of {packet}"
         return Problem("contract_unreadable", message)

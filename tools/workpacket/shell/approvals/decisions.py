@@ -265,7 +265,8 @@ def _filled(approvals: Approvals, wish: Wish, principal: str, matter: ApprovalSu
     """Fill in the fields. A text that others have approved already, or with which a packet was activated, is left
     unchanged.
     """
-    if wish.gate not in ACTIVATING:
+    # A light packet has no fields in which the user answers.
+    if wish.gate not in ACTIVATING or not matter.refinement:
         return _Filling(matter)
     (path, data), *_ = matter.files
     if any(_names(event, path, digest(data)) for event in approvals.log(wish.packet).events):

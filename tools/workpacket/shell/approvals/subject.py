@@ -69,9 +69,19 @@ def matter_of(read: Reader, tree: Tree, packet: str, gate: str) -> ApprovalSubje
         return ApprovalSubject(tuple(policy_files(tree).items()))
     if gate in ACTIVATING:
         files = refinement_of(read, packet)
+        light = _light_document(read, packet)
+        if light:
+            return ApprovalSubject(light, _packet_scope(light))
         return ApprovalSubject(files, _stub_scope(read, packet), files)
     files = _first(read, packet_paths(packet))
     return ApprovalSubject(files, _packet_scope(files), refinement_of(read, packet))
+
+
+def _light_document(read: Reader, packet: str) -> tuple[tuple[str, bytes], ...]:
+    """Return the one document of a packet in the light form; empty if it is in the full form."""
+    from workpacket.documents.packet import is_light
+
+    return tuple((path, data) for path, data in _first(read, packet_paths(packet)) if is_light(_source(path, data)))
 
 
 def refinement_of(read: Reader, packet: str) -> tuple[tuple[str, bytes], ...]:

@@ -19,6 +19,7 @@ from workpacket.rules.repository import RepositorySummaries
 from workpacket.shell.cache import Cache, RestsOn
 from workpacket.shell.checking.examining import dump_findings, load_findings
 from workpacket.shell.checking.repository import Checked, Result, keep_results, recall_results, result_key
+from workpacket.shell.configuration import board_here
 from workpacket.shell.governed_files import GovernedFiles, find_governed
 from workpacket.shell.judging.log_verification import look_at_logs
 from workpacket.shell.log_files import CHECKPOINTS_STATE, LOG_STATE
@@ -45,7 +46,7 @@ def compared(
     summary.
     """
     logs = look_at_logs(root, now)
-    repository = RepositorySummaries(summaries, logs.lanes, lanes, logs.passed)
+    repository = RepositorySummaries(summaries, logs.lanes, lanes, logs.passed, board_here(root))
     findings = [*logs.findings, *across(repository)]
     findings += not_carried_over(root, _made_from_stubs(repository, logs.activated), cache)
     findings += contracts_changed(root, logs.contracts, cache)

@@ -9,20 +9,24 @@ text.
 
 from __future__ import annotations
 
+import copy
 import glob
 import hashlib
 import json
 import os
 import shutil
+import stat
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from workpacket.evidence.additions import Additions, FileAdditions, additions
-from workpacket.evidence.commands import instrumented, is_trivial, junit_files, started
-from workpacket.evidence.comparison import AskedProof, ProofJudgement, Side, judge
+from workpacket.evidence.commands import PROBE, instrumented, is_trivial, junit_files, started
+from workpacket.evidence.comparison import NO_CONTROLS, AskedProof, Controls, ProofJudgement, Side, judge
+from workpacket.evidence.emptied import ANSWERS, emptied
 from workpacket.evidence.reports import (
     Obstacle,
     TestReport,
+    as_watched,
     by_exit_code,
     read_cargo,
     read_go,
@@ -39,11 +43,21 @@ from workpacket.model.canonical import Json
 from workpacket.model.event_types import OUTCOMES
 from workpacket.problem import Problem
 from workpacket.shell.governing.evidence import Cleaner
-from workpacket.shell.governing.proof_process import Ended, end_of, keep_output, run_limited
-from workpacket.shell.governing.proof_trees import ProofTree, lay_over, make_tree, prepare, scratch_folder
+from workpacket.shell.governing.proof_process import Account, Ended, end_of, keep_output, run_limited
+from workpacket.shell.governing.proof_trees import (
+    ProofPlace,
+    ProofTree,
+    give,
+    lay_over,
+    make_tree,
+    pose_as,
+    prepare,
+    put,
+    scratch_folder,
+)
 from workpacket.shell.governing.proof_words import proof_words
 from workpacket.shell.work_done import is_own
-from workpacket.value import Value, replace
+from workpacket.value import NOTHING, Value, replace
 
 # Files that control how tests are run, wherever they are. They prove nothing, so they are the same on both sides.
 RUNNER_FILES: Final = (
@@ -52,9 +66,9 @@ RUNNER_FILES: Final = (
     "**/vitest.config.*", "**/babel.config.*", "**/Cargo.toml", "**/.cargo/config*", "**/phpunit.xml*", "**/Makefile",
     "**/makefile", "**/GNUmakefile", "**/justfile", "**/.justfile", "**/Taskfile.y*ml", "**/.coveragerc",
 )  # fmt: skip
-_PROBE: Final = "workpacket_probe"
-_SITE: Final = f"import {_PROBE}.child\n\n{_PROBE}.child.begin(__import__('os').path.dirname(__file__))\n"
+_SITE: Final = f"import {PROBE}.child\n\n{PROBE}.child.begin(__import__('os').path.dirname(__file__))\n"
 _MOST_REPORT: Final = 64 * 1024 * 1024
+_PLAIN: Final = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 _MOST_IDS: Final = 50
 _LONGEST_ID: Final = 300
 _SIGNALS: Final = range(129, 160)  # the exit codes with which a shell reports that a signal ended a program
@@ -93,7 +107,10 @@ class ContractProver:
         *,
         base: str,
         commit: str,
+        account: Account | None = None,
     ) -> None:
+        """`account` is who runs the programs, if it is not who asks."""
+        self._account = account
         self._repository = repository
         self._policy = policy
         self._cleaner = cleaner
@@ -111,20 +128,75 @@ class ContractProver:
         added = self._additions(patterns)
         here: dict[str, _Run] = {}
         base: dict[str, _Run] = {}
-        with scratch_folder() as folder:
-            probe = _ProbeCopy(folder, str(self._repository.root), added)
-            if commands:
-                tree = self._tree(folder, "work", self._commit, ())
+        controls: dict[str, Controls] = {}
+        with scratch_folder(shared=self._account is not None) as folder:
+            probe, stage = _ProbeCopy(folder, str(self._repository.root), added, self._account), ProofPlace(folder)
+            tree = self._tree(stage, "work", self._commit, ()) if commands else None
+            if tree is not None:
                 here = {command: self._tried(command, tree, probe) for command in commands}
             asking = [command for command in commands if command in compared and not here[command].side.fault]
-            if asking:
+            if asking and tree is not None:
                 plugins = {path for command in asking for path in here[command].side.report.plugins}
                 over = self._laid_over(patterns, plugins)
-                tree = self._tree(folder, "base", self._base, over)
-                base = {command: self._run(command, tree, probe) for command in asking}
+                base_tree = self._tree(stage, "base", self._base, over)
+                base = {command: self._run(command, base_tree, probe) for command in asking}
+                controls = self._controls(asked, here, base, added, probe, stage, tree)
         return [
-            self._proof(criterion, demand, faults.get(demand.command), here, base, added) for criterion, demand in asked
+            self._proof(criterion, demand, faults.get(demand.command), here, base, added, controls)
+            for criterion, demand in asked
         ]
+
+    def _controls(
+        self,
+        asked: Sequence[tuple[str, AskedProof]],
+        here: Mapping[str, _Run],
+        base: Mapping[str, _Run],
+        added: Additions,
+        probe: _ProbeCopy,
+        stage: ProofPlace,
+        tree: ProofTree,
+    ) -> dict[str, Controls]:
+        """Run the needed tests of each command once more, with new functions emptied and with the work as it is. Only
+        a runner that reports to our probe runs a few of its tests."""
+        needed: dict[str, set[str]] = {}
+        for _, demand in asked:
+            if demand.command in base and here[demand.command].side.report.runner in {"pytest", "unittest"}:
+                found = judge(demand, here[demand.command].side, base[demand.command].side, added)
+                needed.setdefault(demand.command, set()).update(found.needed if not found.faults else ())
+        controls: dict[str, Controls] = {}
+        for command, names in needed.items():
+            if names:
+                sides = self._emptied(command, here, names, probe, stage, added)
+                stage.enter("work")
+                again = self._run(command, tree, probe.limited_to(names))
+                if any(ran is None or ran.status != "passed" for ran in map(again.side.report.tests.get, names)):
+                    again = self._tried(command, tree, probe)  # a test may need the ones before it
+                controls[command] = Controls(again.side, sides)
+        return controls
+
+    def _emptied(
+        self,
+        command: str,
+        here: Mapping[str, _Run],
+        needed: Iterable[str],
+        probe: _ProbeCopy,
+        stage: ProofPlace,
+        added: Additions,
+    ) -> tuple[Side, ...]:
+        """The tests that name a new function, with that one emptied; () if all notice it."""
+        report = here[command].side.report
+        meant = {name: mentions for name in needed if (mentions := report.tests[name].mentions)}
+        sides: list[Side] = []
+        for answer in ANSWERS if meant else ():
+            named = {each for mentions in meant.values() for each in mentions}
+            texts = {file.path: text for file in added.python if (text := emptied(file, named, answer)) is not None}
+            tree = self._tree(stage, stage.fresh(), self._commit, (), texts)
+            run = self._run(command, tree, probe.limited_to(meant))
+            sides.append(run.side)
+            passed = {name for name, ran in run.side.report.tests.items() if ran.status == "passed"}
+            if not passed & {*meant}:
+                return ()
+        return tuple(sides)
 
     def succeeded(self, commands: Sequence[str]) -> dict[str, bool]:
         """Return whether each command exits with 0 in a fresh tree of the commit, for proofs that the contract leaves
@@ -132,16 +204,23 @@ class ContractProver:
         """
         if not commands:
             return {}
-        with scratch_folder() as folder:
-            probe = _ProbeCopy(folder, str(self._repository.root), Additions())
-            tree = self._tree(folder, "work", self._commit, ())
+        with scratch_folder(shared=self._account is not None) as folder:
+            probe = _ProbeCopy(folder, str(self._repository.root), Additions(), self._account)
+            tree = self._tree(ProofPlace(folder), "work", self._commit, ())
             runs = {command: self._run(command, tree, probe).side for command in commands}
         return {command: side.exit_code == 0 and not side.fault for command, side in runs.items()}
 
-    def _tree(self, folder: str, name: str, commit: str, over: Sequence[ChangedPath]) -> ProofTree:
-        tree = make_tree(self._repository, os.path.join(folder, name), commit)
+    def _tree(
+        self, stage: ProofPlace, name: str, commit: str, over: Sequence[ChangedPath], texts: Mapping[str, str] = NOTHING
+    ) -> ProofTree:
+        stage.enter(name)
+        tree = make_tree(self._repository, stage.root, commit)
         lay_over(tree, self._commit, over)
-        prepare(tree, self._policy, self._environment)
+        if commit != self._commit:
+            pose_as(tree, self._commit)
+        put(tree, texts)
+        give(tree.root, self._account)
+        prepare(tree, self._policy, self._environment, self._account)
         return tree
 
     def _laid_over(self, patterns: Sequence[str], plugins: Iterable[str]) -> list[ChangedPath]:
@@ -157,11 +236,17 @@ class ContractProver:
         paths = [change.path for change in changed if change.path not in tests]
         lines = added_lines(self._repository, self._base, self._commit, *paths) if paths else {}
         before = read_objects(self._repository, [f"{self._base}:{path}" for path in paths])
+        present = read_objects(self._repository, [f"{self._commit}:{path}" for path in paths if path.endswith(".py")])
         files = []
         for path in paths:
             text = before.get(f"{self._base}:{path}")
             files.append(
-                FileAdditions(path, lines.get(path, {}), text.decode("utf-8", "replace") if text is not None else None)
+                FileAdditions(
+                    path,
+                    lines.get(path, {}),
+                    text.decode("utf-8", "replace") if text is not None else None,
+                    present.get(f"{self._commit}:{path}", b"").decode("utf-8", "replace"),
+                )
             )
         new = [file.path for file in files if file.before is None]
         above = {path[:at] for path in new for at, mark in enumerate(path) if mark == "/"}
@@ -205,7 +290,7 @@ class ContractProver:
 
     def _run(self, command: str, tree: ProofTree, probe: _ProbeCopy) -> _Run:
         words = proof_words(command)
-        out, environment = probe.prepare(tree.root, self._environment)
+        out, environment = probe.prepare(tree.root, self._environment, "" if started(words).runner else command)
         files = _Reports(tree.root, [*junit_files(words), *self._policy.reports])
         files.remove()
         jest = os.path.join(out, "jest.json")
@@ -217,13 +302,17 @@ class ContractProver:
                 environment,
                 seconds=self._policy.timeout_seconds,
                 most_output=self._policy.output_bytes,
+                account=self._account,
             )
         except (ValueError, OSError) as error:
             why = getattr(error, "strerror", None) or str(error)
             return _Run(Side(TestReport(""), fault=f"could not be started: {why}"))
         output = ended.output.decode("utf-8", "replace")
         report = self._report(command, words, ended, output, (tree.root, out), files)
-        side = Side(report, ended.exit_code, _fault(ended, self._policy.timeout_seconds), end_of(output))
+        fault = _fault(ended, self._policy.timeout_seconds)
+        if not fault and report.unfinished:
+            fault = "was ended before its runner could say how all tests ended"
+        side = Side(report, ended.exit_code, fault, end_of(output))
         return _Run(side, ended.length, ended.milliseconds, output)
 
     def _report(
@@ -237,7 +326,8 @@ class ContractProver:
     ) -> TestReport:
         root, out = places
         runner = started(words).runner
-        report = read_probe("".join(_texts(glob.glob(os.path.join(glob.escape(out), "*.jsonl")))))
+        rows = "".join(_texts(glob.glob(os.path.join(glob.escape(out), "*.jsonl"))))
+        report = read_probe(rows)
         if report is None and runner == "jest":
             report = read_jest("".join(_texts([os.path.join(out, "jest.json")])), root)
         elif report is None and runner in {"go", "cargo"}:
@@ -245,9 +335,9 @@ class ContractProver:
         elif report is None and runner:
             report = TestReport(runner)
         elif report is None and (found := files.read()):
-            report = read_junit(found)
+            report = as_watched(read_junit(found), rows)
         if report is None:
-            return by_exit_code(command, ended.exit_code, end_of(output))
+            return as_watched(by_exit_code(command, ended.exit_code, end_of(output)), rows)
         if not report.tests and not report.obstacles and ended.exit_code != 0:
             return replace(report, obstacles=(Obstacle("", end_of(output)),))
         return report
@@ -260,6 +350,7 @@ class ContractProver:
         here: Mapping[str, _Run],
         base: Mapping[str, _Run],
         added: Additions,
+        controls: Mapping[str, Controls],
     ) -> ContractProof:
         exempt: dict[str, Json] = {"exempt": demand.exempt} if demand.exempt is not None else {}
         if fault is not None:
@@ -269,7 +360,9 @@ class ContractProver:
             return ContractProof(criterion, ProofJudgement((), {}, ""), row)
         run = here[demand.command]
         then = base[demand.command].side if demand.command in base else None
-        judged = judge(demand, run.side, then if demand.exempt is None else None, added)
+        judged = judge(
+            demand, run.side, then if demand.exempt is None else None, added, controls.get(demand.command, NO_CONTROLS)
+        )
         if judged.faults:
             return ContractProof(criterion, judged, {})
         text = self._cleaner.clean_text(run.output)
@@ -322,13 +415,17 @@ def _fault(ended: Ended, seconds: float) -> str:
 
 
 def _texts(places: Iterable[str]) -> list[str]:
+    """Of plain files alone: a program of the change could put a link or a pipe where a report should be."""
     left, found = _MOST_REPORT, []
     for place in sorted(places):
         try:
-            with open(place, "rb") as file:
-                found.append(file.read(left).decode("utf-8", "replace"))
+            descriptor = os.open(place, os.O_RDONLY | _PLAIN)
         except OSError:
             continue
+        with open(descriptor, "rb") as file:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                continue
+            found.append(file.read(left).decode("utf-8", "replace"))
         left -= len(found[-1])
     return found
 
@@ -357,20 +454,30 @@ class _Reports:
 class _ProbeCopy:
     """A copy of our probe, and a folder for each run in which it writes."""
 
-    def __init__(self, folder: str, original: str, added: Additions) -> None:
+    def __init__(self, folder: str, original: str, added: Additions, account: Account | None) -> None:
+        self._account = account
         self.folder = os.path.join(folder, "probe")
         self._original = os.path.realpath(original)
         self._added = added
-        self._runs = 0
+        self._only: Sequence[str] | None = None
         source = os.path.join(os.path.dirname(__file__), "probe")
-        shutil.copytree(source, os.path.join(self.folder, _PROBE), ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(source, os.path.join(self.folder, PROBE), ignore=shutil.ignore_patterns("__pycache__"))
         with open(os.path.join(self.folder, "sitecustomize.py"), "w", encoding="utf-8") as file:
             file.write(_SITE)
 
-    def prepare(self, root: str, environment: Mapping[str, str]) -> tuple[str, dict[str, str]]:
-        self._runs += 1
-        out = os.path.join(os.path.dirname(self.folder), f"run-{self._runs}")
-        os.makedirs(out)
+    def limited_to(self, names: Iterable[str]) -> _ProbeCopy:
+        """The same, in runs of these tests alone."""
+        limited = copy.copy(self)
+        limited._only = sorted(names)
+        return limited
+
+    def prepare(self, root: str, environment: Mapping[str, str], alone: str) -> tuple[str, dict[str, str]]:
+        """`alone` is a command whose programs are watched themselves, because no runner is known. Every run has the
+        same folders, and finds them empty."""
+        out = os.path.join(os.path.dirname(self.folder), "run")
+        shutil.rmtree(out, ignore_errors=True)
+        temporary = os.path.join(out, "tmp")
+        os.makedirs(temporary)
         place = os.path.join(out, "configuration.json")
         told = {
             "root": root,
@@ -378,14 +485,20 @@ class _ProbeCopy:
             "out": out,
             "lines": {path: list(lines) for path, lines in self._added.lines.items()},
             "data": sorted(self._added.data),
+            "new": sorted(self._added.functions),
+            "only": self._only,
         }
         with open(place, "w", encoding="utf-8") as file:
             json.dump(told, file)
         paths = [self.folder, *filter(None, [environment.get("PYTHONPATH", "")])]
-        options = [f"-p {_PROBE}.for_pytest", *filter(None, [environment.get("PYTEST_ADDOPTS", "")])]
+        options = [f"-p {PROBE}.for_pytest", *filter(None, [environment.get("PYTEST_ADDOPTS", "")])]
         more = {
             "WORKPACKET_PROBE": place,
             "PYTHONPATH": os.pathsep.join(paths),
             "PYTEST_ADDOPTS": " ".join(options),
+            **dict.fromkeys(("TMPDIR", "TMP", "TEMP"), temporary),
+            **({"WORKPACKET_PROBE_TEST": alone} if alone else {}),
+            **({"HOME": temporary} if self._account is not None else {}),
         }
+        give(out, self._account)
         return out, {**environment, **more}

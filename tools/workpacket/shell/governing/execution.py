@@ -28,6 +28,7 @@ from workpacket.lifecycle.gates import (
     STANDING_GATE,
     VERDICT_GATE,
     ended,
+    ends_unjudged,
     moves_under,
     settles_by_landing,
     standing_until,
@@ -106,7 +107,12 @@ def gather(
         target_branch=policy.target_branch,
         approvals=said.verdicts,
         approved=said.approved,
+        on_target=_is_on(repository, policy),
     )
+
+
+def _is_on(repository: Repository, policy: BasePolicy) -> bool:
+    return current_branch(repository) == policy.target_branch.removeprefix("origin/")
 
 
 def _with_landings(
@@ -115,8 +121,13 @@ def _with_landings(
     """Return the packets, marking those whose work has landed. In a tree of a branch other than the target, no work has
     landed.
     """
-    waiting = {name: each.log for name, each in packets.items() if settles_by_landing(each.state, policy.lifecycle)}
-    if not waiting or current_branch(repository) != policy.target_branch.removeprefix("origin/"):
+    lifecycle = policy.lifecycle
+    waiting = {
+        name: each.log
+        for name, each in packets.items()
+        if settles_by_landing(each.state, lifecycle) or ends_unjudged(each.state, lifecycle)
+    }
+    if not waiting or not _is_on(repository, policy):
         return packets
     from workpacket.shell.judging.landed_work import landed
 
@@ -192,11 +203,13 @@ _READ_BY_ALL: Final = (POLICY_PATH, BOARD_PATH, REGISTRY_PATH, SPEC_POINTER)
 
 
 class Carried(Value):
-    """The answer, the written paths, and what an earlier command had left unfinished."""
+    """The answer, what was written, and what an earlier command had left unfinished. `commit`: the policy has commands
+    commit what they write."""
 
     answer: Answer
     changed: tuple[str, ...] = ()
     finished: tuple[Recovered, ...] = ()
+    commit: bool = False
 
 
 def carry_out(
@@ -239,7 +252,7 @@ def carry_out(
         deleted = held.deleted() if names is not None else ""
         if deleted:
             answer = replace(answer, notes=(*answer.notes, deleted))
-        return Carried(answer, changed, transaction.finished)
+        return Carried(answer, changed, transaction.finished, facts.policy.packets.commit)
 
 
 def unseen_moves(repository: Repository, packet: PacketFacts) -> tuple[Problem, ...]:

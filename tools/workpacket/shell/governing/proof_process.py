@@ -91,10 +91,41 @@ class Ended(Value):
     milliseconds: int
 
 
+class Account(Value):
+    """Another account of this machine, which runs the programs of a proof and can read nothing of ours."""
+
+    uid: int
+    gid: int
+
+
+def account_of(name: str) -> Account:
+    """The account of this name; ValueError if there is none, or if it cannot be used."""
+    if sys.platform == "win32" or os.geteuid() != 0:
+        raise ValueError("only root can run programs under another account")
+    import pwd
+
+    try:
+        found = pwd.getpwuid(int(name)) if name.isdecimal() else pwd.getpwnam(name)
+    except KeyError as error:
+        raise ValueError(f"there is no account {name}") from error
+    if found.pw_uid == 0:
+        raise ValueError(f"{name} is root itself")
+    return Account(found.pw_uid, found.pw_gid)
+
+
 def run_limited(
-    words: Sequence[str], folder: str, environment: Mapping[str, str], *, seconds: float, most_output: int
+    words: Sequence[str],
+    folder: str,
+    environment: Mapping[str, str],
+    *,
+    seconds: float,
+    most_output: int,
+    account: Account | None = None,
 ) -> Ended:
     """Run a program until it ends; raise OSError or ValueError if it cannot be started."""
+    other: dict[str, Any] = {}
+    if account is not None:
+        other = {"user": account.uid, "group": account.gid, "extra_groups": []}
     began = time.monotonic()
     with (
         _Interrupts() as interrupts,
@@ -106,6 +137,7 @@ def run_limited(
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             start_new_session=True,
+            **other,
         ) as process,
     ):
         assert process.stdout is not None

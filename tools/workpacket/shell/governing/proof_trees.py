@@ -19,13 +19,14 @@ from workpacket.git.objects import ChangedPath, tree_names
 from workpacket.git.repository import Repository
 from workpacket.git.run import run_git
 from workpacket.lifecycle.policy import EvidencePolicy
-from workpacket.shell.governing.proof_process import end_of, run_limited
+from workpacket.shell.governing.proof_process import Account, end_of, run_limited
 from workpacket.shell.governing.proof_words import proof_words
 from workpacket.value import Value
 
 # Folders with packages that were installed for the work tree, and in which programs are found through PATH.
 _LINKED: Final = (".venv", "venv", "node_modules")
 _CHECKOUT_SECONDS: Final = 600.0
+_BRANCH: Final = "refs/heads/proof"
 
 
 class ProofTree(Value):
@@ -35,9 +36,38 @@ class ProofTree(Value):
     git: Mapping[str, str]
 
 
+class ProofPlace:
+    """Trees at one place, one after the other: what runs in them cannot tell them apart by their path."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+        self._present = ""
+        self._fresh = 0
+        self.root = os.path.join(folder, "tree")
+
+    def fresh(self) -> str:
+        """The name of one more tree."""
+        self._fresh += 1
+        return f"fresh-{self._fresh}"
+
+    def enter(self, name: str) -> None:
+        """Put the tree of this name at the place; an empty place if there is none yet."""
+        if name == self._present:
+            return
+        if self._present:
+            os.rename(self.root, os.path.join(self._folder, f"away-{self._present}"))
+        away = os.path.join(self._folder, f"away-{name}")
+        if os.path.isdir(away):
+            os.rename(away, self.root)
+        self._present = name
+
+
 @contextmanager
-def scratch_folder() -> Iterator[str]:
+def scratch_folder(*, shared: bool = False) -> Iterator[str]:
+    """`shared` with another account, which may enter the trees in it, and read nothing else."""
     folder = os.path.realpath(tempfile.mkdtemp(prefix="workpacket-proof-"))
+    if shared:
+        os.chmod(folder, 0o711)  # noqa: S103 - its name is a secret of ours, and what lies in it has rights of its own
     try:
         yield folder
     finally:
@@ -66,15 +96,22 @@ def make_tree(repository: Repository, folder: str, commit: str) -> ProofTree:
     with open(borrowed, "w", encoding="utf-8") as file:
         file.write(f"{repository.common_dir / 'objects'}\n")
     _git(tree, "checkout", "--quiet", "--detach", commit)
+    _name_head(tree, commit)
     _link_installed(repository, tree, commit)
     return tree
 
 
-def _git(tree: ProofTree, *arguments: str, stdin: bytes | None = None) -> None:
-    run_git(
-        Path(tree.root), "-c", f"core.hooksPath={os.devnull}", *arguments,
+def _git(tree: ProofTree, *arguments: str, stdin: bytes | None = None) -> str:
+    answer = run_git(
+        Path(tree.root), "-c", f"core.hooksPath={os.devnull}", "-c", "core.logAllRefUpdates=false", *arguments,
         stdin=stdin, timeout=_CHECKOUT_SECONDS, environment=tree.git,
     )  # fmt: skip
+    return answer.text
+
+
+def _name_head(tree: ProofTree, commit: str) -> None:
+    _git(tree, "update-ref", _BRANCH, commit)
+    _git(tree, "symbolic-ref", "HEAD", _BRANCH)
 
 
 def _link_installed(repository: Repository, tree: ProofTree, commit: str) -> None:
@@ -95,9 +132,42 @@ def lay_over(tree: ProofTree, commit: str, changed: Sequence[ChangedPath]) -> No
         place = os.path.join(tree.root, change.path)
         if change.letter == "D" and os.path.lexists(place):
             os.unlink(place)
+    gone = "".join(f"{change.path}\0" for change in changed if change.letter == "D")
+    if gone:
+        _git(tree, "update-index", "--force-remove", "-z", "--stdin", stdin=gone.encode("utf-8", "surrogateescape"))
 
 
-def prepare(tree: ProofTree, policy: EvidencePolicy, environment: Mapping[str, str]) -> None:
+def pose_as(tree: ProofTree, commit: str) -> None:
+    """Let git say of the tree what it says of the commit, except for its files: the same message, author, dates and
+    parents. A test that asks git where it is gets the same answer on both sides."""
+    header, _, message = _git(tree, "cat-file", "commit", commit).partition("\n\n")
+    lines = [line for line in header.split("\n") if line.startswith(("parent ", "author ", "committer ", "encoding "))]
+    text = "\n".join([f"tree {_git(tree, 'write-tree').strip()}", *lines, "", message])
+    made = _git(tree, "hash-object", "-t", "commit", "-w", "--stdin", stdin=text.encode("utf-8", "surrogateescape"))
+    _name_head(tree, made.strip())
+
+
+def put(tree: ProofTree, texts: Mapping[str, str]) -> None:
+    """Other texts of these files, before anything has run in the tree."""
+    for path, text in texts.items():
+        with open(os.path.join(tree.root, path), "wb") as file:
+            file.write(text.encode("utf-8", "surrogateescape"))
+
+
+def give(folder: str, account: Account | None) -> None:
+    """Hand a fresh folder to the account that runs in it, its content first: what the account already owns, another
+    program of it could replace."""
+    if account is None:
+        return
+    for place, folders, files in os.walk(folder, topdown=False):
+        for name in (*files, *folders):
+            os.lchown(os.path.join(place, name), account.uid, account.gid)
+    os.lchown(folder, account.uid, account.gid)
+
+
+def prepare(
+    tree: ProofTree, policy: EvidencePolicy, environment: Mapping[str, str], account: Account | None = None
+) -> None:
     """Run the setup commands of the policy in a tree; their failure says nothing about the work."""
     for command in policy.setup:
         try:
@@ -107,6 +177,7 @@ def prepare(tree: ProofTree, policy: EvidencePolicy, environment: Mapping[str, s
                 environment,
                 seconds=policy.timeout_seconds,
                 most_output=policy.output_bytes,
+                account=account,
             )
         except (ValueError, OSError) as error:
             raise _unprepared(command, str(error)) from error

@@ -15,7 +15,6 @@ from workpacket.rules.refinement import anchor_problem
 from workpacket.text.source import Source
 
 _MARK = OPEN.rstrip(">")
-_ANSWERS = ("user_review_status", "user_signature", "user_approval_evidence")
 
 
 def refinement_faults(
@@ -43,7 +42,7 @@ def _is_error(code: str) -> bool:
 def _answer_lines(refinement: Refinement) -> Iterator[int]:
     placed = refinement.placed_section("metadata")
     for field in placed.fields if placed is not None else ():
-        if field.name in _ANSWERS:
+        if field.name in refinement.answers:
             yield refinement.source.line_and_column(field.key_span[0])[0]
 
 
@@ -58,7 +57,10 @@ def _left_open(refinement: Refinement) -> Iterator[Problem]:
 def _anchor_faults(refinement: Refinement, specification: Source) -> Iterator[Problem]:
     summary = cast("RefinementSummary", refinement.summary())
     pinned = summary["spec_digest"]
-    if pinned not in {specification.digest, specification.sha1}:
+    if pinned not in {specification.digest, specification.sha1} or summary["spec_sha1"] not in {
+        specification.sha1,
+        pinned,
+    }:
         message = f"{specification.path} is not the version that the refinement pins"
         yield Problem("spec_moved", message, Location(refinement.path, *summary["place"]))
     for anchor in summary["anchors"]:

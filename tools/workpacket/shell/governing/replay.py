@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 
 from workpacket.audit.expired import evidence_rows
 from workpacket.errors import WorkpacketError
 from workpacket.evidence.comparison import AskedProof
-from workpacket.git.objects import read_file_at
+from workpacket.git.objects import changed_paths, read_file_at
 from workpacket.git.repository import Repository
-from workpacket.git.revisions import resolved
+from workpacket.git.revisions import commit_of, resolved
 from workpacket.lifecycle.facts import PacketFacts
 from workpacket.lifecycle.policy import EvidencePolicy
 from workpacket.lifecycle.proofs import demands_of, folded
+from workpacket.model.layout import LOG_FOLDER
 from workpacket.shell.governing.contract_proofs import ContractProver, asked_of
 from workpacket.shell.governing.evidence import Cleaner
+from workpacket.shell.governing.proof_process import Account
 from workpacket.value import Value
 
 
@@ -49,6 +52,25 @@ def recorded_proofs(repository: Repository, packet: PacketFacts) -> Recorded:
     return found
 
 
+def submitted_since(repository: Repository, base: str) -> list[str]:
+    """The packets whose work is submitted by an event in HEAD that the base does not have."""
+    found = set()
+    for change in changed_paths(repository, commit_of(repository, base), commit_of(repository, "HEAD"), LOG_FOLDER):
+        name, _, file = change.path.removeprefix(f"{LOG_FOLDER}/").partition("/")
+        data = read_file_at(repository, "HEAD", change.path) if change.letter == "A" and file else None
+        if data is not None and _type_of(data) == "submitted":
+            found.add(name)
+    return sorted(found)
+
+
+def _type_of(data: bytes) -> object:
+    try:
+        event = json.loads(data)
+    except ValueError:  # `check --base` judges the log
+        return None
+    return event.get("type") if isinstance(event, dict) else None
+
+
 def replay(
     repository: Repository,
     packet: PacketFacts,
@@ -56,11 +78,18 @@ def replay(
     policy: EvidencePolicy,
     cleaner: Cleaner,
     environment: Mapping[str, str],
+    account: Account | None = None,
 ) -> list[str]:
-    """Return, by criterion, the results that differ from those in the log."""
+    """What came to something else than the log says, by criterion. `account` is who runs the programs."""
     demands = demands_of(packet)
     prover = ContractProver(
-        repository, policy, cleaner, environment, base=recorded.base or recorded.commit, commit=recorded.commit
+        repository,
+        policy,
+        cleaner,
+        environment,
+        base=recorded.base or recorded.commit,
+        commit=recorded.commit,
+        account=account,
     )
     asked: list[tuple[str, AskedProof]] = []
     alone: list[str] = []

@@ -9,10 +9,12 @@ from functools import partial
 from workpacket.approvals.event_signatures import EventSignatures
 from workpacket.documents.packet import Packet
 from workpacket.documents.policy import PolicyDocument
+from workpacket.documents.spec_pointer import specification_places
 from workpacket.errors import WorkpacketError
 from workpacket.git.objects import read_file_at
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import commit_of, head_commit
+from workpacket.ledger.fold import standing
 from workpacket.ledger.log import Log, read_logs
 from workpacket.lifecycle.contract import Contract, stated
 from workpacket.lifecycle.event_checks import Around, judge_actors, judge_change
@@ -24,7 +26,8 @@ from workpacket.lifecycle.review import reports_of
 from workpacket.model.event_types import CHECKPOINT_LOG
 from workpacket.model.events import LogEvent
 from workpacket.model.ids import WorkPacketId
-from workpacket.model.layout import LOG_FOLDER, POLICY_PATH, packet_paths
+from workpacket.model.lanes import LANDS_AS
+from workpacket.model.layout import LOG_FOLDER, POLICY_PATH, SPEC_POINTER, packet_paths
 from workpacket.model.reason_tables.integrity import CHANGE_BY_CODE
 from workpacket.problem import Location, Problem
 from workpacket.shell import actor
@@ -71,7 +74,18 @@ def around(
         partial(submitted_versions, repository, packet),
         partial(_standing, repository, base, packet),
         lambda event: replay_unmet(packet.log.as_of(event.parents).events, policy.evidence, policy.actors),
+        packet.packet is not None and packet.packet.light,
+        partial(_light_unmet, governed, packet, policy),
     )
+
+
+def _light_unmet(governed: GovernedFiles, packet: PacketFacts, policy: LifecyclePolicy) -> list[str]:
+    """What the document of a light packet lacks, by the specification that would be in force."""
+    from workpacket.lifecycle.forms import document_unmet
+
+    places = specification_places(governed.read(SPEC_POINTER))
+    specification = next((found for path in places if (found := governed.read(path)) is not None), None)
+    return [one.message for one in document_unmet(packet, specification, policy.roadmap_headings)]
 
 
 def _standing(repository: Repository, base: str, packet: PacketFacts) -> tuple[str, str | None] | None:
@@ -98,7 +112,8 @@ def _was_done(repository: Repository, base: str, needed: str, logs: Mapping[str,
     own = {name: log for name, log in logs.items() if name == needed or name.startswith(f"{needed}-v")}
     if any(event.lane_to in policy.satisfied_by for log in own.values() for event in log.events):
         return True
-    return "VALIDATED" in policy.satisfied_by and bool(landed(repository, base, own, policy))
+    waiting = {name: log for name, log in own.items() if LANDS_AS.get(standing(log).lane, "") in policy.satisfied_by}
+    return bool(waiting) and bool(landed(repository, base, waiting, policy))
 
 
 def _waivers(repository: Repository, base: str, packet: PacketFacts) -> Iterator[LogEvent]:

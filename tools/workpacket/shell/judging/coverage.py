@@ -15,7 +15,7 @@ from workpacket.git.objects import FIRST_PARENTS, changes_before, read_objects
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import is_ancestor, merge_base, resolved
 from workpacket.lazy_pattern import lazy_pattern
-from workpacket.ledger.fold import standing
+from workpacket.ledger.fold import fold, standing
 from workpacket.ledger.log import Log
 from workpacket.lifecycle.contract import ContractUnreadable, contract_of
 from workpacket.lifecycle.coverage import (
@@ -29,7 +29,7 @@ from workpacket.lifecycle.coverage import (
     submission_before,
     uncovered,
 )
-from workpacket.lifecycle.gates import standing_until
+from workpacket.lifecycle.gates import ends_unjudged, standing_until
 from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.model.layout import GOVERNANCE_FOLDER, LOG_FOLDER, packet_paths
 from workpacket.model.reason_tables.integrity import CHANGE_BY_CODE
@@ -146,6 +146,9 @@ class _Coverage:
     def _kind(self, name: str, log: Log) -> Kind:
         stand = standing(log)
         kind = kind_of(stand.lane, self.policy.lanes)
+        # What no one has to judge is finished when its submission has landed, and covers no later change.
+        if stand.lane == "IN_REVIEW" and all(move.id in self.known for move in stand.latest):
+            kind = "" if ends_unjudged(fold(log), self.policy) else kind
         finished = stand.lane == "VALIDATED" and all(move.id in self.known for move in stand.latest)
         return "" if kind == "verdict" and (name not in self.verdicts or finished) else kind
 

@@ -19,7 +19,7 @@ from workpacket.git.run import run_git
 from workpacket.ledger.fold import fold
 from workpacket.ledger.log import Log, read_logs
 from workpacket.lifecycle.coverage import Uncovered, is_governance, judging, submission_before
-from workpacket.lifecycle.gates import settles_by_landing
+from workpacket.lifecycle.gates import ends_unjudged, settles_by_landing
 from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.model.events import LogEvent
 from workpacket.model.layout import LOG_FOLDER
@@ -27,6 +27,7 @@ from workpacket.problem import Location, Problem
 from workpacket.shell.base import landed_at, root_commit, settings_folder, tree_at
 from workpacket.shell.cache import Cache
 from workpacket.shell.judging.coverage import uncovered_paths
+from workpacket.shell.work_done import is_described
 
 # A command line has room for this many paths; beyond that, all events are read.
 _FEW = 200
@@ -37,22 +38,19 @@ _MOST = 100
 
 
 def landed(repository: Repository, tip: str, logs: Mapping[str, Log], policy: LifecyclePolicy) -> frozenset[str]:
-    """Return the packets waiting for their merge whose work is on the line that ends at `tip`, as it was judged."""
-    verdicts: dict[str, LogEvent] = {}
-    for name, log in logs.items():
-        said = judging(log)
-        if said is not None and settles_by_landing(fold(log), policy):
-            verdicts[name] = said[0]
-    if not verdicts or not tip:
+    """Return the packets whose work is on the line that ends at `tip`: as it was judged, or, if the policy asks no one
+    to judge it, as it was submitted."""
+    settling = {name: event for name, log in logs.items() if (event := _settling(log, policy)) is not None}
+    if not settling or not tip:
         return frozenset()
-    arrived = _arrivals(repository, tip, {event.path: name for name, event in verdicts.items()})
-    keys = {name: f"{commit} {verdicts[name].id}" for name, commit in arrived.items()}
+    arrived = _arrivals(repository, tip, {event.path: name for name, event in settling.items()})
+    keys = {name: f"{commit} {settling[name].id}" for name, commit in arrived.items()}
     memory = Cache(str(settings_folder()), __version__, ("landings", root_commit(repository, tip)))
     try:
         known = memory.recall("landed", keys.values())
         with trial_merges(repository) as trials:
             found = {
-                key: _decide(repository, trials, arrived[name], policy)
+                key: _decide(repository, trials, arrived[name], settling[name], policy)
                 for name, key in keys.items()
                 if key not in known
             }
@@ -64,9 +62,23 @@ def landed(repository: Repository, tip: str, logs: Mapping[str, Log], policy: Li
     return frozenset(name for name, key in keys.items() if {**known, **found}[key] == _YES)
 
 
+def _settling(log: Log, policy: LifecyclePolicy) -> LogEvent | None:
+    """The event whose arrival settles the packet: the verdict, or the submission that no one has to judge."""
+    said, state = judging(log), fold(log)
+    if said is not None and settles_by_landing(state, policy):
+        return said[0]
+    return _last_submission(log) if ends_unjudged(state, policy) else None
+
+
+def _last_submission(log: Log) -> LogEvent | None:
+    return next((event for event in reversed(log.events) if event.type == "submitted"), None)
+
+
 def _is_here(repository: Repository, log: Log) -> bool:
     said = judging(log)
-    return said is not None and resolved(repository, f"{said[1]}^{{commit}}") is not None
+    last = _last_submission(log)
+    commit = said[1] if said is not None else (last.text("commit") or "") if last is not None else ""
+    return bool(commit) and resolved(repository, f"{commit}^{{commit}}") is not None
 
 
 def _arrivals(repository: Repository, tip: str, paths: Mapping[str, str]) -> dict[str, str]:
@@ -125,9 +137,23 @@ def _landing_of(repository: Repository, tip: str, arrived: str, submitted: LogEv
     return next(reversed([commit for commit, _ in line]), arrived)
 
 
-def _decide(repository: Repository, trials: TrialMerges, commit: str, policy: LifecyclePolicy) -> str:
+def _decide(repository: Repository, trials: TrialMerges, commit: str, event: LogEvent, policy: LifecyclePolicy) -> str:
     """Decide whether the landing contains only changes that a packet covered at that time."""
+    if event.type == "submitted":
+        return _YES if _as_submitted(repository, trials, commit, event) else _NO
     return _NO if _faults(repository, trials, commit, policy) else _YES
+
+
+def _as_submitted(repository: Repository, trials: TrialMerges, landing: str, event: LogEvent) -> bool:
+    """Whether the landing has, at the paths that the work changes, what git makes of the submitted commit and the
+    commit before the landing."""
+    commit, changed = event.text("commit") or "", set(event.texts("changed"))
+    before = resolved(repository, f"{landing}^1^{{commit}}")
+    if before is None:
+        return False
+    if resolved(repository, f"{commit}^{{commit}}") is None:
+        return is_described(repository, event, landing) is True
+    return changed.isdisjoint(trials.differences(trials.merge(before, commit).tree, landing))
 
 
 def _faults(repository: Repository, trials: TrialMerges, commit: str, policy: LifecyclePolicy) -> list[Uncovered]:

@@ -31,7 +31,9 @@ from workpacket.value import Value
 
 Stage: TypeAlias = Literal["draft", "intent", "back"]
 _STAGES: Final[dict[str, Stage]] = {"draft": "draft", "intent": "intent", "back": "back"}
+# Other names in the folder, such as copies that someone made, are left alone.
 _NAME: Final = re.compile(r"([0-9a-f-]{36})\.(draft|intent|back)")
+# Part of what the digest is compared with, so a journal of a later format is refused as damaged and not misread.
 _MAGIC: Final = b"workpacket-journal 1 "
 
 
@@ -77,6 +79,7 @@ class Journal:
     def pending(self) -> list[tuple[str, Stage]]:
         """Return the unfinished transactions, oldest first, with the stage of each."""
         names = self._tree.names("/".join(JOURNAL_FOLDER))
+        # Ids are version 7 UUIDs, which sort by time.
         found = [match.groups() for name in sorted(names) if (match := _NAME.fullmatch(name))]
         return [(tx, _STAGES[stage]) for tx, stage in found]
 
@@ -113,6 +116,7 @@ def write_file(tree: Tree, folder: tuple[str, ...], name: str, data: bytes, mode
     try:
         rest = memoryview(data)
         while rest:
+            # A write may accept fewer bytes than it was given, for example when the disk is nearly full.
             rest = rest[storage.write(file, bytes(rest)) :]
         if mode is not None:
             storage.set_mode(file, mode)
@@ -130,6 +134,7 @@ def encode(record: Record) -> bytes:
             {"path": e.path, "old": _described(e.old), "new": _described(e.new), "mode": e.mode} for e in record.entries
         ],
     }
+    # The bytes before are included, because git may never have seen them: undoing needs nothing else.
     blobs = b"".join(blob for e in record.entries for blob in (e.old, e.new) if blob is not None)
     body = canonical_bytes(header) + b"\n" + blobs
     return _MAGIC + hashlib.sha256(body).hexdigest().encode() + b"\n" + body
@@ -141,6 +146,7 @@ def decode(data: bytes, tx: str) -> Record:
         raise JournalDamaged(tx)
     line, _, blobs = body.partition(b"\n")
     header = json.loads(line)
+    # An intact journal under another name, such as a copy, must not be carried out a second time.
     if header["tx"] != tx:
         raise JournalDamaged(tx)
     entries = []

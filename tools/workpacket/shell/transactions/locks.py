@@ -24,8 +24,10 @@ from workpacket.git.repository import Repository
 
 WAIT: Final = 30.0
 
+# The system has no lock with a time limit, so it is asked again, at growing intervals.
 _FIRST_PAUSE: Final = 0.002
 _LONGEST_PAUSE: Final = 0.05
+# What systems report for a lock that someone else holds: EAGAIN on Linux and macOS, the others on Windows.
 _HELD: Final = (errno.EAGAIN, errno.EACCES, errno.EDEADLK)
 # The byte that Windows locks: far behind the text, because nothing can read the locked part.
 _FAR: Final = 2**30
@@ -43,6 +45,7 @@ def writer_lock(repository: Repository, command: str, *, wait: float = WAIT) -> 
         try:
             yield
         finally:
+            # While the lock is still held, so that the name of the next holder is not erased.
             _say(file, b"")
             with suppress(OSError):  # closing the file releases it too, as does the end of the process
                 _release(file)

@@ -86,6 +86,7 @@ def roll(tree: Tree, record: Record, wanted: Wanted, *, staged: bool = False, ov
     for index, entry in enumerate(record.entries):
         goal = entry.new if wanted == "new" else entry.old
         with _naming(entry.path):
+            # Replaced already, by a process that died afterwards.
             if _data(tree, entry.path) == goal:
                 _discard(tree, record, index)
             elif goal is None:
@@ -246,6 +247,8 @@ def finish_pending(workspace: TransactionFolders) -> tuple[Recovered, ...]:
     with changing_nothing():
         pending = workspace.journal.pending()
         if pending:
+            # The process that renamed the journal may have died before the name was durable. If it were lost after
+            # files are replaced here, the transaction would look as if it had never been committed.
             workspace.journal.confirm()
         for tx, stage in pending:
             if stage == "draft":
@@ -285,6 +288,7 @@ def _decide(workspace: TransactionFolders, tx: str, stage: Stage, way: Wanted) -
     there: Stage = "intent" if way == "new" else "back"
     try:
         journal.confirm()
+        # First: if this fails, nothing has been overwritten.
         aside = _set_aside(workspace, record)
         if stage != there:
             journal.turn(tx, stage, there)
@@ -304,6 +308,7 @@ def _set_aside(workspace: TransactionFolders, record: Record) -> tuple[str, ...]
     tree = workspace.git_dir
     for depth in range(1, len(folder) + 1):
         tree.make_folder(folder[:depth])
+    # The recovery itself may have been interrupted: what it saved then is not overwritten.
     first = len(tree.names("/".join(folder)))
     names = [f"{first + number}-{stranger.path.rpartition('/')[2]}" for number, stranger in enumerate(found)]
     for name, stranger in zip(names, found, strict=True):

@@ -23,6 +23,7 @@ def split_path(path: str) -> tuple[str, ...]:
     """Return the components of a path below the repository; raise WorkpacketError `path_unsafe` for an unsafe one."""
     parts = tuple(path.split("/"))
     for part in parts:
+        # On a file system that ignores case, `.GIT` is the git directory, too.
         if part in ("", ".", "..") or part.casefold() == ".git" or not _FORBIDDEN.isdisjoint(part):
             message = f"{path!r} is not a path that may be written"
             raise WorkpacketError("path_unsafe", message, path=path)
@@ -73,6 +74,7 @@ class Tree:
         parent = self.folder(parts[:-1])
         try:
             self.storage.make_folder(parent, parts[-1])
+        # Opening it proves that it is a folder and not a link.
         except FileExistsError:
             self.folder(parts)
         self.storage.sync_folder(parent)
@@ -85,6 +87,7 @@ class Tree:
         try:
             self.storage.remove_folder(self.folder(parts[:-1]), parts[-1])
         except OSError as error:
+            # Someone has put a file into it; some systems say so with EEXIST.
             if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
                 raise
 

@@ -25,6 +25,7 @@ from workpacket.value import Value
 _FOLDER: Final = getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0) | os.O_RDONLY
 # Opening a named pipe would block; with O_NONBLOCK it opens, and is then refused as not a regular file.
 _READ: Final = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | os.O_RDONLY
+# O_EXCL refuses whatever has the name already, links included.
 _CREATE: Final = getattr(os, "O_NOFOLLOW", 0) | os.O_WRONLY | os.O_CREAT | os.O_EXCL
 
 
@@ -148,6 +149,7 @@ def _flush(handle: int) -> None:
     os.fsync(handle)
 
 
+# EDQUOT: the disk has room, but the quota of this user is used up.
 _NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT)
 _FORBIDDEN: Final = (errno.EACCES, errno.EPERM, errno.EROFS)
 _REMEDIES: Final = {

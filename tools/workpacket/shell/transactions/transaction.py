@@ -59,6 +59,7 @@ class Transaction(Value):
         """Carry out the plan and return the changed paths. A WorkpacketError means that nothing changed, unless it says
         otherwise.
         """
+        # A path that git holds and the work tree lacks would look new here, and its content would be lost.
         self.held.require(change.path for change in plan.all_changes())
         with changing_nothing():
             record = _draft(self.workspace.work_tree, plan)
@@ -82,6 +83,7 @@ def writing(
     ):
         if not during_merge:
             refuse_during_merge(repository)
+        # Before anything is read: files of an unfinished transaction may be in any mixture of old and new.
         finished = _finish_pending(workspace)
         # A merge may have staged deletions that no one here has decided on.
         held = look(repository, head=not operation_in_progress(repository))
@@ -116,6 +118,7 @@ def _draft(tree: Tree, plan: Plan) -> Record:
     """Return the changes that the plan means here and now; raise WorkpacketError `changed_meanwhile` if a file is not
     as expected.
     """
+    # Files that were only read count too: the plan was made from what they said.
     for seen in plan.rests_on:
         if not _still(tree, seen):
             raise changed_meanwhile(seen.path)

@@ -89,6 +89,8 @@ class PostgresStore(ReadablePostgres):
 
     def _append(self, request: Append, statement: LiteralString, also: tuple[object, ...]) -> tuple[Appended, Row]:
         self.access.require_writable()
+        # Assumed to be the head of the stream, so that an append is one call. If another writer was faster, the
+        # server says where the stream ends now, and the events are sealed again.
         version, previous = self._heads.get(request.stream, (0, GENESIS))
         for _ in range(_TRIES):
             new = events_to_store(request, version, previous)
@@ -135,6 +137,7 @@ class PostgresStore(ReadablePostgres):
 
     def _remember(self, stream: str, version: int, head: str) -> None:
         if len(self._heads) >= _REMEMBERED:
+            # A forgotten head costs one more call, never correctness.
             self._heads.clear()
         self._heads[stream] = version, head
 

@@ -106,6 +106,7 @@ class Access:
             self.db.cursor()
         )  # one cursor for everything that an append writes: a new one each time takes 1 % of the time of an effect
         try:
+            # Two processes that open a new store at once would both try to create its tables.
             self.side.lock(self.timeout)
             try:
                 self._configure(now)
@@ -260,11 +261,14 @@ class Writing:
                 access.cursor.execute("COMMIT")
                 if access.acknowledging is not None:
                     stream, version, name, first = access.acknowledging
+                    # After the commit, so that the anchor never names an event that could still be lost; under the
+                    # lock, so that it never overwrites a later one.
                     access.side.acknowledge(stream, version, name, first=first)
         except sqlite3.Error as failed:
             error = failed
         try:
             if error is not None:
+                # What this handle remembers may come from the transaction that is undone now.
                 access.undone += 1
                 if access.db.in_transaction:
                     access.db.execute("ROLLBACK")

@@ -56,6 +56,7 @@ def file_system_of(folder: Path) -> str:
 
 def prepare_folder(folder: Path) -> None:
     """Create the folder and sync every new entry on the way to it; refuse a file system unsuited to a store."""
+    # Found before they are created: the name of each is durable only once the folder above it is synced.
     missing = [path for path in (folder, *folder.parents) if not path.exists()]
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -205,6 +206,7 @@ class SideFile:
 
     def lock(self, timeout: float) -> None:
         try:
+            # Nearly always free; only a writer that has to wait starts a thread.
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             if error.errno not in {errno.EWOULDBLOCK, errno.EINTR}:
@@ -227,6 +229,7 @@ class SideFile:
         return int(number)
 
     def set_anchor(self, position: int) -> None:
+        # Of fixed length: a torn write never leaves the end of an older, longer number behind.
         number = b"%020d" % position
         try:
             os.pwrite(self._descriptor, b"%b %08x\n" % (number, zlib.crc32(number)), 0)

@@ -21,15 +21,17 @@ class _Result(unittest.TextTestResult):
     def startTest(self, test: unittest.TestCase) -> None:
         super().startTest(test)
         if self.watch is not None and not _is_failed_load(test):
-            self.watch.begin(test.id())
+            self.watch.begin(test.id(), _code_of(test))
 
     def stopTest(self, test: unittest.TestCase) -> None:
         super().stopTest(test)
         if self.watch is None or _is_failed_load(test):
             return
-        method = getattr(test, getattr(test, "_testMethodName", ""), None)
-        self.watch.end(probe.names_in(probe.code_of(method)))
-        name = test.id()
+        name, names = test.id(), probe.names_in(_code_of(test))
+        forgiven = self.watch.forgiven() if self._status.get(name) == "passed" else ""
+        if forgiven:
+            self._status[name], self._message[name] = "failed", forgiven
+        self.watch.end(names)
         place = getattr(sys.modules.get(type(test).__module__), "__file__", None)
         self.watch.say(
             kind="test",
@@ -38,6 +40,7 @@ class _Result(unittest.TextTestResult):
             status=self._status.get(name, "error"),
             message=self._message.get(name, ""),
             started=self.watch.started,
+            mentions=self.watch.mentions(names),
         )
 
     def _note(self, test: unittest.TestCase, status: str, error: Any = None) -> None:
@@ -80,6 +83,10 @@ class _Result(unittest.TextTestResult):
             self._note(test, "failed", err)
 
 
+def _code_of(test: unittest.TestCase) -> Any:
+    return probe.code_of(getattr(test, getattr(test, "_testMethodName", ""), None))
+
+
 def _is_failed_load(test: unittest.TestCase) -> bool:
     """Whether the test is unittest's replacement for tests that it could not load or prepare."""
     return type(test).__name__ in {"_FailedTest", "_ErrorHolder", "ModuleImportFailure", "LoadTestsFailure"}
@@ -97,4 +104,8 @@ class _Runner(unittest.TextTestRunner):
 if __name__ == "__main__":
     _Result.watch = probe.begin_runner("unittest")
     sys.argv[0] = "python -m unittest"
-    unittest.main(module=None, testRunner=_Runner)
+    try:
+        unittest.main(module=None, testRunner=_Runner)
+    finally:
+        if _Result.watch is not None:
+            _Result.watch.say(kind="end", main=True)

@@ -4,6 +4,7 @@ test started this process.
 
 from __future__ import annotations
 
+import atexit
 import importlib.machinery
 import importlib.util
 import os
@@ -19,10 +20,32 @@ def begin(folder: str) -> None:
         _come_home(found)
         test = os.environ.get(probe.TEST)
         if test:
-            watch = probe.Watch(found)
-            watch.listen()
-            watch.begin(test)
+            _watch(probe.Watch(found), test, found)
     _import_next(folder)
+
+
+def _watch(watch: probe.Watch, test: str, found: dict[str, Any]) -> None:
+    watch.alone = True
+    watch.listen()
+    watch.begin(test)
+    probe.BEFORE.append(watch)
+    if os.environ.get(probe.RUNNING):
+        return
+    atexit.register(watch.credit_loaded)
+    if _is_of_the_tree(found["root"]):
+        watch.say(kind="process", test=test)
+
+
+def _is_of_the_tree(root: str) -> bool:
+    """Whether the program is a script or module of the repository, or words of the command: a type checker only reads
+    what it judges, and so executes nothing of it."""
+    words = list(getattr(sys, "orig_argv", sys.argv))
+    name = words[words.index("-m") + 1] if "-m" in words[:-1] else ""
+    place = os.path.join(root, *name.split(".")) if name else os.path.realpath(sys.argv[0])
+    if name:
+        return os.path.exists(f"{place}.py") or os.path.isdir(place)
+    inside = place.startswith(root + os.sep) and os.path.isfile(place)
+    return sys.argv[:1] == ["-c"] or inside
 
 
 def _come_home(found: dict[str, Any]) -> None:

@@ -29,14 +29,31 @@ class _Probe:
         self._config = config
         self._status: dict[str, str] = {}
         self._message: dict[str, str] = {}
+        self._code: dict[str, Any] = {}
+
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_itemcollected(self, item: Any) -> Iterator[None]:
+        # Before a hook can put something else in the place of the test.
+        self._code.setdefault(item.nodeid, _code_of(item))
+        yield
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items: list[Any]) -> None:
+        if self._watch.only is not None:
+            items[:] = [item for item in items if self._name(item) in self._watch.only]
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: Any) -> Iterator[None]:
         name = self._name(item)
         self._status[name], self._message[name] = "skipped", ""
-        self._watch.begin(name)
+        own = self._code.get(item.nodeid)
+        self._watch.begin(name, own)
         yield
-        self._watch.end(probe.names_in(probe.code_of(getattr(item, "function", None) or getattr(item, "obj", None))))
+        forgiven = self._watch.forgiven() if self._status[name] == "passed" else ""
+        if forgiven:
+            self._status[name], self._message[name] = "failed", forgiven
+        names = probe.names_in(own)
+        self._watch.end(names)
         self._watch.say(
             kind="test",
             id=name,
@@ -44,6 +61,7 @@ class _Probe:
             status=self._status[name],
             message=self._message[name],
             started=self._watch.started,
+            mentions=self._watch.mentions(names),
         )
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
@@ -68,6 +86,7 @@ class _Probe:
             self._watch.say(kind="error", where=self._path(report.nodeid), message=message)
 
     def pytest_sessionfinish(self) -> None:
+        self._watch.say(kind="end", main=not hasattr(self._config, "workerinput"))
         for plugin in self._config.pluginmanager.get_plugins():
             place = plugin.__file__ if isinstance(plugin, ModuleType) else None
             path = self._watch.relative(place) if isinstance(place, str) else ".."
@@ -83,6 +102,12 @@ class _Probe:
         if not identity:
             return ""
         return self._watch.relative(os.path.join(str(self._config.rootdir), identity.partition("::")[0]))
+
+
+def _code_of(item: Any) -> Any:
+    """The code of the test; None for items of other kinds, and for code of a conftest.py."""
+    code = probe.code_of(getattr(item, "function", None))
+    return None if code is None or os.path.basename(code.co_filename) == "conftest.py" else code
 
 
 def _told(error: BaseException, report: Any, *, whole: bool) -> str:

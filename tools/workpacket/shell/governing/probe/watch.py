@@ -20,6 +20,7 @@ from typing import Any
 CONFIGURATION = "WORKPACKET_PROBE"
 TEST = "WORKPACKET_PROBE_TEST"
 RUNNING = "WORKPACKET_PROBE_RUNNING"
+BEFORE: list[Watch] = []
 _FUNCTION = 1  # the flag CO_OPTIMIZED: neither a module nor a class
 _COMPREHENSIONS = {"<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"}
 _STARTS = {"subprocess.Popen": 1, "os.system": 0, "os.posix_spawn": 1, "os.spawn": 2, "os.exec": 1}
@@ -109,13 +110,22 @@ class Watch:
     def __init__(self, configuration: dict[str, Any]) -> None:
         self.root: str = configuration["root"]
         self.test = ""
+        # Whether this process is not that of a runner, so that what it starts has to be told at once.
+        self.alone = False
+        # The tests to which a run is limited, None for all.
+        self.only: frozenset[str] | None = None
         self.started: list[str] = []
         self._out: str = configuration["out"]
         self._lines: dict[str, list[int]] = configuration["lines"]
         self._data = {os.path.join(self.root, path): path for path in configuration["data"]}
+        self._new = frozenset(configuration.get("new", ()))
         self._names = {os.path.basename(path) for path in configuration["data"]}
         self._files: dict[str, _File | None] = {}
         self._wanted = {os.path.join(self.root, path): path for path in self._lines}
+        # The code of the test itself: whether it was entered, and whether an assertion of it ended its last call.
+        self._own: CodeType | None = None
+        self._entered_own = False
+        self._raised = ""
         self._touched = False
         self._early = ""
         self._traced = False
@@ -141,10 +151,11 @@ class Watch:
             self._hooked = True
             sys.addaudithook(self._heard)
 
-    def begin(self, test: str) -> None:
+    def begin(self, test: str, own: CodeType | None = None) -> None:
         self.test, self.started, self._touched = test, [], False
+        self._own, self._entered_own, self._raised = own, False, ""
         os.environ[TEST] = test
-        if not self._lines:
+        if not self._lines and own is None:
             return
         if sys.gettrace() is None:
             self._traced = True
@@ -156,6 +167,14 @@ class Watch:
             self._profiled = True
             threading.setprofile(self._profile)
             sys.setprofile(self._profile)
+
+    def forgiven(self) -> str:
+        """Why a test that is said to have passed did not: hooks may run something else, or forgive its assertions."""
+        if self._own is None or not (self._traced or self._profiled):
+            return ""
+        if not self._entered_own:
+            return "it is said to have passed, but its own code was not run"
+        return f"it is said to have passed, but its own code ended with {self._raised}" if self._raised else ""
 
     def end(self, mentioned: Iterable[str] = ()) -> None:
         """Finish a test. `mentioned` are the names in its code."""
@@ -181,6 +200,17 @@ class Watch:
                 self.touch(file.path)
                 return
 
+    def credit_loaded(self) -> None:
+        """At the end of a program by itself: outermost lines that it loaded count for it."""
+        for place in self._wanted:
+            file = self._file(place)
+            if self.test and file is not None and file.outer and file.is_loaded():
+                self.touch(file.path)
+
+    def mentions(self, names: Iterable[str]) -> list[str]:
+        """Those of the functions and classes that the change adds which code mentions."""
+        return sorted(self._new.intersection(names))
+
     def touch(self, what: str) -> None:
         if not self._touched:
             self._touched = True
@@ -195,9 +225,11 @@ class Watch:
         return self._files[name]
 
     def _trace(self, frame: FrameType, _: str, __: Any) -> Any:
-        if self._touched or not self.test:
+        if not self.test:
             return None
-        file = self._entered(frame)
+        if frame.f_code is self._own:
+            return self._enter_own()
+        file = None if self._touched else self._entered(frame)
         if file is None:
             return None
         lines = file.inner if frame.f_code.co_flags & _FUNCTION else file.inner | file.outer
@@ -211,7 +243,26 @@ class Watch:
 
         return local
 
+    def _enter_own(self) -> Any:
+        """Follows a call of the test itself: what left it as the last thing that happened in it."""
+        self._entered_own, self._raised = True, ""
+        left = ""
+
+        def local(_: FrameType, what: str, told: Any) -> Any:
+            nonlocal left
+            if what == "exception":
+                left = told[0].__name__ if issubclass(told[0], AssertionError) or told[0].__name__ == "Failed" else ""
+            elif what == "return":
+                self._raised = left
+            else:
+                left = ""
+            return local
+
+        return local
+
     def _profile(self, frame: FrameType, event: str, _: Any) -> None:
+        if event == "call" and frame.f_code is self._own:
+            self._entered_own = True
         if event != "call" or self._touched or not self.test:
             return
         file = self._entered(frame)
@@ -240,6 +291,8 @@ class Watch:
             words = arguments[_STARTS[event]]
             listed = [words] if isinstance(words, (str, bytes, os.PathLike)) else list(words or ())
             self.started.append(" ".join(os.fsdecode(word) for word in listed)[:500])
+            if self.alone:
+                self.say(kind="started", test=self.test, words=self.started[-1])
 
     def _opened(self, name: Any) -> None:
         if not isinstance(name, (str, bytes)) or os.path.basename(os.fsdecode(name)) not in self._names:
@@ -256,7 +309,8 @@ def names_in(code: CodeType | None) -> set[str]:
     if code is None:
         return set()
     within = (each for each in code.co_consts if isinstance(each, CodeType))
-    return set(code.co_names).union(*(names_in(each) for each in within))
+    words = (each for each in code.co_consts if isinstance(each, str) and each.isidentifier())
+    return set(code.co_names).union(words, *(names_in(each) for each in within))
 
 
 def code_of(function: Any) -> CodeType | None:
@@ -286,7 +340,11 @@ def begin_runner(runner: str, *, worker: bool = False) -> Watch | None:
     if found is None or (os.environ.get(RUNNING) and not worker):
         return None
     os.environ[RUNNING] = str(os.getpid())
+    os.environ.pop(TEST, None)
+    if BEFORE:  # this process was taken for a program by itself
+        BEFORE.pop().end()
     watch = Watch(found)
+    watch.only = None if found.get("only") is None else frozenset(found["only"])
     watch.listen()
-    watch.say(kind="start", runner=runner)
+    watch.say(kind="start", runner=runner, main=not worker)
     return watch

@@ -1,0 +1,140 @@
+"""Answers of git that are remembered (tests/git_answers.py) are those that git would give."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import git_answers
+from git.scratch import commit, copy_of, git, make_repository
+from git_answers import answered
+from workpacket.errors import WorkpacketError
+from workpacket.git.run import Answer
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
+    """The questions that git was asked; nothing is remembered yet."""
+    questions: list[tuple[str, ...]] = []
+    really_ask = git_answers._ask
+
+    def counting(folder: Path, *arguments: str, **more: object) -> Answer:
+        questions.append(arguments)
+        return really_ask(folder, *arguments, **more)  # type: ignore[arg-type]  # handed on as they came
+
+    monkeypatch.setattr(git_answers, "_ask", counting)
+    monkeypatch.setattr(git_answers, "_answers", {})
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
+    return questions
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    make_repository(tmp_path / "one")
+    return tmp_path / "one"
+
+
+@pytest.mark.parametrize(
+    ("question", "stdin"),
+    [
+        (("ls-tree", "-r", "{id}"), None),
+        (("cat-file", "--batch"), "{id}:a\n"),
+        (("log", "--format=%H", "{id}", "--", "a"), None),
+        (("merge-base", "--is-ancestor", "{id}", "{id}"), None),
+        (("rev-parse", "--verify", "{id}^{commit}"), None),
+        (("config", "-z", "--get-regexp", "^core"), None),
+    ],
+)
+def test_what_ids_say_is_asked_once_for_all_repositories(
+    root: Path, asked: list[tuple[str, ...]], question: tuple[str, ...], stdin: str | None
+) -> None:
+    identity = commit(root, "first", a="1")
+    other = copy_of(root, root.with_name("two"))
+    git(other, "gc", "--quiet")
+    words = [word.replace("{id}", identity) for word in question]
+    request = stdin.replace("{id}", identity).encode() if stdin else None
+    first, second = (answered(where, *words, stdin=request) for where in (root, other))
+    assert first == second
+    assert len(asked) == 1
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        ("rev-parse", "HEAD"),
+        ("log", "--format=%H", "main", "--"),
+        ("log", "--all", "--format=%H", "--"),
+        ("ls-files",),
+        ("status", "--porcelain"),
+        ("for-each-ref",),
+        ("rev-list", "--stdin", "{id}"),
+        ("hash-object", "-w", "a"),
+    ],
+    ids=" ".join,
+)
+def test_what_may_change_is_asked_each_time(
+    root: Path, asked: list[tuple[str, ...]], question: tuple[str, ...]
+) -> None:
+    identity = commit(root, "first", a="1")
+    for _ in range(2):
+        answered(root, *(word.replace("{id}", identity) for word in question))
+    assert len(asked) == 2
+
+
+def _remove_object(root: Path, identity: str) -> None:
+    (root / ".git" / "objects" / identity[:2] / identity[2:]).unlink()
+
+
+def _cut_off(root: Path, identity: str) -> None:
+    (root / ".git" / "shallow").write_text(f"{identity}\n")
+
+
+def _borrow(root: Path, identity: str) -> None:
+    (root / ".git" / "objects" / "info").mkdir(exist_ok=True)
+    (root / ".git" / "objects" / "info" / "alternates").write_text(f"{root.with_name('one')}/.git/objects\n")
+
+
+def _set(root: Path, identity: str) -> None:
+    git(root, "config", "core.abbrev", "12")
+
+
+@pytest.mark.parametrize("change", [_cut_off, _borrow, _set])
+def test_another_repository_is_asked_where_something_else_could_matter(
+    root: Path, asked: list[tuple[str, ...]], change: Callable[[Path, str], None]
+) -> None:
+    identity = commit(root, "first", a="1")
+    other = copy_of(root, root.with_name("two"))
+    change(other, identity)
+    assert answered(root, "ls-tree", identity) == answered(other, "ls-tree", identity)
+    assert len(asked) == 2
+
+
+def test_an_object_that_is_gone_is_missed(root: Path, asked: list[tuple[str, ...]]) -> None:
+    identity = commit(root, "first", a="1")
+    answered(root, "ls-tree", identity)
+    _remove_object(root, identity)
+    with pytest.raises(WorkpacketError):
+        answered(root, "ls-tree", identity)
+    assert len(asked) == 2
+
+
+def test_a_failure_is_not_remembered(root: Path, asked: list[tuple[str, ...]]) -> None:
+    identity = commit(root, "first", a="1")
+    for _ in range(2):
+        assert answered(root, "cat-file", "blob", identity, check=False).status != 0
+    assert len(asked) == 2
+
+
+def test_another_git_is_asked_and_one_that_is_told_to_look_elsewhere(
+    root: Path, asked: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    identity = commit(root, "first", a="1")
+    answered(root, "ls-tree", identity)
+    with monkeypatch.context() as patch:
+        patch.setenv("GIT_DIR", str(root / ".git"))
+        answered(root, "ls-tree", identity)
+    monkeypatch.setenv("PATH", f"/usr/bin:/bin:{root}")
+    answered(root, "ls-tree", identity)
+    assert len(asked) == 3

@@ -1,0 +1,416 @@
+"""What each form of a packet requires, and how one in the light form meets it.
+
+The seven items of the founding checklist are the same in both forms. A full packet meets them with its stub, its
+refinement, its packet and the board; a light one with its one document, and the board is drawn from the log.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import unicodedata
+from collections.abc import Collection, Iterator, Sequence
+from typing import Final
+
+from workpacket.documents.packet import LightText, Packet, SpecAnchor, light_refinement, render_light
+from workpacket.documents.spec_pointer import Passage, passages, passages_named, with_requirement
+from workpacket.lazy_pattern import lazy_pattern
+from workpacket.ledger.log import join_events
+from workpacket.lifecycle.activation import light_terms
+from workpacket.lifecycle.backlog import specification_missing
+from workpacket.lifecycle.claims import claim_refusal, claim_unmet_of_draft, record_claim
+from workpacket.lifecycle.contract import Contract, demands_unmet, stated
+from workpacket.lifecycle.facts import Facts, PacketFacts
+from workpacket.lifecycle.gates import (
+    ACTIVATION_GATE,
+    approval_asked,
+    approval_unmet,
+    pattern_of,
+    satisfying,
+    still_unmet,
+)
+from workpacket.lifecycle.moves import Answer, Draft, Planned, move
+from workpacket.lifecycle.policy import LifecyclePolicy
+from workpacket.lifecycle.projections import project
+from workpacket.lifecycle.transitions import move_unmet, transition
+from workpacket.model.canonical import Json
+from workpacket.model.event_types import LIGHT_FORM
+from workpacket.model.events import LogEvent
+from workpacket.model.ids import WorkPacketId
+from workpacket.model.layout import packet_paths
+from workpacket.problem import Edit, Location, Problem
+from workpacket.text.source import Source
+from workpacket.value import Value, replace
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from workpacket.lifecycle.authorship import Declared
+    from workpacket.lifecycle.policy import Form
+
+
+class FormRequirement(Value):
+    """What a packet needs before a lane, and where each form says it."""
+
+    lane: str
+    item: str
+    full: str
+    light: str
+
+    def of(self, form: Form) -> str:
+        return self.light if form == LIGHT_FORM else self.full
+
+
+_SIGNED: Final = "an approval at the gate `activation`, of the whole contract"
+# The first seven are the founding checklist: `activation.ITEMS`, in its order.
+REQUIREMENTS: Final = (
+    FormRequirement(
+        "READY_FOR_DEV",
+        "requirement_in_main_body",
+        "an anchor of the refinement lies in the main body of the specification",
+        "SPEC_ANCHOR names a section of the main body, as it is now",
+    ),
+    FormRequirement(
+        "READY_FOR_DEV",
+        "refinement_presented",
+        "the refinement is complete, and `refine --present` showed it",
+        "the section REFINEMENT says something; `approve` shows it",
+    ),
+    FormRequirement("READY_FOR_DEV", "user_signature", "USER_SIGNATURE is filled in", _SIGNED),
+    FormRequirement("READY_FOR_DEV", "refinement_approved", _SIGNED, "the approval is of this text"),
+    FormRequirement(
+        "READY_FOR_DEV", "packet_created", "`activate` writes the packet", "the document states a contract"
+    ),
+    FormRequirement(
+        "READY_FOR_DEV",
+        "scope_carried_over",
+        "the packet has the scope and criteria of its stub",
+        "DONE_MEANS and IN_SCOPE_PATHS are not empty",
+    ),
+    FormRequirement("READY_FOR_DEV", "board_entry_moved", "the entry on the board is moved", "the log holds the move"),
+    FormRequirement("IN_PROGRESS", "claim", "a claim, on a branch of its own", "the same; `start` makes both"),
+    FormRequirement("IN_REVIEW", "proofs", "every criterion is proved", "the same; `done` runs the proofs"),
+    FormRequirement("MERGE_PENDING", "verdict", "the verdict of somebody else", "the same"),
+    FormRequirement("VALIDATED", "landing", "what was judged is on the target branch", "the same"),
+    FormRequirement(
+        "MERGED", "landing", "no packet ends here", "what was submitted is on the target branch, not judged"
+    ),
+)
+
+_LONGEST_SLUG: Final = 40
+_WORD: Final = lazy_pattern(r"[A-Za-z0-9]+")
+_SAYS_NOTHING: Final = lazy_pattern(
+    r"(?i:[\W_]*(?:todo|tbd|none|nothing|n/?a|pending|unknown|as above|see above)?[\W_]*)"
+)
+# Fewer words are a title, and no finding.
+_FEWEST_WORDS: Final = 3
+
+
+def slug_of(title: str) -> str:
+    """Return the slug of an id for a title; one made of its digest if no word of it can be written in ASCII."""
+    plain = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode()
+    slug = ""
+    for word in _WORD.findall(plain):
+        longer = f"{slug}-{word[:1].upper()}{word[1:]}" if slug else f"{word[:1].upper()}{word[1:]}"[:_LONGEST_SLUG]
+        if len(longer) > _LONGEST_SLUG:
+            break
+        slug = longer
+    if WorkPacketId.try_parse(f"WP-1-{slug}-v1") is None:
+        return f"Item-{hashlib.sha256(title.encode('utf-8', 'surrogateescape')).hexdigest()[:4]}"
+    return slug
+
+
+def id_for(title: str, phase: str, taken: Collection[str]) -> WorkPacketId:
+    """Return an id for the title whose base is not among the `taken` ids, compared without regard to case."""
+    slug, folded = slug_of(title), {name.casefold() for name in taken}
+    number = 1
+    while True:
+        wanted = WorkPacketId.parse(f"WP-{phase}-{slug}{f'-{number}' if number > 1 else ''}-v1")
+        if wanted.key not in folded and wanted.base.casefold() not in folded:
+            return wanted
+        number += 1
+
+
+class NewPacket(Value):
+    """What was said about a new light packet. `requirement` is appended to the specification, `anchor` names a section
+    of it."""
+
+    id: WorkPacketId
+    text: LightText
+    anchor: str = ""
+    requirement: str = ""
+
+
+def new_light(facts: Facts, wanted: NewPacket) -> Answer:
+    """Write the document of a light packet, and the first event of its log."""
+    name, path = wanted.id.text, packet_paths(wanted.id.text)[0]
+    facts = replace(facts, packets={**facts.packets, name: PacketFacts(wanted.id, join_events(name, ()))})
+    draft = Draft("new", facts)
+    text = wanted.text
+    if wanted.anchor or wanted.requirement:
+        anchor = _anchored(facts, draft, wanted.anchor, wanted.requirement, text.title)
+        if isinstance(anchor, Problem):
+            return (anchor,)
+        # The new section lands with the work, so it is part of what the packet may change.
+        scope = (*text.scope, f"`{anchor.path}`") if wanted.requirement else text.scope
+        text = replace(text, anchor=anchor, scope=scope)
+    draft.put(path, None, render_light(text))
+    packet = facts.packets[name]
+    data: dict[str, Json] = {"base": wanted.id.base, "form": LIGHT_FORM, "title": " ".join(text.title.split())[:2000]}
+    move(draft, packet, "created", "STUB", data)
+    if facts.policy.packets.board:
+        project(draft, {name: "STUB"})
+    written = replace(packet, packet_source=Source(path, render_light(text)))
+    missing = light_unmet(replace(facts, specification=_specification(facts, draft)), written)
+    notes = tuple(f"{one.message}: {one.hint}" for one in missing)
+    asked = approval_asked(facts.policy, light=True)
+    then = f"workpacket approve {name}, then: workpacket start {name}" if asked else f"workpacket start {name}"
+    then = missing[0].hint if missing else then
+    return Planned(draft.plan(), f"{name} is a draft: {path}", then, {"id": name, "path": path}, notes)
+
+
+def _specification(facts: Facts, draft: Draft) -> Source | None:
+    return draft.file(facts.specification.path, facts.specification) if facts.specification is not None else None
+
+
+def _anchored(facts: Facts, draft: Draft, anchor: str, requirement: str, title: str) -> SpecAnchor | Problem:
+    """Return the anchor for a section of the specification, after the requirement is appended to it."""
+    found = facts.specification
+    if facts.spec_pointer is None or found is None:
+        return specification_missing(facts)
+    if requirement:
+        heading = title.replace("`", "'")
+        if passages_named(found, heading):
+            message = f"{found.path} has a section {heading!r} already"
+            return Problem("anchor_not_found", message, Location(found.path), f"name it: --anchor {heading!r}")
+        draft.put(found.path, found, with_requirement(found, heading, requirement, facts.policy.roadmap_headings))
+        found, anchor = draft.file(found.path, found) or found, heading
+    named = passages_named(found, anchor)
+    if len(named) != 1:
+        several = f"{len(named)} sections" if named else "no section"
+        titles = "; ".join(one.title for one in (named or list(passages(found)))[:8])
+        message = f"{found.path} has {several} {anchor!r}; it has: {titles}"
+        return Problem("anchor_not_found", message, Location(found.path), "name one of them by its whole heading")
+    return SpecAnchor(_heading(named[0]), found.path, named[0].digest)
+
+
+def refine_light(facts: Facts, packet: PacketFacts, *, text: str, anchor: str) -> Answer:
+    """Write the refinement of a light packet, and pin the section of the specification that it is based on."""
+    name, document = packet.id.text, packet.packet
+    unmet = move_unmet(packet.state, transition("activate"), facts.policy.lanes)
+    if unmet or document is None:
+        return unmet
+    draft = Draft("refine", facts)
+    kept = document.anchor
+    wanted = anchor or (kept.heading if kept is not None else "")
+    if wanted:
+        found = _anchored(facts, draft, wanted, "", document.title)
+        if isinstance(found, Problem):
+            return (found,)
+        kept = found
+    section = light_refinement(text or document.refinement_text, kept)
+    draft.edit(document.source, [_section_edit(document, section)])
+    after = draft.file(document.path, document.source)
+    left = light_unmet(replace(facts, specification=_specification(facts, draft)), replace(packet, packet_source=after))
+    notes = tuple(f"{one.message}: {one.hint}" for one in left)
+    then = left[0].hint if left else f"workpacket start {name}"
+    said = f"{document.path} says what was found out"
+    return Planned(draft.plan(), said, then, {"id": name, "path": document.path}, notes)
+
+
+def _section_edit(document: Packet, section: str) -> Edit:
+    placed, text = document.placed_section("refinement"), document.source.text
+    section = section.replace("\n", document.source.eol)
+    if placed is None:
+        end = document.source.eol
+        joint = end if text.endswith(("\n", "\r")) else end * 2
+        return Edit(len(text), len(text), f"{joint}{section}{end}")
+    start = document.source.line_starts[placed.section.line - 1]
+    body = text[start : placed.section.end]
+    return Edit(start, start + len(body.rstrip()), section)
+
+
+def light_unmet(facts: Facts, packet: PacketFacts) -> tuple[Problem, ...]:
+    """Return which items of the checklist the document of a light packet does not meet; approvals are not among
+    them."""
+    document = packet.packet
+    if document is None:
+        command = f"git restore {packet.packet_path}"
+        return (Problem("packet_missing", f"{packet.packet_path} is missing", Location(packet.packet_path), command),)
+    contract = stated(document, None) if document.light else f"{document.path} no longer says `FORM: light`"
+    if isinstance(contract, str):
+        return (Problem("contract_unreadable", contract, Location(document.path), f"edit {document.path}"),)
+    return (
+        *_requirement_unmet(facts, packet, document),
+        *_refinement_unmet(packet, document),
+        *_terms_unmet(packet, contract),
+        *demands_unmet(contract, facts.policy.evidence, document.path),
+    )
+
+
+def document_unmet(packet: PacketFacts, specification: Source | None, roadmap: Sequence[str]) -> Iterator[Problem]:
+    """Report what keeps a document from ever having been activated. A section that changed later is not among it."""
+    document = packet.packet
+    if document is None or not document.light:
+        yield Problem("contract_unreadable", f"{packet.packet_path} is not in the light form")
+        return
+    contract = stated(document, None)
+    if isinstance(contract, str):
+        yield Problem("contract_unreadable", contract)
+        return
+    anchor = document.anchor
+    if anchor is None:
+        yield Problem("refinement_incomplete", "no SPEC_ANCHOR names the section that requires it")
+    elif specification is not None and specification.path == anchor.path:
+        named = [one for one in passages(specification) if _heading(one) == anchor.heading]
+        if named and all(one.in_roadmap(roadmap) for one in named):
+            yield Problem("requirement_only_in_roadmap", f"{anchor.heading!r} is in the roadmap, not in the main body")
+    yield from _refinement_unmet(packet, document)
+    yield from _terms_unmet(packet, contract)
+
+
+def _heading(passage: Passage) -> str:
+    """The title of a section as an anchor writes it, between backticks."""
+    return passage.title.replace("`", "'")
+
+
+def _requirement_unmet(facts: Facts, packet: PacketFacts, document: Packet) -> Iterator[Problem]:
+    """Item 1: the requirement is in the main body of the specification, and reads as it did when it was pinned."""
+    place, again = Location(document.path), f"workpacket refine {packet.id} --anchor HEADING"
+    anchor, found = document.anchor, facts.specification
+    if found is None:
+        yield specification_missing(facts)
+        return
+    if anchor is None:
+        yield Problem("refinement_incomplete", "no SPEC_ANCHOR names the section that requires it", place, again)
+        return
+    named = [one for one in passages(found) if _heading(one) == anchor.heading]
+    if anchor.path != found.path or len(named) != 1:
+        message = f"{found.path} has {len(named) or 'no'} section{'s' if len(named) > 1 else ''} {anchor.heading!r}"
+        yield Problem("anchor_not_found", message, place, again)
+        return
+    yield from _passage_unmet(facts, anchor, named[0], document, again)
+
+
+def _passage_unmet(
+    facts: Facts, anchor: SpecAnchor, passage: Passage, document: Packet, again: str
+) -> Iterator[Problem]:
+    place = Location(document.path)
+    roadmap = passage.in_roadmap(facts.policy.roadmap_headings)
+    if roadmap:
+        message = f"the requirement appears only in {roadmap!r}, not in the main body"
+        yield Problem("requirement_only_in_roadmap", message, place, again)
+    if _says_nothing(passage.says):
+        message = f"the section {anchor.heading!r} requires nothing: it has no text"
+        yield Problem("refinement_incomplete", message, Location(anchor.path, passage.first), f"edit {anchor.path}")
+    if passage.digest != anchor.sha256:
+        message = f"the section {anchor.heading!r} has changed since it was pinned"
+        command = f"workpacket refine {document.own_id} --anchor {anchor.heading!r}"
+        yield Problem("requirement_changed", message, Location(anchor.path, passage.first), command)
+
+
+def _refinement_unmet(packet: PacketFacts, document: Packet) -> Iterator[Problem]:
+    """Item 2: the refinement says what was found out."""
+    text = document.refinement_text
+    if _says_nothing(text) or len(_WORD.findall(text)) < _FEWEST_WORDS:
+        message = "no technical refinement: the section REFINEMENT says nothing about how it will be done"
+        yield Problem(
+            "refinement_missing", message, Location(document.path), f"workpacket refine {packet.id} --refinement TEXT"
+        )
+
+
+def _terms_unmet(packet: PacketFacts, contract: Contract) -> Iterator[Problem]:
+    """Item 6: the contract says when the work is done, and which files it may change."""
+    place, edit = Location(packet.packet_path), f"edit {packet.packet_path}"
+    if not contract.criteria:
+        yield Problem("done_means_missing", "DONE_MEANS has no criterion", place, edit)
+    if not any(pattern_of(entry) for entry in contract.scope):
+        yield Problem("scope_undecided", "IN_SCOPE_PATHS names no path", place, edit)
+
+
+def _says_nothing(text: str) -> bool:
+    return all(_SAYS_NOTHING.fullmatch(line) for line in text.splitlines())
+
+
+def light_activation_unmet(facts: Facts, packet: PacketFacts) -> tuple[tuple[Problem, ...], tuple[LogEvent, ...]]:
+    """Return everything that keeps a light packet from being activated besides its approval, and the waivers used."""
+    unmet = move_unmet(packet.state, transition("activate"), facts.policy.lanes)
+    if unmet:
+        return unmet, ()
+    return still_unmet(light_unmet(facts, packet), packet.state, facts.moment.now, facts.approved)
+
+
+def signature_unmet(facts: Facts, packet: PacketFacts) -> tuple[Problem, ...]:
+    """Items 3 and 4: the approval of this contract, unless the policy asks for none."""
+    if not approval_asked(facts.policy, light=True):
+        return ()
+    return tuple(approval_unmet(facts.approvals[ACTIVATION_GATE], packet.id.text))
+
+
+def record_activation(draft: Draft, packet: PacketFacts) -> tuple[Problem, ...]:
+    """Record the activation of a light packet; return what prevents it."""
+    facts, document = draft.facts, packet.packet
+    left, waived = light_activation_unmet(facts, packet)
+    unmet = (*left, *(signature_unmet(facts, packet) if not left or left[0].code != "wrong_lane" else ()))
+    contract = stated(document, None) if document is not None else ""
+    if unmet or document is None or isinstance(contract, str):
+        return unmet
+    draft.rests_on(document.path, document.source)
+    pinned: Json = {"path": document.path, "sha256": document.source.digest}
+    data: dict[str, Json] = {"form": LIGHT_FORM, "refinement": pinned, "checklist": _judged(facts.policy, waived)}
+    asked = approval_asked(facts.policy, light=True)
+    attest = satisfying(facts.approvals[ACTIVATION_GATE]) if asked else ()
+    move(draft, packet, "activated", "READY_FOR_DEV", {**data, **light_terms(contract, packet)}, attest)
+    return ()
+
+
+def _judged(policy: LifecyclePolicy, waived: Sequence[LogEvent]) -> list[Json]:
+    """Return the items of the checklist that are not simply met."""
+    if not approval_asked(policy, light=True):
+        rows: list[Json] = [{"item": "user_signature", "result": "not_applicable", "reason": UNASKED}]
+    else:
+        rows = []
+    rows += [
+        {"item": event.text("rule") or "", "result": "waived", "reason": event.text("reason") or ""} for event in waived
+    ]
+    return rows
+
+
+UNASKED: Final = "not asked by policy"
+
+
+def activate_light(facts: Facts, packet: PacketFacts) -> Answer:
+    draft = Draft("activate", facts)
+    unmet = record_activation(draft, packet)
+    if unmet:
+        return unmet
+    name = packet.id.text
+    project(draft, {name: "READY_FOR_DEV"})
+    notes = () if approval_asked(facts.policy, light=True) else (f"the approval was {UNASKED}",)
+    said = f"{name} is ready for dev: {packet.packet_path}"
+    data: dict[str, Json] = {"id": name, "path": packet.packet_path, "supersedes": []}
+    return Planned(draft.plan(), said, f"workpacket start {name}", data, notes)
+
+
+def start_unmet(facts: Facts, packet: PacketFacts, branch: str) -> tuple[Problem, ...]:
+    """Return what keeps a light packet from being started: activated, if it is a draft, and claimed."""
+    if packet.state.lane != "STUB":
+        return claim_refusal(facts, packet, branch)
+    left = light_activation_unmet(facts, packet)[0]
+    signed = signature_unmet(facts, packet)
+    dependencies = claim_unmet_of_draft(facts, packet, branch)
+    return (*left, *signed, *dependencies)
+
+
+def start_light(facts: Facts, packet: PacketFacts, branch: str, declared: Declared | None = None) -> Answer:
+    """Activate a light packet, if it is a draft, and claim it: one transaction."""
+    name = packet.id.text
+    draft = Draft("start", facts)
+    begun = packet.state.lane == "STUB"
+    unmet = start_unmet(facts, packet, branch) or (record_activation(draft, packet) if begun else ())
+    if unmet:
+        return unmet
+    claimed = record_claim(draft, packet, branch=branch, begun=begun, declared=declared)
+    project(draft, {name: "IN_PROGRESS"})
+    notes = (f"the approval was {UNASKED}",) if begun and not approval_asked(facts.policy, light=True) else ()
+    said = f"{facts.actor.id} holds {name} until {claimed['expires_at']}, on {branch}"
+    then = f"do the work, git commit it, then: workpacket done {name}"
+    return Planned(draft.plan(), said, then, {"id": name, "branch": branch, **claimed}, notes)
