@@ -320,7 +320,7 @@ def test_one_test_that_notices_is_enough_and_the_other_is_kept() -> None:
 def test_a_needed_test_passes_again() -> None:
     assert controlled(again=HERE) == ([], "")
     for once in (THERE, side(), side(a=ran("skipped"))):
-        assert controlled(again=once) == (["test_failed"], f"{A} passed, and failed when it was run again")
+        assert controlled(again=once) == (["test_failed"], f"{A} passed, but failed when it was run again")
     # Of a test that is not needed nothing is asked again.
     judged = judge(ASKED, side(a=PASSED, b=PASSED), side(1, a=FAILED, b=PASSED), ADDED, Controls(HERE))
     assert (judged.faults, judged.tests) == ((), {A: "needed", B: "kept"})

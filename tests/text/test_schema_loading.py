@@ -195,7 +195,7 @@ def test_definitions_that_double_each_other_are_loaded_once_each() -> None:
         ({"format": "email"}, "#/format names the format 'email'; supported are date, date-time, "),
         ({"format": ["date"]}, "#/format names the format ['date']; supported are date, date-time, "),
         ({"pattern": "(?P<a>b)"}, "#/pattern cannot be used: the pattern '(?P<a>b)' says '(?P<a>b)' at offset 0"),
-        ({"pattern": 7}, "#/pattern cannot be used: a pattern is text"),
+        ({"pattern": 7}, "#/pattern cannot be used: a pattern must be text"),
         ({"patternProperties": {"[": {}}}, "#/patternProperties cannot be used: the pattern '[' says '['"),
     ],
 )

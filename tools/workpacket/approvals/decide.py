@@ -11,9 +11,9 @@ Counting rules:
 - two different statements with the same nonce invalidate each other.
 
 The old kind of signature is a name with a date, such as `ana310120261200`, that anyone can type. It is shown as
-`assurance: legacy`, and satisfies a gate only if the policy says so explicitly. What can be checked is checked: the
-date exists and matches the record, the token is used once in the whole history, and there was time to read the text
-before the token was recorded.
+`assurance: legacy`, and satisfies a gate only if the policy says so explicitly. Everything that can be checked is
+checked: the date exists and matches the record, the token is used only once in the whole history, and there was time to
+read the text before the token was recorded.
 """
 
 from __future__ import annotations

@@ -17,10 +17,10 @@ unknown key is an error, because the intended rule would not be applied.
 
 `[approvals.webauthn]` lists the web pages on which approvals may be signed; without it, there are none.
 
-`read_policy_files` reads it together with the lists of keys.
+`read_policy_files` reads the policy together with the lists of keys.
 
-The policy seen last is recorded outside the repository (`Pin`). Anyone who can push to the base, or hand a clone to a
-person, could bring back an old policy with a key that was since removed. The history of the base alone cannot show
+The policy seen last is recorded outside the repository (`Pin`). Anyone who can push to the base, or give a person a
+clone, could bring back an old policy with a key that has since been removed. The history of the base alone cannot show
 that; a record on the verifier's own machine can.
 """
 

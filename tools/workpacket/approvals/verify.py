@@ -233,7 +233,7 @@ def _too_soft(signature: SshSignature, gate: GatePolicy) -> Iterator[Problem]:
 def own_work(approver: str, facts: GateFacts, gate: GatePolicy) -> Iterator[Problem]:
     for party in gate.separation:
         names = facts.parties.get(party, frozenset())
-        # Somebody unknown cannot be told apart from the approver.
+        # An unknown person cannot be distinguished from the approver.
         if not names:
             yield Problem("party_unknown", f"no {party} is recorded, so the approver could be the {party}")
         elif any(same_person(name, approver) for name in names):

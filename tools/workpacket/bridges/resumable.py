@@ -98,7 +98,7 @@ class Resumable(Value):
 
     @property
     def only_waits(self) -> bool:
-        """Whether it is an agent's work that waits for other people, and may be resumed by its id."""
+        """Whether this is work of an agent that waits for other people, and that may be resumed by its id."""
         return self.kind == "role" and bool(self.stops) and {one.code for one in self.stops} <= _WAITING_CODES
 
     def as_json(self) -> dict[str, Json]:
@@ -198,16 +198,16 @@ def _unfinished(facts: BatchFacts) -> tuple[str, str, tuple[str, ...]] | None:
     return state.view.next.label if state.view.next is not None else "", "", plan.batch
 
 
-# What a role waits for, by its status: the code that keeps it out of `resume --yes`, and what it is told if it is
-# resumed by its id. Resuming it changes no status, so it asserts neither an approval nor that the obstacle is gone.
+# What a role waits for, by its status: the code that excludes it from `resume --yes`, and the note that it gets if it
+# is resumed by its id. Resuming it changes no status, so it claims neither an approval nor that the obstacle is gone.
 _WAITING = {
     "blocked": (
         "worker_blocked",
-        "It is blocked and waits for that to end. Has it? Then: workpacket progress claimed {names} 'What changed'",
+        "It is blocked. If the obstacle is gone: workpacket progress claimed {names} 'What changed'",
     ),
     "awaiting_review": (
         "check_not_run",
-        "It waits for the review. Ask the reviewer; once they approved: workpacket progress review-approved {names}",
+        "It waits for the review. Ask the reviewer; after the approval: workpacket progress review-approved {names}",
     ),
 }
 

@@ -48,7 +48,7 @@ def _run_new(arguments: Arguments) -> int:
     if form == "light":
         return _run_new_light(arguments, repository, governed, packets.phase)
     if given:
-        raise usage(arguments.command, "conflicting_options", f"--{given[0]} belongs to packets in the light form")
+        raise usage(arguments.command, "conflicting_options", f"--{given[0]} requires a packet in the light form")
     if titled:
         arguments.words[0] = _id_of(arguments, repository, governed, packets.phase).text
     wp_id = _wanted_id(arguments, governed)
@@ -69,18 +69,18 @@ def _run_new(arguments: Arguments) -> int:
     return conclude(arguments, carried, wp_id.text)
 
 
-# What only the light form writes down when it is made: a full packet has a refinement for it.
+# Only the light form contains these when it is created: a full packet has a refinement for them.
 _LIGHT_ONLY: Final = ("refinement", "anchor", "requirement")
 
 
 def _run_new_light(arguments: Arguments, repository: Repository, governed: GovernedFiles, phase: str) -> int:
     for other in ("next", "from", "standing", "until", "roadmap"):
         if arguments.flag(other):
-            what = f"--{other} makes packets in the full form: --form full"
+            what = f"--{other} creates packets in the full form: --form full"
             raise usage(arguments.command, "conflicting_options", what)
     title = arguments.value("what") or " ".join(arguments.words)
     if not title.strip() or len(arguments.words) != 1:
-        raise usage(arguments.command, "missing_argument", "give one title, between quotation marks")
+        raise usage(arguments.command, "missing_argument", "give one title, in quotes")
     named = arguments.words[0].casefold().startswith("wp-")
     wp_id = _wanted_id(arguments, governed) if named else _id_of(arguments, repository, governed, phase)
     text = LightText(
@@ -101,7 +101,7 @@ def _run_new_light(arguments: Arguments, repository: Repository, governed: Gover
 
 
 def _id_of(arguments: Arguments, repository: Repository, governed: GovernedFiles, phase: str) -> WorkPacketId:
-    """Return an id for the title that no packet has, here or at any branch that this clone knows."""
+    """Return an id for the title that no packet has, here or on any branch that this clone knows."""
     title = " ".join(arguments.words)
     first = id_for(title, phase, governed.known)
     stems = [first.base, *(f"{first.base}-{number}" for number in range(2, _MOST_ALIKE))]
@@ -111,7 +111,7 @@ def _id_of(arguments: Arguments, repository: Repository, governed: GovernedFiles
     return id_for(title, phase, governed.known | elsewhere)
 
 
-# So many packets of one title on branches that are not merged.
+# The number of packets with one title on branches that are not merged.
 _MOST_ALIKE: Final = 5
 
 
@@ -119,14 +119,14 @@ def _criteria(arguments: Arguments) -> list[tuple[str, str, str]]:
     """Return each criterion with the command that proves it; one command may prove all of them."""
     said, proofs = arguments.all_of("criterion"), arguments.all_of("prove")
     if proofs and len(proofs) not in {1, len(said)}:
-        what = f"give one --prove for all criteria, or one for each: {len(proofs)} for {len(said)}"
+        what = f"give one --prove for all criteria, or one for each: there are {len(proofs)} for {len(said)}"
         raise usage(arguments.command, "invalid_value", what)
     proofs = proofs * len(said) if len(proofs) == 1 else proofs or [""] * len(said)
     return [(" ".join(one.split()), proof, "") for one, proof in zip(said, proofs, strict=True)]
 
 
 def _text_of(given: str) -> str:
-    """Return the text of an option that takes words, the name of a file, or `-` for standard input."""
+    """Return the text of an option that accepts text, the name of a file, or `-` for standard input."""
     if given == "-":
         return sys.stdin.read(MARKDOWN.size).strip()
     if given and "\n" not in given and len(given) <= PATH_LENGTH and os.path.isfile(given):
@@ -228,17 +228,17 @@ _NEW = Command(
     _run_new,
     arguments="[TITLE] | [WP_ID]",
     description="""
-For a title, in the form that the policy names: light, one document that `start` turns into work, or full. For an id, a
-stub of the full form with its board entry, its registry row and the first event of its log.""",
+For a title, creates a packet in the form that the policy names: light (one document, which `start` activates), or full.
+For an id, creates a stub in the full form, with its board entry, its registry row and the first event of its log.""",
     options=(
-        Option("criterion", "what must be true when it is done", value="TEXT", many=True),
-        Option("prove", "the command whose tests prove the criterion, or all of them", value="COMMAND", many=True),
+        Option("criterion", "a criterion: what must be true when the work is done", value="TEXT", many=True),
+        Option("prove", "the command whose tests prove the criterion, or all criteria", value="COMMAND", many=True),
         Option("scope", "a path that may change", value="PATH", many=True),
-        Option("refinement", "light form: what was found out, as words, a file or -", value="TEXT|FILE|-"),
+        Option("refinement", "light form: the refinement, as text, a file or -", value="TEXT|FILE|-"),
         Option("anchor", "light form: the section of the specification that requires it", value="HEADING"),
         Option("requirement", "light form: a requirement to add to the specification", value="TEXT|FILE|-"),
-        Option("depends", "light form: a packet that must be done before", value="WP_ID", many=True),
-        Option("form", "the form of the packet (default for a title: as the policy says)", choices=("light", "full")),
+        Option("depends", "light form: a packet that must be done first", value="WP_ID", many=True),
+        Option("form", "the form of the packet (default for a title: that of the policy)", choices=("light", "full")),
         Option("next", "the next revision of this base", value="BASE_WP_ID"),
         Option("from", "the id of a stub, or a file with the text of an issue", value="WP_ID|FILE"),
         Option("what", "what to do, on one line", value="TEXT"),
@@ -266,7 +266,7 @@ def _refining(arguments: Arguments) -> Callable[[Facts, PacketFacts], Answer]:
         if packet.light:
             return refine_light(facts, packet, text=text, anchor=anchor)
         if text:
-            raise usage(arguments.command, "conflicting_options", "--refinement belongs to packets in the light form")
+            raise usage(arguments.command, "conflicting_options", "--refinement requires a packet in the light form")
         return present(facts, packet) if arguments.flag("present") else refine(facts, packet)
 
     return decide
@@ -281,7 +281,7 @@ Writes a scaffold that pins the specification in force by its digest. Run again,
 --present, it prints the block to show to the user, and records that.""",
     options=(
         Option("present", "print the block for the user and record its digest"),
-        Option("refinement", "light form: what was found out, as words, a file or -", value="TEXT|FILE|-"),
+        Option("refinement", "light form: the refinement, as text, a file or -", value="TEXT|FILE|-"),
         Option("anchor", "the section of the specification that requires it", value="HEADING"),
         COMMIT,
         *ACTING,

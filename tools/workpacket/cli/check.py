@@ -61,7 +61,7 @@ def _refuse_contradictions(arguments: Arguments) -> None:
             message = f"--stdin-filename cannot be combined with {also[0]}"
             raise usage(arguments.command, "conflicting_options", message)
     about = [f"--{name}" for name in ("baseline", "prune", "new-since", "no-baseline") if arguments.flag(name)]
-    # A baseline is that of the whole repository, by its own settings.
+    # A baseline covers the whole repository, by its own settings.
     others = ("base", "select", "ignore", "profile", "fix", "unsafe-fixes", "diff", "watch", "format", "json")
     recording = arguments.flag("baseline") or arguments.flag("prune")
     beside = [*(f"--{name}" for name in others if arguments.flag(name)), *arguments.words] if recording else []
@@ -135,7 +135,7 @@ def kind_given(arguments: Arguments) -> str:
     kind = arguments.value("kind")
     known = sorted({each for _, each in PLACES})
     if kind and kind not in known:
-        message = f"{kind!r} is not a kind of document; the kinds are {', '.join(known)}"
+        message = f"unknown kind {kind!r}; the kinds of documents are {', '.join(known)}"
         raise usage(arguments.command, "invalid_value", message)
     return kind
 
@@ -183,9 +183,9 @@ recorded. With `--base`, what a change adds to the baseline needs the approval t
         Option("exit-zero", "exit with 0 even if there are findings"),
         Option("output-file", "write the report to this file instead of printing it", value="FILE"),
         Option("baseline", "record today's findings in .GOV/policy/baseline.json; from then on report only new ones"),
-        Option("prune", "remove from the baseline what is not found any more"),
+        Option("prune", "remove entries from the baseline that are no longer found"),
         Option("new-since", "report only findings that this revision did not have", value="REV"),
-        Option("no-baseline", "also report the findings that the baseline lists"),
+        Option("no-baseline", "also report findings that the baseline lists"),
         Option("statistics", "count the findings of each code instead of listing them"),
         Option("watch", "check again whenever a file changes, until interrupted"),
         Option("base", "also check the changes since this revision, by its policy and settings", value="REV"),

@@ -98,11 +98,11 @@ def outcome_of(arguments: Arguments, workspace: Workspace, cache: Cache) -> Chec
 
 
 def check_and_render_text(arguments: Arguments, workspace: Workspace, stream: BinaryIO) -> Output:
-    """Check the text of a stream as if it were a file: an editor holds it, and has not saved it."""
+    """Check the text of a stream as if it were a file, for an editor with unsaved text."""
     path = workspace.relative(arguments.value("stdin-filename"))
     kind = kind_given(arguments) or kind_of(path)
     if kind is None:
-        message = f"{path} is not in a place for governance documents"
+        message = f"{path} is not in a folder for governance documents"
         raise WorkpacketError("nothing_to_check", message, hint="name its --kind")
     reasons = catalogue()
     data = stream.read(kind_named(kind).limits.size + 1)
@@ -159,7 +159,7 @@ class Reported(NamedTuple):
 def _reporting(
     arguments: Arguments, workspace: Workspace, reasons: Mapping[str, Reason], line: SourceLine
 ) -> Callable[[list[Problem]], Reported]:
-    """Return the function that leaves out known findings. Most repositories have no baseline that lists any."""
+    """Return the function that leaves out known findings. Most repositories have no baseline."""
     there = (
         arguments.value("base")
         or arguments.value("new-since")

@@ -158,7 +158,7 @@ _CLAIM = Command(
 
 
 def _run_start(arguments: Arguments) -> int:
-    """A light packet in one transaction; a stub is activated first, in a transaction of its own."""
+    """Start a light packet in one transaction; a stub is activated first, in a separate transaction."""
     repository = here()
     name = packet_called(str(repository.root), words_of(arguments, 1, "WP_ID")[0]).text
     actor, said = actor_of(arguments, repository), declared(arguments)
@@ -195,7 +195,7 @@ def _run_start(arguments: Arguments) -> int:
 def _starting(facts: Facts, packet: PacketFacts, branch: str) -> tuple[Problem, ...]:
     if not packet.light:
         return claim_refusal(facts, packet, branch)
-    from workpacket.lifecycle.forms import start_unmet  # `claim` does not need what reads the light form
+    from workpacket.lifecycle.forms import start_unmet  # `claim` does not need the reader of the light form
 
     return start_unmet(facts, packet, branch)
 
@@ -211,14 +211,16 @@ def _activate_stub(repository: Repository, name: str, actor: Actor) -> tuple[Pro
 
 
 def _elsewhere(repository: Repository, facts: Facts, branch: str) -> tuple[Problem, ...]:
-    """Why the branch of the work cannot begin here: there is no commit, or another packet's branch is checked out."""
+    """Return why the branch of the work cannot begin here: there is no commit, or another packet's branch is checked
+    out.
+    """
     now, target = branch_here(repository), facts.target_branch.removeprefix("origin/")
     if head_commit(repository) is None:
-        message = "there is no commit yet from which the branch could begin"
+        message = "there is no commit yet at which the branch could begin"
         return (Problem("work_branch_missing", message, hint="git add .GOV && git commit -m 'Governance'"),)
     if now in {branch, target} or not target:
         return ()
-    message = f"{now or 'a detached HEAD'} is checked out; the work begins on {target}"
+    message = f"{now or 'a detached HEAD'} is checked out, but the work begins on {target}"
     return (Problem("other_work_branch", message, hint=f"git switch {target}"),)
 
 
@@ -227,8 +229,8 @@ _START = Command(
     _run_start,
     arguments="WP_ID",
     description="""
-Everything that keeps the packet from being activated and claimed is listed, and then nothing is written. The branch
-begins at the commit that is checked out, and takes files that are not committed along.""",
+If anything keeps the packet from being activated and claimed, it is listed, and nothing is written. The branch begins
+at the commit that is checked out; uncommitted files come along.""",
     options=(
         Option("branch", "the branch (default: named by the policy)", value="BRANCH"),
         COMMIT,

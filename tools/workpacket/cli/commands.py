@@ -34,8 +34,8 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
     (
         "Work",
         (
-            ("start", "claim", "activate and claim a packet, on a branch of its own"),
-            ("done", "review", "prove the work on a packet, and hand it in"),
+            ("start", "claim", "activate and claim a packet, on a separate branch"),
+            ("done", "review", "prove the work on a packet, and submit it"),
             ("prepare", "claim", "create the branch, and optionally the work tree, for a packet and its assignee"),
             ("claim", "claim", "claim a packet that is ready, until the lease ends"),
             ("submit", "review", "prove what the packet requires, and submit the work for review"),

@@ -99,14 +99,18 @@ def _write(arguments: Arguments, word: str, decide: Decide) -> int:
 
 
 def replay(arguments: Arguments) -> int:
-    """Run the proofs of the latest submission again, and compare: of one packet, or of all that a change submits."""
+    """Run the proofs of the latest submission of one packet, or of all submissions in a change, again, and compare the
+    results.
+    """
     account = _account(arguments)
     base = arguments.value("base")
     if not base:
         word = words_of(arguments, 1, "WP_ID")[0]
         return _replay(arguments, packet_called(str(here().root), word).text, account)
     if arguments.words or arguments.flag("json") or arguments.flag("record"):
-        raise usage(arguments.command, "conflicting_options", "--base takes no packet, --json or --record")
+        raise usage(
+            arguments.command, "conflicting_options", "--base cannot be combined with a packet, --json or --record"
+        )
     from workpacket.shell.governing.replay import submitted_since
 
     statuses = [_replay(arguments, name, account) for name in submitted_since(here(), base)]
@@ -121,7 +125,7 @@ def _replay(arguments: Arguments, name: str, account: Account | None) -> int:
     from workpacket.shell.governing.replay import replay as run_again
 
     repository = here()
-    # Who looks need not be named; who records does.
+    # A reader need not be named; an actor who records must be.
     actor = actor_of(arguments, repository) if arguments.flag("record") else reader_identity(arguments, repository)
     facts = facts_before(repository, [name], actor)
     packet = facts.packets[name]

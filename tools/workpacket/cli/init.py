@@ -74,7 +74,7 @@ class Skill(Value):
     description: str
     steps: tuple[Step, ...]
     rules: tuple[str, ...] = ()
-    further: tuple[str, ...] = ()  # lines below
+    further: tuple[str, ...] = ()  # the lines that follow
 
 
 _SUMMARIES = {name: summary for name, _, summary in COMMANDS}
@@ -143,7 +143,7 @@ _CHECKPOINT = Skill(
         "You must write a checkpoint after every significant change of state, before you do anything else:",
         'workpacket progress MILESTONE FEATURE AGENT --team TEAM "What happened"',
         f"MILESTONE is one of: {', '.join(PROGRESS)}.",
-        "Without a checkpoint your work is lost if your session ends. Never write review-approved for your own work.",
+        "Without a checkpoint, your work is lost if your session ends. Never write review-approved for your own work.",
         "```",
     ),
 )
@@ -232,7 +232,7 @@ def instructions() -> str:
 
 
 def skills() -> dict[str, str]:
-    """Return path and text of each, in both folders in which agents look for skills."""
+    """Return the path and text of each skill, in both folders in which agents look for skills."""
     return {f"{folder}/{skill.name}/SKILL.md": _text(skill) for folder in FOLDERS for skill in SKILLS}
 
 
@@ -279,7 +279,7 @@ def run(arguments: Arguments) -> int:
     form = cast("Form | None", arguments.value("form") or None)
     requirement = _requirement(arguments, wanted)
     if arguments.flag("hook") and not arguments.flag("skills"):
-        raise usage(arguments.command, "conflicting_options", "--hook belongs to --skills")
+        raise usage(arguments.command, "conflicting_options", "--hook requires --skills")
     if arguments.flag("check"):
         seen = look_around(str(repository.root), paths)
         return _say(arguments, compare(package, seen, wanted, dialect, _policy(seen), requirement))
@@ -340,7 +340,7 @@ Dialects: `handshake` adds recipes for just and templates; `spec-kitty` its lane
         Option("dialect", "which files are written, and for which conventions", choices=DIALECTS),
         Option("form", "the form of new packets (default: light, unless there are packets)", choices=("light", "full")),
         Option("check", "write nothing; fail if something is missing or out of date"),
-        Option("skills", "also skills for agents, below .agents/skills and .claude/skills"),
+        Option("skills", "also write skills for agents, below .agents/skills and .claude/skills"),
         Option("hook", "with --skills: add a line to the skills of teams that makes them resume unfinished work"),
         Option("pre-commit", "also write .pre-commit-config.yaml, without installing the hook"),
         Option("workflow", "also write .github/workflows/workpacket.yml"),

@@ -199,7 +199,7 @@ def _show_status(arguments: Arguments) -> Output:
 
 
 class _Waiting(NamedTuple):
-    """A packet that cannot move on until somebody does something, and since when."""
+    """A packet that cannot move on until someone acts, and since when."""
 
     id: str
     need: str

@@ -36,7 +36,7 @@ ACTING = (
     Option("as", "the actor (default: WORKPACKET_ACTOR, then git's user.name)", value="NAME"),
     Option("kind", "the kind of actor", choices=KINDS),
 )
-COMMIT = Option("commit", "commit what the command writes (default: as the policy says)")
+COMMIT = Option("commit", "commit what the command writes (default: that of the policy)")
 REASON = Option("reason", "the reason, as text", value="TEXT")
 DECLARING = (
     Option("harness", "the program that the agent runs in (or: WORKPACKET_HARNESS)", value="NAME"),
@@ -52,7 +52,7 @@ def actor_of(arguments: Arguments, repository: Repository) -> Actor:
 
 
 def declared(arguments: Arguments) -> Declared | None:
-    """Return what the session declares of itself, on the command line or in variables that only their user sets.
+    """Return what the session declares about itself, on the command line or in variables that only users set.
 
     Variables of harnesses are not read: they say where a shell runs, not who does the work.
     """
@@ -61,7 +61,7 @@ def declared(arguments: Arguments) -> Declared | None:
         key = option.name.replace("-", "_")
         text = arguments.value(option.name) or os.environ.get(f"WORKPACKET_{key.upper()}", "")
         if len(text) > _LONGEST_DECLARED or not text.isprintable():
-            what = f"--{option.name} takes one line of at most {_LONGEST_DECLARED} characters"
+            what = f"--{option.name} requires one line of at most {_LONGEST_DECLARED} characters"
             raise usage(arguments.command, "invalid_value", what)
         said |= {key: text.strip()} if text.strip() else {}
     if not said:
@@ -150,7 +150,7 @@ def conclude(arguments: Arguments, carried: Carried, packet: str = "") -> int:
 
 
 def _committed(arguments: Arguments, carried: Carried, answer: Planned, packet: str) -> Planned:
-    """Commit what the command wrote, and what is not committed of the packet's own document and log."""
+    """Commit what the command wrote, and uncommitted changes of the packet's own document and log."""
     repository = here()
     own = status(repository, f"{LOG_FOLDER}/{packet}", *packet_paths(packet)) if packet else []
     paths = list(dict.fromkeys((*carried.changed, *(entry.path for entry in own), *answer.beside)))

@@ -245,9 +245,11 @@ COMMAND = Command(
     arguments="show|test|trust|re-anchor",
     description="""
 The policy on the base revision is in force, never the one in the work tree. `trust` adds your key to the work tree's
-policy, and the table [approvals] if it is missing; the change takes effect once it is on the base.\n\n`re-anchor` is
-for people who lost the keys: it records that the policy of the work tree replaces that of the base although no key is
-left to approve the change. `check --base` accepts it only if the CI configuration on the base names its digest.""",
+policy, and the table [approvals] if it is missing; the change takes effect once it is on the base.
+
+`re-anchor` is for people who lost the keys: it records that the policy of the work tree replaces that of the base
+although no key is left to approve the change. `check --base` accepts it only if the CI configuration on the base names
+its digest.""",
     options=(
         Option("base", "the revision to read the policy from", value="REV"),
         Option("key", "trust: the key (default: the one that `key init` creates)", value="PATH"),

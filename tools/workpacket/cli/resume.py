@@ -192,7 +192,7 @@ def _steps(repository: Repository) -> Iterator[Resumable]:
 
 
 def _answer_of_step(arguments: Arguments, work: Resumable) -> list[str]:
-    """Answer the question that a person denied before: the step goes on, or not, when its pipeline is started."""
+    """Answer the question that a person denied before; the step continues, or not, when its pipeline is started."""
     repository = here()
     path, _, _ = work.why.partition(":")
     log = StepLog(os.path.join(repository.root, path))

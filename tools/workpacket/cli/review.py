@@ -71,7 +71,7 @@ def _run_submit(arguments: Arguments) -> int:
 
 
 def _say_whether(arguments: Arguments, repository: Repository, facts: Facts, name: str, evidence: Proofs) -> int:
-    """Report what keeps the packet from being submitted with this evidence; nothing is written."""
+    """Report what prevents the packet from being submitted with this evidence, without writing anything."""
     packet = facts.packets[name]
     work = work_done(repository, packet, facts.target_branch, arguments.value("commit"))
     unmet = submit_refusal(facts, packet, work, evidence)
@@ -85,7 +85,7 @@ def _say_whether(arguments: Arguments, repository: Repository, facts: Facts, nam
 
 
 def _run_done(arguments: Arguments) -> int:
-    """Submit; where no one has to judge the work and all of it is committed, return to the target branch."""
+    """Submit the work. If no one must judge it and all of it is committed, return to the target branch."""
     result = _run_submit(arguments)
     repository = here()
     if result != exits.OK or status(repository):
@@ -209,7 +209,7 @@ secrets, stays in this clone, where `workpacket trace` shows it.""",
     options=(
         *_PROVING,
         Option("commit", "the commit to judge (default: HEAD)", value="REV"),
-        Option("check", "run the proofs and say what is missing, without writing anything"),
+        Option("check", "run the proofs and report what is missing, without writing anything"),
         Option("record-only", "record the proofs without submitting"),
         *DECLARING,
         *ACTING,
@@ -273,7 +273,9 @@ _VERDICT = Command(
     "verdict",
     _run_verdict,
     arguments="WP_ID PASS|FAIL|CHANGES|OUTDATED_ONLY",
-    description="You cannot judge your own work. A verdict requires a report; on a light packet, --reason may be it.",
+    description=(
+        "You cannot judge your own work. A verdict requires a report; for a light packet, --reason can replace it."
+    ),
     options=(
         Option("report", "the validator's report, a file in the repository", value="FILE"),
         Option("reference", "where the requested changes are described", value="PLACE"),
@@ -293,9 +295,9 @@ _DONE = Command(
     _run_done,
     arguments="WP_ID",
     description="""
-Runs the proofs that the packet names, and submits the commit. Where the policy asks no one to judge the work, it counts
-as MERGED (not judged) once it is on the target branch, which is checked out if everything is committed; elsewhere the
-verdict of somebody else comes next.""",
+Runs the proofs that the packet names, and submits the commit. If the policy does not require a judge, the work counts
+as MERGED (not judged) once it is on the target branch, which is checked out if everything is committed. Otherwise, the
+verdict of someone else comes next.""",
     options=(*_PROVING, COMMIT, *DECLARING, *ACTING),
     examples=("workpacket done WP-1-Greet-The-User-v1", "workpacket done WP-1-Greet-The-User-v1 --commit"),
 )

@@ -237,7 +237,9 @@ explain CODE`.
         Option("code-version", "start: the version of the script; a change must be confirmed", value="TEXT"),
         Option("from", "start: resume only from this checkpoint", value="CHECKPOINT"),
         Option("retry-token", "start: the token of a checkpoint, valid for one attempt", value="TOKEN"),
-        Option("allow-deps", "start: dependencies that may change, `*` for any characters", value="NAME", many=True),
+        Option(
+            "allow-deps", "start: dependencies that may change; `*` matches any characters", value="NAME", many=True
+        ),
         Option("fresh", "start: start a new run even if there is an unfinished one"),
         Option("owner", "the process that owns the run, $$ in a script (default: the caller)", value="PID"),
         Option("timeout", "step: stop the program after this many seconds", value="SECONDS"),

@@ -203,7 +203,7 @@ Shows what to do and why, the criteria and their proofs, where to work, who hold
 what is missing for the next lane. Without --full, long lists are truncated. With --at, shows only what the log said
 then.""",
     options=(
-        Option("full", "show all of long lists"),
+        Option("full", "show long lists in full"),
         Option("at", "show it as of this day, event or revision", value="DATE|EVENT|REV"),
         *ACTING,
     ),

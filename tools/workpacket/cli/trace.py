@@ -199,10 +199,10 @@ _TRACE = Command(
     description="""
 Without an id, traces all packets, and lists missing links: requirements without a packet, packets without a
 requirement, criteria without evidence, evidence without a criterion. A link is suspect if its target has changed since.
-The end of a proof's output is shown in the clone where it was run.
+The end of a proof's output is shown only in the clone in which it was run.
 
-With PATH:LINE, the commit that wrote the line, its packets (by their logs and by its trailers), their contract, who
-approved and judged it, and the harness and model as declared. Where nothing says it, the answer is `undeclared`.""",
+With PATH:LINE, shows the commit that wrote the line, its packets (by their logs and by its trailers), their contract,
+who approved and judged it, and the declared harness and model. If nothing is declared, the answer is `undeclared`.""",
     examples=("workpacket trace", "workpacket trace WP-1-Parser-v1", "workpacket trace src/parser.py:40"),
 )
 

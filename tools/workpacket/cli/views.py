@@ -92,8 +92,8 @@ _SEARCH = Command(
     _run_list,
     arguments="WORD...",
     description="""
-Finds packets in whose ids, titles, documents and events all the words occur, in any order and any case. Packets whose
-id or title contains them come first. Each is shown with the first lines that contain a word.""",
+Finds packets whose ids, titles, documents and events contain all the words, in any order and any case. Packets with the
+words in id or title come first. Each packet is shown with the first lines that contain a word.""",
     options=(LIMIT,),
     examples=("workpacket search parser", "workpacket search rate limit --json"),
 )

@@ -269,7 +269,7 @@ class BatchTasks(BatchDocument):
 
 # The keys of dependencies.yaml below which tasks and their dependencies are.
 _FORMS = ("edges", "nodes", "tasks", "dependencies", "phases", "batches")
-# Other keys that are known; what is below any other key is a task if the file has none of the forms.
+# Other known keys; a value below any other key is a task if the file has none of the forms.
 _ABOUT_THE_FILE = frozenset(
     {"scope", "spec", "code", "name", "version", "created", "revised", "updated", "meta", "phase_policy"}
     | {"critical_path", "actions", "notes", "note"}
@@ -277,8 +277,8 @@ _ABOUT_THE_FILE = frozenset(
 
 
 class BatchDependencies(BatchDocument):
-    """`dependencies.yaml` in one of its forms: a mapping of tasks to what they depend on (`edges`, `nodes`, `tasks`,
-    `dependencies`, or the file itself), the same as a list of mappings, phases with tasks, or batches in their order.
+    """`dependencies.yaml` in one of its forms: a mapping of tasks to their dependencies (`edges`, `nodes`, `tasks`,
+    `dependencies`, or the file itself), the same as a list of mappings, phases with tasks, or batches in order.
     """
 
     kind = "batch_dependencies"
@@ -302,7 +302,7 @@ class BatchDependencies(BatchDocument):
 
     @cached_property
     def in_order(self) -> list[Dependency]:
-        """Pairs of a task and one of the batch before its own, in a file that states only batches."""
+        """Return pairs of a task and one in the batch before its own, for a file that states only batches."""
         if self.dependencies or self.loose_dependencies:
             return []
         batches = [[entry.id for entry in task_entries(batch)] for batch in self.items_at("batches")]
@@ -310,13 +310,15 @@ class BatchDependencies(BatchDocument):
 
     @cached_property
     def files(self) -> Mapping[str, tuple[str, ...]]:
-        """The files of each task that the file names."""
+        """Return the files of each task for which the file names any."""
         entries = [*self._phase_tasks(), *(entry for holder in self._holders for entry in _entries_of(holder))]
         return {entry.id.value: _values(entry.files) for entry in reversed(entries) if entry.files}
 
     @cached_property
     def unread(self) -> tuple[Text, ...]:
-        """The keys whose values are in no known form, and '' with the start of a file that has no known key."""
+        """Return the keys whose values are in an unknown form, and '' with the start of a file that has no
+        known key.
+        """
         root = self.root
         if root is None or not root.keys or set(root.mapping) <= _ABOUT_THE_FILE:
             return ()
@@ -332,7 +334,7 @@ class BatchDependencies(BatchDocument):
 
     @cached_property
     def _holders(self) -> list[Node]:
-        """The nodes whose keys or items are tasks."""
+        """Return the nodes whose keys or items are tasks."""
         if not self._forms and self.root is not None and not self.unread:
             return [self.root]
         return [node for name in _FORMS[:4] if (node := self.at(name)) is not None]
@@ -402,7 +404,7 @@ def _is_form(name: str, value: Node) -> bool:
 
 
 def _is_task(value: Node) -> bool:
-    """Whether the value below the id of a task says what it depends on, or nothing."""
+    """Whether the value below a task id states its dependencies, or nothing."""
     if isinstance(value.value, dict):
         known = {"depends_on", "blocks", "file", "files", "name", "title", "phase", "id", "parallel"}
         return not value.value or not known.isdisjoint(value.mapping)

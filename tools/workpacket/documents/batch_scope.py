@@ -199,7 +199,9 @@ def _group(task: Task, under_way: tuple[str, ...]) -> str:
 def scope_of(
     tasks: BatchTasks, dependencies: BatchDependencies | None, files: Mapping[str, tuple[str, ...]] = NOTHING
 ) -> BatchScope:
-    """Return the scope. Which files a task changes is what `tasks.yaml` says, else dependencies.yaml, else `files`."""
+    """Return the scope. The files that a task changes are those in `tasks.yaml`, or else in dependencies.yaml, or else
+    in `files`.
+    """
     own = {task.id: task for task in tasks.tasks()}
     waits: dict[str, list[str]] = {name: list(task.depends_on) for name, task in own.items()}
     phases: Mapping[str, str] = {}

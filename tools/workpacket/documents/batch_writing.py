@@ -169,13 +169,13 @@ def canonical(values: Plain) -> bytes:
     return write_yaml(with_numbers(values)).encode("utf-8")
 
 
-# The places of the number of a batch: an integer in the published format, although a label such as `2a` is text.
+# The places of batch numbers, which are integers in the published format, although a label such as `2a` is text.
 _NUMBERS = (("last_batch",), ("next_batch", "number"))
 
 
 def with_numbers(values: Plain, stated: Plain = None) -> Plain:
-    """Return the values of a checkpoint with the numbers of batches as integers, except where `stated`, the values in
-    the file, has the same number as text.
+    """Return the values of a checkpoint with batch numbers as integers, except where `stated`, the values in the file,
+    has the same number as text.
     """
     checkpoint = values.get("checkpoint") if isinstance(values, dict) else None
     if not isinstance(values, dict) or not isinstance(checkpoint, dict):
@@ -279,8 +279,8 @@ def _wanted(stated: Values, view: BatchView, words: Words) -> Values:
 
 
 def _entries(stated: Values) -> tuple[dict[str, Values], dict[str, Values]]:
-    """Return the tasks that the file writes as mappings, by id, with all their keys: in the groups, and in the next
-    batch.
+    """Return the tasks that the file writes as mappings, by id, with all their keys: those in the groups, and those in
+    the next batch.
     """
     groups, following = stated.get("tasks"), stated.get("next_batch")
     lists = list(groups.values()) if isinstance(groups, dict) else []

@@ -180,7 +180,7 @@ class Refinement(StructuredDocument):
 
     @property
     def spec_digest(self) -> Text | None:
-        """The digest that decides; older refinements have a SHA-256 in the field named after SHA-1."""
+        """Return the digest that decides; older refinements have a SHA-256 in the field named after SHA-1."""
         return self.spec_sha256 or self.spec_sha1
 
     def summary(self) -> Mapping[str, object]:

@@ -55,7 +55,7 @@ class StructuredDocument(Document):
 
     @property
     def awaits_answers(self) -> bool:
-        """Whether these fields say that they wait for the person, as the tool writes it."""
+        """Whether these fields still wait for the person, in the words that the tool writes."""
         return False
 
     def __init__(self, source: Source) -> None:
@@ -223,7 +223,7 @@ class WorkDocument(StructuredDocument):
 
     @property
     def title_text(self) -> str:
-        """One line that names the work."""
+        """Return one line that names the work."""
         return value_of(self.what)
 
     def id_text(self) -> Text | None:

@@ -112,7 +112,7 @@ class Stub(WorkDocument):
         return self.dependencies
 
     def markdown_of(self, section: str, key: str = "") -> tuple[str, ...]:
-        """Return each item of a section, or of a field in it, with the items below it on lines of their own."""
+        """Return each item of a section, or of a field in it, with the items below it on separate lines."""
         placed = self.placed_section(section)
         if placed is None:
             return ()
@@ -123,7 +123,7 @@ class Stub(WorkDocument):
 
     @cached_property
     def boxes(self) -> list[tuple[int, int]]:
-        """The places of the characters inside the boxes of the checklist."""
+        """Return the places of the characters inside the boxes of the checklist."""
         placed = self.placed_section("activation_checklist")
         items = items_of_section(self.source, placed.section) if placed is not None else ()
         return [item.box for item in items if item.box is not None]

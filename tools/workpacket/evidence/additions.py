@@ -72,8 +72,9 @@ _DATA: Final = frozenset({
 
 
 class FileAdditions(Value):
-    """A file that the change adds or changes. `added` are its new lines by number; `before` its text at the base, None
-    for none; `text` that with the work, where it is Python."""
+    """A file that the change adds or changes. `added` are its new lines by number; `before` is its text at the base,
+    None for a new file; `text` is its text with the work, if it is Python.
+    """
 
     path: str
     added: Mapping[int, str]
@@ -82,8 +83,10 @@ class FileAdditions(Value):
 
 
 class Additions(Value):
-    """`words` are new in their file, `paths` are new files and folders. `lines` are the added lines of Python,
-    `data` the changed files that are read, `other` source that is not watched, `python` the changed files of Python."""
+    """Everything that a change adds. `words` are new in their file, `paths` are new files and folders. `lines` are the
+    added lines of Python, `data` the changed files that are read, `other` the source files that are not watched,
+    `python` the changed files of Python.
+    """
 
     words: frozenset[str] = frozenset()
     paths: frozenset[str] = frozenset()
@@ -94,7 +97,7 @@ class Additions(Value):
 
     @property
     def functions(self) -> frozenset[str]:
-        """The names by which a test can mean a new function."""
+        """Return the names by which a test can refer to a new function."""
         return frozenset(name for file in self.python for name in new_names(file))
 
     @property

@@ -1,15 +1,16 @@
 """What two runs of the same tests prove: one with the work, and one at the base with the tests of the work laid over
 it.
 
-| with the work | at the base | it is | |---|---|---| | passed | failed, or could not run for want of what the change
-adds | `needed` | | passed | passed | `kept` | | passed | anything else, or not there | `could_not_run`: neither proof
-nor counter-proof | | failed | passed | `broken` | | failed | anything else | `failing` | | skipped | | `skipped` |
+| with the work | at the base | it is | |---|---|---| | passed | failed, or could not run because something that the
+change adds is missing | `needed` | | passed | passed | `kept` | | passed | anything else, or not there |
+`could_not_run`: neither proof nor counter-proof | | failed | passed | `broken` | | failed | anything else | `failing` |
+| skipped | | `skipped` |
 
-A criterion is proved by a needed test that is seen to execute something of the change, or, where the contract exempts
-it, by tests that still pass. Nothing may fail.
+A criterion is proved by a needed test that is seen to execute part of the change, or, if the contract exempts it, by
+tests that still pass. No test may fail.
 
-Two controls follow, of the needed tests alone. With the new functions emptied that a test names, it has to fail, or it
-is `kept`: it says nothing about them. With the work, it has to pass once more, or it passed for want of a second time.
+Two controls follow, only for the needed tests. With the new functions that it names emptied, a test must fail;
+otherwise it is `kept`, because it says nothing about them. With the work, it must pass a second time.
 """
 
 from __future__ import annotations
@@ -59,8 +60,8 @@ NO_CONTROLS: Final = Controls()
 
 
 class ProofJudgement(Value):
-    """The messages of `faults` go on after `DONE_MEANS 1: `. `tests` are those that the criterion is about. `execution`
-    is '' where no test had to be watched.
+    """The judgement of a proof. The messages of `faults` continue `DONE_MEANS 1: `. `tests` are those that the
+    criterion is about. `execution` is '' if no test had to be watched.
     """
 
     faults: tuple[Problem, ...]
@@ -105,20 +106,20 @@ def judge(
 
 
 def _is_indifferent(name: str, controls: Controls) -> bool:
-    """Whether it passes whatever the new functions answer."""
+    """Whether the test passes whatever the new functions return."""
     runs = [side.report.tests.get(name) for side in controls.emptied]
     return bool(runs) and all(ran is not None and ran.status == "passed" for ran in runs)
 
 
 def _controlled(needed: Mapping[str, Ran], chosen: Mapping[str, Ran], controls: Controls) -> Problem | None:
-    """What the further runs say against all the tests that seemed to be needed."""
+    """Return a problem if the controls contradict all the tests that seemed to be needed."""
     indifferent = [name for name in chosen if _is_indifferent(name, controls)]
     if indifferent and not needed:
         meant = sorted({each for name in indifferent for each in chosen[name].mentions})
-        return Problem("proof_not_needed", f"{_some(indifferent)} passes whatever {_some(meant)} answers")
+        return Problem("proof_not_needed", f"{_some(indifferent)} passes whatever {_some(meant)} returns")
     again = controls.again.report.tests if controls.again is not None else needed
     once = [name for name in needed if name not in again or again[name].status != "passed"]
-    return Problem("test_failed", f"{_some(once)} passed, and failed when it was run again") if once else None
+    return Problem("test_failed", f"{_some(once)} passed, but failed when it was run again") if once else None
 
 
 def _is_asked(name: str, ran: Ran, asked: AskedProof) -> bool:

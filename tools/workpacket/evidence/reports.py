@@ -28,9 +28,9 @@ EXIT_CODE: Final = "exit code"
 class Ran(Value):
     """One test. `error` is a failure outside the test itself, in its setup.
 
-    `path` is its file, from the top of the repository; '' where the runner does not say. `touched` is a line or file
-    of the change that it was seen to execute or read, `started` are the programs that it started, `mentions` the
-    functions and classes that the change adds and its code names.
+    `path` is its file, from the top of the repository; '' if the runner does not say. `touched` is a line or file of
+    the change that it was seen to execute or read, `started` are the programs that it started, `mentions` the functions
+    and classes added by the change that its code names.
     """
 
     status: Status
@@ -49,8 +49,10 @@ class Obstacle(Value):
 
 
 class TestReport(Value):
-    """`plugins` are files of the repository that changed how the runner works. `measured`: it was watched which lines
-    the tests execute. `unfinished`: a runner began, and was ended before it had told everything."""
+    """The report of one run. `plugins` are files of the repository that changed how the runner works. `measured`:
+    whether the lines that the tests execute were recorded. `unfinished`: a runner began, but was stopped before it had
+    reported everything.
+    """
 
     __test__ = False
 
@@ -69,7 +71,9 @@ def by_exit_code(command: str, exit_code: int, output: str) -> TestReport:
 
 
 def as_watched(report: TestReport, text: str) -> TestReport:
-    """The same report, with what programs of the repository did that were run: each test is credited with it."""
+    """Return the same report, with the observations of programs of the repository that were run: each test is credited
+    with them.
+    """
     rows = list(_json_lines(text))
     if not any(row.get("kind") == "process" for row in rows):
         return report
@@ -94,7 +98,7 @@ def read_probe(text: str) -> TestReport | None:
             path, message = str(row.get("path", "")), str(row.get("message", ""))
             mentions = tuple(map(str, row.get("mentions", ())))
             ran = Ran(row["status"], path, message, touched.get(name, ""), started, mentions)
-            # A report with two answers for one test is not that of its runner.
+            # A report with two results for one test does not come from its runner.
             twice = name in tests and tests[name].status != ran.status
             tests[name] = Ran("failed", path, "it was reported twice, with different outcomes") if twice else ran
     obstacles = [
@@ -164,7 +168,7 @@ def read_cargo(text: str) -> TestReport:
     counted = [int(count) for count in _CARGO_PASSED.findall(text)]
     if counted and sum(ran.status == "passed" for ran in tests.values()) > sum(counted):
         # Tests may print what looks like a result.
-        return TestReport("cargo", obstacles=(Obstacle("", "it lists more tests that passed than it counts"),))
+        return TestReport("cargo", obstacles=(Obstacle("", "it lists more passed tests than it counts"),))
     broken = "error: could not compile" in text or not tests
     return TestReport("cargo", tests, (Obstacle("", text),) if broken else ())
 

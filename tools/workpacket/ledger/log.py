@@ -181,7 +181,7 @@ def _canonical_value(data: bytes) -> dict[str, Any] | None:
 
 
 def _not_what_was_written(path: str, data: bytes, identity: str, names: Container[str]) -> Problem:
-    # The content is intact, and the file with its name holds something else.
+    # The content is intact, but the file with its name contains something else.
     if f"{identity}.json" in names:
         return fault("event_names_swapped", path, f"its content is that of {identity}.json")
     unconverted = hashlib.sha256(data.replace(b"\r\n", b"\n")).hexdigest()
@@ -273,7 +273,7 @@ def join_events(packet: str, events: Iterable[LogEvent], findings: Iterable[Prob
         problem = _joint_fault(event, known)
         if problem is not None:
             found.append(problem)
-        # An event above a faulty one is left out without a finding of its own: its file is in order.
+        # An event above a faulty one is left out without a separate finding: its file is in order.
         elif all(parent in attached for parent in event.parents):
             attached[event.id] = event
             followed.update(event.parents)

@@ -47,8 +47,8 @@ if TYPE_CHECKING:
 
 
 def ticking(stub: Stub, numbers: Collection[int]) -> Iterator[Edit]:
-    """Yield the edits that tick these boxes of the stub's checklist, counted from 1. A checklist of other items is left
-    alone: it is not known what its boxes mean.
+    """Yield the edits that tick these boxes of the stub's checklist, counted from 1. A checklist with other items is
+    left alone, because the meaning of its boxes is unknown.
     """
     boxes = stub.boxes
     for number in numbers if len(boxes) == len(ITEMS) else ():
@@ -408,7 +408,9 @@ def terms_in_event(contract: Contract) -> dict[str, Json]:
 
 
 def light_terms(contract: Contract, packet: PacketFacts) -> dict[str, Json]:
-    """Return the same about a light packet, without what its document leaves out, or its event `created` has said."""
+    """Return the same for a light packet, without parts that its document leaves out, or that its event
+    `created` has.
+    """
     begun = packet.state.history[0].data if packet.state.history else {}
     return {key: said for key, said in terms_in_event(contract).items() if said and begun.get(key) != said}
 

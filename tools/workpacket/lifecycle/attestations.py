@@ -2,14 +2,13 @@
 
 - The proofs of a submission: `test-result/v0.1`, whose subject is the commit on which they ran.
 - Landed work: an SLSA verification summary about the commit of the target branch. Its properties say what was
-  verified of the source. No level of SLSA's source track is claimed: that rests on how the forge protects
+  verified about the source. No level of SLSA's source track is claimed: that depends on how the forge protects
   the branch, which nothing in a repository can show.
 
-They repeat what the log and the approvals say, for readers who have neither. A signature of the machine that exports
-them adds who repeated it, in stock DSSE, as the tools of in-toto verify it: they do not read the SSH signatures of
-people. Its key is Ed25519 or ECDSA in PEM (PKCS #8) and opens no gate. The key id is the one that TUF and in-toto
-compute in Python: the SHA-256 of the key in canonical JSON of their own kind, where a string has no escapes but for
-quotes and backslashes.
+They repeat the log and the approvals for readers who have neither. The exporting machine signs them in standard DSSE,
+which in-toto tools verify; they do not read the SSH signatures of people. The key is Ed25519 or ECDSA in PEM (PKCS #8)
+and opens no gate. The key id is the one that TUF and in-toto compute in Python: the SHA-256 of the key in their own
+kind of canonical JSON, where only quotes and backslashes in strings are escaped.
 """
 
 from __future__ import annotations
@@ -144,7 +143,7 @@ def _result(packet: AttestedPacket, submitted: LogEvent, rows: Sequence[Mapping[
 
 
 def _by_result(rows: Sequence[Mapping[str, Json]]) -> dict[str, list[Json]]:
-    """Each criterion with what proved it, and then the ids of its needed tests."""
+    """Return each criterion with its proof, followed by the ids of its needed tests."""
     found: dict[str, list[Json]] = {"met": [], "not_applicable": [], "not_met": []}
     for row in rows:
         told = str(row["criterion"]) + "".join(f" ({row[key]})" for key in ("command", "reason") if key in row)

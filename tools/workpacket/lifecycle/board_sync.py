@@ -163,7 +163,9 @@ def _is_off_board(board: Source, name: str) -> bool:
 
 
 def _remark(packet: PacketFacts) -> str | None:
-    """Return the expected remark of the entry: the reason for a blocked packet, and that no one judged the work."""
+    """Return the remark that the entry should have: the reason for a blocked packet, or a note that no one judged the
+    work.
+    """
     if packet.lane == UNJUDGED:
         return "not judged"
     if packet.lane != "BLOCKED" or not packet.state.latest_moves:

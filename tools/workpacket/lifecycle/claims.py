@@ -60,7 +60,7 @@ def claim_refusal(facts: Facts, packet: PacketFacts, branch: str) -> tuple[Probl
 
 
 def claim_unmet_of_draft(facts: Facts, packet: PacketFacts, branch: str) -> tuple[Problem, ...]:
-    """Return everything but the lane that prevents the actor from claiming."""
+    """Return everything except the lane that prevents the actor from claiming."""
     dependencies = packet.dependencies()
     lanes = {name: _dependency_lane(facts, name) for name in dependencies}
     claim = Claim(facts.actor.id, packet.state.assignment.branch or branch, facts.target_branch)

@@ -93,7 +93,7 @@ class Contract(Value):
             "refinement": _pinned_json(self.refinement),
             "spec": _pinned_json(self.spec),
             "evidence": [_demand_json(demand) for demand in self.evidence],
-            # The canonical form of a full packet is older than the key.
+            # The canonical form of a full packet is older than this key.
             **({"form": self.form} if self.form != FULL_FORM else {}),
         }
 
@@ -150,7 +150,7 @@ def contract_of(document: Stub | Packet, refinement: Refinement | None) -> Contr
 
 
 def _light(packet: Packet, parts: _Parts) -> Contract:
-    """Return the contract of a light packet, whose one document is also its refinement."""
+    """Return the contract of a light packet, whose only document is also its refinement."""
     if any(field.name == "form" for placed in packet.placed[1:] for field in placed.fields):
         raise ContractUnreadable("it declares its form twice")
     criteria, evidence = _criteria(parts.criteria())
@@ -397,7 +397,7 @@ def _scope(parts: _Parts, *, packet: bool) -> tuple[str, ...]:
 
 
 def _listed_paths(parts: _Parts, field: str) -> Iterator[_Entry]:
-    """Yield the entries of a light packet, several may be on one line."""
+    """Yield the entries of a light packet, of which several may be on one line."""
     from workpacket.documents.packet import scope_pieces  # only the packet's own reader knows how they are written
 
     for entry in parts.entries("scope", field):

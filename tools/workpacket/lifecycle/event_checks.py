@@ -48,14 +48,16 @@ class EventObjection(Value):
 
 
 class Around(Value):
-    """What the gates look at outside the judged log. `dependencies` are the packets that the claimed one waits for,
-    with whether they were ever done; `waivers` are those that were approved; `contained` says whether a commit is part
-    of head, and `submitted` what packet and git say of a submission; `open_points` are those of the refinement's
-    checklist that are not passed. `packets` are those that have a log; `versions` gives the bytes of a file in every
-    commit of this clone, by their digest. `standing` is asked where the policy has a gate for standing packets: the
-    last day of this one as its files say it, '' if it is none, and as those of the base do, None if the base has none.
-    `unreplayed` is why a verdict would have had to wait for a replay. `light`: whether the packet's document is in the
-    light form, and `light_unmet` what that document lacks.
+    """What the gates examine outside the judged log.
+
+    `dependencies` are the packets that the claimed one waits for, with whether they were ever done; `waivers` are the
+    approved ones; `contained` says whether a commit is part of head; `submitted` returns what packet and git say about
+    a submission; `open_points` are points of the refinement's checklist that are not passed. `packets` are those that
+    have a log; `versions` returns the bytes of a file in every commit of this clone, by digest. `standing` is used if
+    the policy has a gate for standing packets: it returns the last day of this packet according to its files ('' if it
+    is not a standing packet) and according to those of the base (None if the base does not have it). `unreplayed` is
+    the reason why a verdict should have waited for a replay. `light`: whether the packet's document is in the light
+    form; `light_unmet`: what that document lacks.
     """
 
     dependencies: Mapping[str, bool]
@@ -252,7 +254,7 @@ def _activation(move: _Move) -> list[Problem]:
     assert isinstance(refinement, Mapping)
     light = move.event.text("form") == LIGHT_FORM
     if light != move.around().light:
-        return [Problem(_NEVER_LIFTED, "the activation names another form than the document of the packet")]
+        return [Problem(_NEVER_LIFTED, "the activation names a different form from the document of the packet")]
     if light:
         return [Problem(_NEVER_LIFTED, why) for why in move.around().light_unmet()]
     if move.digest_of(str(refinement["path"])) != refinement["sha256"]:

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 class PacketFacts(Value):
     """One packet: its files, None for missing ones, and its log.
 
-    `landed`: in this tree its work is on the target branch, as it was judged, or as it was submitted if the policy asks
-    for no judge.
+    `landed` says whether its work is on the target branch of this tree, as it was judged, or as it was submitted if the
+    policy requires no judge.
 
     With the summaries `stub_says` and `packet_says`, most questions can be answered without parsing a file. The reader
     of a kind is loaded with the first document of that kind.
@@ -100,19 +100,19 @@ class PacketFacts(Value):
 
     @property
     def light(self) -> bool:
-        """Whether it is in the light form, as the log says."""
+        """Whether the packet is in the light form, according to the log."""
         return self.state.light
 
     def dependencies(self) -> Sequence[str]:
-        """The packets that it waits for, according to the packet and to what was approved, otherwise its stub."""
+        """Return the packets that it waits for, according to the packet and the approved contract, or else its stub."""
         named = self._named_in("packet")
-        # Taking one out of the packet is not enough: only an amendment changes what was approved.
+        # Removing a dependency from the packet is not enough: only an amendment changes the approved contract.
         approved = self._approved_dependencies()
         named = [*dict.fromkeys((*named, *approved))] if approved is not None else named or self._named_in("stub")
         return [name for name in named if name.startswith("WP-")]
 
     def _approved_dependencies(self) -> Sequence[str] | None:
-        """Return those in the last event that sets the contract; None if there is none that says so."""
+        """Return the dependencies in the last event that sets the contract; None if no such event names them."""
         for event in reversed(self.state.history):
             if event.type in {"activated", "amended"}:
                 said = event.data.get("dependencies")

@@ -314,8 +314,10 @@ def _dependencies_unmet(
         lane = lanes.get(name, "")
         if not lane:
             message = f"its dependency {name} has no log, so its state is unknown"
-            made = f"workpacket adopt if it has documents, workpacket new {name} --what TEXT --why TEXT if it has none"
-            dropped = f"or take it out of the packet and run: workpacket amend {packet}"
+            made = (
+                f"run `workpacket adopt` if it has documents, otherwise `workpacket new {name} --what TEXT --why TEXT`"
+            )
+            dropped = f"or remove it from the packet and run: workpacket amend {packet}"
             yield Problem("dependency_unknown_lane", message, hint=f"{made}, {dropped}")
         elif lane not in policy.satisfied_by:
             wanted = " or ".join(policy.satisfied_by)
@@ -475,7 +477,9 @@ def _verdict_unmet(state: PacketState, actor: str, verdict: str, *, report: bool
     packet = state.packet
     if actor in state.holders:
         message = f"{actor} worked on {packet}; someone else must judge it"
-        yield Problem("verdict_by_coder", message, hint=f"another person runs: workpacket verdict {packet} {verdict}")
+        yield Problem(
+            "verdict_by_coder", message, hint=f"have another person run: workpacket verdict {packet} {verdict}"
+        )
     if verdict == "CHANGES" and not reference and not report:
         message = "the requested changes are not referenced"
         yield Problem(
@@ -540,9 +544,9 @@ def settles_by_landing(state: PacketState, policy: LifecyclePolicy) -> bool:
 
 
 def ends_unjudged(state: PacketState, policy: LifecyclePolicy) -> bool:
-    """Whether submitted work is finished once it has landed as submitted, because the policy asks no one to judge it.
+    """Whether submitted work is finished once it has landed as submitted, because the policy requires no judge.
 
-    Only in the light form: a full packet stays in review until somebody gives a verdict.
+    Only in the light form: a full packet stays in review until someone gives a verdict.
     """
     asked = policy.judged or policy.lanes.added or policy.gates or state.open_runs or not state.sound
     return state.lane == "IN_REVIEW" and state.light and not asked
@@ -558,7 +562,7 @@ def approval_asked(policy: LifecyclePolicy, *, light: bool) -> bool:
     return not (light and policy.packets.approvals == "none")
 
 
-# The gates that `[packets] approvals = "none"` does not ask about a light packet.
+# The gates that `[packets] approvals = "none"` omits for a light packet.
 _UNASKED_IF_LIGHT: Final = frozenset({ACTIVATION_GATE, AMENDMENT_GATE})
 
 

@@ -1,13 +1,13 @@
 """`init`: write missing files, update unedited ones, and leave everything else as it is.
 
-A file of ours counts as unedited if its digest is that of some text that `init` once wrote there; line ends and a
-byte order mark do not count, because git and editors change them on their own. In AGENTS.md one section is ours,
-between two marks; every other byte of that file is its owner's. In .gitignore it is the folders in which runs keep
-their views and, outside of git, their store.
+A file of ours counts as unedited if its digest is that of a text that `init` once wrote there; line ends and a byte
+order mark are ignored, because git and editors change them automatically. In AGENTS.md, one section between two marks
+is ours; every other byte of that file belongs to its owner. In .gitignore, ours are the folders in which runs keep
+their views and, outside git, their store.
 
-What it writes names what to install, so that CI and hooks run the tool that is running here. A bare name installs
-whatever an index has under it on that day, or nothing. A requirement therefore names a version on the index, a commit
-of a git repository, or an archive and its digest: PEP 610 records which of them is installed here.
+The written files name what to install, so that CI and hooks run the same tool as here. A bare name installs whatever an
+index has under that name on that day, or nothing. A requirement therefore names a version on the index, a commit of a
+git repository, or an archive and its digest: PEP 610 records which of them is installed here.
 """
 
 from __future__ import annotations
@@ -112,13 +112,15 @@ def also_ignoring(planned: Planned, before: bytes | None, folders: Collection[st
     )
 
 
-# The skills of teams that resume unfinished work if they are invoked without arguments, and where in them.
+# The skills of teams that resume unfinished work if they are invoked without arguments, and the place for the line.
 TEAM_SKILLS: Final = ("build-product", "plan-product")
 _DETERMINE_MODE: Final = lazy_pattern(r"^#{1,6} Determine Mode[^\n]*\n", re.MULTILINE)
 
 
 def also_hooking(planned: Planned, skills: Mapping[str, bytes], *, hook: bool) -> Planned:
-    """Return the plan with a line in each of the skills that makes it resume unfinished work, or with the offer."""
+    """Return the plan with a line in each of the skills that makes it resume unfinished work, or with an offer to add
+    it.
+    """
     lines = {path: _hook_of(path) for path, data in skills.items() if _hook_of(path).encode() not in data}
     if not lines:
         return planned
@@ -195,7 +197,7 @@ def compare(
 ) -> list[InitFile]:
     """Return the state of each file. For groups that were not requested, only existing files count.
 
-    `policy` is the one next to the files: it affects what the protocols say about moves. `requirement` is what the
+    `policy` is that of the work tree: it affects what the protocols say about moves. `requirement` is what the
     requested workflow and hooks install; without one, each file keeps its own requirement. `form` is that of new
     packets.
     """
@@ -212,8 +214,9 @@ def compare(
 
 
 def init(items: list[InitFile], moment: Moment, *, has_key: bool = False, commits: bool = False) -> Planned:
-    """Plan the files. `has_key`: whether the person has created a key for approvals before; `commits`: whether they are
-    committed at once."""
+    """Plan the files. `has_key`: whether the person has created a key for approvals before; `commits`: whether the
+    files are committed immediately.
+    """
     changes = tuple(
         FileChange(item.path, None if item.before is None else digest(item.before), item.after)
         for item in items

@@ -24,8 +24,9 @@ from workpacket.value import NOTHING, Value
 
 
 class Planned(Value):
-    """A plan, its summary, and the next command. `shown` is printed first. `beside` are files that belong into the same
-    commit, although an earlier command wrote them."""
+    """A plan, its summary, and the next command. `shown` is printed first. `beside` are files that belong in the same
+    commit, although an earlier command wrote them.
+    """
 
     plan: Plan
     said: str

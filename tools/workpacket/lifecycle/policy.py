@@ -166,8 +166,8 @@ class PacketsPolicy(Value):
 
     `form` is that of new packets. `approvals`: whether the activation of a light packet needs an approval. `phase` is
     the second part of ids made from titles. `commit`: whether commands commit what they wrote. `board` says where board
-    and registry are written: on every branch, on the target branch only, or nowhere; '' for full packets on every
-    branch, and for light ones nowhere.
+    and registry are written: on every branch, only on the target branch, or nowhere; '' means on every branch for full
+    packets, and nowhere for light ones.
     """
 
     form: Form = "full"
@@ -183,11 +183,11 @@ _PHASE: Final = re.compile(r"(?:[0-9]+|[A-Z][A-Z0-9]*)\Z")
 
 
 def packets_policy(root: Node | None) -> PacketsPolicy:
-    """Return the settings of packets in a loaded `policy.toml`. What cannot be read asks for an approval."""
+    """Return the settings of packets in a loaded `policy.toml`. Unreadable settings require an approval."""
     if root is None:
         return PacketsPolicy()
     form: Form = "light" if root.string_at("packets", "form") == "light" else "full"
-    # A gate that names approvers is not switched off beside it.
+    # A gate that names approvers is not switched off by this setting.
     approved = root.get("approvals", "gates", "activation") is not None
     phase, commit = root.string_at("packets", "phase"), root.get("packets", "commit")
     return PacketsPolicy(
@@ -246,7 +246,7 @@ class LifecyclePolicy(Value):
     """The rules in force. `origins` gives the source of each: `default`, or a line of the policy.
 
     `evidence`, `coverage` and `packets` are the tables of these names, as are `[actors]` and `[verdict]`. `judged`:
-    whether a gate of the approvals asks who gives a verdict.
+    whether the approvals have a gate for verdicts.
 
     `lane_faults` are the errors in added lanes: while there is any, no packet can move.
     """

@@ -260,7 +260,8 @@ def project(
     notes: Iterable[str] = (),
     packet_files: Mapping[str, Source] | None = None,
 ) -> None:
-    """Update status, board and registry for these packets and lanes, as far as the policy has them drawn here.
+    """Update status, board and registry for these packets and lanes, as far as the policy has them written on this
+    branch.
 
     `notes` go into the row of the first; `packet_files` are packets that this command itself writes.
     """

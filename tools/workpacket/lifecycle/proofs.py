@@ -1,8 +1,8 @@
 """Whether evidence is the proof that the contract demands of a criterion.
 
-A demand binds whatever the policy says, because it was signed. With `tests = "required"` every criterion needs one. It
-is asked for at the activation and at an amendment, so that no work begins towards a criterion that cannot be proved; at
-a submission; and by `check --base` once more. A replay is asked for where the policy says `replay = "second-party"`.
+A demand is binding whatever the policy says, because it was signed. With `tests = "required"`, every criterion needs
+one. It is checked at activation and amendment, so that no work begins on a criterion that cannot be proved; at
+submission; and again by `check --base`. A replay is required if the policy says `replay = "second-party"`.
 """
 
 from __future__ import annotations

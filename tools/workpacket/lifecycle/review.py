@@ -278,7 +278,7 @@ def _not_replayed(facts: Facts, packet: PacketFacts, choice: str) -> Iterator[Pr
     why = replay_unmet(packet.log.events, facts.policy.evidence, facts.policy.actors) if choice == "PASS" else ""
     if why:
         yield Problem(
-            "replay_missing", why, hint=f"somebody else runs: workpacket evidence replay {packet.id} --record"
+            "replay_missing", why, hint=f"have someone else run: workpacket evidence replay {packet.id} --record"
         )
 
 
@@ -290,7 +290,7 @@ def _not_apart(facts: Facts, packet: PacketFacts, choice: str) -> Iterator[Probl
 
     for reason in not_apart(facts.actor.id, packet.log.events, facts.policy.actors):
         yield Problem(
-            "verdict_by_coder", reason, hint=f"another person runs: workpacket verdict {packet.id.text} {choice}"
+            "verdict_by_coder", reason, hint=f"have another person run: workpacket verdict {packet.id.text} {choice}"
         )
 
 

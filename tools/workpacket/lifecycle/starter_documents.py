@@ -267,7 +267,7 @@ _NO_POLICY = LifecyclePolicy()
 README = f"{GOVERNANCE_FOLDER}/README.md"
 GOV_JUST = f"{GOVERNANCE_FOLDER}/gov.just"
 JUSTFILE = "justfile"
-# Files that just takes for a justfile in its stead.
+# Files that just uses as a justfile instead of it.
 OTHER_JUSTFILES: Final = ("Justfile", "JUSTFILE", ".justfile")
 ATTRIBUTES = f"{GOVERNANCE_FOLDER}/.gitattributes"
 STUB_TEMPLATE = f"{TEMPLATES_FOLDER}/TASK_PACKET_STUB_TEMPLATE.md"
@@ -388,7 +388,7 @@ def starting_files(
     form: Form | None = None,
 ) -> Iterator[StarterFile]:
     """Yield every file of the dialect, including those of all groups. `found_governed`: documents existed before
-    `init`. `form` is that of new packets: by default light, unless there were packets or missions before.
+    `init`. `form` is that of new packets (default: light, unless there were packets or missions before).
     """
     incumbent = found_governed or dialect == SPEC_KITTY
     profile = "adopt" if incumbent else "strict"

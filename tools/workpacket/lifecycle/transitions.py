@@ -35,8 +35,8 @@ _NOT_ARCHIVED: Final = tuple(lane.token for lane in BUILT_IN.lanes if not lane.a
 class Transition(Value):
     """From any of `origins` to `target`, by `command` (with `choice`, where it has several outcomes).
 
-    `by` are the roles whose protocols list it. On the branch of another packet it is refused, because there it would be
-    seen only when that packet is merged; `anywhere`: it is not.
+    `by` are the roles whose protocols list it. On the branch of another packet it is refused, because the target branch
+    would show it only once that packet is merged, unless `anywhere` is set.
     """
 
     command: str
@@ -65,10 +65,10 @@ TRANSITIONS: Final[tuple[Transition, ...]] = (
         "claim", "claimed", ("READY_FOR_DEV", "FAIL"), "IN_PROGRESS", "claim", says="someone takes it", by=_CODER
     ),
     Transition(
-        "release", "released", ("IN_PROGRESS",), "READY_FOR_DEV", "reason", says="the holder gives it back", by=_CODER
+        "release", "released", ("IN_PROGRESS",), "READY_FOR_DEV", "reason", says="the holder releases it", by=_CODER
     ),
     Transition(
-        "handover", "handed_over", ("IN_PROGRESS",), "READY_FOR_DEV", "reason", says="the holder passes it on",
+        "handover", "handed_over", ("IN_PROGRESS",), "READY_FOR_DEV", "reason", says="the holder hands it over",
         by=_CODER,
     ),
     # The gate compares the branch with that of the packet itself.
@@ -98,7 +98,7 @@ TRANSITIONS: Final[tuple[Transition, ...]] = (
     Transition(
         "supersede", "superseded", _NOT_ARCHIVED, "SUPERSEDED", says="a later revision replaces it", anywhere=True
     ),
-    Transition("abandon", "abandoned", _OPEN, "ABANDONED", "reason", says="it is given up"),
+    Transition("abandon", "abandoned", _OPEN, "ABANDONED", "reason", says="it is abandoned"),
 )  # fmt: skip
 
 # Events that place a packet in a lane without a transition: they record a fact for which a person is responsible.
@@ -250,7 +250,7 @@ _FORWARD = {
 }
 
 
-# The same in the light form, whose commands each do what two do in the full one.
+# The same in the light form, in which one command does what two do in the full form.
 _FORWARD_LIGHT = {
     "STUB": "workpacket start {id}",
     "READY_FOR_DEV": "workpacket start {id}",
@@ -260,7 +260,7 @@ _FORWARD_LIGHT = {
 
 
 def forward_command(packet: str, lane: str, lanes: LaneTable = BUILT_IN, *, light: bool = False) -> str:
-    """Return the command that advances a packet from this lane; `history` if there is none."""
+    """Return the command that moves a packet on from this lane; `history` if there is none."""
     if light and lane in _FORWARD_LIGHT:
         return _FORWARD_LIGHT[lane].replace("{id}", packet)
     other = "workpacket advance {id}" if lanes.is_added(lane) else "workpacket history {id}"

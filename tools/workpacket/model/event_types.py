@@ -80,7 +80,8 @@ def record(description: str, required: Mapping[str, Shape], optional: Mapping[st
 
 
 FORKED: Final = "FORKED"
-# The forms of a packet. Documents and events of the full form do not name it, because they are older than the other.
+# The forms of a packet. Documents and events in the full form do not name it, because they are older than the light
+# form.
 FULL_FORM: Final = "full"
 LIGHT_FORM: Final = "light"
 GENESIS_TYPES: Final = frozenset({"created", "adopted", "checkpoint"})
@@ -183,9 +184,9 @@ def _genesis(description: str, required: Mapping[str, Shape], optional: Mapping[
     )
 
 
-# Nothing verifies it: an agent may say anything of itself.
+# Nothing verifies it: an agent may declare anything.
 _DECLARED = record(
-    "with what the work is done, as it was declared",
+    "with what the work is done, as declared",
     {},
     {
         "harness": text("the program that the agent runs in", pattern=r"[^\x00-\x1f\x7f]+", longest=200),
@@ -278,8 +279,8 @@ DATA: Final[Mapping[str, Shape]] = {
     ),
     "claimed": _move("someone took it", _LEASE, {"branch": NAME, "worktree": NAME, "declared": _DECLARED}),
     "lease.renewed": record("the holder extended the lease", _LEASE),
-    "released": _move("the holder gave it back", {"reason": REASON}, {"holder": NAME}),
-    "handed_over": _move("the holder passed it on", {"reason": REASON, "to": NAME}, {"holder": NAME}),
+    "released": _move("the holder released it", {"reason": REASON}, {"holder": NAME}),
+    "handed_over": _move("the holder handed it over", {"reason": REASON, "to": NAME}, {"holder": NAME}),
     "submitted": _move(
         "the work was submitted for review",
         {"commit": COMMIT, "evidence": _EVIDENCE_LIST},

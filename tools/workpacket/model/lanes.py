@@ -211,12 +211,12 @@ HELD: Final = frozenset(lane.token for lane in LANES if lane.held)
 MAY_BE_STUB: Final = frozenset(lane.token for lane in LANES if lane.may_be_stub)
 SETTLED: Final = frozenset(lane.token for lane in LANES if lane.settled)
 WAITING: Final = frozenset(lane.token for lane in LANES if lane.waits)
-# The lane of work that has landed although the policy asks no one to judge it.
+# The lane of work that has landed although the policy requires no judge.
 UNJUDGED: Final = "MERGED"
 
 
 def lane_words(token: str) -> str:
-    """Return a lane as people read it: that no one judged the work belongs to the name of the lane."""
+    """Return a lane in words for people: "not judged" is part of the name of the lane."""
     return f"{token} (not judged)" if token == UNJUDGED else token
 
 

@@ -72,7 +72,7 @@ EXIT_RANGES: dict[StopFamily, range] = {
 
 
 class Reason(Value):
-    """One code, with everything that is said about it in general."""
+    """One code, with its general description."""
 
     code: str
     title: str

@@ -114,15 +114,17 @@ REPOSITORY = "(repository)"
 _WIDEST_HANGING_INDENT = 44
 
 
-# A code with more findings than this has one cause, and its list would hide the other findings.
+# A code with more findings than this has one cause, and a list of them would hide the other findings.
 MOST_SHOWN = 25
 _EXAMPLES = 5
 
 
 def render_text(outcome: CheckOutcome, style: Style = PLAIN, *, quiet: bool = False, every: bool = False) -> str:
-    """The whole report, which ends with a line feed; if `quiet`, the findings alone. Files with errors come first.
+    """Return the whole report, which ends with a line feed; if `quiet`, only the findings. Files with errors come
+    first.
 
-    Of a code with very many findings the first are shown and the others counted, unless `quiet` or `every`.
+    If a code has very many findings, the first ones are shown and the others are counted, unless `quiet` or `every` is
+    set.
     """
     lines: list[str] = []
     shown, more = (outcome.findings, []) if quiet or every else shortened(outcome.findings)
@@ -262,7 +264,7 @@ def _hanging(head: str, text: str, columns: int | None) -> list[str]:
 
 
 class CodeCount(Value):
-    """`severity` is the highest with which the code was found; `fixable` counts safe fixes."""
+    """The count of one code. `severity` is the highest with which it was found; `fixable` counts safe fixes."""
 
     code: str
     severity: Severity

@@ -211,7 +211,7 @@ class BatchDependenciesCycle(RepositoryRule):
                 steps = set(pairwise(circle))
                 stated = [pair for pair in scope.dependencies.summary["depends"] if (pair[0][0], pair[1][0]) in steps]
                 if stated:  # otherwise tasks.yaml alone is circular, which `batch_dependency_cycle` reports
-                    message = f"a circle of dependencies: {' -> '.join(circle)}"
+                    message = f"circular dependency: {' -> '.join(circle)}"
                     yield self.finding(scope.dependencies.path, stated[-1][1][1:], message)
 
 

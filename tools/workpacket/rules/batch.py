@@ -152,7 +152,7 @@ class BatchStatusUnknown(TasksRule):
 
 
 class BatchDependenciesUnread(DocumentRule[BatchDependencies]):
-    """Dependencies in a form that is not known
+    """Dependencies in an unknown form
 
     They are not read, so the next batch is planned without them.
 
@@ -161,7 +161,7 @@ class BatchDependenciesUnread(DocumentRule[BatchDependencies]):
 
     def check(self, document: BatchDependencies) -> Iterator[Problem]:
         for key in document.unread:
-            yield self.fault(key.span, f"{key.value!r} does not say in a known form what tasks depend on")
+            yield self.fault(key.span, f"{key.value!r} does not list dependencies in a known form")
 
 
 class _Tasks(NamedTuple):

@@ -137,7 +137,7 @@ def specification(refinement: RefinementSummary, files: Files) -> Source | None:
 
 def _pinned(refinement: RefinementSummary, source: Source) -> bool:
     pinned = refinement["spec_digest"]
-    # Of a refinement with both digests the SHA-256 decides; the other one must not contradict it.
+    # In a refinement with both digests, the SHA-256 decides; the other one must not contradict it.
     known = pinned in {source.digest, source.sha1} and refinement["spec_sha1"] in {source.sha1, pinned}
     return known if pinned else True
 

@@ -302,7 +302,7 @@ class RepositorySummaries:
         return self._by_kind.get(kind, {})
 
     def is_drawn(self, name: str) -> bool:
-        """Whether board and registry have to agree with the log about this packet."""
+        """Whether board and registry must agree with the log about this packet."""
         packet = self.work.packets.get(name)
         return self.board == "branch" or packet is None or packet.summary["form"] != LIGHT_FORM
 
@@ -313,10 +313,10 @@ class RepositorySummaries:
 
     @cached_property
     def work(self) -> WorkIndex:
-        """Stubs, packets, board and registry, related to one another.
+        """Return stubs, packets, board and registry, related to one another.
 
-        Where the policy does not have every branch write board and registry, they are not judged: they show what the
-        target branch knew.
+        If the policy does not have every branch write board and registry, they are not judged: they show the state of
+        the target branch.
         """
         if self.board in {"base", "never"}:
             return WorkIndex(self.stubs, self.packets, {}, {})

@@ -175,7 +175,7 @@ class RoleZombie(RepositoryRule):
     Remedy: set its status to complete, or run `workpacket progress close FEATURE`.
     """
 
-    # A team may leave it on purpose; `resume` and `progress` refuse to continue it anyway.
+    # A team may omit it on purpose; `resume` and `progress` refuse to continue it anyway.
     severity = "warning"
     strict_severity = "warning"
 

@@ -34,7 +34,7 @@ _STEPS = (
 )  # fmt: skip
 
 CANONICAL_LANE = "STUB"
-# The boxes that `refine --present` and the activation tick.
+# The boxes that `refine --present` and activation tick.
 _TICKED_BY_COMMANDS = ([2], [1, 2], [*range(1, CHECKLIST_LENGTH + 1)])
 
 
@@ -61,7 +61,7 @@ class StubOldFamily(StubRule):
 class StubBannerMissing(StubRule):
     """Stub that does not say that it is not executable
 
-    A reader who opens only this file may take it for a task packet and start to work.
+    A reader who opens only this file may mistake it for a task packet and start work.
 
     Remedy: write `This is a BACKLOG STUB. It is NOT an executable Task Packet.` above its title.
     """
@@ -305,7 +305,7 @@ class ChecklistTicked(StubRule):
 
     A tick proves nothing: conditions are derived from the refinement, the approval and the log.
 
-    Remedy: leave the boxes to the commands, which tick them; `workpacket why <WP_ID>` says what is missing.
+    Remedy: let the commands tick the boxes; `workpacket why <WP_ID>` lists what is missing.
     """
 
     severity = "info"

@@ -1,4 +1,6 @@
-"""What the work on a packet changed, according to git, whether it is on the target branch, and whose work a line is."""
+"""What the work on a packet changed, according to git; whether it is on the target branch; and to which packet a line
+belongs.
+"""
 
 from __future__ import annotations
 
@@ -192,7 +194,7 @@ def relative_place(repository: Repository, path: str) -> str:
 
 
 class LineOrigin(Value):
-    """`commit` is '' for a line that is not committed. `path` is that of the file in the commit."""
+    """The origin of a line. `commit` is '' for an uncommitted line. `path` is that of the file in the commit."""
 
     commit: str
     path: str
@@ -218,7 +220,7 @@ def line_origin(repository: Repository, path: str, line: int) -> LineOrigin:
 
 
 def packets_of_commit(repository: Repository, packets: Mapping[str, PacketFacts], origin: LineOrigin) -> Iterator[str]:
-    """The packets whose submitted work holds the commit, or which landed as it."""
+    """Yield the packets whose submitted work contains the commit, or which landed as the commit."""
     for name, packet in sorted(packets.items()):
         if any(_brought(repository, event, origin) for event in packet.log.events):
             yield name
@@ -228,7 +230,7 @@ def _brought(repository: Repository, event: LogEvent, origin: LineOrigin) -> boo
     if event.type == "merged":
         return event.text("target_commit") == origin.commit
     changed, commit = event.data.get("changed"), event.text("commit") or ""
-    # Only commits whose packet changed this file are asked about; a repository may have thousands of packets.
+    # Only commits whose packet changed this file are examined; a repository may have thousands of packets.
     if event.type != "submitted" or not isinstance(changed, (list, tuple)) or origin.path not in changed:
         return False
     if resolved(repository, f"{commit}^{{commit}}") is None or not is_ancestor(repository, origin.commit, commit):

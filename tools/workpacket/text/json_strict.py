@@ -129,8 +129,7 @@ def _past_blanks(text: str, position: int) -> int:
     return len(text) - len(text[position:].lstrip(" \t\n\r"))
 
 
-# Possessive quantifiers (`*+`) never try again with less, so a scan takes time proportional to the text, whatever the
-# text.
+# Possessive quantifiers (`*+`) never try again with less, so a scan takes time proportional to the length of any text.
 _BLANK = r"[ \t\n\r]*+"
 _STRING = r'"[^"\\\x00-\x1f]*+(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*+)*+"'
 _NUMBER = r"-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?+(?:[eE][-+]?[0-9]++)?+"
@@ -270,7 +269,7 @@ class _Scanner:
             return int(written)
         end = start + len(written)
         if written.lstrip("-").isdigit():
-            # The length first: Python refuses to convert a number of thousands of digits.
+            # The length is checked first: Python refuses to convert a number of thousands of digits.
             if len(written) < 20 and abs(int(written)) <= LARGEST_INTEGER:
                 return int(written)
             message = f"an integer beyond {LARGEST_INTEGER:,} is not exact in every parser"

@@ -307,7 +307,7 @@ def _assertion(keyword: str, argument: object, place: _Place) -> object:
 
 def _pattern(pattern: object, place: _Place) -> str:
     if not isinstance(pattern, str):
-        raise place.refusal("cannot be used: a pattern is text")
+        raise place.refusal("cannot be used: a pattern must be text")
     try:
         return translate(pattern)
     except UnusablePattern as unusable:

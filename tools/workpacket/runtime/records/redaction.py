@@ -179,7 +179,7 @@ class Redactor:
         return self._may_hold_secret(text) or (bool(self.values) and any(value in text for value in self.values))
 
     def _may_hold_secret(self, encoded: str) -> bool:
-        # Canonical JSON has no blank behind a colon, so neither sign is in most texts.
+        # Canonical JSON has no space after a colon, so most texts contain neither sign.
         if ("=" in encoded or ": " in encoded) and any(word in encoded for word in _ASSIGNED_WORDS):
             return True
         if "@" in encoded and "://" in encoded:
@@ -223,7 +223,7 @@ class Redactor:
         return text, found + hits
 
 
-# What is common to the names of secrets, in the spelling of variables and of settings.
+# The common parts of the names of secrets, in the spelling of variables and of settings.
 _ASSIGNED_WORDS = ("assword", "asswd", "ecret", "oken", "redential", "pikey", "pi_key", "pi-key", "te_key", "te-key",
                    "ASSWORD", "ASSWD", "ECRET", "OKEN", "REDENTIAL", "PIKEY", "PI_KEY", "TE_KEY")  # fmt: skip
 _ASSIGNMENT = re.compile(
@@ -237,8 +237,8 @@ _PLACEHOLDERS = frozenset({"password", "passwd", "pass", "secret", "token", "cha
 
 
 def _without_assigned(text: str) -> tuple[str, int]:
-    """Return the text without the secrets that are told by their place: `password=...`, `api_key: ...`, and the
-    password in a URL. A value of words, such as the name of a setting, is kept.
+    """Return the text without the secrets that can be recognized by their place: `password=...`, `api_key: ...`, and
+    the password in a URL. A value that consists of words, such as the name of a setting, is kept.
     """
     found = 0
 

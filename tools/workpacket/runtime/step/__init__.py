@@ -109,7 +109,7 @@ class CheckpointEmitter:
 
     def __post_init__(self) -> None:
         if not self.cursor:
-            raise ValueError("a cursor must be text that is not empty")
+            raise ValueError("a cursor must be non-empty text")
 
     def process(self, context: StepContext) -> StepContext:
         checkpoint = self.checkpoint(context)

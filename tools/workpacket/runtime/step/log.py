@@ -219,7 +219,7 @@ def identity_of(step: Identified) -> Identity:
 
 
 class GivenAnswer(NamedTuple):
-    """An answer to a question about a checkpoint, as recorded. `about` is what was asked, as far as that was said."""
+    """An answer to a question about a checkpoint, as recorded. `about` is the subject, as far as it was recorded."""
 
     subject: str
     yes: bool
@@ -236,7 +236,9 @@ class GivenAnswer(NamedTuple):
 
 @dataclass(slots=True)
 class History:
-    """`holder` is the process of the session that resumed the step last, until it ends or releases the step."""
+    """The history of one step. `holder` is the process of the session that resumed the step last, until it ends or
+    releases the step.
+    """
 
     identity: Identity
     checkpoints: list[tuple[int, StepCheckpoint]] = field(default_factory=list)
@@ -303,7 +305,7 @@ class History:
     def require_free(self) -> None:
         """Raise RunBlocked while the session that resumed the step is alive on this machine."""
         if self.holder != this_process() and is_certainly_alive(self.holder):
-            raise RunBlocked(f"{'/'.join(self.identity)}: {self.holder} is at work on the step", code="run_busy",
+            raise RunBlocked(f"{'/'.join(self.identity)}: {self.holder} is working on the step", code="run_busy",
                              hint="let it finish, or stop that process", details={"holder": self.holder})  # fmt: skip
 
     def denial(self) -> GivenAnswer | None:

@@ -53,7 +53,7 @@ class Pipeline:
                 context = layer(context) if callable(layer) else layer.process(context)
         except BaseException:
             if resumed:
-                with contextlib.suppress(RuntimeFault):  # the exception of the layer is what has to be seen
+                with contextlib.suppress(RuntimeFault):  # the exception of the layer is what must be visible
                     self._record(RELEASED, context)
             raise
         self._record(COMPLETED, context)
@@ -83,7 +83,7 @@ _ROLE = re.compile(r"_(?:middleware|layer|processor)\Z")
 
 
 def names_of(layer: object) -> Iterator[str]:
-    """Yield the names under which a layer may be known: that of the function, or those of its class and its bases, as
+    """Yield the names by which a layer may be known: that of the function, or those of its class and its bases, as
     `generation_gate`.
     """
     if isinstance(layer, partial):

@@ -17,8 +17,8 @@ them, all inside one transaction:
 Reading: every event and payload returned was verified against its hash; a mismatch raises `LogDamaged`. The index only
 points to events and is never evidence itself. No lock or transaction is held between calls.
 
-The rules of an append that every store shares are pure functions here: a store looks up the facts inside its
-transaction, asks them, and writes the result.
+The rules of an append that every store shares are pure functions in this module: a store looks up the facts inside its
+transaction, calls these functions, and writes the result.
 """
 
 from __future__ import annotations

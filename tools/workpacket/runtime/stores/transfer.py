@@ -2,7 +2,7 @@
 version cannot write.
 
     {"kind": "event", ...}       every field of the event as it is stored, its data as text
-    {"kind": "payload", "digest": "...", "text": "..."}         or "base64", where it is no text
+    {"kind": "payload", "digest": "...", "text": "..."}         or "base64", if it is not text
 
 An import verifies the chain and the payloads before it writes anything, and keeps every hash. An export interprets
 nothing, so it also works on a store of a newer version.

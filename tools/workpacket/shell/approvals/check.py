@@ -157,7 +157,7 @@ def check_approvals(approvals: Approvals, cache: Cache) -> list[Problem]:
     findings += backdated(approvals, consuming)
     for event in consuming:
         named = event.data.get("refinement")
-        # The document of a light packet may change outside of its contract, which is compared in any case.
+        # The document of a light packet may change outside its contract, which is compared in any case.
         light = event.text("form") == LIGHT_FORM
         if event.type in {"activated", "amended"} and isinstance(named, Mapping) and not light:
             activated[event.packet] = named
@@ -232,7 +232,7 @@ def _changed_policy(approvals: Approvals) -> Iterator[Problem]:
 
 
 def _only_forgets(before: Mapping[str, bytes], now: Mapping[str, bytes]) -> bool:
-    """Whether the only change is that the baseline lists fewer findings: it makes the check stricter."""
+    """Whether the baseline only lists fewer findings, which makes the check stricter."""
     others = ({path: data for path, data in files.items() if path != BASELINE_PATH} for files in (before, now))
     if next(others) != next(others):
         return False

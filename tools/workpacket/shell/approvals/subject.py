@@ -78,7 +78,7 @@ def matter_of(read: Reader, tree: Tree, packet: str, gate: str) -> ApprovalSubje
 
 
 def _light_document(read: Reader, packet: str) -> tuple[tuple[str, bytes], ...]:
-    """Return the one document of a packet in the light form; empty if it is in the full form."""
+    """Return the only document of a packet in the light form; empty if the packet is in the full form."""
     from workpacket.documents.packet import is_light
 
     return tuple((path, data) for path, data in _first(read, packet_paths(packet)) if is_light(_source(path, data)))

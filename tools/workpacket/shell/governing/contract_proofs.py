@@ -109,7 +109,7 @@ class ContractProver:
         commit: str,
         account: Account | None = None,
     ) -> None:
-        """`account` is who runs the programs, if it is not who asks."""
+        """Prepare proofs. `account` runs the programs, if it is not the caller's."""
         self._account = account
         self._repository = repository
         self._policy = policy
@@ -156,8 +156,9 @@ class ContractProver:
         stage: ProofPlace,
         tree: ProofTree,
     ) -> dict[str, Controls]:
-        """Run the needed tests of each command once more, with new functions emptied and with the work as it is. Only
-        a runner that reports to our probe runs a few of its tests."""
+        """Run the needed tests of each command again, with new functions emptied and with the work as it is. Only a
+        runner that reports to our probe can run selected tests.
+        """
         needed: dict[str, set[str]] = {}
         for _, demand in asked:
             if demand.command in base and here[demand.command].side.report.runner in {"pytest", "unittest"}:
@@ -183,7 +184,7 @@ class ContractProver:
         stage: ProofPlace,
         added: Additions,
     ) -> tuple[Side, ...]:
-        """The tests that name a new function, with that one emptied; () if all notice it."""
+        """Return the results of tests that name a new function, with that function emptied; () if all notice it."""
         report = here[command].side.report
         meant = {name: mentions for name in needed if (mentions := report.tests[name].mentions)}
         sides: list[Side] = []
@@ -311,7 +312,7 @@ class ContractProver:
         report = self._report(command, words, ended, output, (tree.root, out), files)
         fault = _fault(ended, self._policy.timeout_seconds)
         if not fault and report.unfinished:
-            fault = "was ended before its runner could say how all tests ended"
+            fault = "was stopped before its runner could report how all tests ended"
         side = Side(report, ended.exit_code, fault, end_of(output))
         return _Run(side, ended.length, ended.milliseconds, output)
 
@@ -415,7 +416,7 @@ def _fault(ended: Ended, seconds: float) -> str:
 
 
 def _texts(places: Iterable[str]) -> list[str]:
-    """Of plain files alone: a program of the change could put a link or a pipe where a report should be."""
+    """Return the texts of plain files only: a program of the change could put a link or a pipe in place of a report."""
     left, found = _MOST_REPORT, []
     for place in sorted(places):
         try:
@@ -466,14 +467,15 @@ class _ProbeCopy:
             file.write(_SITE)
 
     def limited_to(self, names: Iterable[str]) -> _ProbeCopy:
-        """The same, in runs of these tests alone."""
+        """Return the same probe, limited to these tests."""
         limited = copy.copy(self)
         limited._only = sorted(names)
         return limited
 
     def prepare(self, root: str, environment: Mapping[str, str], alone: str) -> tuple[str, dict[str, str]]:
-        """`alone` is a command whose programs are watched themselves, because no runner is known. Every run has the
-        same folders, and finds them empty."""
+        """Prepare a run. `alone` is a command whose programs are watched themselves, because it has no known runner.
+        Every run has the same folders, and finds them empty.
+        """
         out = os.path.join(os.path.dirname(self.folder), "run")
         shutil.rmtree(out, ignore_errors=True)
         temporary = os.path.join(out, "tmp")

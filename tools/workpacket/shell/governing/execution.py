@@ -203,8 +203,9 @@ _READ_BY_ALL: Final = (POLICY_PATH, BOARD_PATH, REGISTRY_PATH, SPEC_POINTER)
 
 
 class Carried(Value):
-    """The answer, what was written, and what an earlier command had left unfinished. `commit`: the policy has commands
-    commit what they write."""
+    """The answer, the written paths, and what an earlier command had left unfinished. `commit`: the policy has commands
+    commit what they write.
+    """
 
     answer: Answer
     changed: tuple[str, ...] = ()

@@ -92,14 +92,14 @@ class Ended(Value):
 
 
 class Account(Value):
-    """Another account of this machine, which runs the programs of a proof and can read nothing of ours."""
+    """Another account of this machine, which runs the programs of a proof and cannot read our files."""
 
     uid: int
     gid: int
 
 
 def account_of(name: str) -> Account:
-    """The account of this name; ValueError if there is none, or if it cannot be used."""
+    """Return the account of this name; raise ValueError if there is none, or if it cannot be used."""
     if sys.platform == "win32" or os.geteuid() != 0:
         raise ValueError("only root can run programs under another account")
     import pwd
@@ -107,7 +107,7 @@ def account_of(name: str) -> Account:
     try:
         found = pwd.getpwuid(int(name)) if name.isdecimal() else pwd.getpwnam(name)
     except KeyError as error:
-        raise ValueError(f"there is no account {name}") from error
+        raise ValueError(f"account {name} not found") from error
     if found.pw_uid == 0:
         raise ValueError(f"{name} is root itself")
     return Account(found.pw_uid, found.pw_gid)

@@ -37,7 +37,7 @@ class ProofTree(Value):
 
 
 class ProofPlace:
-    """Trees at one place, one after the other: what runs in them cannot tell them apart by their path."""
+    """Trees at one place, one after the other, so that programs in them cannot distinguish them by their path."""
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
@@ -46,12 +46,12 @@ class ProofPlace:
         self.root = os.path.join(folder, "tree")
 
     def fresh(self) -> str:
-        """The name of one more tree."""
+        """Return the name of another tree."""
         self._fresh += 1
         return f"fresh-{self._fresh}"
 
     def enter(self, name: str) -> None:
-        """Put the tree of this name at the place; an empty place if there is none yet."""
+        """Put the tree of this name at the place; if there is none yet, an empty folder."""
         if name == self._present:
             return
         if self._present:
@@ -64,7 +64,9 @@ class ProofPlace:
 
 @contextmanager
 def scratch_folder(*, shared: bool = False) -> Iterator[str]:
-    """`shared` with another account, which may enter the trees in it, and read nothing else."""
+    """Create a scratch folder. `shared` is for another account, which can enter the trees in it, and read
+    nothing else.
+    """
     folder = os.path.realpath(tempfile.mkdtemp(prefix="workpacket-proof-"))
     if shared:
         os.chmod(folder, 0o711)  # noqa: S103 - its name is a secret of ours, and what lies in it has rights of its own
@@ -138,8 +140,9 @@ def lay_over(tree: ProofTree, commit: str, changed: Sequence[ChangedPath]) -> No
 
 
 def pose_as(tree: ProofTree, commit: str) -> None:
-    """Let git say of the tree what it says of the commit, except for its files: the same message, author, dates and
-    parents. A test that asks git where it is gets the same answer on both sides."""
+    """Make git in the tree report what it reports for the commit, except for the files: the same message, author, dates
+    and parents. A test that asks git where it is gets the same answer on both sides.
+    """
     header, _, message = _git(tree, "cat-file", "commit", commit).partition("\n\n")
     lines = [line for line in header.split("\n") if line.startswith(("parent ", "author ", "committer ", "encoding "))]
     text = "\n".join([f"tree {_git(tree, 'write-tree').strip()}", *lines, "", message])
@@ -148,15 +151,16 @@ def pose_as(tree: ProofTree, commit: str) -> None:
 
 
 def put(tree: ProofTree, texts: Mapping[str, str]) -> None:
-    """Other texts of these files, before anything has run in the tree."""
+    """Write other texts to these files, before anything has run in the tree."""
     for path, text in texts.items():
         with open(os.path.join(tree.root, path), "wb") as file:
             file.write(text.encode("utf-8", "surrogateescape"))
 
 
 def give(folder: str, account: Account | None) -> None:
-    """Hand a fresh folder to the account that runs in it, its content first: what the account already owns, another
-    program of it could replace."""
+    """Give a fresh folder to the account that runs in it, contents first: another program of the account could replace
+    what it already owns.
+    """
     if account is None:
         return
     for place, folders, files in os.walk(folder, topdown=False):

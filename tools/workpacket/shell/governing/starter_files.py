@@ -71,12 +71,12 @@ def look_around(root: str, paths: Iterable[str]) -> ExistingFiles:
     return ExistingFiles(files, os.path.isdir(os.path.join(root, MISSIONS)))
 
 
-# Where a repository may have skills of its own, or those of plugins.
+# Where a repository may have its own skills, or those of plugins.
 _SKILL_PLACES = (".claude/skills", ".agents/skills", "skills", "plugins/*/skills")
 
 
 def skills_of_teams(root: str) -> dict[str, bytes]:
-    """Return the skills of teams that a session is started with, by path. A link belongs to someone else."""
+    """Return the skills of teams with which a session is started, by path. A link belongs to someone else."""
     found: dict[str, bytes] = {}
     for place in _SKILL_PLACES:
         for name in TEAM_SKILLS:

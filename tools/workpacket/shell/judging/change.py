@@ -80,7 +80,7 @@ def around(
 
 
 def _light_unmet(governed: GovernedFiles, packet: PacketFacts, policy: LifecyclePolicy) -> list[str]:
-    """What the document of a light packet lacks, by the specification that would be in force."""
+    """Return what the document of a light packet lacks, by the specification that would be in force."""
     from workpacket.lifecycle.forms import document_unmet
 
     places = specification_places(governed.read(SPEC_POINTER))
@@ -196,7 +196,7 @@ def _unguarded(repository: Repository, base: str) -> Iterator[Problem]:
             return
     reason = CHANGE_BY_CODE["policy_unguarded"]
     for name in changed:
-        what = f"[{name}] is changed, and the policy of the base names no approvers who could agree to that"
+        what = f"[{name}] is changed, but the policy of the base names no approvers who could approve that"
         yield Problem(reason.code, what, Location(POLICY_PATH), reason.remedy, severity=reason.severity)
 
 

@@ -146,7 +146,7 @@ class _Coverage:
     def _kind(self, name: str, log: Log) -> Kind:
         stand = standing(log)
         kind = kind_of(stand.lane, self.policy.lanes)
-        # What no one has to judge is finished when its submission has landed, and covers no later change.
+        # Work that no one must judge is finished once its submission has landed, and covers no later change.
         if stand.lane == "IN_REVIEW" and all(move.id in self.known for move in stand.latest):
             kind = "" if ends_unjudged(fold(log), self.policy) else kind
         finished = stand.lane == "VALIDATED" and all(move.id in self.known for move in stand.latest)

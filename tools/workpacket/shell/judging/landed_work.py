@@ -38,8 +38,9 @@ _MOST = 100
 
 
 def landed(repository: Repository, tip: str, logs: Mapping[str, Log], policy: LifecyclePolicy) -> frozenset[str]:
-    """Return the packets whose work is on the line that ends at `tip`: as it was judged, or, if the policy asks no one
-    to judge it, as it was submitted."""
+    """Return the packets whose work is on the line that ends at `tip`: as it was judged or, if the policy requires no
+    judge, as it was submitted.
+    """
     settling = {name: event for name, log in logs.items() if (event := _settling(log, policy)) is not None}
     if not settling or not tip:
         return frozenset()
@@ -63,7 +64,7 @@ def landed(repository: Repository, tip: str, logs: Mapping[str, Log], policy: Li
 
 
 def _settling(log: Log, policy: LifecyclePolicy) -> LogEvent | None:
-    """The event whose arrival settles the packet: the verdict, or the submission that no one has to judge."""
+    """Return the event whose arrival settles the packet: the verdict, or a submission that no one must judge."""
     said, state = judging(log), fold(log)
     if said is not None and settles_by_landing(state, policy):
         return said[0]
@@ -145,8 +146,9 @@ def _decide(repository: Repository, trials: TrialMerges, commit: str, event: Log
 
 
 def _as_submitted(repository: Repository, trials: TrialMerges, landing: str, event: LogEvent) -> bool:
-    """Whether the landing has, at the paths that the work changes, what git makes of the submitted commit and the
-    commit before the landing."""
+    """Whether the landing has, at the paths that the work changes, the result of merging the submitted commit into the
+    commit before the landing.
+    """
     commit, changed = event.text("commit") or "", set(event.texts("changed"))
     before = resolved(repository, f"{landing}^1^{{commit}}")
     if before is None:

@@ -48,7 +48,9 @@ class NotRegular(OSError):
 
 
 class Storage(Protocol):
-    """What a transaction requires of the disk. A missing file is FileNotFoundError; all other failures are OSError."""
+    """The disk operations that a transaction requires. A missing file is FileNotFoundError; all other failures are
+    OSError.
+    """
 
     def open_top(self, path: Path) -> Folder: ...
     def open_folder(self, parent: Folder, name: str) -> Folder: ...

@@ -59,7 +59,7 @@ class Transaction(Value):
         """Carry out the plan and return the changed paths. A WorkpacketError means that nothing changed, unless it says
         otherwise.
         """
-        # A path that git holds and the work tree lacks would look new here, and its content would be lost.
+        # A path that git has and the work tree lacks would look new here, and its content would be lost.
         self.held.require(change.path for change in plan.all_changes())
         with changing_nothing():
             record = _draft(self.workspace.work_tree, plan)
@@ -118,7 +118,7 @@ def _draft(tree: Tree, plan: Plan) -> Record:
     """Return the changes that the plan means here and now; raise WorkpacketError `changed_meanwhile` if a file is not
     as expected.
     """
-    # Files that were only read count too: the plan was made from what they said.
+    # Files that were only read count too, because the plan depends on their contents.
     for seen in plan.rests_on:
         if not _still(tree, seen):
             raise changed_meanwhile(seen.path)

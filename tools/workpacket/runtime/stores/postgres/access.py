@@ -208,7 +208,7 @@ class PostgresAccess:
 
     def require_writable(self) -> None:
         if self.address.read_only:
-            raise StoreUnavailable(f"{self.address.shown} was opened at a replica", code="store_read_only")
+            raise StoreUnavailable(f"{self.address.shown} was opened on a replica", code="store_read_only")
 
     def translated(self, error: Exception) -> RuntimeFault:
         """Translate a failure of the server into a code that says what the user can do about it."""

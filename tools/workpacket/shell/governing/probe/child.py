@@ -37,8 +37,9 @@ def _watch(watch: probe.Watch, test: str, found: dict[str, Any]) -> None:
 
 
 def _is_of_the_tree(root: str) -> bool:
-    """Whether the program is a script or module of the repository, or words of the command: a type checker only reads
-    what it judges, and so executes nothing of it."""
+    """Whether the program is a script or module of the repository, or code in the command: a type checker only reads
+    the files that it judges, and executes nothing of them.
+    """
     words = list(getattr(sys, "orig_argv", sys.argv))
     name = words[words.index("-m") + 1] if "-m" in words[:-1] else ""
     place = os.path.join(root, *name.split(".")) if name else os.path.realpath(sys.argv[0])

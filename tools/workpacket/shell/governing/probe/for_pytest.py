@@ -33,7 +33,7 @@ class _Probe:
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_itemcollected(self, item: Any) -> Iterator[None]:
-        # Before a hook can put something else in the place of the test.
+        # Saved before a hook can replace the test.
         self._code.setdefault(item.nodeid, _code_of(item))
         yield
 
@@ -105,7 +105,7 @@ class _Probe:
 
 
 def _code_of(item: Any) -> Any:
-    """The code of the test; None for items of other kinds, and for code of a conftest.py."""
+    """Return the code of the test; None for items of other kinds, and for code in a conftest.py."""
     code = probe.code_of(getattr(item, "function", None))
     return None if code is None or os.path.basename(code.co_filename) == "conftest.py" else code
 

@@ -110,7 +110,7 @@ class Watch:
     def __init__(self, configuration: dict[str, Any]) -> None:
         self.root: str = configuration["root"]
         self.test = ""
-        # Whether this process is not that of a runner, so that what it starts has to be told at once.
+        # Whether this process is not a runner, so that programs that it starts must be reported immediately.
         self.alone = False
         # The tests to which a run is limited, None for all.
         self.only: frozenset[str] | None = None
@@ -122,7 +122,7 @@ class Watch:
         self._names = {os.path.basename(path) for path in configuration["data"]}
         self._files: dict[str, _File | None] = {}
         self._wanted = {os.path.join(self.root, path): path for path in self._lines}
-        # The code of the test itself: whether it was entered, and whether an assertion of it ended its last call.
+        # The code of the test itself: whether it was entered, and whether an assertion in it ended its last call.
         self._own: CodeType | None = None
         self._entered_own = False
         self._raised = ""
@@ -169,12 +169,14 @@ class Watch:
             sys.setprofile(self._profile)
 
     def forgiven(self) -> str:
-        """Why a test that is said to have passed did not: hooks may run something else, or forgive its assertions."""
+        """Return why a test that is reported as passed did not pass: hooks may run something else, or ignore its
+        assertions.
+        """
         if self._own is None or not (self._traced or self._profiled):
             return ""
         if not self._entered_own:
-            return "it is said to have passed, but its own code was not run"
-        return f"it is said to have passed, but its own code ended with {self._raised}" if self._raised else ""
+            return "it is reported as passed, but its own code was not run"
+        return f"it is reported as passed, but its own code ended with {self._raised}" if self._raised else ""
 
     def end(self, mentioned: Iterable[str] = ()) -> None:
         """Finish a test. `mentioned` are the names in its code."""
@@ -201,14 +203,14 @@ class Watch:
                 return
 
     def credit_loaded(self) -> None:
-        """At the end of a program by itself: outermost lines that it loaded count for it."""
+        """At the end of a standalone program, credit it with the top-level lines that it loaded."""
         for place in self._wanted:
             file = self._file(place)
             if self.test and file is not None and file.outer and file.is_loaded():
                 self.touch(file.path)
 
     def mentions(self, names: Iterable[str]) -> list[str]:
-        """Those of the functions and classes that the change adds which code mentions."""
+        """Return those of the functions and classes added by the change that the code mentions."""
         return sorted(self._new.intersection(names))
 
     def touch(self, what: str) -> None:
@@ -244,7 +246,7 @@ class Watch:
         return local
 
     def _enter_own(self) -> Any:
-        """Follows a call of the test itself: what left it as the last thing that happened in it."""
+        """Follow a call of the test itself: record the last exception that left it."""
         self._entered_own, self._raised = True, ""
         left = ""
 
@@ -341,7 +343,7 @@ def begin_runner(runner: str, *, worker: bool = False) -> Watch | None:
         return None
     os.environ[RUNNING] = str(os.getpid())
     os.environ.pop(TEST, None)
-    if BEFORE:  # this process was taken for a program by itself
+    if BEFORE:  # this process was mistaken for a standalone program
         BEFORE.pop().end()
     watch = Watch(found)
     watch.only = None if found.get("only") is None else frozenset(found["only"])
