@@ -63,7 +63,7 @@ def checkpoint(arguments: Arguments) -> int:
         print(f"{event.path}: the heads of {counted(len(list(checkpointed_heads(event))), 'packet')}, signed")
     if not made:
         print("an existing checkpoint already covers everything")
-    print("next: git commit it on the protected branch" if made else "next: workpacket log verify")
+    print("next: commit it on the protected branch" if made else "next: workpacket log verify")
     return exits.OK
 
 

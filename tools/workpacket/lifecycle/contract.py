@@ -397,7 +397,7 @@ def _scope(parts: _Parts, *, packet: bool) -> tuple[str, ...]:
 
 
 def _listed_paths(parts: _Parts, field: str) -> Iterator[_Entry]:
-    """Yield the entries of a light packet, of which several may be on one line."""
+    """Yield the entries of a light packet; several may be on one line."""
     from workpacket.documents.packet import scope_pieces  # only the packet's own reader knows how they are written
 
     for entry in parts.entries("scope", field):

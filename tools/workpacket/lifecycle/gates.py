@@ -461,7 +461,7 @@ def _scope_unmet(packet: str, submission: Submission) -> Iterator[Problem]:
 def uncommitted_unmet(packet: str, uncommitted: Sequence[str]) -> Iterator[Problem]:
     for path in uncommitted:
         message = f"{path} is not committed"
-        yield Problem("work_uncommitted", message, Location(path), f"git commit it, then: workpacket submit {packet}")
+        yield Problem("work_uncommitted", message, Location(path), f"commit it, then: workpacket submit {packet}")
 
 
 def _todo_unmet(packet: str, submission: Submission) -> Iterator[Problem]:
