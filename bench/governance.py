@@ -34,12 +34,12 @@ def rows() -> Iterator[Row]:
     for count, look, move in ((100, 40, 80), (1000, 50, 80), (LARGE, 120, 120)):
         yield from looks(count, look)
         yield claim(count, move)
-    yield signed_claim(100, 92)
+    yield from signed_claims(100, 92)
     yield from refusals()
     yield Row("verify-10000-events", within_a_process("bench.in_process", "events", "10000"), "1000", repeats=3)
-    yield Row(
-        "log-verify-10000-signed", command("log", "verify", "--signatures", within=_signed), "2000 CPU", repeats=3
-    )
+    yield signed_log("log-verify-10000-signed", 10_000, "2000 CPU", repeats=3)
+    yield signed_log("log-verify-200000-signed", 200_000, "22000", repeats=1)
+    yield signed_log("log-verify-200000-signed-memory", 200_000, "400 MB", repeats=1)
     yield Row("verify-7-events", within_a_process("bench.in_process", "events", "7"), "10")
 
 
@@ -125,9 +125,24 @@ def claim(count: int, target: int) -> Row:
     return Row(f"claim-{count}", _claiming(count, "claimed", lambda _: ()), f"{target}", PYTHON)
 
 
-def signed_claim(count: int, target: int) -> Row:
-    """The same, with signed events."""
-    return Row(f"claim-{count}-signed", _claiming(count, "claimed-signed", _with_event_key), f"{target}", PYTHON)
+def signed_log(name: str, events: int, target: str, *, repeats: int) -> Row:
+    """Every event of a log is signed, and nothing about it is cached."""
+
+    def within(side: Side) -> Path:
+        return side.made(f"signed-{events}", lambda root: write_signed_logs(root, events))
+
+    return Row(name, command("log", "verify", "--signatures", within=within, before=forget), target, repeats=repeats)
+
+
+def signed_claims(count: int, target: int) -> Iterator[Row]:
+    """The same, with an event that is signed; and what signing takes beyond the unsigned claim."""
+    unsigned, cold = f"claim-{count}", f"claim-{count}-uncached"
+    signed = _claiming(count, "claimed-signed", _with_event_key)
+    yield Row(f"claim-{count}-signed", signed, f"{target}", PYTHON)
+    yield Row(f"claim-{count}-signing", signed, "12 CPU more", unsigned, repeats=15)
+    yield Row(cold, _claiming(count, "claimed", lambda _: (), cold=True), floor=PYTHON, repeats=15)
+    signed_cold = _claiming(count, "claimed-signed", _with_event_key, cold=True)
+    yield Row(f"{cold}-signing", signed_cold, "35 CPU more", cold, repeats=15)
 
 
 def _with_event_key(side: Side) -> tuple[str, ...]:
@@ -137,7 +152,9 @@ def _with_event_key(side: Side) -> tuple[str, ...]:
     return ("env", f"WORKPACKET_EVENT_KEY={key}")
 
 
-def _claiming(count: int, tree: str, prefix: Callable[[Side], tuple[str, ...]]) -> Callable[[Side], Sampler]:
+def _claiming(
+    count: int, tree: str, prefix: Callable[[Side], tuple[str, ...]], *, cold: bool = False
+) -> Callable[[Side], Sampler]:
     within = _governed(count, tree)
 
     def prepare(side: Side) -> Sampler:
@@ -145,6 +162,8 @@ def _claiming(count: int, tree: str, prefix: Callable[[Side], tuple[str, ...]]) 
 
         def release(side: Side, root: Path) -> None:
             side.run([side.workpacket, "release", name, "--reason", "measured"], root, statuses=range(256))
+            if cold:
+                forget(side, root)
 
         return program(lambda side: [*prefix(side), side.workpacket, "claim", name], within=within, before=release)(
             side
@@ -229,10 +248,6 @@ def forget(_side: Side, root: Path) -> None:
 
 def _scratch(side: Side) -> Path:
     return side.scratch
-
-
-def _signed(side: Side) -> Path:
-    return side.made("signed-10000", lambda root: write_signed_logs(root, 10_000))
 
 
 def _tree(packets: int, name: str = "tree") -> Callable[[Side], Path]:

@@ -19,7 +19,8 @@ Sampler = Callable[[], Figures]
 @dataclass(frozen=True, slots=True)
 class Row:
     """`target` is the goal: milliseconds of wall-clock time (`30`), of processor time (`150 CPU`), or a
-    multiple of the wall-clock time of the floor (`3x`). `floor` names the row that this one is a multiple of."""
+    multiple of the wall-clock time of the floor (`3x`), or of processor time beyond that of the floor (`12 CPU more`).
+    `floor` names the row that this one is compared with."""
 
     name: str
     prepare: Callable[[Side], Sampler]
@@ -53,13 +54,16 @@ class Measured:
             below = self.floor.median(figure) if self.floor else None
             if below and figure in medians:
                 medians[f"times_floor_{figure.partition('_')[0]}"] = medians[figure] / below
+                if figure == "cpu_ms" and self.row.target.endswith("more"):
+                    medians["cpu_ms_more"] = medians[figure] - below
         return medians
 
     @property
     def verdict(self) -> str:
         """Whether the target, if any, is met."""
         number, unit = re.fullmatch(r"([\d.]*)(.*)", self.row.target).groups()  # type: ignore[union-attr]  # matches all
-        figure = {"": "wall_ms", " CPU": "cpu_ms", "x": "times_floor_wall"}[unit]
+        units = {"": "wall_ms", " CPU": "cpu_ms", "x": "times_floor_wall", " CPU more": "cpu_ms_more", " MB": "peak_mb"}
+        figure = units[unit]
         value = self.figures.get(figure)
         if not number or value is None:
             return ""
@@ -130,7 +134,7 @@ def program(
             if before is not None:
                 before(side, folder)
             taken = side.run(words, folder, statuses=statuses, patience=patience)
-            return {"wall_ms": taken.wall, "cpu_ms": taken.cpu}
+            return {"wall_ms": taken.wall, "cpu_ms": taken.cpu, "peak_mb": taken.peak}
 
         return sample
 

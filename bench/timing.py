@@ -26,11 +26,13 @@ class NotMeasured(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Milliseconds of wall-clock and processor time, including children, and the standard output."""
+    """Milliseconds of wall-clock and processor time, children included, the standard output, and the memory of the
+    largest process in megabytes."""
 
     wall: float
     cpu: float
     output: str
+    peak: float
 
 
 def run(
@@ -83,7 +85,9 @@ def run(
             last = (_text(complaint).strip() or _text(output).strip()).splitlines()[-1:] or ["no message"]
             raise NotMeasured(f"exit status {process.returncode}: {last[0]}")
         cpu = usage.ru_utime + usage.ru_stime
-        return Run(wall * 1e3, cpu * 1e3, _text(output))
+        # Linux counts kilobytes, macOS bytes.
+        peak = usage.ru_maxrss / (1e6 if sys.platform == "darwin" else 1e3)
+        return Run(wall * 1e3, cpu * 1e3, _text(output), peak)
 
 
 def stop_on_sigterm() -> None:

@@ -58,13 +58,15 @@ def test_a_row_is_measured_together_with_its_floor() -> None:
         ("9 CPU", "missed"),
         ("4x", "met"),
         ("3x", "missed"),
+        ("5 CPU more", "met"),
+        ("4 CPU more", "missed"),
+        ("30 MB", "met"),
+        ("29 MB", "missed"),
         ("", ""),
     ],
 )
-def test_a_target_is_met_by_wall_clock_time_processor_time_or_a_multiple_of_the_floor(
-    target: str, verdict: str
-) -> None:
+def test_a_target_is_met_by_time_memory_or_in_relation_to_the_floor(target: str, verdict: str) -> None:
     floor = Measured(FLOOR, [{"wall_ms": 5.0, "cpu_ms": 5.0}])
     row = type(WORK)("work", WORK.prepare, target, PYTHON)
 
-    assert Measured(row, [{"wall_ms": 20.0, "cpu_ms": 10.0}], floor=floor).verdict == verdict
+    assert Measured(row, [{"wall_ms": 20.0, "cpu_ms": 10.0, "peak_mb": 30.0}], floor=floor).verdict == verdict

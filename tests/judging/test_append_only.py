@@ -10,6 +10,7 @@ import pytest
 
 from approvals.gates import envelope
 from judging.repositories import Tree, Written, laid_out
+from workpacket.git.objects import blob_id
 from workpacket.problem import Problem
 from workpacket.shell.judging import reverts
 from workpacket.shell.judging.append_only import judge_append_only
@@ -70,8 +71,9 @@ def test_what_the_base_holds_is_neither_changed_nor_taken_away(past: Past) -> No
 def test_files_that_were_read_already_are_compared(past: Past) -> None:
     files = {path: data.encode() if isinstance(data, str) else data for path, data in without(LANDED, EVENT).items()
              if not isinstance(data, tuple)}  # fmt: skip
-    assert past.said(LANDED, files=files) == [("log_file_deleted", EVENT)]
-    assert past.said(LANDED, here={}, files={**files, EVENT: b"{}\n"}) == []
+    ids = {path: blob_id(data, past.landing) for path, data in files.items()}
+    assert past.said(LANDED, ids=ids) == [("log_file_deleted", EVENT)]
+    assert past.said(LANDED, here={}, ids={**ids, EVENT: blob_id(b"{}\n", past.landing)}) == []
 
 
 def test_what_lies_here_is_compared_and_not_what_is_committed(past: Past) -> None:

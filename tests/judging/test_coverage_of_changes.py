@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from judging.repositories import LINK, PROGRAM, Tree, Written
+from judging.repositories import LINK, PROGRAM, SUBMODULE, Tree, Written
 from ledger.stories import Story
 from workpacket.git.merging import trial_merges
 from workpacket.lifecycle.policy import CoveragePolicy, LifecyclePolicy
@@ -38,6 +38,7 @@ class Kitchen:
     """A base with one packet or more, and what is done upon it."""
 
     def __init__(self, folder: Path) -> None:
+        self.folder = folder
         self.written = Written(folder)
         self.stories: dict[str, Story] = {}
         self.pages: dict[str, str] = {}
@@ -126,6 +127,22 @@ def test_what_lies_in_the_folder_of_governance_needs_no_packet(kitchen: Kitchen)
     base = kitchen.commit(OLD)
     head = kitchen.commit({**OLD, ".GOV/spec/x.md": "x"}, base)
     assert kitchen.found(base, head) == {}
+
+
+def test_a_document_of_governance_that_becomes_a_program_needs_a_packet(kitchen: Kitchen) -> None:
+    old, new = ".GOV/old.md", ".GOV/new.md"
+    base = kitchen.commit({**OLD, old: (PROGRAM, "x"), ".GOV/text.md": "x"})
+    head = {**OLD, old: (PROGRAM, "y"), ".GOV/text.md": (PROGRAM, "x"), new: (PROGRAM, "x")}
+    found = kitchen.found(base, kitchen.commit(head, base))
+    assert found == {".GOV/text.md": "change_uncovered", new: "change_uncovered"}
+
+
+def test_a_submodule_that_is_to_be_ignored_is_a_change_all_the_same(kitchen: Kitchen) -> None:
+    modules = '[submodule "lib"]\n path = lib\n url = x\n ignore = all\n'
+    base = kitchen.commit({**OLD, ".gitmodules": modules, "lib": (SUBMODULE, "1" * 40)})
+    (kitchen.folder / ".gitmodules").write_text(modules)
+    head = kitchen.commit({**OLD, ".gitmodules": modules, "lib": (SUBMODULE, "2" * 40)}, base)
+    assert kitchen.found(base, head) == {"lib": "change_uncovered"}
 
 
 def test_a_removed_file_and_another_mode_are_changes(kitchen: Kitchen) -> None:

@@ -188,10 +188,37 @@ def test_attributes_that_show_other_bytes_are_refused_where_bytes_count(
         "*.json -text -ident -filter",
         "src/* ident",
         "*.md diff=x merge=y",
+        "*.md diff -linguist-generated gitlab-generated=false",
+        "src/* -diff linguist-generated",
     ],
 )
 def test_attributes_that_leave_the_bytes_or_only_line_ends_are_none_of_these(merge: Merge, line: str) -> None:
     assert merge({**BASE, ".gitattributes": f"{line}\n"}) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "attribute"),
+    [
+        ("*.json -diff", "diff=unset"),
+        ("*.json binary", "diff=unset"),
+        ("*.json linguist-generated", "linguist-generated"),
+        ("*.json linguist-generated=true", "linguist-generated=true"),
+        ("*.json gitlab-generated", "gitlab-generated"),
+    ],
+)
+def test_attributes_that_hide_files_from_reviewers_are_refused(merge: Merge, line: str, attribute: str) -> None:
+    what = f"the attribute {attribute} keeps it out of the diffs that people review"
+    assert merge({**BASE, ".gitattributes": f"{line}\n"}) == [("attribute_hides", EVENT, what)]
+
+
+def test_what_the_base_hides_is_not_asked_about(merge: Merge) -> None:
+    base = {**BASE, ".gitattributes": "*.json -diff\n"}
+    assert merge({**base, ".gitattributes": "*.json -diff\n*.py text\n"}, base=base) == []
+
+
+def test_what_converts_and_what_hides_are_told_one_beside_the_other(merge: Merge) -> None:
+    found = merge({**BASE, ".gitattributes": "*.json ident -diff\n"})
+    assert [code for code, _, _ in found] == ["attribute_converts", "attribute_hides"]
 
 
 def test_an_attribute_file_below_the_folder_counts_as_well(merge: Merge) -> None:

@@ -179,23 +179,36 @@ def test_a_place_is_a_line_of_a_file_that_the_commit_holds(desk: Desk, proof: st
 # --- work upon the work of another packet ---
 
 
-def upon_another(desk: Desk, scope: str, **said: Any) -> tuple[LogEvent, str]:
-    """B changed lib/ and more, and A began where that ended."""
-    path = place(B)
-    laid_out(desk.folder, {path: page(B, scope)})
-    desk.governed.packets = {B: path}
-    before = desk.commit({**OLD, "lib/c.py": "c\n", "lib/d.py": "d\n", "app/x": "x\n"}, desk.base)
-    desk.story = Story(A)
-    desk.story.tell("created", "activated")
+def upon_another(
+    desk: Desk, scope: str, *, begun: bool = True, claimed: bool = False, **said: Any
+) -> tuple[LogEvent, str]:
+    """B changed lib/ and more, and A began where that ended. `begun`: B was claimed by then; `claimed`: A was, too."""
+    path, other = place(B), Story(B)
+    other.tell("created", "activated", "claimed")
+    events = {event.path: event.encode().decode() for event in other.events}
+    laid_out(desk.folder, {path: page(B, scope), **events})
+    desk.governed.packets, desk.governed.logs = {B: path}, frozenset({B})
+    held = {name: data for name, data in events.items() if begun or name != other.events[-1].path}
+    if not claimed:
+        desk.story.events = desk.story.events[:2]
+    before = desk.commit({**OLD, **held, "lib/c.py": "c\n", "lib/d.py": "d\n", "app/x": "x\n"}, desk.base)
     desk.story.add("prepared", **{"base_commit": before, "base_packet": B, **said})
-    desk.story.add("claimed")
-    work = desk.commit({**OLD, "lib/c.py": "c\n", "lib/d.py": "more\n", "app/x": "x\n", "src/b.py": "b\n"}, before)
+    if not claimed:
+        desk.story.add("claimed")
+    new = {"lib/c.py": "c\n", "lib/d.py": "more\n", "app/x": "x\n", "src/b.py": "b\n"}
+    work = desk.commit({**OLD, **held, **new}, before)
     return desk.submit(work), before
 
 
 def test_work_begins_where_that_of_the_other_packet_ended_as_far_as_its_scope_goes(desk: Desk) -> None:
     event, _ = upon_another(desk, "`lib/`")
     assert sorted(desk.asked(event).changed or ()) == ["app/x", "lib/d.py", "src/b.py"]
+
+
+@pytest.mark.parametrize("how", [{"begun": False}, {"claimed": True}, {"begun": False, "claimed": True}])
+def test_a_beginning_before_the_other_work_or_after_this_one_is_not_believed(desk: Desk, how: dict[str, bool]) -> None:
+    event, _ = upon_another(desk, "`lib/`", **how)
+    assert sorted(desk.asked(event).changed or ()) == ["app/x", "lib/c.py", "lib/d.py", "src/b.py"]
 
 
 def test_a_beginning_that_is_not_here_is_none(desk: Desk) -> None:

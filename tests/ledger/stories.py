@@ -7,8 +7,16 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from workpacket.ledger.log import EventWriter, Log, NewLogEvent, join_events, next_event, read_log, read_logs
-from workpacket.ledger.verify import Verifier, judge_checkpoints, verify_logs
+from workpacket.ledger.verify import (
+    Verifier,
+    checkpoint_faults,
+    judge_checkpoints,
+    log_faults,
+    lost_heads,
+    named_heads,
+)
 from workpacket.model.canonical import Json
+from workpacket.model.event_types import CHECKPOINT_LOG
 from workpacket.model.events import Actor, LogEvent, encode_event, event_id
 from workpacket.problem import Problem
 
@@ -142,4 +150,10 @@ def rewritten(event: LogEvent, **changes: Json) -> tuple[str, bytes]:
 def verify_tree(files: Mapping[str, bytes], verifier: Verifier) -> list[Problem]:
     """Everything that is wrong with the log files of a repository, given by path, as `log verify` finds it."""
     logs, stray = read_logs(files)
-    return verify_logs(logs, stray, judge_checkpoints(logs, verifier))
+    checkpoints = judge_checkpoints(logs, verifier)
+    findings = [*stray, *checkpoint_faults(checkpoints)]
+    for name, log in logs.items():
+        findings += log.findings if name == CHECKPOINT_LOG else log_faults(log)
+    for name, heads in named_heads(checkpoints).items():
+        findings += lost_heads(name, logs.get(name), heads)
+    return sorted(findings, key=lambda finding: finding.order)

@@ -8,21 +8,25 @@ from typing import Any
 from ledger.stories import COMMIT, PACKET, Story, rewritten, verify_tree
 from workpacket.ledger.log import Log, NewLogEvent, read_logs
 from workpacket.ledger.verify import (
+    Reach,
     Verifier,
     Vouching,
     checkpointed_heads,
     checkpoints_due,
     judge_checkpoints,
+    named_heads,
     reach,
     signature_path,
     signatures_without_event,
     verify_append_only,
 )
 from workpacket.model.canonical import Json
+from workpacket.model.event_types import CHECKPOINT_LOG
 from workpacket.model.events import LogEvent
 from workpacket.model.layout import LARGEST_EVENT
 from workpacket.model.plan import digest
 from workpacket.problem import Problem
+from workpacket.value import replace
 
 OTHER = "WP-2-Stove-v1"
 
@@ -36,7 +40,14 @@ def doubting(event: LogEvent) -> Vouching:
 
 
 def due_of(logs: Mapping[str, Log], verifier: Verifier = trusting) -> list[NewLogEvent]:
-    return checkpoints_due(logs, judge_checkpoints(logs, verifier), COMMIT)
+    named = named_heads(judge_checkpoints(logs, verifier))
+    return checkpoints_due(reaches(logs, verifier), named, COMMIT)
+
+
+def reaches(logs: Mapping[str, Log], verifier: Verifier) -> list[Reach]:
+    """How much of each packet's log is covered, as `log verify` asks of one after the other."""
+    named = named_heads(judge_checkpoints(logs, verifier))
+    return [reach(log, named.get(name, ())) for name, log in logs.items() if name != CHECKPOINT_LOG]
 
 
 def told(packet: str = PACKET) -> Story:
@@ -172,8 +183,9 @@ def test_a_signature_vouches_for_the_checkpoints_before_it_and_for_no_later_even
 
     judged = judge_checkpoints(logs, only_the_last)
     assert [each.by for each in judged] == ["ci@example.org"] * 2
-    assert [(row.packet, row.vouched, row.events) for row in reach(logs, judged)] == [(PACKET, 3, 4), (OTHER, 3, 3)]
-    assert [row.vouched for row in reach(logs, judge_checkpoints(logs, doubting))] == [0, 0]
+    found = reaches(logs, only_the_last)
+    assert [(row.packet, row.vouched, row.events) for row in found] == [(PACKET, 3, 4), (OTHER, 3, 3)]
+    assert [row.vouched for row in reaches(logs, doubting)] == [0, 0]
     assert verify_tree(tree(story, other, checkpoints), only_the_last) == []
     cut = Story(PACKET)
     cut.events = story.events[:2]
@@ -198,13 +210,13 @@ def test_what_two_checkpoints_name_is_covered_by_both() -> None:
     side = story.add("noted", after=(story.events[1],))
     checkpoints.add("checkpoint", logs=[{"packet": PACKET, "heads": [side.id], "events": 4}], commit=COMMIT)
     logs = {PACKET: story.read(), "_checkpoints": checkpoints.read()}
-    (row,) = reach(logs, judge_checkpoints(logs, trusting))
+    (row,) = reaches(logs, trusting)
     assert (row.vouched, row.events, row.checkpoint) == (4, 4, checkpoints.events[-1].id)
 
 
 def test_many_packets_take_several_checkpoints() -> None:
     log = told().read()
-    due = due_of({f"WP-1-P{number}-v1": log for number in range(2001)})
+    due = checkpoints_due([replace(reach(log, ()), packet=f"WP-1-P{number}-v1") for number in range(2001)], {}, COMMIT)
     assert [len(rows(happening)) for happening in due] == [1000, 1000, 1]
     story = Story("_checkpoints")
     for happening in due:

@@ -28,6 +28,7 @@ from workpacket.shell import event_keys
 from workpacket.shell.approvals.subject import ApprovalSubject
 from workpacket.shell.approvals.uses import FirstAuthors, parties_of
 from workpacket.shell.event_keys import key_path, make_event_key
+from workpacket.shell.judging import log_verification
 from workpacket.shell.keys import find_key, signers_line
 from workpacket.text.toml_strict import plain_toml
 from workpacket.value import replace
@@ -217,6 +218,24 @@ def test_the_person_behind_a_renamed_coder_is_known_by_the_key(
     assert parties == {"coder": {"coder", "robot"}, "operator": {"coder", "ann"}}
 
 
+def test_the_person_behind_a_coder_who_has_left_the_policy_does_not_judge(
+    governed: Governed, fingerprints: dict[str, str]
+) -> None:
+    """The agent is taken out with its key, so that nobody seems to be behind its work."""
+    begin(governed, fingerprints)
+    submitted(governed)
+    policy = governed.read(".GOV/policy/policy.toml")
+    row = next(table for table in policy.split("\n\n") if table.startswith("[actors.coder]"))
+    governed.write(".GOV/policy/policy.toml", policy.replace(row, ""))
+    governed.commit("The coder has left")
+    governed.git("branch", "base")
+    governed.git("branch", "--force", "main", "base")
+    governed.done("verdict", NAME, "PASS", "--report", "report.md", "--as", "ann")
+    governed.commit("judged")
+    found = errors(governed, "--base", "base")
+    assert "ann and coder, who worked on it, have the same person behind them, ann" in found["move_without_gate"]
+
+
 def test_two_names_with_one_key_are_one_person(governed: Governed, fingerprints: dict[str, str]) -> None:
     begin(governed, fingerprints | {"judge": fingerprints["coder"]})
     submitted(governed)
@@ -347,6 +366,49 @@ def test_log_verify_counts_what_signatures_come_to(governed: Governed, fingerpri
     after = governed.json("log", "verify", "--signatures")["data"]["signatures"]
     assert (after["proven"], after["unlisted"]) == (0, events)
     assert "signatures" not in governed.json("log", "verify")["data"]
+
+
+def test_log_verify_counts_a_revoked_key_as_one_that_proves_nothing(
+    governed: Governed, fingerprints: dict[str, str]
+) -> None:
+    begin(governed, fingerprints)
+    governed.activate(NAME)
+    events = len(governed.state(NAME).history)
+    public = key_path("ann").with_suffix(".pub").read_text("utf-8")
+    governed.write(".GOV/policy/revoked_keys", f"{' '.join(public.split()[:2])}\n")
+    governed.commit("Ann's key is revoked")
+    counted = governed.json("log", "verify", "--signatures")["data"]["signatures"]
+    assert (counted["proven"], counted["unlisted"]) == (0, events)
+
+
+def test_many_packets_are_read_by_two_processes_with_the_same_answer(
+    governed: Governed, fingerprints: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin(governed, fingerprints)
+    governed.activate(NAME)
+    forge(governed, NAME, "noted", {"text": "unsigned"})
+    governed.commit("activated")
+    governed.write(f".GOV/log/{NAME}/stray", "x")
+    words = ("log", "verify", "--signatures", "--base", "HEAD")
+    one = governed.json(*words)
+    assert one["data"]["signatures"]["unsigned"] == 1
+    assert [each["code"] for each in one["findings"]] == ["log_foreign_file"]
+    monkeypatch.setattr(log_verification, "_WORTH_A_PROCESS", 0)
+    monkeypatch.setattr(log_verification, "_PROCESSES", 1)
+    assert governed.json(*words) == one
+
+
+def test_what_a_second_process_cannot_read_is_named_as_in_the_first(
+    governed: Governed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    governed.begin()
+    governed.stub(NAME)
+    (governed.root / f".GOV/log/{NAME}/fifo").symlink_to("nowhere")
+    one = governed("log", "verify")
+    assert one.codes == ["file_unreadable"]
+    monkeypatch.setattr(log_verification, "_WORTH_A_PROCESS", 0)
+    monkeypatch.setattr(log_verification, "_PROCESSES", 1)
+    assert governed("log", "verify") == one
 
 
 def test_log_verify_names_a_signature_that_does_not_hold(governed: Governed, fingerprints: dict[str, str]) -> None:

@@ -11,6 +11,7 @@ from typing import ClassVar
 
 import pytest
 
+from workpacket.errors import WorkpacketError
 from workpacket.value import NOTHING, Value, replace
 
 
@@ -86,6 +87,12 @@ def test_a_changed_value_is_another_one_and_is_judged_again() -> None:
 
 def test_values_travel_between_processes() -> None:
     assert pickle.loads(pickle.dumps(Point(1, 2))) == copy.deepcopy(Point(1, 2)) == Point(1, 2)
+
+
+def test_an_empty_mapping_and_the_error_of_a_command_travel_too() -> None:
+    assert pickle.loads(pickle.dumps(NOTHING)) == NOTHING
+    error = WorkpacketError("tree_unreadable", "shut", hint="chmod", path=".GOV/log")
+    assert pickle.loads(pickle.dumps(error)).problem == error.problem
 
 
 def test_a_pattern_takes_a_value_apart() -> None:

@@ -145,6 +145,7 @@ class World:
         self.root = self.governed.root
         self.outcome = Outcome()
         self._said: dict[str, str] = {}
+        self._environment: dict[str, str] = {}
 
     def step(self, line: str) -> bool:
         """Whether the case goes on: what the product refuses a person at once is a refusal like any other."""
@@ -260,6 +261,20 @@ class World:
 
     def _commit_index(self, message: str = "work") -> None:
         self._git("commit", "--quiet", "--message", message)
+
+    def _write_git(self, path: str, text: str) -> None:
+        """A file of the clone itself, which no commit brings."""
+        place = self.root / ".git" / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text, "utf-8")
+
+    def _copy(self, old: str, new: str) -> None:
+        (self.root / new).write_bytes((self.root / old).read_bytes())
+
+    def _env(self, name: str, value: str) -> None:
+        """A variable that the check of a landing finds; a path in it begins at the repository."""
+        path = self.root / value
+        self._environment[name] = str(path) if path.exists() else value
 
     # --- people, keys and commands ---
 
@@ -460,6 +475,10 @@ class World:
             self._git("update-ref", f"refs/heads/{base}", "HEAD")
         self._git("checkout", "--quiet", "--force", base)
 
+    def _judged(self, base: str) -> None:
+        """HEAD is judged as it is against a base that is named, and does not land."""
+        self._judge(base)
+
     def _forget(self, base: str) -> None:
         """As a clone of the base is, made after the branches of what landed were deleted."""
         names = self.governed.git("for-each-ref", "--format=%(refname)").split()
@@ -477,7 +496,10 @@ class World:
         self._check_out_afresh()
         accepted = True
         for words in (("check", "--base", base), ("approvals", "verify", "--base", base)):
-            result = self.governed(*words, "--json")
+            with pytest.MonkeyPatch.context() as patch:
+                for name, value in self._environment.items():
+                    patch.setenv(name, value)
+                result = self.governed(*words, "--json")
             accepted &= result.status == 0
             with contextlib.suppress(json.JSONDecodeError):
                 answer = json.loads(result.out)

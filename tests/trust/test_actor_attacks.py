@@ -21,6 +21,7 @@ from workpacket.approvals.sshsig import EVENT_NAMESPACE
 from workpacket.ledger.log import read_log
 from workpacket.lifecycle.separation import not_apart
 from workpacket.model.events import LogEvent, encode_event, event_id, event_of
+from workpacket.value import replace
 
 CASES = [json.loads(line) for line in Path(__file__).with_name("actor_attacks.jsonl").read_text("utf-8").splitlines()]
 EVERYBODY: Final[Mapping[str, Mapping[str, Any]]] = {
@@ -49,6 +50,14 @@ def actors_of(case: Mapping[str, Any]) -> Actors:
     return read_actors(table, {"separation": separation} if separation else None)
 
 
+def with_former(case: Mapping[str, Any]) -> Actors:
+    """The same, with those that an earlier policy listed."""
+    said: Mapping[str, Any] = case.get("formerly") or {}
+    table = {name: {**one, "keys": [key(each).fingerprint for each in one["keys"]]} for name, one in said.items()}
+    people = {one["operator"]: {"kind": "person", "keys": []} for one in said.values() if "operator" in one}
+    return replace(actors_of(case), former=read_actors({**people, **table}).by_name)
+
+
 def signed(value: dict[str, Any], by: str, how: Mapping[str, Any], over: bytes | None = None) -> dict[str, Any]:
     if not by:
         return value
@@ -64,7 +73,7 @@ def event(kind: str, name: str, by: str, said: str = "agent", **data: Any) -> Lo
 
 def judged(case: Mapping[str, Any]) -> bool:
     """Whether somebody may judge this work."""
-    actors = actors_of(case)
+    actors = with_former(case)
     worked = [event(kind, name, by, **data) for kind, name, by, data in case["worked"]]
     return not actors.faults and not list(not_apart(case["judge"], worked, actors))
 

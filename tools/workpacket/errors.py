@@ -25,6 +25,10 @@ class WorkpacketError(Exception):
         error.problem = problem
         return error
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Another process gets the whole problem, not only its message."""
+        return WorkpacketError.of, (self.problem,)
+
     @property
     def code(self) -> str:
         return self.problem.code

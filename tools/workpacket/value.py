@@ -12,6 +12,7 @@ lifecycle command needs a hundred such classes before it can begin.
 
 from __future__ import annotations
 
+import copyreg
 from collections.abc import Mapping
 from types import MappingProxyType
 
@@ -28,6 +29,14 @@ else:
 
 # The default of a field that is a mapping.
 NOTHING: Final[Mapping[Any, Any]] = MappingProxyType({})
+
+
+def _read_only(mapping: dict[Any, Any]) -> MappingProxyType[Any, Any]:
+    return MappingProxyType(mapping)
+
+
+# Values are given to other processes with their defaults, and this type cannot be pickled by itself.
+copyreg.pickle(MappingProxyType, lambda mapping: (_read_only, (dict(mapping),)))
 
 
 @dataclass_transform(frozen_default=True)

@@ -23,7 +23,7 @@ MET = {
     "test_batches_of_a_spec": 25,
     "test_progress_of_roles": 15,
     "test_sessions_after_a_crash": 31,
-    "test_sprint_about_checkpoints": 19,
+    "test_sprint_about_checkpoints": 25,
 }
 OWN = {"test_requirements", "test_literals"}
 

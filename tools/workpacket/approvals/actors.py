@@ -65,13 +65,15 @@ class KnownActor(Value):
 class Actors(Value):
     """The actors that a policy names. `present`: whether it has the table at all, and therefore requires signed events.
 
-    If there are `faults`, no actor is known, so no event passes until the table is corrected.
+    With `faults` no actor is known, so that no event passes until the table is corrected. `former` are the actors that
+    have left the policy, as it last listed them: they may not act, but their work still has a person behind it.
     """
 
     by_name: Mapping[str, KnownActor] = NOTHING
     separation: tuple[str, ...] = SEPARATION
     present: bool = False
     faults: tuple[str, ...] = ()
+    former: Mapping[str, KnownActor] = NOTHING
 
     @cached_property
     def names_by_key(self) -> Mapping[str, tuple[str, ...]]:
@@ -83,9 +85,12 @@ class Actors(Value):
         return {key: tuple(names) for key, names in found.items()}
 
     def person(self, name: str) -> str:
-        """Return the person behind a name; a name unknown to the policy represents itself."""
-        actor = self.by_name.get(name)
+        """Return the person behind a name; a name that no policy listed represents itself."""
+        actor = self._known(name)
         return (actor.operator or name) if actor is not None else name
+
+    def _known(self, name: str) -> KnownActor | None:
+        return self.by_name.get(name) or self.former.get(name)
 
     def acting(self, actor: Actor) -> Actor:
         """Return the actor of an event to be written, with the kind that the policy assigns to the name."""
@@ -97,7 +102,7 @@ class Actors(Value):
     def principals(self, names: Iterable[str]) -> frozenset[str]:
         """Return these names, and the names in allowed_signers of the persons among them."""
         found = frozenset(names)
-        known = (self.by_name.get(name) for name in found)
+        known = map(self._known, found)
         return found | {actor.principal for actor in known if actor is not None and actor.principal}
 
     def why_not_apart(self, judge: str, coder: str) -> str:
@@ -108,7 +113,7 @@ class Actors(Value):
         """
         if judge == coder:
             return f"{judge} worked on it"
-        one, other = self.by_name.get(judge), self.by_name.get(coder)
+        one, other = self._known(judge), self._known(coder)
         if one is not None and other is not None and one.keys & other.keys:
             return f"{judge} and {coder}, who worked on it, have a key in common"
         same = self.person(judge) == self.person(coder)
@@ -130,10 +135,12 @@ class Actors(Value):
         and persons.
         """
         people: list[tuple[frozenset[str], frozenset[str]]] = []
-        for actor in self.by_name.values():
+        for actor in {**self.former, **self.by_name}.values():
             person = self.person(actor.name)
             names = frozenset({actor.name})
-            traits = actor.keys | {spelling(person), spelling(self.by_name[person].principal or person)}
+            known = self._known(person)
+            principal = known.principal if known is not None else ""
+            traits = actor.keys | {spelling(person), spelling(principal or person)}
             for one in [one for one in people if not one[1].isdisjoint(traits)]:
                 people.remove(one)
                 names, traits = names | one[0], traits | one[1]

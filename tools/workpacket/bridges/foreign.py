@@ -256,6 +256,8 @@ def _imported(store: Store, bridge: Bridge, key: str) -> tuple[Foreign, ...]:
     if not found:
         raise WorkpacketError("checkpoint_missing", f"no {bridge.name} checkpoint {key!r} is in the log",
                               hint=f"workpacket import {bridge.name} PATH")  # fmt: skip
+    if any(one.checkpoint.stream == prefix for one in found):  # a key that is complete names that checkpoint alone
+        found = [one for one in found if one.checkpoint.stream == prefix]
     files = sorted({one.file for one in found})
     if len(files) > 1:
         keys = sorted({one.checkpoint.stream.partition("/")[2] for one in found})

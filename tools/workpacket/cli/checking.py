@@ -40,6 +40,9 @@ Choose = Callable[[], Files]
 _ALONE = "each file was checked on its own; `workpacket check` without paths also compares them"
 
 
+_NO_CHANGE = "HEAD is the base, so there is no change to judge"
+
+
 def check_and_render(arguments: Arguments, workspace: Workspace, files: Files, cache: Cache, again: Choose) -> Output:
     """Check, apply fixes if requested, and render the remaining findings. `again` returns the files after the fixes."""
     reasons = catalogue()
@@ -62,6 +65,8 @@ def check_and_render(arguments: Arguments, workspace: Workspace, files: Files, c
     if arguments.flag("diff"):
         return _diff(workspace, kinds, findings, unsafe=unsafe, style=style)
     notes = [_ALONE] if arguments.words else []
+    if base and not arguments.flag("worktree") and _is_head(base):
+        notes.append(_NO_CHANGE)
     repaired: Repaired | None = None
     if wanted:
         from workpacket.cli.fmt import fix_files, refuse_unreadable
@@ -303,6 +308,15 @@ def _of_the_change(base: str, *, worktree: bool) -> list[Problem]:
     from workpacket.shell.judging.change import judge
 
     return judge(here(), base, worktree=worktree)
+
+
+def _is_head(base: str) -> bool:
+    """Whether nothing lies between the base and HEAD: with such a base, by mistake, whatever is committed passes."""
+    from workpacket.git.revisions import commit_of, head_commit
+    from workpacket.shell.governing.execution import here
+
+    repository = here()
+    return commit_of(repository, base) == head_commit(repository)
 
 
 def _left_behind(workspace: Workspace, kinds: Mapping[str, str], cache: Cache) -> list[Problem]:

@@ -9,7 +9,7 @@ from workpacket import __version__
 from workpacket.cli.options import Arguments, Command, Option, chosen, usage
 from workpacket.cli.packet_command import ACTING, actor_of
 from workpacket.cli.read_only import open_for_reading
-from workpacket.ledger.verify import Reach, checkpointed_heads, reach, signature_path
+from workpacket.ledger.verify import Reach, checkpointed_heads, signature_path
 from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.model.wording import counted
@@ -19,7 +19,7 @@ from workpacket.report.escape import escape
 from workpacket.report.json_report import render_envelope
 from workpacket.shell.held import judged_in_part
 from workpacket.shell.judging.log_checkpoints import Judge, make_checkpoint
-from workpacket.shell.judging.log_verification import verify_log, verify_signatures
+from workpacket.shell.judging.log_verification import verify_log
 from workpacket.shell.keys import find_key
 
 # Faults that a new checkpoint repairs, because it covers the previous ones.
@@ -50,8 +50,8 @@ def checkpoint(arguments: Arguments) -> int:
         print(f"next: workpacket explain {findings[0].code}")
         return status
     key, actor = find_key(arguments.value("key")), actor_of(arguments, repository)
-    judge = Judge(repository, base, verified.files, now.now)
-    made = make_checkpoint(repository, verified.logs, judge, key, actor, f"workpacket {__version__}", now)
+    judge = Judge(repository, base, verified.own, now.now)
+    made = make_checkpoint(repository, verified, judge, key, actor, f"workpacket {__version__}", now)
     if arguments.flag("json"):
         rows: list[Json] = [
             {"path": event.path, "signature": signature_path(event.id), "packets": len(list(checkpointed_heads(event)))}
@@ -73,16 +73,12 @@ def run(arguments: Arguments) -> int:
     from workpacket.shell.actor import moment
 
     repository = open_for_reading()
-    verified = verify_log(repository, arguments.value("base"), moment().now)
-    wanted = set(arguments.words[1:])
-    signed = verify_signatures(repository, arguments.value("base"), verified) if arguments.flag("signatures") else None
-    found = [
-        one
-        for one in (*verified.findings, *(signed.findings if signed else ()))
-        if not wanted or wanted & set(one.path.split("/"))
-    ]
+    base = arguments.value("base")
+    verified = verify_log(repository, base, moment().now, signatures=arguments.flag("signatures"))
+    signed, wanted = verified.signatures, set(arguments.words[1:])
+    found = [one for one in verified.findings if not wanted or wanted & set(one.path.split("/"))]
     findings = judged_in_part(str(repository.root), found)
-    rows = [row for row in reach(verified.logs, verified.checkpoints) if not wanted or row.packet in wanted]
+    rows = [row for row in verified.packets if not wanted or row.packet in wanted]
     status = exit_of(findings)
     if arguments.flag("json"):
         packets: list[Json] = [row_json(row) for row in rows]
@@ -92,7 +88,7 @@ def run(arguments: Arguments) -> int:
                 "proven": signed.proven,
                 "unlisted": signed.unlisted,
                 "unsigned": signed.unsigned,
-                "invalid": len(signed.findings),
+                "invalid": signed.invalid,
             }
         sys.stdout.write(render_envelope("log", status, findings, data))
         return status
@@ -101,7 +97,7 @@ def run(arguments: Arguments) -> int:
     if signed is not None:
         print(
             f"signatures: {signed.proven} proven; claimed, not proven: {signed.unsigned} unsigned, "
-            f"{signed.unlisted} by keys that the policy does not list; {len(signed.findings)} invalid"
+            f"{signed.unlisted} by keys that the policy does not list or has revoked; {signed.invalid} invalid"
         )
     if verified.checkpoints:
         print("\n".join(vouched_lines(rows, in_full=bool(wanted))))

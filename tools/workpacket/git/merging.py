@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from workpacket.errors import WorkpacketError
-from workpacket.git.objects import blob_id, list_tree
+from workpacket.git.objects import AS_COMMITTED, blob_id, list_tree
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import head_commit, merge_base
 from workpacket.git.run import Answer, git_failure, run_git
@@ -217,8 +217,8 @@ def differences(
 ) -> dict[str, Difference]:
     """Return the differences between two trees (or those of two commits), by path. A rename is two differences."""
     answer = run_git(
-        repository.root, "diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", "--no-ext-diff",
-        "--no-textconv", "--end-of-options", old, new, "--", environment=environment,
+        repository.root, "diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", *AS_COMMITTED,
+        "--end-of-options", old, new, "--", environment=environment,
     )  # fmt: skip
     fields = answer.text.split("\0")[:-1]
     return {path: _difference(path, row) for row, path in zip(fields[::2], fields[1::2], strict=True)}

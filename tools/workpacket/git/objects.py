@@ -14,7 +14,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from workpacket.errors import WorkpacketError
 from workpacket.git.repository import FULL_ID, Repository
@@ -221,10 +221,15 @@ def hidden_paths(repository: Repository) -> list[str]:
     return [row[2:] for row in rows]
 
 
+# Neither programs of the user nor .gitmodules, where `ignore = all` hides a submodule that has moved on, decide what
+# differs between two commits.
+AS_COMMITTED: Final = ("--no-ext-diff", "--no-textconv", "--ignore-submodules=none")
+
+
 def changed_paths(repository: Repository, base: str, head: str, *paths: str) -> list[ChangedPath]:
     """Return the differences between the trees of `base` and `head`. A rename is one deletion and one addition."""
     answer = run_git(
-        repository.root, "diff-tree", "-r", "-z", "--name-status", "--no-renames", "--no-ext-diff", "--no-textconv",
+        repository.root, "diff-tree", "-r", "-z", "--name-status", "--no-renames", *AS_COMMITTED,
         "--end-of-options", base, head, "--", *paths,
     )  # fmt: skip
     fields = answer.text.split("\0")[:-1]
@@ -261,8 +266,8 @@ def patch_id(repository: Repository, base: str, head: str, *paths: str) -> str |
     changed.
     """
     patch = run_git(
-        repository.root, "diff-tree", "-p", "--binary", "--full-index", "--no-renames", "--no-ext-diff",
-        "--no-textconv", "--end-of-options", base, head, "--", *paths,
+        repository.root, "diff-tree", "-p", "--binary", "--full-index", "--no-renames",
+        *AS_COMMITTED, "--end-of-options", base, head, "--", *paths,
     )  # fmt: skip
     answer = run_git(repository.root, "patch-id", "--stable", stdin=patch.output)
     return answer.text.split(" ", 1)[0] or None
@@ -397,8 +402,8 @@ def _patch_ids(repository: Repository, base: str, head: str) -> list[str]:
     """Return the patch ids of the commits after `base` up to `head`; merges have none."""
     commits = run_git(repository.root, "rev-list", "--no-merges", "--end-of-options", f"{base}..{head}").output
     patches = run_git(
-        repository.root, "diff-tree", "--stdin", "-p", "--binary", "--full-index", "--no-renames", "--no-ext-diff",
-        "--no-textconv", stdin=commits,
+        repository.root, "diff-tree", "--stdin", "-p", "--binary", "--full-index", "--no-renames",
+        *AS_COMMITTED, stdin=commits,
     )  # fmt: skip
     answer = run_git(repository.root, "patch-id", "--stable", stdin=patches.output)
     return [row.split(" ", 1)[0] for row in answer.text.splitlines()]
@@ -424,8 +429,8 @@ def changes_before(
 ) -> Iterator[tuple[str, list[Change]]]:
     """Yield the commits that changed these paths, newest first: the output of `form` for each, and its changes."""
     answer = run_git(
-        repository.root, "log", *options, "--no-renames", "--raw", "--no-abbrev", "-z", f"--format={_MARK}{form}",
-        "--end-of-options", commit, "--", *paths,
+        repository.root, "log", *options, "--no-renames", "--raw", "--no-abbrev", "-z", *AS_COMMITTED,
+        f"--format={_MARK}{form}", "--end-of-options", commit, "--", *paths,
     )  # fmt: skip
     header, changes = "", list[Change]()
     parts = iter(answer.text.split("\0"))

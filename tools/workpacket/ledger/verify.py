@@ -17,7 +17,7 @@ A
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from workpacket.ledger.fold import standing
@@ -54,10 +54,20 @@ class Checkpoint(Value):
     by: str
 
 
+class NamedHeads(Value):
+    """The heads of one packet that a checkpoint names, and who vouches for it."""
+
+    checkpoint: str
+    at: str
+    by: str
+    heads: tuple[str, ...]
+
+
 class Reach(Value):
     """How much of a packet's log is covered: the number of events up to the heads named in `checkpoint`."""
 
     packet: str
+    heads: tuple[str, ...]
     events: int
     vouched: int
     checkpoint: str
@@ -88,24 +98,42 @@ def judge_checkpoints(logs: Mapping[str, Log], verifier: Verifier) -> tuple[Chec
     return tuple(reversed(judged))
 
 
-def checkpoint_findings(logs: Mapping[str, Log], checkpoints: Iterable[Checkpoint]) -> list[Problem]:
-    """Report invalid signatures, and every head that a checkpoint names but its log lacks."""
+def checkpoint_faults(checkpoints: Iterable[Checkpoint]) -> list[Problem]:
+    """Return problems with the signatures of checkpoints."""
     findings: list[Problem] = []
     for each in checkpoints:
         event, own = each.event, each.own
         if own.broken or not each.by:
             path = event.path if own.fault == "log_checkpoint_unsigned" else signature_path(event.id)
             findings.append(fault(own.fault, path, own.message))
-        if not each.by:
-            continue
-        named = f"the checkpoint {event.id[:12]} of {event.at} names it, signed by {each.by}"
-        for packet, heads in checkpointed_heads(event):
-            log = logs.get(packet)
-            # Only the heads are compared: an event contains the hashes of its parents, so a head that is present
-            # vouches for everything before it.
-            missing = [head for head in heads if log is None or head not in log.by_id]
-            findings += [fault("log_truncated", event_path(packet, head), named) for head in missing]
     return findings
+
+
+def named_heads(checkpoints: Iterable[Checkpoint]) -> dict[str, tuple[NamedHeads, ...]]:
+    """Return what the checkpoints that count name of each packet, in log order."""
+    named: dict[str, tuple[NamedHeads, ...]] = {}
+    for each in checkpoints:
+        if each.by:
+            for packet, heads in checkpointed_heads(each.event):
+                here = NamedHeads(each.event.id, each.event.at, each.by, heads)
+                named[packet] = (*named.get(packet, ()), here)
+    return named
+
+
+def lost_heads(packet: str, log: Log | None, named: Iterable[NamedHeads]) -> list[Problem]:
+    """Return every head that a checkpoint names but that is missing from the packet's log."""
+    # Only the heads are compared: an event contains the hashes of its parents, so a head that is present vouches for
+    # everything before it.
+    return [
+        fault(
+            "log_truncated",
+            event_path(packet, head),
+            f"the checkpoint {each.checkpoint[:12]} of {each.at} names it, signed by {each.by}",
+        )
+        for each in named
+        for head in each.heads
+        if log is None or head not in log.by_id
+    ]
 
 
 def signatures_without_event(logs: Mapping[str, Log], paths: Iterable[str]) -> list[Problem]:
@@ -116,38 +144,23 @@ def signatures_without_event(logs: Mapping[str, Log], paths: Iterable[str]) -> l
     return [fault("log_checkpoint_missing", path, message) for path in paths if path not in known]
 
 
-def reach(logs: Mapping[str, Log], checkpoints: Iterable[Checkpoint]) -> list[Reach]:
-    """Return how much of each packet's log is covered, by which checkpoint and by whom."""
-    named: dict[str, tuple[Checkpoint, tuple[str, ...]]] = {}
-    for each in checkpoints:
-        if each.by:
-            for packet, heads in checkpointed_heads(each.event):
-                known = named[packet][1] if packet in named else ()
-                named[packet] = (each, (*known, *heads))
-    rows = []
-    for packet, log in sorted(logs.items()):
-        if packet == CHECKPOINT_LOG:
-            continue
-        if packet not in named:
-            rows.append(Reach(packet, len(log.by_id), 0, "", ""))
-            continue
-        last, heads = named[packet]
-        rows.append(Reach(packet, len(log.by_id), len(log.ancestry(heads)), last.event.id, last.by))
-    return rows
+def reach(log: Log, named: Sequence[NamedHeads]) -> Reach:
+    """Return how much of a packet's log is covered, by which checkpoint and by whom."""
+    covered = log.ancestry(head for each in named for head in each.heads)
+    last = named[-1] if named else NamedHeads("", "", "", ())
+    return Reach(log.packet, log.heads, len(log.by_id), len(covered), last.checkpoint, last.by)
 
 
-def checkpoints_due(logs: Mapping[str, Log], checkpoints: Iterable[Checkpoint], commit: str) -> list[NewLogEvent]:
+def checkpoints_due(
+    packets: Iterable[Reach], named: Mapping[str, Sequence[NamedHeads]], commit: str
+) -> list[NewLogEvent]:
     """Return what to write to the checkpoint log for `commit`: the packets whose current heads are not covered. Several
     events if there are many packets, because events are limited in size; none if nothing has changed.
     """
-    named: dict[str, tuple[str, ...]] = {}
-    for each in checkpoints:
-        if each.by:
-            named.update(checkpointed_heads(each.event))
     rows: list[Json] = [
-        {"packet": packet, "heads": list(log.heads), "events": len(log.by_id)}
-        for packet, log in sorted(logs.items())
-        if packet != CHECKPOINT_LOG and log.heads and log.heads != named.get(packet)
+        {"packet": each.packet, "heads": list(each.heads), "events": each.events}
+        for each in sorted(packets, key=lambda each: each.packet)
+        if each.heads and each.heads != (named[each.packet][-1].heads if each.packet in named else ())
     ]
     return [
         NewLogEvent("checkpoint", {"commit": commit, "logs": rows[start : start + PACKETS_PER_CHECKPOINT]})
@@ -166,15 +179,9 @@ def checkpointed_heads(checkpoint: LogEvent) -> Iterable[tuple[str, tuple[str, .
         yield str(row["packet"]), tuple(str(head) for head in heads)
 
 
-def verify_logs(logs: Mapping[str, Log], stray: Iterable[Problem], checkpoints: Iterable[Checkpoint]) -> list[Problem]:
-    """Return everything that is wrong with these logs, and with the files next to them."""
-    findings = [*stray]
-    for log in logs.values():
-        findings += log.findings
-        if log.packet != CHECKPOINT_LOG:
-            findings += standing(log).findings
-    findings += checkpoint_findings(logs, checkpoints)
-    return sorted(findings, key=lambda finding: finding.order)
+def log_faults(log: Log) -> list[Problem]:
+    """Return everything that is wrong with a packet's log by itself."""
+    return [*log.findings, *standing(log).findings]
 
 
 def verify_append_only(base: Mapping[str, str], head: Mapping[str, str]) -> list[Problem]:

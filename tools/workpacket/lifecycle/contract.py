@@ -16,7 +16,7 @@ from typing import Final, cast
 from workpacket.documents.document import SectionSpec
 from workpacket.documents.structured import PlacedSection, StructuredDocument
 from workpacket.lazy_pattern import lazy_pattern
-from workpacket.lifecycle.gates import is_pathlike, pattern_of
+from workpacket.lifecycle.gates import is_pathlike, names_one, pattern_of
 from workpacket.model.canonical import Json, NotCanonical, canonical_bytes
 from workpacket.model.event_types import FULL_FORM, LIGHT_FORM
 from workpacket.model.ids import find_ids
@@ -392,8 +392,11 @@ def _scope(parts: _Parts, *, packet: bool) -> tuple[str, ...]:
     """
     if not packet:
         return _set(_with_paths(parts.entries("scope", "in_scope")))
-    paths = [_Entry(pattern_of(entry.text) or entry.text) for entry in parts.entries("scope", "in_scope_paths")]
-    return _set([*paths, *_with_paths(parts.entries("scope", "scope_of_stub"))])
+    entries = list(parts.entries("scope", "scope_of_stub"))
+    # A quoted name is an entry of the contract as it is written, although the packet has it among its paths too.
+    names = {pattern_of(entry.text) for entry in entries if names_one(entry.text)}
+    paths = (pattern_of(entry.text) or entry.text for entry in parts.entries("scope", "in_scope_paths"))
+    return _set([*(_Entry(path) for path in paths if path not in names), *_with_paths(entries)])
 
 
 def _listed_paths(parts: _Parts, field: str) -> Iterator[_Entry]:

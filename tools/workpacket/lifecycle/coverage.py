@@ -90,7 +90,8 @@ def uncovered(landing: Landing, covers: Sequence[Cover], exempt: Sequence[str]) 
     # Without a held packet for each change, only plain files pass: a program, a link or a submodule needs one.
     exempted = landing.paths - landing.special - frozenset(outside(landing.paths, exempt, strict=True))
     for path in sorted(landing.paths):
-        if is_governance(path) or path in exempted or path in landing.reports:
+        document = is_governance(path) and path not in landing.special
+        if document or path in exempted or path in landing.reports:
             continue
         having = [cover for cover in covers if cover.has(path)]
         if any(cover.kind == "work" or (cover.kind == "standing" and path not in landing.special) for cover in having):

@@ -76,6 +76,12 @@ def is_pathlike(entry: str) -> bool:
     return bool(pattern) and ("/" in pattern or re.search(r"[\w*]\.\w+\Z", pattern) is not None)
 
 
+def names_one(entry: str) -> bool:
+    """Whether an entry is nothing but a quoted name, as that of a `justfile`, which has neither."""
+    pattern = pattern_of(entry)
+    return bool(pattern) and entry.strip() == f"`{pattern}`" and not is_pathlike(entry)
+
+
 def outside(paths: Iterable[str], entries: Sequence[str], *, strict: bool = False) -> list[str]:
     """Return the paths that no entry allows. An entry also allows everything below it; with `strict`, only an entry
     like `a/` does.

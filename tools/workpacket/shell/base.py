@@ -45,10 +45,11 @@ from workpacket.model.layout import (
 from workpacket.problem import Location, Problem
 from workpacket.shell.tree import read_bytes
 from workpacket.text.limits import DATA
-from workpacket.value import Value
+from workpacket.value import Value, replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from workpacket.approvals.actors import Actors, KnownActor
     from workpacket.approvals.policy import GatePolicy, Trusted
 
 _BEFORE = "^1"
@@ -474,6 +475,28 @@ def lifecycle_of(data: bytes) -> LifecyclePolicy:
 
     policy = PolicyDocument.from_bytes(data)
     return lifecycle_policy(policy.root, policy.source)
+
+
+def with_former(repository: Repository, commit: str, actors: Actors) -> Actors:
+    """Return the actors, with those that earlier policies on the line of the commit listed, to judge whose work it is.
+
+    Who removes an agent with its key from the policy is still the person behind what it did.
+    """
+    if not actors.present or not commit:
+        return actors
+    left = {name: actor for name, actor in _listed(repository, commit).items() if name not in actors.by_name}
+    return replace(actors, former=left) if left else actors
+
+
+@lru_cache(maxsize=16)
+def _listed(repository: Repository, commit: str) -> Mapping[str, KnownActor]:
+    """Return every actor that a policy on the line of the commit listed, as it last did."""
+    commits = [each for each, _ in changes_before(repository, commit, POLICY_PATH, options=FIRST_PARENTS, form="%H")]
+    read_ahead(repository, (f"{each}:{POLICY_PATH}" for each in commits))
+    found: dict[str, KnownActor] = {}
+    for each in commits:
+        found = {**lifecycle_of(committed_file(repository, each, POLICY_PATH) or b"").actors.by_name, **found}
+    return found
 
 
 def _with_others(repository: Repository, commit: str, others: Iterable[str]) -> bytes | None:

@@ -159,6 +159,7 @@ class CachedOutput:
         deciding: Callable[[], tuple[str, ...] | None] = tuple,
     ) -> None:
         self._cache, self._root, self._files, self._deciding = cache, root, files, deciding
+        # Before anything is read: what changes from here on may or may not be in the output.
         self._started = time.time_ns()
         self._decides = deciding()
         # This form can store even names that are not UTF-8.
@@ -336,6 +337,7 @@ def _connect(path: str) -> sqlite3.Connection:
     if new:
         os.makedirs(os.path.dirname(path), exist_ok=True)
         _remove_other_versions(path)
+    # Computing a result again is better than waiting for another process.
     connection = sqlite3.connect(path, timeout=2.0)
     if new:
         # Write-ahead logging with synchronous=NORMAL cannot leave a damaged file, at worst an outdated one.

@@ -176,6 +176,7 @@ class Held(Value):
         """Whether the path exists. Raises WorkpacketError `tree_unreadable` if a folder above it cannot be read."""
         root = str(self.repository.root)
         try:
+            # Not `exists`: a link is there even if what it points to is not.
             os.lstat(os.path.join(root, path))
         except PermissionError as error:
             shut = (place for place in folders_of(path) if not os.access(os.path.join(root, place), os.R_OK | os.X_OK))

@@ -149,6 +149,7 @@ def run_openssh(
             env=environment,
             timeout=patience,
             check=False,
+            # OpenSSH asks at the terminal of its session, whatever its standard input is.
             start_new_session=not in_terminal,
         )
     except subprocess.TimeoutExpired:

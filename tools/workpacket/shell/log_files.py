@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 
 from workpacket.errors import WorkpacketError
@@ -23,10 +24,22 @@ def log_files(root: str) -> dict[str, bytes]:
     return {path: read_logged(root, path) for path in paths_below(root, LOG_FOLDER)}
 
 
-def append_only_files(root: str) -> dict[str, bytes]:
+def append_only_paths(root: str) -> list[str]:
     """Return every write-once file."""
-    paths = [path for folder in APPEND_ONLY_FOLDERS for path in paths_below(root, folder)]
-    return {path: read_logged(root, path) for path in paths}
+    return [path for folder in APPEND_ONLY_FOLDERS for path in paths_below(root, folder)]
+
+
+def logged_packets(root: str) -> list[str]:
+    """Return the names directly below the log: the packets, and whatever does not belong there."""
+    place = os.path.join(root, LOG_FOLDER)
+    try:
+        with os.scandir(place) as entries:
+            # Nothing behind a link is read, here or below.
+            return sorted(entry.name for entry in entries if not (entry.is_symlink() and entry.is_dir()))
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        raise held.unreadable(root, error) from error
 
 
 def read_logged(root: str, path: str) -> bytes:

@@ -11,6 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+# Without O_NONBLOCK, opening a named pipe would wait until someone writes to it.
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
@@ -145,6 +146,7 @@ def read_bytes(root: str, path: str, limit: int) -> bytes:
     """Return the bytes of a regular file, at most `limit` and one more (which shows that it is too large)."""
     descriptor = os.open(os.path.join(root, path), os.O_RDONLY | _NO_FOLLOW)
     with os.fdopen(descriptor, "rb") as stream:
+        # Asked of the open file, so that what was checked is what is read.
         if not stat_module.S_ISREG(os.fstat(descriptor).st_mode):
             raise OSError(0, NOT_A_FILE)
         return stream.read(limit + 1)

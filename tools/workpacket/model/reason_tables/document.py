@@ -231,7 +231,7 @@ FIELDS = (
 SETTINGS = (
     *_reading("""
     settings_unread: Settings cannot be read
-        The defaults apply instead, which may be weaker than what the repository decided.
+        The defaults apply instead, which may be weaker than the settings of the repository.
         Remedy: Correct the file; `workpacket check` says what is wrong with it.
 
     baseline_unread: Baseline cannot be read

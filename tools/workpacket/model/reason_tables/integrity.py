@@ -155,6 +155,10 @@ CHANGE = (
         A checkout would show different bytes from those merged, so people and checks would read a different text.
         Remedy: Remove the line from .gitattributes. Below .GOV, the lines that `workpacket init` writes suffice.
 
+    attribute_hides: Changed attributes that hide files below .GOV from diffs
+        A host folds such files, or says only that they differ, so a reviewer does not see what is approved or decided.
+        Remedy: Remove the line from .gitattributes. Below .GOV, the lines that `workpacket init` writes suffice.
+
     path_twin: Names that differ only in case, or in invisible characters
         On macOS and Windows, one of the files replaces the other.
         Remedy: Rename it, or remove it.

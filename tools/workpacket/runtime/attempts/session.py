@@ -65,6 +65,7 @@ class Questions:
         """Continue only if a person agreed to exactly this; the answer is remembered."""
         bound = stored_text([self.recorder.stream, asking.question, asking.binding])
         subject = hashlib.sha256(bound.encode("utf-8")).hexdigest()
+        # It may have been answered since the last look, by `resume --yes`.
         if subject not in self.recorder.state.confirmations:
             self.recorder.catch_up()
         answer = self.recorder.state.confirmations.get(subject)
@@ -256,6 +257,7 @@ class Session:
         self._over.set()
 
     def release(self) -> None:
+        # First, so that the thread does not renew a lease that was released.
         self._over.set()
         lease: Lease | None = self.recorder.lease
         if lease is not None and self.lent is None:

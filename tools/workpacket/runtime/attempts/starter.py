@@ -60,6 +60,7 @@ class RunRequest(TypedDict, total=False):
     allow_deps: Sequence[str]  # dependencies that may change; a later attempt may narrow them
     base_commit: str  # the commit at which a new run begins; '' before the first commit
     fresh: bool  # begin a new run even if an unfinished one exists
+    begun_as: str  # the id of a run that another tool began, which is continued under it
 
 
 class RunSpec(Value):
@@ -79,6 +80,7 @@ class RunSpec(Value):
     allow_deps: Sequence[str] | None = None
     base_commit: str | None = None
     fresh: bool = False
+    begun_as: str = ""
 
 
 def wanted_run(name: str, request: RunRequest, workdir: str | None) -> RunSpec:
@@ -198,6 +200,10 @@ class RunStarter:
 
     def open(self, wanted: RunSpec) -> Session:
         prefix = stream_prefix(wanted.name, wanted.packet)
+        if wanted.begun_as:
+            stream_prefix(wanted.begun_as, "")  # the same characters are allowed
+            known = self._exists(wanted.begun_as)
+            return self.resume(wanted.begun_as, wanted) if known else self._begin(wanted.begun_as, wanted)
         stream = prefix + wanted.key if wanted.key else newest_numbered(self.store, prefix)
         if not stream or not self._exists(stream):
             return self._begin(stream or next_in_line(self.store, prefix), wanted)
@@ -244,6 +250,7 @@ class RunStarter:
         data |= dependencies_of(wanted) | ({} if wanted.base_commit is None else {"base_commit": wanted.base_commit})
         draft = RecordDraft("run.started", data, self._kept_inputs(inputs))
         try:
+            # Before the first record, so that no run works on a packet whose log does not say so.
             self._announce(stream, wanted.packet)
             recorder.begin(draft)
         except BaseException:
@@ -279,6 +286,7 @@ class RunStarter:
         try:
             state, decision = self._decided(stream, wanted, seen)
             if decision.action == "CONFIRM" and lease is not None and self._asked(stream, state, decision):
+                # The answer is an event now, and part of the state on which the decision rests.
                 state, decision = self._decided(stream, wanted, seen)
             finished = decision.action == "COMPLETE"  # a finished run only returns stored results
             if finished:
@@ -340,7 +348,9 @@ class RunStarter:
         elif decision.code not in {"log_damaged", "newer_schema"}:
             data: dict[str, Json] = {"code": decision.code, "decision": decision.digest}
             self._recorder(stream, state, None).record(
-                RecordDraft("run.blocked", data), key=f"blocked:{decision.digest}"
+                # The same refusal has the same key, so repeated calls do not fill the log.
+                RecordDraft("run.blocked", data),
+                key=f"blocked:{decision.digest}",
             )
         if decision.code == "inputs_changed":
             details = "; ".join(changed_lines(facts.get("changes"))) or details

@@ -64,6 +64,7 @@ from workpacket.shell.base import (
     remember_base,
     tree_at,
     unanchored,
+    with_former,
 )
 from workpacket.shell.transactions.safe_paths import Tree
 
@@ -206,7 +207,7 @@ class Approvals:
             base_history=bases,
             spec=spec_in_force(read_base, matter) if gate != POLICY_GATE else None,
             scope=tuple(sorted((*matter.scope, *written(terms or {})))),
-            parties=parties_of(self.first_authors, log, matter, rules, actors_at(policy)) if rules is not None else {},
+            parties=self._parties(log, matter, rules, policy) if rules is not None else {},
             log=packet_log(log, heads),
             policy=policy,
             envelopes=envelopes,
@@ -221,6 +222,12 @@ class Approvals:
             contract_fault=fault,
             amended=self._is_amended(consumer, log),
         )
+
+    def _parties(
+        self, log: Log, matter: ApprovalSubject, rules: GatePolicy, policy: PolicyFiles
+    ) -> Mapping[str, frozenset[str]]:
+        actors = with_former(self.repository, self.base.commit, actors_at(policy))
+        return parties_of(self.first_authors, log, matter, rules, actors)
 
     def _tokens(
         self, matter: ApprovalSubject, packet: str, gate: str, consumer: LogEvent | None, rules: GatePolicy | None

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 
 from workpacket.approvals.statement import Statement
-from workpacket.git.objects import read_objects
+from workpacket.git.objects import AS_COMMITTED, read_objects
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import head_commit
 from workpacket.git.run import run_git
@@ -130,7 +130,7 @@ def _changes(repository: Repository, event: LogEvent) -> Iterator[str]:
     first, last = event.text("base_commit"), event.text("commit") or ""
     first = first or f"{last}^"
     answer = run_git(
-        repository.root, "diff-tree", "-r", "-z", "--numstat", "--no-renames", "--no-ext-diff", "--no-textconv",
+        repository.root, "diff-tree", "-r", "-z", "--numstat", "--no-renames", *AS_COMMITTED,
         "--end-of-options", first, last, check=False,
     )  # fmt: skip
     if answer.status != 0:

@@ -136,6 +136,7 @@ def run_limited(
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
+            # A group of its own, so that everything that the program starts can be stopped with it.
             start_new_session=True,
             **other,
         ) as process,

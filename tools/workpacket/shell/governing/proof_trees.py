@@ -67,6 +67,7 @@ def scratch_folder(*, shared: bool = False) -> Iterator[str]:
     """Create a scratch folder. `shared` is for another account, which can enter the trees in it, and read
     nothing else.
     """
+    # Without links: runners report real paths, which are compared with it.
     folder = os.path.realpath(tempfile.mkdtemp(prefix="workpacket-proof-"))
     if shared:
         os.chmod(folder, 0o711)  # noqa: S103 - its name is a secret of ours, and what lies in it has rights of its own
@@ -80,6 +81,7 @@ def make_tree(repository: Repository, folder: str, commit: str) -> ProofTree:
     """Check out the commit in this new folder."""
     os.makedirs(folder)
     hidden = os.path.join(folder, ".git")
+    # Every place is named, so that variables which git sets for a hook of the user's repository have no effect.
     tree = ProofTree(
         folder,
         {
@@ -92,6 +94,7 @@ def make_tree(repository: Repository, folder: str, commit: str) -> ProofTree:
         },
     )
     form = ("--object-format=sha256",) if len(commit) == 64 else ()
+    # An empty template: neither hooks nor settings of the user are copied.
     run_git(Path(folder), "init", "--quiet", "--template=", *form, folder, environment=tree.git)
     borrowed = os.path.join(hidden, "objects", "info", "alternates")
     os.makedirs(os.path.dirname(borrowed), exist_ok=True)
@@ -120,6 +123,7 @@ def _link_installed(repository: Repository, tree: ProofTree, commit: str) -> Non
     tracked = tree_names(repository, commit)
     for name in _LINKED:
         place = os.path.join(str(repository.root), name)
+        # What the commit itself has under this name is what is tested.
         if name not in tracked and os.path.isdir(place):
             os.symlink(place, os.path.join(tree.root, name), target_is_directory=True)
 

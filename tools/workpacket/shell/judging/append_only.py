@@ -19,20 +19,21 @@ from workpacket.model.layout import ATTESTATIONS_FOLDER, GOVERNANCE_FOLDER
 from workpacket.model.reason_tables.integrity import CHANGE_BY_CODE
 from workpacket.problem import Location, Problem
 from workpacket.shell.judging.reverts import Revert, reverted
-from workpacket.shell.log_files import append_only_files, committed_ids
+from workpacket.shell.log_files import append_only_paths, committed_ids, read_logged
 
 _WRITE_ONCE = tuple(f"{folder}/" for folder in APPEND_ONLY_FOLDERS)
 
 
 def judge_append_only(
-    repository: Repository, base: str, files: Mapping[str, bytes] | None = None, *, worktree: bool = False
+    repository: Repository, base: str, ids: Mapping[str, str] | None = None, *, worktree: bool = False
 ) -> list[Problem]:
-    """Return the write-once files of the base that are lost or changed. `files` are those in the work tree, if already
-    read. With `worktree`, reverts are not looked for, because they would not be committed yet.
+    """Return the write-once files of the base that are lost or changed. `ids` are the git ids of those in the work
+    tree, if already known; with `worktree`, no revert is looked for, because it would not be committed yet.
     """
-    here = append_only_files(str(repository.root)) if files is None else files
-    there = committed_ids(repository, base)
-    found = verify_append_only(there, {path: blob_id(data, base) for path, data in here.items()})
+    there, root = committed_ids(repository, base), str(repository.root)
+    if ids is None:
+        ids = {path: blob_id(read_logged(root, path), base) for path in append_only_paths(root)}
+    found = verify_append_only(there, ids)
     head = head_commit(repository)
     if worktree or head is None or not any(each.code == "log_file_deleted" for each in found):
         return found

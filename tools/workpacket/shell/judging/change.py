@@ -11,7 +11,7 @@ from workpacket.documents.packet import Packet
 from workpacket.documents.policy import PolicyDocument
 from workpacket.documents.spec_pointer import specification_places
 from workpacket.errors import WorkpacketError
-from workpacket.git.objects import read_file_at
+from workpacket.git.objects import blob_id, read_file_at
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import commit_of, head_commit
 from workpacket.ledger.fold import standing
@@ -34,7 +34,7 @@ from workpacket.shell import actor
 from workpacket.shell.approvals.event_approvals import approving_keys, revoked_keys
 from workpacket.shell.approvals.new_root import root_of_trust
 from workpacket.shell.approvals.uses import names_standing
-from workpacket.shell.base import policy_at, read_base_policy, readable_commit
+from workpacket.shell.base import policy_at, read_base_policy, readable_commit, with_former
 from workpacket.shell.governed_files import GovernedFiles, find_governed
 from workpacket.shell.judging.append_only import judge_append_only
 from workpacket.shell.judging.coverage import coverage_problems
@@ -42,7 +42,7 @@ from workpacket.shell.judging.landed_work import landed, merge_faults
 from workpacket.shell.judging.log_verification import digest_here
 from workpacket.shell.judging.merged_tree import HeadDigests, judge_merged
 from workpacket.shell.judging.submissions import submitted_versions, submitted_work
-from workpacket.shell.log_files import append_only_files, committed_ids
+from workpacket.shell.log_files import append_only_paths, committed_ids, read_logged
 from workpacket.shell.tree import read_bytes
 from workpacket.shell.work_done import containment
 from workpacket.text.limits import DATA
@@ -204,10 +204,11 @@ def judge(repository: Repository, base: str, *, worktree: bool = False) -> list[
     """Return everything that prevents the change since `base`; with `worktree`, judge the work tree."""
     commit = commit_of(repository, base)
     root = str(repository.root)
-    files = append_only_files(root)
+    files = {path: read_logged(root, path) for path in append_only_paths(root)}
     there = committed_ids(repository, commit)
     findings = judge_merged(repository, commit, worktree=worktree)
-    findings += judge_append_only(repository, commit, files, worktree=worktree)
+    ids = {path: blob_id(data, commit) for path, data in files.items()}
+    findings += judge_append_only(repository, commit, ids, worktree=worktree)
     findings += _unguarded(repository, commit)
     known = frozenset(path.rpartition("/")[2].removesuffix(".json") for path in there)
     logs, _ = read_logs({path: data for path, data in files.items() if path.startswith(f"{LOG_FOLDER}/")})
@@ -217,7 +218,7 @@ def judge(repository: Repository, base: str, *, worktree: bool = False) -> list[
     policy = read_base_policy(repository, readable_commit(repository, commit)).lifecycle
     approving = approving_keys(repository, commit) if policy.actors.present else frozenset()
     revoked = revoked_keys(repository, commit) if policy.actors.present else frozenset()
-    signatures = EventSignatures(policy.actors, approving, revoked)
+    signatures = EventSignatures(with_former(repository, commit, policy.actors), approving, revoked)
     packets = {name: log for name, log in logs.items() if name in governed.known}
     reports = reports_of(logs.values())
     digest_of = partial(digest_here, root) if worktree else HeadDigests(repository)

@@ -332,7 +332,13 @@ def _scope(source: Source) -> _Scope:
 
 
 def _outside(differences: Mapping[str, Difference]) -> dict[str, Difference]:
-    return {path: one for path, one in differences.items() if not is_governance(path)}
+    """Leave out documents of the governance folder, except those that become a program there."""
+
+    def is_document(path: str, one: Difference) -> bool:
+        mode = one.new.partition(" ")[0]
+        return is_governance(path) and (not mode or f"{mode} " == _FILE or mode == one.old.partition(" ")[0])
+
+    return {path: one for path, one in differences.items() if not is_document(path, one)}
 
 
 def _id(state: str) -> str:

@@ -23,6 +23,7 @@ from workpacket.ledger.verify import (
     Vouching,
     checkpoints_due,
     judge_checkpoints,
+    named_heads,
     signature_path,
 )
 from workpacket.model.event_types import CHECKPOINT_LOG
@@ -33,6 +34,10 @@ from workpacket.problem import Problem
 from workpacket.shell.base import Base, Place, find_base, judge_pin, unanchored
 from workpacket.shell.keys import OwnKey, sign
 from workpacket.shell.transactions.transaction import refuse_during_merge, writing
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from workpacket.shell.judging.log_verification import Verified
 
 
 class Judge:
@@ -67,7 +72,7 @@ class Judge:
 
 
 def make_checkpoint(
-    repository: Repository, logs: Mapping[str, Log], judge: Judge, key: OwnKey, actor: Actor, tool: str, now: Moment
+    repository: Repository, verified: Verified, judge: Judge, key: OwnKey, actor: Actor, tool: str, now: Moment
 ) -> list[LogEvent]:
     """Sign and write the checkpoint due at HEAD; return the events, or none if everything is covered already.
 
@@ -80,12 +85,12 @@ def make_checkpoint(
         what = "nothing is committed yet" if commit is None else f"{uncommitted[0].path} is not committed"
         hint = "a checkpoint covers only committed events: git commit, then: workpacket log checkpoint"
         raise WorkpacketError("work_uncommitted", what, hint=hint)
-    checkpoints = judge_checkpoints(logs, judge)
+    named = named_heads(verified.checkpoints)
     writer = EventWriter(actor, now.now, now.tx, tool)
-    log = logs.get(CHECKPOINT_LOG)
+    log = verified.log
     after = [log.by_id[head] for head in log.heads] if log is not None else []
     events: list[LogEvent] = []
-    for happening in checkpoints_due(logs, checkpoints, commit):
+    for happening in checkpoints_due(verified.packets, named, commit):
         events.append(next_event(writer, CHECKPOINT_LOG, happening, after=after))
         after = events[-1:]
     signatures = [_signature(judge, event, key) for event in events]

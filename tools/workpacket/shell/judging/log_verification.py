@@ -3,28 +3,45 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
 from workpacket.audit.expired import may_expire, named_files, standing_faults
+from workpacket.git.objects import blob_id
 from workpacket.git.repository import Repository
-from workpacket.git.revisions import commit_of
+from workpacket.git.revisions import commit_of, default_branch
 from workpacket.ledger.fold import in_force, standing
 from workpacket.ledger.log import Log, read_logs
-from workpacket.ledger.verify import Checkpoint, checkpoint_findings, signatures_without_event, verify_logs
+from workpacket.ledger.verify import (
+    Checkpoint,
+    NamedHeads,
+    Reach,
+    checkpoint_faults,
+    log_faults,
+    lost_heads,
+    named_heads,
+    reach,
+    signatures_without_event,
+)
 from workpacket.lifecycle.gates import CONSUMING, HUMAN_GATES
 from workpacket.lifecycle.review import reports_of
 from workpacket.model.event_types import CHECKPOINT_LOG, FORKED
 from workpacket.model.events import LogEvent
-from workpacket.model.layout import CHECKPOINTS_FOLDER, LARGEST_FILE, LOG_FOLDER
+from workpacket.model.layout import ATTESTATIONS_FOLDER, CHECKPOINTS_FOLDER, LARGEST_FILE, LOG_FOLDER
 from workpacket.model.reason_tables.integrity import CHANGE_BY_CODE
 from workpacket.problem import Location, Problem
 from workpacket.shell.actor import moment
 from workpacket.shell.judging.append_only import judge_append_only
-from workpacket.shell.log_files import append_only_files, log_files, paths_below, read_logged
+from workpacket.shell.log_files import is_temporary, log_files, logged_packets, paths_below, read_logged
 from workpacket.shell.tree import read_bytes
-from workpacket.value import NOTHING, Value
+from workpacket.value import NOTHING, Value, replace
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from workpacket.approvals.actors import Actors
+    from workpacket.approvals.event_signatures import EventSignatures
 
 
 class LogsSeen(Value):
@@ -97,7 +114,10 @@ def _about_checkpoints(root: str, logs: Mapping[str, Log], files: Mapping[str, b
     from workpacket.shell.judging.log_checkpoints import judged_here
 
     checkpoints = judged_here(find_repository(Path(root)), "", logs, files, now)
-    return [*checkpoint_findings(logs, checkpoints), *signatures_without_event(logs, _below(files))]
+    lost = (
+        fault for name, heads in named_heads(checkpoints).items() for fault in lost_heads(name, logs.get(name), heads)
+    )
+    return [*checkpoint_faults(checkpoints), *lost, *signatures_without_event(logs, _below(files))]
 
 
 def _below(files: Mapping[str, bytes]) -> Iterator[str]:
@@ -105,66 +125,176 @@ def _below(files: Mapping[str, bytes]) -> Iterator[str]:
 
 
 class Verified(Value):
-    """The result of `log verify`: the logs, their number of events, the problems, and who vouches for what."""
+    """The result of `log verify`: what is covered of each packet's log, the number of files in the log, the problems,
+    and who vouches for what. `own` are the checkpoints with their signatures, by path.
+    """
 
-    logs: Mapping[str, Log]
-    files: Mapping[str, bytes]
+    packets: tuple[Reach, ...]
     events: int
     findings: tuple[Problem, ...]
     checkpoints: tuple[Checkpoint, ...]
-
-
-def verify_log(repository: Repository, base: str, now: str) -> Verified:
-    """Return everything that is wrong with the log, by itself, by its checkpoints and, if one is given, compared with a
-    base.
-    """
-    from workpacket.shell.judging.log_checkpoints import judged_here
-
-    files = append_only_files(str(repository.root))
-    events = {path: data for path, data in files.items() if path.startswith(f"{LOG_FOLDER}/")}
-    logs, stray = read_logs(events)
-    checkpoints = judged_here(repository, base, logs, files, now)
-    findings = [*verify_logs(logs, stray, checkpoints), *signatures_without_event(logs, _below(files))]
-    if base:
-        commit = commit_of(repository, base)
-        findings += judge_append_only(repository, commit, files)
-    findings.sort(key=lambda finding: finding.order)
-    return Verified(logs, files, len(events), tuple(findings), checkpoints)
+    log: Log | None
+    own: Mapping[str, bytes]
+    signatures: Proven | None = None
 
 
 class Proven(Value):
-    """The signatures of all events: how many are proven, how many are by a key that the policy of the base does not
-    list for the actor, how many events are unsigned; and the invalid signatures.
+    """The signatures of all events: how many are proven, signed by a key that the policy of the base does not list for
+    the actor, or unsigned; and how many are invalid.
     """
 
     proven: int
     unlisted: int
     unsigned: int
-    findings: tuple[Problem, ...]
+    invalid: int
 
 
-def verify_signatures(repository: Repository, base: str, verified: Verified) -> Proven:
-    """Verify every signature in the log, including those of events on the base.
-
-    If a key was removed from the policy, its earlier events become mere claims, which is not a fault. A signature that
-    does not cover its event is a fault.
+class _Question(Value):
+    """What is asked of every packet. `like` is an id of the kind that git gives here, '' if no ids are needed;
+    `signatures` are the actors of the base, with its approving and revoked keys, or None.
     """
-    from workpacket.approvals.event_signatures import EventSignatures
-    from workpacket.shell.base import read_base_policy
 
+    root: str
+    like: str
+    signatures: tuple[Actors, frozenset[bytes], frozenset[bytes]] | None
+
+
+class _Seen(Value):
+    """What is known of some packets, once their events are forgotten."""
+
+    packets: list[Reach]
+    events: int
+    findings: list[Problem]
+    ids: dict[str, str]
+    signatures: Counter[str]
+
+
+# A process reads this many packets at a time. Fewer than so many are read faster by one process than by two.
+_BATCH = 200
+_WORTH_A_PROCESS = 500
+_PROCESSES = 2
+
+
+def verify_log(repository: Repository, base: str, now: str, *, signatures: bool = False) -> Verified:
+    """Return everything that is wrong with the log, by itself, by its checkpoints and, if one is given, against a
+    base; with `signatures`, also who signed its events, those on the base included.
+
+    A log may have more events than fit into memory: they are read packet by packet, and none is kept.
+    """
+    from workpacket.shell.judging.log_checkpoints import judged_here
+
+    root = str(repository.root)
+    names = [name for name in logged_packets(root) if name != CHECKPOINT_LOG]
+    own = {path: read_logged(root, path) for folder in _OF_CHECKPOINTS for path in paths_below(root, folder)}
+    logs, stray = read_logs({path: data for path, data in own.items() if path.startswith(f"{LOG_FOLDER}/")})
+    checkpoints = judged_here(repository, base, logs, own, now)
+    named = named_heads(checkpoints)
     commit = commit_of(repository, base) if base else ""
-    signatures = EventSignatures(read_base_policy(repository, commit).lifecycle.actors)
-    counts: Counter[str] = Counter()
-    findings = []
-    for name, log in verified.logs.items():
-        if name == CHECKPOINT_LOG:
-            continue
-        for event in log.events:
-            signed = signatures.judge(event, verified.files[event.path])
-            invalid = signed.code == "event_signature_invalid"
-            counts["invalid" if invalid else signed.state] += 1
-            if invalid:
-                reason = CHANGE_BY_CODE[signed.code]
-                place = Location(event.path)
-                findings.append(Problem(signed.code, signed.message, place, reason.remedy, severity=reason.severity))
-    return Proven(counts["proven"], counts["refused"], counts["unsigned"], tuple(findings))
+    signing = _signers(repository, base) if signatures else None
+    seen = _read_packets(_Question(root, commit, signing), names, named)
+    findings = [*stray, *(fault for log in logs.values() for fault in log.findings), *seen.findings]
+    findings += [*checkpoint_faults(checkpoints), *signatures_without_event(logs, _below(own))]
+    known = {each.packet for each in seen.packets}
+    findings += [fault for name in named.keys() - known for fault in lost_heads(name, None, named[name])]
+    if commit:
+        ids = {path: blob_id(data, commit) for path, data in own.items()}
+        ids |= {path: blob_id(read_logged(root, path), commit) for path in paths_below(root, ATTESTATIONS_FOLDER)}
+        findings += judge_append_only(repository, commit, {**ids, **seen.ids})
+    findings.sort(key=lambda finding: finding.order)
+    events = seen.events + sum(path.startswith(f"{LOG_FOLDER}/") for path in own)
+    proven = Proven(*(seen.signatures[each] for each in _STATES)) if signatures else None
+    log = logs.get(CHECKPOINT_LOG)
+    return Verified(tuple(seen.packets), events, tuple(findings), checkpoints, log, own, proven)
+
+
+_OF_CHECKPOINTS = (f"{LOG_FOLDER}/{CHECKPOINT_LOG}", CHECKPOINTS_FOLDER)
+_STATES = ("proven", "refused", "unsigned", "invalid")
+
+
+def _signers(repository: Repository, base: str) -> tuple[Actors, frozenset[bytes], frozenset[bytes]]:
+    """Return the actors of the policy in force, and the keys that prove no event: those that approve, and those that
+    are revoked."""
+    from workpacket.shell.approvals.event_approvals import approving_keys, revoked_keys
+    from workpacket.shell.base import read_base_policy, readable_commit
+
+    chosen = commit_of(repository, base) if base else ""
+    actors = read_base_policy(repository, chosen).lifecycle.actors
+    branch = default_branch(repository)
+    commit = chosen or (branch.commit if branch is not None else "")
+    readable = readable_commit(repository, commit)
+    return actors, approving_keys(repository, readable), revoked_keys(repository, readable)
+
+
+def _read_packets(question: _Question, names: Sequence[str], named: Mapping[str, Sequence[NamedHeads]]) -> _Seen:
+    """Read all logs but that of the checkpoints, in two processes if that is faster."""
+    batches = [names[start : start + _BATCH] for start in range(0, len(names), _BATCH)]
+    asked = [({name: named[name] for name in batch if name in named}, batch) for batch in batches]
+    ask = partial(_read_batch, question)
+    if len(names) < _WORTH_A_PROCESS or (os.cpu_count() or 1) < _PROCESSES:
+        return _joined(map(ask, asked))
+    from concurrent.futures import ProcessPoolExecutor
+
+    with ProcessPoolExecutor(_PROCESSES) as pool:
+        return _joined(pool.map(ask, asked))
+
+
+def _joined(parts: Iterable[_Seen]) -> _Seen:
+    whole = _Seen([], 0, [], {}, Counter())
+    for part in parts:
+        whole.packets.extend(part.packets)
+        whole.findings.extend(part.findings)
+        whole.ids.update(part.ids)
+        whole.signatures.update(part.signatures)
+        whole = replace(whole, events=whole.events + part.events)
+    return whole
+
+
+def _read_batch(question: _Question, asked: tuple[Mapping[str, Sequence[NamedHeads]], Sequence[str]]) -> _Seen:
+    named, names = asked
+    seen = _Seen([], 0, [], {}, Counter())
+    events = 0
+    signatures = _event_signatures(question)
+    for name in names:
+        files = {path: read_logged(question.root, path) for path in _paths_of(question.root, name)}
+        events += len(files)
+        logs, stray = read_logs(files)
+        seen.findings.extend(stray)
+        if question.like:
+            seen.ids.update((path, blob_id(data, question.like)) for path, data in files.items())
+        for log in logs.values():
+            heads = named.get(log.packet, ())
+            seen.packets.append(reach(log, heads))
+            seen.findings.extend((*log_faults(log), *lost_heads(log.packet, log, heads)))
+            if signatures is not None:
+                _count_signatures(signatures, log, files, seen)
+    return replace(seen, events=events)
+
+
+def _paths_of(root: str, name: str) -> Iterator[str]:
+    """The files of one packet; a file in the place of its folder is itself one."""
+    path = f"{LOG_FOLDER}/{name}"
+    if os.path.isdir(os.path.join(root, path)):
+        return paths_below(root, path)
+    return (each for each in (path,) if not is_temporary(each))
+
+
+def _event_signatures(question: _Question) -> EventSignatures | None:
+    if question.signatures is None:
+        return None
+    from workpacket.approvals.event_signatures import EventSignatures
+
+    return EventSignatures(*question.signatures)
+
+
+def _count_signatures(signatures: EventSignatures, log: Log, files: Mapping[str, bytes], seen: _Seen) -> None:
+    """Count who signed the events of a log. An event by a key that has left the policy, or is revoked, is a claim,
+    which is not a fault; a signature that does not cover its event is one.
+    """
+    for event in log.events:
+        signed = signatures.judge(event, files[event.path])
+        invalid = signed.code == "event_signature_invalid"
+        seen.signatures["invalid" if invalid else signed.state] += 1
+        if invalid:
+            reason = CHANGE_BY_CODE[signed.code]
+            place = Location(event.path)
+            seen.findings.append(Problem(signed.code, signed.message, place, reason.remedy, severity=reason.severity))

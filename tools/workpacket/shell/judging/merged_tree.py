@@ -65,7 +65,7 @@ def judge_merged(repository: Repository, base: str, *, worktree: bool) -> list[P
         tree_names(repository, head),
         (_attribute_files(before), _attribute_files(after)),
     )
-    found = [*_foreign(tree), *_twins(tree), *_converting(tree)]
+    found = [*_foreign(tree), *_twins(tree), *_attributes(tree)]
     severity: Severity = "info" if worktree else "error"
     return [*found, *(replace(each, severity=severity) for each in _uncommitted(tree))]
 
@@ -131,6 +131,13 @@ def _on_the_way(path: str) -> Iterator[str]:
 _CONVERTING = ("working-tree-encoding", "filter", "ident")
 _LINE_ENDS = ("text", "eol", "crlf")
 _OFF = frozenset({"unspecified", "unset"})
+# The values by which git, or a host, does not show what changes in a file.
+_HIDDEN: Mapping[str, frozenset[str]] = {
+    "diff": frozenset({"unset"}),
+    "linguist-generated": frozenset({"set", "true"}),
+    "gitlab-generated": frozenset({"set", "true"}),
+}
+_HIDING = tuple(_HIDDEN)
 
 
 def _attribute_files(entries: Iterable[TreeEntry]) -> tuple[TreeEntry, ...]:
@@ -140,21 +147,36 @@ def _attribute_files(entries: Iterable[TreeEntry]) -> tuple[TreeEntry, ...]:
     return tuple(entry for entry in entries if entry.path.rpartition("/")[2] == ATTRIBUTES)
 
 
-def _converting(tree: MergedTree) -> Iterator[Problem]:
-    """Report attributes that make a checkout below the governance folder show different bytes from those committed."""
+def _attributes(tree: MergedTree) -> Iterator[Problem]:
+    """Report attributes that make a checkout show different bytes below the governance folder than are committed, and
+    those that leave its files out of the diffs that people review.
+    """
     before, after = tree.attribute_files
     if before == after:
         return
     paths = [path for path, entry in tree.after.items() if entry.is_file]
-    here = attributes_of(tree.repository, after, paths, (*_CONVERTING, *_LINE_ENDS))
-    asked = [path for path, values in here.items() if _converts(path, values)]
-    there = attributes_of(tree.repository, before, asked, (*_CONVERTING, *_LINE_ENDS))
-    for path in asked:
-        if here[path] != there.get(path):
-            name, _, value = _converts(path, here[path]).partition("=")
-            what = f"the attribute {name}{'' if value == 'set' else f'={value}'} makes a checkout show different bytes"
-            yield _problem("attribute_converts", path, what)
-            return
+    names = (*_CONVERTING, *_LINE_ENDS, *_HIDING)
+    here = attributes_of(tree.repository, after, paths, names)
+    effects = {path: (_converts(path, values), _hides(values)) for path, values in here.items()}
+    asked = [path for path, effect in effects.items() if any(effect)]
+    there = attributes_of(tree.repository, before, asked, names)
+    kinds = (
+        ("attribute_converts", (*_CONVERTING, *_LINE_ENDS), "makes a checkout show other bytes"),
+        ("attribute_hides", _HIDING, "keeps it out of the diffs that people review"),
+    )
+    for kind, (code, own, what) in enumerate(kinds):
+        for path in asked:
+            old = there.get(path, {})
+            if effects[path][kind] and any(here[path][name] != old.get(name) for name in own):
+                name, _, value = effects[path][kind].partition("=")
+                yield _problem(code, path, f"the attribute {name}{'' if value == 'set' else f'={value}'} {what}")
+                break
+
+
+def _hides(values: Mapping[str, str]) -> str:
+    """Return `name=value` of the attribute that hides a file from diffs; '' if none does."""
+    name = next((name for name in _HIDING if values[name] in _HIDDEN[name]), "")
+    return f"{name}={values[name]}" if name else ""
 
 
 def _converts(path: str, values: Mapping[str, str]) -> str:

@@ -8,7 +8,7 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 
-from workpacket.git.objects import changed_paths, changes_before, read_blobs, read_file_at
+from workpacket.git.objects import changed_paths, changes_before, object_names, read_blobs, read_file_at
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import head_commit, is_ancestor, merge_base, resolved
 from workpacket.lifecycle.contract import provable
@@ -79,12 +79,28 @@ def _changed(
     reports = set(reports_at(repository, packet, commit))
     paths = (change.path for change in changed_paths(repository, fork, commit))
     changed = [path for path in paths if not is_own(path) and path not in reports]
-    begun, other = packet.state.assignment.base_commit, packet.state.assignment.base_packet
-    if not other or other not in governed.known or not resolved(repository, f"{begun}^{{commit}}"):
+    begun, name = packet.state.assignment.base_commit, packet.state.assignment.base_packet
+    other = governed.packet(WorkPacketId(name)) if name in governed.known else None
+    if other is None or not _is_between(repository, begun, other, packet):
         return changed
     since = {change.path for change in changed_paths(repository, begun, commit)}
-    foreign = set(outside(changed, _scope_of(governed.packet(WorkPacketId(other)))))
+    foreign = set(outside(changed, _scope_of(other)))
     return [path for path in changed if path in since or path in foreign]
+
+
+def _is_between(repository: Repository, commit: str, other: PacketFacts, packet: PacketFacts) -> bool:
+    """Whether the work on the other packet had begun at this commit, and that on this one had not.
+
+    The person who prepares a packet names where its work begins; a later commit would make it somebody else's work.
+    """
+    if not resolved(repository, f"{commit}^{{commit}}"):
+        return False
+    begun = [event for event in other.log.events if event.type == "claimed"]
+    own = [event for event in packet.log.events if event.type == "claimed"]
+    held = object_names(repository, (f"{commit}:{event.path}" for event in (*begun, *own[-1:])))
+    return any(f"{commit}:{event.path}" in held for event in begun) and not any(
+        f"{commit}:{event.path}" in held for event in own[-1:]
+    )
 
 
 def _knows_claim(repository: Repository, packet: PacketFacts, event: LogEvent, commit: str) -> bool:
