@@ -98,7 +98,7 @@ def test_proofs_by_exit_code_and_by_place_are_replayed_too(governed: Governed) -
     governed.commit("what is no event")
     said = governed.done("evidence", "replay", "--base", "main", "--yes").out
     assert f"{NAME} at " in said
-    assert said.endswith("the same was proved\n1 submission replayed\n")
+    assert said.endswith("the same results\n1 submission replayed\n")
     governed.git("switch", "--quiet", "main")
     assert governed.done("evidence", "replay", "--base", "main", "--yes").out == "0 submissions replayed\n"
 
