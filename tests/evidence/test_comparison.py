@@ -307,7 +307,7 @@ def controlled(
 def test_a_needed_test_notices_that_the_new_functions_are_empty() -> None:
     named = side(a=Ran("passed", touched="src/greet.py:1", mentions=("ciao", "Greeter")))
     codes, said = controlled(here=named, emptied=(HERE, HERE))
-    assert (codes, said) == (["proof_not_needed"], f"{A} passes whatever Greeter, ciao answers")
+    assert (codes, said) == (["proof_not_needed"], f"{A} passes whatever Greeter, ciao returns")
     for noticed in ((HERE, THERE), (THERE, HERE), (HERE, side()), (THERE,), (), (HERE, side(a=ran("skipped")))):
         assert controlled(here=named, emptied=noticed) == ([], "")
 

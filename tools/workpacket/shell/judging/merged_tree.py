@@ -161,7 +161,7 @@ def _attributes(tree: MergedTree) -> Iterator[Problem]:
     asked = [path for path, effect in effects.items() if any(effect)]
     there = attributes_of(tree.repository, before, asked, names)
     kinds = (
-        ("attribute_converts", (*_CONVERTING, *_LINE_ENDS), "makes a checkout show other bytes"),
+        ("attribute_converts", (*_CONVERTING, *_LINE_ENDS), "makes a checkout show different bytes"),
         ("attribute_hides", _HIDING, "keeps it out of the diffs that people review"),
     )
     for kind, (code, own, what) in enumerate(kinds):
