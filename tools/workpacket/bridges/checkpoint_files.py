@@ -101,7 +101,7 @@ class RunStateBridge:
 
     name = "runstate"
     lossy: tuple[str, ...] = (
-        "whether a snapshot was a legacy one without schema_version",
+        "whether a snapshot was a legacy one, without `schema_version`",
         "spacing and the order of keys",
         "blank lines of a timeline",
         "of a run of this store: its steps, effects and cursors",
