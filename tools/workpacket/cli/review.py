@@ -28,7 +28,7 @@ from workpacket.git.repository import Repository
 from workpacket.git.revisions import list_worktrees, switch_branch
 from workpacket.lifecycle.contract import is_complete
 from workpacket.lifecycle.facts import Facts, PacketFacts
-from workpacket.lifecycle.gates import ends_unjudged
+from workpacket.lifecycle.gates import ends_unjudged, report_term
 from workpacket.lifecycle.moves import Answer
 from workpacket.lifecycle.proofs import PROOF_CODES, demands_of, folded
 from workpacket.lifecycle.review import Proofs, record_evidence, submit, submit_refusal, verdict
@@ -224,7 +224,7 @@ def _run_verdict(arguments: Arguments) -> int:
     choice = words_of(arguments, 2, "WP_ID and a verdict")[1].upper()
     if choice not in choices("verdict"):
         raise usage(arguments.command, "invalid_value", f"{choice!r} is none of {', '.join(choices('verdict'))}")
-    report = _report(arguments.value("report"))
+    report = report_at(arguments.value("report"))
 
     def decide(facts: Facts, packet: PacketFacts) -> Answer:
         doubt = submission_doubt(here(), packet.log) if choice == "PASS" else None
@@ -243,12 +243,12 @@ def _run_verdict(arguments: Arguments) -> int:
         arguments,
         decide,
         words=2,
-        questions=(verdict_question(choice),),
+        questions=(verdict_question(choice, report_term(report)),),
     )
     return sync_team_claim(arguments, result)
 
 
-def _report(path: str) -> Json:
+def report_at(path: str) -> Json:
     """Return the validator's current report."""
     if not path:
         return None

@@ -24,9 +24,9 @@ from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository
 from workpacket.ledger.fold import SETS_CONTRACT
 from workpacket.ledger.log import Log
-from workpacket.lifecycle.gates import ACTIVATING, terms_of, written
+from workpacket.lifecycle.gates import ACTIVATING, VERDICT_GATE, terms_of, with_report, written
 from workpacket.model.events import LogEvent
-from workpacket.model.layout import ATTESTATIONS_FOLDER, LOG_FOLDER
+from workpacket.model.layout import ATTESTATIONS_FOLDER, LOG_FOLDER, envelope_name
 from workpacket.model.plan import Moment
 from workpacket.problem import Problem
 from workpacket.shell.approvals.envelopes import (
@@ -195,6 +195,10 @@ class Approvals:
         tokens = rules is not None and rules.legacy_tokens
         self.by_clock |= tokens or place.on_base_since is None
         said = [selection.claims.get(file.name) for file in envelopes]
+        if gate == VERDICT_GATE:
+            used = {envelope_name(digest) for digest in consumer.attest} if consumer is not None else None
+            named = (selection.claims.get(file.name) for file in envelopes if used is None or file.name in used)
+            terms = with_report(terms or {}, (each.scope for each in named if each is not None))
         # Statements of version 1 name no contract, and finding the one in force requires parsing the packet.
         asks = any(each is not None and each.version > 1 for each in said)
         contract, fault = _contract_asked(read, log, packet, gate, self._stating(consumer)) if asks else (None, "")
