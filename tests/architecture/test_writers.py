@@ -13,6 +13,7 @@ from architecture.source_tree import PACKAGE, parsed, python_files
 WRITERS = {
     "cli/trace.py": "the report of an audit, into the file that was named",
     "cli/failure.py": "the log of an internal error, in the temporary folder",
+    "cli/issues.py": "runs the program of a forge, which prints an issue",
     "cli/main.py": "the null device, when nobody reads the output any more",
     "cli/registers.py": "the file that git made for it, for what the merge came to",
     "cli/workspace.py": "reports, checkpoints in a foreign form, the page of the board: into the file that was named",

@@ -120,7 +120,7 @@ def test_every_command_gives_every_form_that_its_schema_has(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     reached = Reached()
-    for number, story in enumerate((packets, hand_edits, approvals, runs, on_a_server, batches)):
+    for number, story in enumerate((packets, missions, hand_edits, approvals, runs, on_a_server, batches)):
         folder = tmp_path / str(number)
         folder.mkdir()
         with monkeypatch.context() as patch:
@@ -166,6 +166,10 @@ def beginning(reached: Reached, governed: Governed) -> None:
     governed.replace(PACKET, "TERMS: TODO", "TERMS: x")
     governed.commit("activated")
     reached(governed, "report", "pr", "--base", "HEAD")
+    governed.write("todo.md", "- [ ] Sing\n")
+    reached(governed, "new", "--from", "todo.md", "--form", "full")
+    governed.git("clean", "-qfd")
+    governed.git("checkout", "-q", ".")
     for words in (["status"], ["next"], ["why", NAME], ["list"], ["search", NAME], ["show", NAME], ["history", NAME],
                   ["registry", "show"], ["registry", "sync"], ["recover"]):  # fmt: skip
         reached(governed, *words)
@@ -221,6 +225,32 @@ def packets(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys: p
     governed.stub("WP-1-Greeting-v2")
     reached(governed, "supersede", OTHER, "--by", "WP-1-Greeting-v2", "--reason", "x")
     reached(governed, "abandon", "WP-1-Greeting-v2", "--reason", "x")
+
+
+WORK_PACKAGE = """\
+---
+work_package_id: {0}
+title: Read packets
+lane: planned
+dependencies: [{1}]
+subtasks: []
+history:
+- {{timestamp: "2026-02-16T00:00:00Z", lane: planned, agent: system}}
+---
+
+# Read packets
+"""
+
+
+def missions(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Work packages of spec-kitty."""
+    governed = govern(folder, patch, capsys)
+    for name, other in (("WP01", ""), ("WP02", "WP01")):
+        governed.write(f"kitty-specs/001-parser/tasks/{name}-read.md", WORK_PACKAGE.format(name, other))
+    governed.commit("a mission")
+    for words in (["show", "WP02"], ["why", "WP02"], ["implement", "WP02"], ["implement", "WP09"], ["claim", "WP01"],
+                  ["implement", "WP01"]):  # fmt: skip
+        reached(governed, *words)
 
 
 def links(reached: Reached, governed: Governed) -> None:

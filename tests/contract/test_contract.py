@@ -157,6 +157,16 @@ def test_every_byte_of_a_vector_counts_or_is_free(name: str) -> None:
     assert free <= FREE_PLACES, free - FREE_PLACES
 
 
+def test_every_letter_of_a_light_packet_counts() -> None:
+    """Nothing in it is progress: notes are a section of their own."""
+    vector = next(vector for vector in VECTORS if vector["name"] == "a packet in the light form")
+    text, path = vector["document"], vector["path"]
+    for place in (place for place, character in enumerate(text) if character.isalnum()):
+        changed = text[:place] + ("z" if text[place] != "z" else "k") + text[place + 1 :]
+        assert digest_of(path, changed) != vector["digest"], text[max(place - 20, 0) : place + 20]
+    assert digest_of(path, text + "\n## NOTES\n- Seen.\n") == vector["digest"]
+
+
 def _where(text: str, place: int) -> str:
     """The section, and in sections of fields the key, of what is at a place."""
     before = text[: text.find("\n", place) if "\n" in text[place:] else len(text)].split("\n")

@@ -41,6 +41,13 @@ def test_every_link_inside_the_repository_leads_somewhere() -> None:
     assert broken == {}
 
 
+def test_every_decision_is_in_the_list() -> None:
+    folder = ROOT / "docs" / "decisions"
+    listed = LINK.findall((folder / "README.md").read_text("utf-8"))
+
+    assert listed == sorted(path.name for path in folder.glob("0*.md"))
+
+
 @pytest.mark.parametrize(
     ("link", "broken"),
     [

@@ -77,6 +77,11 @@ class Scene:
     environment: dict[str, str]
 
 
+def needs_plugins(case: Case) -> bool:
+    """Whether a command asks for processes, which a plugin gives; loading plugins takes most of the time of others."""
+    return any(" -n " in proof["command"] for proof in case.proofs)
+
+
 def scene(case: Case, folder: Path) -> Scene:
     root, programs = folder / "repository", folder / "programs"
     repository = make_repository(root)
@@ -92,7 +97,7 @@ def scene(case: Case, folder: Path) -> Scene:
         "HOME": str(folder),
         "LANG": "C.UTF-8",
         "GIT_CONFIG_GLOBAL": os.devnull,
-        BARE: "1",
+        **({} if needs_plugins(case) else {BARE: "1"}),
     }
     return Scene(repository, base, commit, environment)
 
@@ -129,6 +134,14 @@ def policy_of(case: Case) -> EvidencePolicy:
     return evidence_policy(PolicyDocument(Source(".GOV/policy/policy.toml", text)).root)
 
 
+def clean() -> _Clean:
+    return _Clean()
+
+
+def demands_of_case(case: Case) -> list[Demand]:
+    return [_demand(proof) for proof in case.proofs]
+
+
 def faults_as(case: Case, folder: Path, account: Account | None) -> list[str]:
     """What is said against a case whose commands another account runs."""
     made = scene(case, folder)
@@ -141,8 +154,7 @@ def faults_as(case: Case, folder: Path, account: Account | None) -> list[str]:
         commit=made.commit,
         account=account,
     )
-    demands = [_demand(proof) for proof in case.proofs]
-    proved = prover.prove([(each.criterion, asked_of(each)) for each in demands])
+    proved = prover.prove([(each.criterion, asked_of(each)) for each in demands_of_case(case)])
     return [fault.message for one in proved for fault in one.judged.faults]
 
 

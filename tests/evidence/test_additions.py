@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workpacket.evidence.additions import Additions, FileAdditions, additions, names_addition, says_missing
+from workpacket.evidence.emptied import PythonFile
 
 FILES = (
     FileAdditions(
@@ -23,14 +24,60 @@ ADDED = additions(FILES, ["src/languages", "web"])
 
 
 def test_what_a_change_adds() -> None:
-    assert {"ciao", "WORDS", "SALVE", "bonjour", "hola"} <= ADDED.words
-    assert not {"hello", "name", "return", "def"} & (ADDED.words - {"def"})
-    assert ADDED.paths == {
+    added = additions(FILES, ["src/languages", "web"])
+    assert added == ADDED
+    assert {"ciao", "WORDS", "SALVE", "bonjour", "hola"} <= added.words
+    assert not {"hello", "name", "return", "def"} & (added.words - {"def"})
+    assert added.paths == {
         "src/languages", "web", "src/languages/__init__.py", "src/languages/italian.py", "web/index.js", "go.mod",
     }  # fmt: skip
-    assert ADDED.lines == {"src/greet.py": (4, 5), "src/languages/italian.py": (1,)}
-    assert ADDED.data == {"src/words.json"}
-    assert ADDED.other == {"web/index.js", "go.mod", "src/lib.rs"}
+    assert added.lines == {"src/greet.py": (4, 5), "src/languages/italian.py": (1,)}
+    assert added.data == {"src/words.json"}
+    assert added.other == {"web/index.js", "go.mod", "src/lib.rs"}
+
+
+@pytest.mark.parametrize(
+    "ending",
+    [
+        "", ".json", ".yaml", ".yml", ".toml", ".txt", ".md", ".rst", ".csv", ".tsv", ".xml", ".html", ".css", ".svg",
+        ".sql", ".ini", ".cfg", ".conf", ".env", ".tmpl", ".j2", ".jinja", ".po", ".sh", ".bash", ".schema",
+    ],
+)  # fmt: skip
+def test_what_is_read_and_not_run_is_data(ending: str) -> None:
+    file = FileAdditions(f"a/words{ending}", {1: "ciao!"}, "")
+    assert additions((file,)) == Additions(words=frozenset({"ciao"}), data=frozenset({file.path}))
+
+
+def test_python_is_watched_by_its_lines_and_kept_where_its_text_is_known() -> None:
+    files = (
+        FileAdditions("a.py", {2: "y", 1: "x"}, None, "x\ny\n"),
+        FileAdditions("b.pyi", {1: "z"}, "", ""),
+        FileAdditions("c.py", {}, "x", "x"),
+    )
+    found = additions(files)
+    assert found.lines == {"a.py": (1, 2), "b.pyi": (1,)}
+    assert found.python == (PythonFile("a.py", "x\ny\n"), PythonFile("c.py", "x", "x"))
+    assert (found.paths, found.data, found.other) == (frozenset({"a.py"}), frozenset(), frozenset())
+
+
+@pytest.mark.parametrize(
+    ("message", "named"),
+    [
+        ("ModuleNotFoundError: No module named 'src.old'", True),
+        ("Cannot find module '../src/shop'", True),
+        ("error[E0432]: unresolved import `src::wares`", True),
+        ("No such file or directory: 'go.mod'", True),
+        ("No such file or directory: 'go/mod'", False),
+        ("docs/box not found.", True),
+        ("No module named 'xray'", True),
+        ("No such file or directory: 'web2/a.ciao'", False),
+        ("ciao is not 3", False),
+    ],
+)
+def test_a_name_is_that_of_a_file_however_its_language_says_it(message: str, named: bool) -> None:
+    new = ("src/old/__init__.py", "src/shop/index.js", "src/wares/mod.rs", "go.mod", "docs/box")
+    files = [*(FileAdditions(path, {}) for path in new), FileAdditions("src/x.py", {1: "xray ciao"}, "")]
+    assert names_addition(message, additions(files)) is named
 
 
 def test_a_word_that_its_file_had_is_not_added_and_one_that_another_had_is() -> None:
@@ -169,6 +216,7 @@ def test_names_beside_do_not_count() -> None:
         ("cat: x: no such file or directory", True),
         ("cat: x: No such file or directory", True),
         ("python: can't open file 'x'", True),
+        ("python: can't open filing cabinet", False),
         ("AssertionError: No such file or directory", False),
         ("Failed: DID NOT RAISE ImportError", False),
         ("ValueError: bad", False),

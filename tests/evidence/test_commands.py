@@ -131,3 +131,57 @@ def test_no_words_make_it_fail(words: list[str]) -> None:
     is_trivial(words)
     junit_files(words)
     instrumented(words, PROBE, "x")
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        "true", "false", ":", "echo", "printf", "test", "[", "[[", "ls", "stat", "cat", "head", "tail", "wc", "file",
+        "exit", "sleep", "pwd", "cd", "date", "which", "type", "command", "touch", "mkdir", "cp", "mv", "rm", "yes",
+        "seq", "env", "uname", "whoami", "hostname", "basename", "dirname", "realpath", "readlink", "set", "export",
+        "wait", "tee",
+    ],
+)  # fmt: skip
+def test_programs_that_look_at_nothing_prove_nothing(word: str) -> None:
+    assert is_trivial([word])
+    assert is_trivial(["sh", "-c", f"{word} ; {word}"])
+    assert not is_trivial([f"{word}x"])
+
+
+@pytest.mark.parametrize("shell", ["sh", "bash", "dash", "zsh", "ksh", "busybox"])
+def test_the_script_of_a_shell_is_what_is_run(shell: str) -> None:
+    assert is_trivial([shell, "-c", "true"])
+    assert not is_trivial([shell, "-c", "make"])
+
+
+@pytest.mark.parametrize(
+    "starter",
+    ["env", "nohup", "nice", "nice -n 5", "time", "exec", "command", "timeout 9", "timeout -k 5 9", "stdbuf",
+     "env -C x", "env -S x", "env -u X", "timeout -s 9 9",
+     "uv run", "poetry run", "pipenv run", "pdm run", "hatch run", "rye run"],
+)  # fmt: skip
+def test_what_another_program_starts_is_found(starter: str) -> None:
+    words = starter.split()
+    assert started([*words, "pytest", "tests"]) == Started("pytest", len(words))
+    assert is_trivial([*words, "true"])
+
+
+@pytest.mark.parametrize("option", ["--version", "-V", "--help", "-h"])
+def test_a_program_that_speaks_of_itself_proves_nothing(option: str) -> None:
+    assert is_trivial(["pytest", option])
+    assert not is_trivial(["pytest", "tests", option])
+
+
+@pytest.mark.parametrize(
+    "option",
+    ["--junitxml", "--junit-xml", "--output-junit", "--log-junit", "--junitfile", "--junit", "--junit-output",
+     "--xunit-file"],
+)  # fmt: skip
+def test_each_option_for_a_report_is_known(option: str) -> None:
+    assert junit_files(["x", option, "a.xml"]) == junit_files(["x", f"{option}=a.xml"]) == ["a.xml"]
+
+
+def test_options_of_pytest_in_a_command_keep_our_plugin() -> None:
+    words = ["env", "PYTEST_ADDOPTS=-q", "pytest"]
+    assert instrumented(words, "p", "x")[1] == "PYTEST_ADDOPTS=-p workpacket_probe.for_pytest -q"
+    assert instrumented(["env", "MY_PYTEST_ADDOPTS=-q", "pytest"], "p", "x")[1] == "MY_PYTEST_ADDOPTS=-q"

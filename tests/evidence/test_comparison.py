@@ -323,3 +323,60 @@ def test_a_needed_test_passes_again() -> None:
     # Of a test that is not needed nothing is asked again.
     judged = judge(ASKED, side(a=PASSED, b=PASSED), side(1, a=FAILED, b=PASSED), ADDED, Controls(HERE))
     assert (judged.faults, judged.tests) == ((), {A: "needed", B: "kept"})
+
+
+# --- what small changes of the code would do ---
+
+
+def test_a_side_succeeds_unless_it_says_otherwise() -> None:
+    assert Side(TestReport("pytest")).exit_code == 0
+
+
+def test_without_a_base_nothing_is_said_of_need() -> None:
+    judged = judge(ASKED, HERE, None, ADDED)
+    assert (judged.faults, judged.tests, judged.needed) == ((), {A: "kept"}, ())
+
+
+def test_only_needed_tests_are_named_as_such() -> None:
+    judged = judge(ASKED, side(a=PASSED, b=PASSED), side(1, a=FAILED, b=PASSED), ADDED)
+    assert judged.needed == (A,)
+
+
+def test_a_test_that_could_not_run_stays_one_that_passes_with_emptied_functions() -> None:
+    both = side(a=PASSED, b=PASSED)
+    judged = judge(ASKED, both, side(1, a=FAILED, b=ran("error", "Boom")), ADDED, Controls(None, (both,)))
+    assert (judged.tests, [fault.code for fault in judged.faults]) == (
+        {A: "kept", B: "could_not_run"},
+        ["proof_not_needed"],
+    )
+
+
+def test_a_test_in_one_of_the_paths_is_meant() -> None:
+    asked = AskedProof(RUN, paths=("tests/box/", "other"))
+    assert codes(asked, side(a=ran(path="tests/box/test_a.py"))) == []
+    assert codes(asked, side(a=ran(path="tests/bo/test_a.py"))) == ["test_not_run"]
+
+
+def test_the_tests_of_a_base_that_could_not_run_say_nothing() -> None:
+    assert codes(base=side(fault="was ended", a=PASSED)) == ["base_not_run"]
+
+
+def test_each_obstacle_is_read_by_itself() -> None:
+    obstacles = (Obstacle(A, "first"), Obstacle("", "ciao is not a function"))
+    assert codes(here=side(a=ran(path="tests/test_a.py")), base=side(1, obstacles=obstacles)) == []
+
+
+def test_of_tests_that_are_not_needed_those_that_passed_are_told() -> None:
+    both = side(a=PASSED, b=ran("skipped"))
+    assert said(here=both, base=both) == f"{A} passes without the change, too"
+
+
+def test_one_needed_test_that_touches_the_change_is_enough() -> None:
+    both = side(a=PASSED, b=ran(touched=""))
+    judged = judge(ASKED, both, side(1, a=FAILED, b=FAILED), ADDED)
+    assert (judged.faults, judged.execution) == ((), "measured")
+
+
+def test_three_tests_are_told_and_long_words_are_cut() -> None:
+    failed = ran("failed", "e" * 300)
+    assert said(here=side(1, t1=failed, t2=failed, t3=failed)) == f"t1, t2, t3 failed, saying {'e' * 200!r}"

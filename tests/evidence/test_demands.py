@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 
 from ledger.stories import COMMIT, TX, Story
-from workpacket.approvals.actors import Actors
+from workpacket.approvals.actors import Actors, read_actors
 from workpacket.ledger.log import EventWriter, NewLogEvent, next_event
 from workpacket.lifecycle.contract import Demand, is_complete
 from workpacket.lifecycle.policy import EvidencePolicy
 from workpacket.lifecycle.proofs import PROOF_CODES, replay_unmet, unlike_demand
+from workpacket.lifecycle.separation import not_apart
 from workpacket.model.events import Actor
 
 RUN = "pytest tests"
@@ -108,6 +109,35 @@ def test_a_verdict_waits_for_the_replay_by_somebody_else() -> None:
     assert waits(story) == "the replay by victor came to something else"
     replayed(story, "victor")
     assert waits(story) == ""
+
+
+def key(number: int) -> str:
+    return "SHA256:" + str(number) * 43
+
+
+ACTORS = {
+    "ann": {"kind": "person", "keys": [key(1)]},
+    "bob": {"kind": "agent", "operator": "olga", "keys": [key(2)]},
+    "bob-2": {"kind": "agent", "operator": "olga", "keys": [key(3)]},
+    "olga": {"kind": "person", "keys": [key(4)]},
+    # Another name of Olga's, with her key.
+    "olga-at-home": {"kind": "person", "keys": [key(4), key(5)]},
+    "her-agent-at-home": {"kind": "agent", "operator": "olga-at-home", "keys": [key(6)]},
+    "victor": {"kind": "person", "keys": [key(7)]},
+    "victors-agent": {"kind": "agent", "operator": "victor", "keys": [key(8)]},
+}
+
+
+@pytest.mark.parametrize("who", ACTORS)
+def test_who_commissioned_an_agent_counts_as_an_author_whatever_key_they_use(who: str) -> None:
+    """Bob did the work. The same people may neither replay his proofs nor judge him."""
+    actors = read_actors(dict(ACTORS))
+    assert actors.faults == ()
+    story = submitted()
+    replayed(story, who)
+    apart = who.startswith("victor")
+    assert (replay_unmet(story.log().events, SECOND, actors) == "") is apart
+    assert any(not_apart(who, story.log().events, actors)) is not apart
 
 
 def test_a_replay_of_what_was_submitted_before_does_not_count() -> None:

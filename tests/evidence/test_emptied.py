@@ -7,7 +7,7 @@ import ast
 import pytest
 
 from workpacket.evidence.additions import FileAdditions, additions
-from workpacket.evidence.emptied import PythonFile, emptied, new_names
+from workpacket.evidence.emptied import ANSWERS, PythonFile, emptied, new_names
 
 BEFORE = "def old():\n    return 1\n\n\nclass Kept:\n    def stays(self):\n        return 2\n"
 ADDED = """
@@ -88,3 +88,7 @@ def test_what_is_not_python_is_left_alone(text: str) -> None:
     assert new_names(PythonFile("x.py", text)) == frozenset()
     # At the base it was not Python: everything is new.
     assert new_names(PythonFile("x.py", "def f():\n    pass\n", text)) == {"f"}
+
+
+def test_a_body_is_replaced_by_an_object_and_by_none() -> None:
+    assert ANSWERS == ("object()", "None")

@@ -322,3 +322,42 @@ def test_no_text_makes_a_reader_fail(text: str, data: bytes) -> None:
     read_cargo(text)
     read_jest(text, "/tree")
     read_junit([data])
+
+
+# --- what small changes of the code would do ---
+
+
+def test_a_row_counts_for_what_its_kind_says() -> None:
+    report = read_probe(
+        lines(
+            START,
+            {"kind": "test", "id": "a", "status": "passed"},
+            {"kind": "error", "test": "a", "what": "src/x.py:1", "id": "b", "status": "passed", "message": "no"},
+        )
+    )
+    assert report is not None
+    assert report.tests == {"a": Ran("passed")}
+
+
+def test_what_go_prints_of_a_package_is_kept_to_its_last_letter() -> None:
+    assert read_go(lines({"Action": "output", "Package": "p", "Output": "FAIL box\n"})).obstacles == (
+        Obstacle("", "FAIL box"),
+    )
+
+
+def test_cargo_knows_its_own_lines() -> None:
+    assert statuses(read_cargo("     Running wild dogs\ntest a ... ok\ntest b ... what\n")) == {"a": "passed"}
+    assert statuses(read_cargo("test a ... ok\ntest result: ok. 0 passengers\n")) == {"a": "passed"}
+    assert read_cargo("test a ... ok\ntest result: ok. 0 passed; 0 failed\n").runner == "cargo"
+
+
+def test_jest_names_what_failed_to_load_by_its_place() -> None:
+    suites = [{"name": f"/tmp/box/{name}.js", "status": name, "message": name} for name in ("passed", "failed")]
+    report = read_jest(json.dumps({"testResults": suites}), "/tmp/box")
+    assert report.obstacles == (Obstacle("failed.js", "failed"),)
+
+
+def test_junit_names_the_file_of_what_failed() -> None:
+    text = b'<testsuite><testcase name="a" file="a.py"><failure/></testcase></testsuite>'
+    assert read_junit([text]).tests == {"a": Ran("failed", "a.py")}
+    assert read_junit([b"<!ENTITY x><testcase name='a'/>"]).tests == {}

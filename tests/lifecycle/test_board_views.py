@@ -37,6 +37,7 @@ def test_a_terminal_gets_columns_with_signs_and_no_colour_if_none_is_wanted(boar
     assert "\x1b[" not in plain.screen
     assert f"> {NAME}" in plain.screen
     assert "ann, until" in plain.screen
+    assert "Greet the user" in plain.screen
     assert "- WP-1-Voice-v1" in plain.screen
     del environment["NO_COLOR"]
     coloured = at_terminal(command, board.root, [], environment)

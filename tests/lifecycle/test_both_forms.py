@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 
 import pytest
 
-from lifecycle.governed import ANCHOR_LINE, ROADMAP_LINE, forge
-from lifecycle.signed import NAME, PACKET, REFINEMENT, Signed, codes_of
+from lifecycle.governed import ANCHOR_LINE, ROADMAP_LINE, SPECIFICATION, forge
+from lifecycle.signed import GATES, NAME, PACKET, REFINEMENT, Signed, codes_of
 from workpacket.lifecycle.activation import ITEMS
 from workpacket.lifecycle.forms import REQUIREMENTS
+from workpacket.model.canonical import Json
 
 LIGHT = "WP-1-Light-Greeting-v1"
 DOCUMENT = f".GOV/task_packets/{LIGHT}.md"
@@ -178,3 +180,63 @@ def test_an_event_written_by_hand_does_not_stand_in_for_an_item(signed: Signed) 
     assert document == signed.governed.read(DOCUMENT)
     codes = codes_of(signed.governed, "--base", "main")
     assert {"move_without_gate", "approval_missing", "contract_changed"} <= codes
+
+
+def started(signed: Signed) -> None:
+    signed.begin(gates=GATES | {"amendment": "approver"})
+    new_light(signed)
+    signed.approve(name=LIGHT)
+    signed.governed.done("start", LIGHT)
+    signed.governed.commit("Started")
+
+
+def test_what_was_approved_cannot_be_rewritten(signed: Signed) -> None:
+    started(signed)
+    signed.governed.replace(DOCUMENT, "`src/`", "`payroll/`")
+    signed.governed.write("payroll/pay.py", "pay()\n")
+    signed.governed.commit("Wider")
+    assert "contract_changed" in signed.governed.refused("done", LIGHT, "--prove", "1=true")
+    assert "contract_changed" in codes_of(signed.governed, "--base", "main")
+
+
+def test_a_light_packet_is_amended_like_a_full_one(signed: Signed) -> None:
+    started(signed)
+    signed.governed.replace(DOCUMENT, "`src/`", "`src/`, `docs/`")
+    assert "approval_missing" in signed.governed.refused("amend", LIGHT, "--reason", "The manual belongs to it.")
+    signed.approve("amendment", name=LIGHT)
+    signed.governed.done("amend", LIGHT, "--reason", "The manual belongs to it.")
+    signed.governed.commit("Amended")
+    assert codes_of(signed.governed, "--base", "main") == set()
+    assert signed.governed.state(LIGHT).light
+
+
+def test_a_verdict_says_something(signed: Signed) -> None:
+    started(signed)
+    lanes = {"lane_from": "IN_REVIEW", "lane_to": "MERGE_PENDING"}
+    forge(signed.governed, LIGHT, "verdict.given", {**lanes, "verdict": "PASS"})
+    signed.governed.commit("Judged by hand")
+    assert "move_without_gate" in codes_of(signed.governed, "--base", "main")
+
+
+def test_an_event_cannot_call_a_full_packet_light(signed: Signed) -> None:
+    """Where nobody approves light packets, that would leave out the approval of a full one."""
+    governed = signed.governed
+    governed.done("init", "--commit")
+    governed.write(".GOV/spec/SPEC_v1.md", SPECIFICATION)
+    governed.stub(NAME)
+    governed.refine(NAME)
+    governed.commit("A stub")
+    governed.git("switch", "--quiet", "--create", "forged")
+    pinned: Json = {"path": REFINEMENT, "sha256": hashlib.sha256(governed.read(REFINEMENT).encode()).hexdigest()}
+    data: dict[str, Json] = {
+        "lane_from": "STUB",
+        "lane_to": "READY_FOR_DEV",
+        "form": "light",
+        "checklist": [],
+        "refinement": pinned,
+    }
+    contract = governed.json("contract", NAME)["data"]["digest"]
+    forge(governed, NAME, "activated", {**data, "contract": contract})
+    governed.commit("Forged")
+    found = governed.json("check", "--base", "main")["findings"]
+    assert "move_without_gate" in {one["code"] for one in found if one["severity"] == "error"}

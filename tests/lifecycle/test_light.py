@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import math
+import re
 import subprocess
 from pathlib import Path
 
+import pytest
+
+from docs.test_words import glossary
 from lifecycle.governed import Governed
+from workpacket.documents.policy import PolicyDocument
+from workpacket.lifecycle.forms import id_for, slug_of
+from workpacket.lifecycle.policy import packets_policy
 
 NAME = "WP-1-Greet-The-User-v1"
 DOCUMENT = f".GOV/task_packets/{NAME}.md"
@@ -27,7 +34,7 @@ TEST = (
 )
 # `--requirement` adds the specification, which is then in the scope of the packet.
 SCOPE = ("src/", "tests/", ".GOV/spec/")
-MOST_COMMANDS, MOST_LINES = 7, 25
+MOST_COMMANDS, MOST_LINES, MOST_WORDS = 7, 25, 8
 
 
 class Typed:
@@ -129,3 +136,147 @@ def test_what_lands_otherwise_than_it_was_submitted_is_not_merged(governed: Gove
     governed.write("src/greet.py", "def greet(name):\n    return name\n")
     governed.commit("Greet the user, nearly")
     assert governed.json("show", NAME)["data"]["lane"] == "IN_REVIEW"
+
+
+def test_each_further_packet_takes_four_commands_and_one_commit_beside_the_work(governed: Governed) -> None:
+    governed.done("init", "--commit")
+    before = int(governed.git("rev-list", "--count", "HEAD"))
+    typed = Typed(governed)
+    typed.workpacket(*NEW)
+    typed.workpacket("start", NAME)
+    write_program(governed)
+    governed.commit("the work")
+    typed.workpacket("done", NAME, "--commit")
+    typed.git("merge", "--quiet", f"wp/{NAME}")
+    assert len(typed.lines) == 4
+    assert int(governed.git("rev-list", "--count", "HEAD")) - before - 1 == 1
+
+
+def test_the_light_path_uses_few_words_of_the_trade(governed: Governed) -> None:
+    """Words to learn: entries of the glossary in the output of its commands."""
+    said = governed.done("init", "--commit").out.splitlines()[-1]
+    said += governed.done(*NEW).out + governed.done("start", NAME).out
+    write_program(governed)
+    governed.commit("Greet the user")
+    said += governed.done("done", NAME, "--commit").out
+    governed.git("merge", "--quiet", f"wp/{NAME}")
+    said += governed.done("show", NAME).out
+    plain = re.sub(r"`[^`]*`|--[a-z]+|\S*[/=.]\S*", " ", said)
+    words = {word for word in glossary() if re.search(rf"\b{word}s?\b", plain, re.IGNORECASE)}
+    assert len(words) <= MOST_WORDS, words
+
+
+def test_what_is_missing_is_listed_with_the_command_that_supplies_it(governed: Governed) -> None:
+    governed.done("init", "--commit")
+    draft = governed.done("new", "Greet the user", "--scope", "src/")
+    assert draft.next == f"workpacket refine {NAME} --anchor HEADING"
+    before = governed.files()
+    assert governed.refused("start", NAME) == ["refinement_incomplete", "refinement_missing", "done_means_missing"]
+    assert (governed.files(), governed.git("branch", "--show-current").strip()) == (before, "main")
+    governed.write(".GOV/spec/SPEC_v1.md", "# Specification\n\n## 1 Main body\n\n### 1.1 Greeting\n\nIt greets.\n")
+    governed.replace(DOCUMENT, "- IN_SCOPE_PATHS: `src/`\n", "- IN_SCOPE_PATHS: `src/`\n## DONE_MEANS\n- It greets.\n")
+    governed.done("refine", NAME, "--anchor", "1.1", "--refinement", "The name is an argument.")
+    governed.replace(".GOV/spec/SPEC_v1.md", "It greets.", "It greets by name.")
+    assert governed.refused("start", NAME) == ["requirement_changed"]
+    governed.done("refine", NAME, "--anchor", "greeting")
+    assert "The name is an argument." in governed.read(DOCUMENT)
+    governed.done("start", NAME)
+
+
+@pytest.mark.parametrize("anchor", ["9.9", "1"])
+def test_an_anchor_names_one_section(governed: Governed, anchor: str) -> None:
+    governed.done("init", "--commit")
+    governed.write(".GOV/spec/SPEC_v1.md", "# S\n\n## 1 One\n\nText.\n\n## 1 Two\n\nText.\n")
+    assert governed.refused("new", "X", "--anchor", anchor) == ["anchor_not_found"]
+
+
+def test_a_light_packet_is_raised_by_its_next_revision(governed: Governed) -> None:
+    governed.done("init", "--commit")
+    governed.done(*NEW)
+    governed.done("new", "--next", "WP-1-Greet-The-User", "--from", NAME)
+    stub = governed.read(".GOV/task_packets/stubs/WP-1-Greet-The-User-v2.md")
+    assert f"- The program greets its user by name.\n  - PROVED_BY: `{PROVE}`" in stub
+    assert "`src/`" in stub
+    assert governed.json("list")["data"]["work"][1]["kind"] == "stub"
+
+
+def test_in_the_full_form_an_anchor_is_copied_from_the_specification(governed: Governed) -> None:
+    governed.begin()
+    governed.done(
+        "new", "Greeting", "--form", "full", "--criterion", "It greets.", "--prove", "pytest", "--scope", "src/"
+    )
+    governed.done("refine", "WP-1-Greeting-v1", "--anchor", "1.1")
+    text = governed.read(".GOV/refinements/WP-1-Greeting-v1.md")
+    assert "- CONTEXT_START_LINE: 5\n- CONTEXT_END_LINE: 6\n- CONTEXT_TOKEN: 1.1 Greeting\n" in text
+    assert "  The program greets its user by name.\n  ```" in text
+    stub = governed.read(".GOV/task_packets/stubs/WP-1-Greeting-v1.md")
+    assert "- It greets.\n  - PROVED_BY: `pytest`" in stub
+
+
+def test_a_dependency_that_is_merged_is_done_if_the_policy_says_so(governed: Governed) -> None:
+    landed_by_commands(governed)
+    governed.done(
+        "new", "Sing", "--depends", NAME, "--criterion", "It sings.", "--scope", "src/", "--anchor", "Greet the user",
+        "--refinement", "A song follows the greeting.",
+    )  # fmt: skip
+    governed.commit("Sing")
+    governed.replace(".GOV/policy/policy.toml", ', "MERGED"]', "]")
+    governed.commit("Only what was judged counts")
+    assert governed.refused("start", "WP-1-Sing-v1") == ["dependency_unmet"]
+    governed.git("revert", "--quiet", "--no-edit", "HEAD")
+    governed.done("start", "WP-1-Sing-v1")
+    governed.commit("Started")
+    assert governed("check", "--base", "main").status == 0
+
+
+@pytest.mark.parametrize(("setting", "here", "elsewhere"), [("base", True, False), ("never", False, False)])
+def test_the_policy_says_where_the_board_is_written(
+    governed: Governed, setting: str, *, here: bool, elsewhere: bool
+) -> None:
+    governed.done("init", "--form", "full")
+    governed.write(
+        ".GOV/policy/policy.toml", governed.read(".GOV/policy/policy.toml") + f'\n[board]\ncommit = "{setting}"\n'
+    )
+    governed.commit("Governance")
+    board = ".GOV/roles_shared/TASK_BOARD.md"
+    governed.done("new", "WP-1-Song-v1", "--what", "Sing")
+    assert ("WP-1-Song-v1" in governed.read(board)) is here
+    governed.commit("A song")
+    governed.git("switch", "--quiet", "--create", "other")
+    governed.done("new", "WP-1-Dance-v1", "--what", "Dance")
+    assert ("WP-1-Dance-v1" in governed.read(board)) is elsewhere
+    assert "WP-1-Dance-v1" in governed("board", "show").out
+    codes = {finding["code"] for finding in governed.json("check")["findings"]}
+    assert not codes & {"work_on_no_board", "board_drift", "stub_without_row", "registry_drift"}
+
+
+@pytest.mark.parametrize(
+    ("title", "slug"),
+    [
+        ("Greet the user", "Greet-The-User"),
+        ("Größe ändern", "Groe-Andern"),
+        ("  read  JSON, then YAML!", "Read-JSON-Then-YAML"),
+        ("one two three four five six seven eight nine ten", "One-Two-Three-Four-Five-Six-Seven-Eight"),
+        ("con", "Item-"),
+        ("日本語", "Item-"),
+    ],
+)
+def test_a_title_makes_an_id(title: str, slug: str) -> None:
+    assert slug_of(title).startswith(slug)
+    assert id_for(title, "2", ()).text == f"WP-2-{slug_of(title)}-v1"
+    assert id_for(title, "2", {f"WP-2-{slug_of(title)}-v1".lower()}).text == f"WP-2-{slug_of(title)}-2-v1"
+
+
+def test_an_id_that_another_branch_has_is_not_given_again(governed: Governed) -> None:
+    governed.done("init", "--commit")
+    governed.git("switch", "--quiet", "--create", "elsewhere")
+    governed.done(*NEW, "--commit")
+    governed.git("switch", "--quiet", "main")
+    assert "WP-1-Greet-The-User-2-v1 is a draft" in governed.done(*NEW).out
+
+
+def test_a_policy_with_approvers_asks_for_an_approval_whatever_it_says_of_packets() -> None:
+    text = '[packets]\napprovals = "none"\n'
+    assert packets_policy(PolicyDocument.from_bytes(text.encode()).root).approvals == "none"
+    gate = text + '[approvals.gates.activation]\nroles = ["a"]\nthreshold = 1\nseparation = []\n'
+    assert packets_policy(PolicyDocument.from_bytes(gate.encode()).root).approvals == "signed"

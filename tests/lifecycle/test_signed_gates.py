@@ -46,6 +46,17 @@ def test_signatures_open_activation_and_verdict_and_stand_in_the_events(signed: 
     assert codes_of(governed) == set()
 
 
+def test_a_line_leads_to_who_approved_its_contract(signed: Signed) -> None:
+    governed = signed.governed
+    reviewed(signed)
+    changed = governed.state(NAME).history[-1].data["changed"]
+    assert isinstance(changed, (list, tuple))
+    path = next(str(each) for each in changed if str(each).startswith("src/"))
+    (packet,) = governed.json("trace", f"{path}:1")["data"]["written_for"]
+    assert (packet["packet"], packet["how"], packet["approvers"]) == (NAME, "log", ["alice@example.org"])
+    assert "approved  by alice@example.org" in governed.done("trace", f"{path}:1").out
+
+
 def test_a_yes_to_one_verdict_is_none_to_another(signed: Signed) -> None:
     reviewed(signed)
     signed.approve("verdict", VICTOR, verdict="PASS")

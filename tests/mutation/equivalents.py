@@ -188,13 +188,6 @@ EQUIVALENT = (
         "more pages are read, and none of them changes the answer",
     ),
     Equivalent(
-        "shell/judging/coverage.py",
-        "_outside",
-        "return {path: one for path, one in differences.items() if not is_governance(path)}",
-        "return {path: one for path, one in differences.items()}",
-        "paths of governance are passed over once more where the answer is given",
-    ),
-    Equivalent(
         "shell/judging/reverts.py",
         "",
         "_FEW = 200",

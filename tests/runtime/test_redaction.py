@@ -162,3 +162,23 @@ def test_if_redaction_fails_nothing_is_stored() -> None:
             run.step("leak", lambda: "x" * 9)
         assert len(list(world.store.read(run.id))) == before
         world.crash()
+
+
+@pytest.mark.parametrize(
+    ("text", "cleaned"),
+    [
+        ("password=hunter2hunter2 --verbose", "password=[redacted:assigned-secret] --verbose"),
+        ("api_key: 'a8f5f167f44f4964'", "api_key: '[redacted:assigned-secret]'"),
+        ("export DB_PASSWORD=x9x9x9x9", "export DB_PASSWORD=[redacted:assigned-secret]"),
+        ("postgres://u:s3cretpw@h/db", "postgres://u:[redacted:url-password]@h/db"),
+        ("password=correcthorsebattery", None),  # words, as names of settings are
+        ("password=$PASSWORD, token=<TOKEN>", None),
+        ("max_tokens: 40961024", None),
+        ("tokenizer=bpe-openai-100k", None),
+        ("https://user:password@example.org", None),
+        ("ssh://git@example.org:2222/x", None),
+    ],
+)
+def test_a_secret_is_told_by_its_place(text: str, cleaned: str | None) -> None:
+    value, found = Redactor().clean_value([text], json.dumps([text]))
+    assert (value, found) == ([text if cleaned is None else cleaned], 0 if cleaned is None else 1)

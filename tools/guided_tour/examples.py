@@ -233,7 +233,7 @@ def main() -> int:
     except WentWrong as fault:
         sys.stderr.write(f"example: {fault}\nthe repository is in {stage.root}\n")
         return 1
-    keys = f" Its keys are in {folder / 'home'}." if (folder / "home").exists() else ""
+    keys = f" Its keys are in {folder / 'home'}." if (folder / "home" / ".ssh").exists() else ""
     sys.stdout.write(f"\nThe repository is in {stage.root}.{keys}\n")
     return 0
 

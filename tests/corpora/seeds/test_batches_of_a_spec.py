@@ -183,7 +183,7 @@ def test_the_next_batch_names_its_tasks_and_says_whether_they_are_parallel(scope
     scope.commit("another task")
     scope.phases()
     following = scope.complete("--accept", "tasks")["next_batch"]
-    assert str(following["number"]) == "4"
+    assert following["number"] == 4
     assert [(task["id"], task["name"]) for task in following["tasks"]] == [
         ("T004", "Add leaving"), ("T005", "Add a bell"),
     ]  # fmt: skip
@@ -213,7 +213,7 @@ def test_no_batch_is_complete_before_all_three_phases_are_done(scope: Scope) -> 
         scope.done("batch", "begin", "auth")
         assert "batch_phase_open" in scope.refused("batch", "complete", "auth")
         scope.phases(phase)
-    assert str(scope.complete()["last_batch"]) == "3"
+    assert scope.complete()["last_batch"] == 3
 
 
 def test_a_batch_with_an_issue_that_is_more_than_medium_is_not_complete(judged: Scope) -> None:
@@ -233,8 +233,8 @@ def test_the_statuses_of_a_checkpoint_are_read_from_tasks_yaml_as_it_is_then(jud
 
 def test_deferred_issues_are_collected_under_the_number_of_their_batch(judged: Scope) -> None:
     written = judged.complete("--defer", "medium: a name", "--defer", "low: a blank")["deferred_issues"]
-    assert [(str(one["batch"]), one["severity"], one["description"]) for one in written] == [
-        ("2", "medium", "Two names could say more"), ("3", "medium", "a name"), ("3", "low", "a blank"),
+    assert [(one["batch"], one["severity"], one["description"]) for one in written] == [
+        (2, "medium", "Two names could say more"), (3, "medium", "a name"), (3, "low", "a blank"),
     ]  # fmt: skip
 
 
@@ -244,8 +244,8 @@ def test_a_completed_batch_writes_the_checkpoint_with_every_part_of_it_and_keeps
         "spec_name", "spec_path", "branch", "timestamp", "last_batch", "last_commit", "tasks", "next_batch",
         "deferred_issues", "review_config",
     ]  # fmt: skip
-    assert str(written["last_batch"]) == "3"
-    assert judged.git("rev-parse", "HEAD^").startswith(str(written["last_commit"]))
+    assert written["last_batch"] == 3
+    assert judged.git("rev-parse", "HEAD^").startswith(written["last_commit"])
     assert "  # Metadata\n" in judged.read(CHECKPOINT)
 
 
@@ -266,7 +266,7 @@ def test_a_batch_has_one_commit_wherever_the_process_is_killed(judged: Scope, ho
         judged("batch", "complete", "auth")
     assert judged.commits() == 3
     assert judged.git("log", "-1", "--format=%(trailers:key=Batch-Id,valueonly)")
-    assert str(judged.checkpoint()["last_batch"]) == "3"
+    assert judged.checkpoint()["last_batch"] == 3
     assert judged.git("status", "--porcelain") == ""
 
 
@@ -310,7 +310,7 @@ def test_deferred_issues_are_carried_forward_until_one_is_resolved(judged: Scope
     assert [one["description"] for one in carried] == ["Two names could say more", "one more name"]
     judged.phases()
     left = judged.complete("--resolved", "1")
-    assert [(str(one["batch"]), one["description"]) for one in left["deferred_issues"]] == [("3", "one more name")]
+    assert [(one["batch"], one["description"]) for one in left["deferred_issues"]] == [(3, "one more name")]
     assert left["next_batch"] is None
 
 

@@ -19,11 +19,11 @@ from corpora.seeds.user import PUBLIC
 HERE = Path(__file__).parent
 # How many requirements of each document are met; a number may grow, never shrink.
 MET = {
-    "test_step_of_a_pipeline": 25,
+    "test_step_of_a_pipeline": 27,
     "test_batches_of_a_spec": 25,
     "test_progress_of_roles": 15,
     "test_sessions_after_a_crash": 31,
-    "test_sprint_about_checkpoints": 19,
+    "test_sprint_about_checkpoints": 25,
 }
 OWN = {"test_requirements", "test_literals"}
 

@@ -326,3 +326,109 @@ def test_there_is_a_page_on_how_to_evolve_the_snapshot_whose_table_is_true(runs:
         runs.write("state.json", json.dumps(SNAPSHOT | {"schema_version": value}))
         assert code in runs("import", "runstate", "state.json", "--plan").text
         assert code in " ".join(rows.values())
+
+
+# ---- what a careful reader of the document found missing -----------------------------------------------------------
+
+
+@pytest.mark.parametrize("broken", [True, False], ids=["broken", "gone"])
+def test_without_its_newest_sidecar_a_run_neither_goes_back_nor_commits_twice(runs: Runs, broken: bool) -> None:
+    run = runs.start()
+    for index in range(3):
+        runs.reach(run, index)
+    newest = runs.root / ".runr" / "checkpoints" / f"{runs.git('rev-parse', 'HEAD')}.json"
+    newest.write_text("{") if broken else newest.unlink()
+    assert runs.milestone(run)[1] == 2
+    before = runs.git("rev-parse", "HEAD")
+    again = runs.done("run", "checkpoint", run, "--commit", "--milestone", "2", "--json").data
+    assert (again["commit"], runs.git("rev-parse", "HEAD")) == (before, before)
+    runs.write("more", "x\n")
+    said = runs("run", "checkpoint", run, "--commit", "--milestone", "2")
+    assert "more" in said.err, said
+    runs.done("run", "checkpoint", run, "--commit", "--milestone", "3")
+    assert runs.git("status", "--porcelain") == ""
+
+
+def test_the_age_of_the_file_breaks_ties_where_a_sidecar_has_no_created_at(reached: Runs) -> None:
+    first = reached.git("rev-parse", "HEAD")
+    reached.commit("by hand", {"other": "x\n"})
+    (path,) = reached.sidecars()
+    values = {key: value for key, value in json.loads(path.read_text("utf-8")).items() if key != "created_at"}
+    second = reached.git("rev-parse", "HEAD")
+    reached.git("commit", "--quiet", "--amend", "--message", "said otherwise")
+    second = reached.git("rev-parse", "HEAD")
+    for commit, age in ((first, 100), (second, 200)):
+        kept = {key: value for key, value in values.items() if key not in {"tree", "checkpoint_id"}} | {"sha": commit}
+        sidecar = path.with_name(f"{commit}.json")
+        sidecar.write_text(json.dumps(kept), "utf-8")
+        os.utime(sidecar, (age, age))
+    found = reached.json("run", "milestone", HANDLE)
+    assert (found["source"], found["sha"], found["milestone_index"]) == ("sidecar", second, 0)
+    os.utime(path.with_name(f"{first}.json"), (300, 300))
+    assert reached.json("run", "milestone", HANDLE)["sha"] == first
+
+
+def test_a_sidecar_has_tier_and_verification_commands_where_they_are_known(runs: Runs) -> None:
+    run = runs.start()
+    runs.write("file", "x\n")
+    runs.done("run", "checkpoint", run, "--commit", "--milestone", "0", "--tier", "1", "--verification", "npm test",
+              "--verification", "npm run lint")  # fmt: skip
+    (path,) = runs.sidecars()
+    values = json.loads(path.read_text("utf-8"))
+    assert (values["tier"], values["verification_commands"]) == ("1", ["npm test", "npm run lint"])
+    assert runs.milestone(run) == ("sidecar", 0)
+    assert runs("check", "--json").errors() == []
+
+
+TIMELINE = [
+    {"seq": 1, "type": "run_started", "source": "cli", "timestamp": "2026-01-04T03:56:01Z",
+     "payload": {"run_id": OLD_RUN}},
+    {"seq": 2, "type": "phase_start", "source": "supervisor", "timestamp": "2026-01-04T03:57:01Z",
+     "payload": {"phase": "REVIEW"}},
+]  # fmt: skip
+
+
+def test_a_run_of_before_goes_on_under_its_id_and_can_be_exported_again(runs: Runs) -> None:
+    folder = f".runr/runs/{OLD_RUN}"
+    runs.write(f"{folder}/state.json", json.dumps(SNAPSHOT))
+    runs.write(f"{folder}/timeline.jsonl", "".join(f"{json.dumps(event)}\n" for event in TIMELINE))
+    runs.git("commit", "--quiet", "--allow-empty", "--message", f"chore(runr): checkpoint {OLD_RUN} milestone 0")
+    assert runs.milestone(OLD_RUN)[1] == 0
+    runs.done("import", "runstate", f"{folder}/state.json", f"{folder}/timeline.jsonl")
+    back = json.loads(runs.done("export", "runstate", OLD_RUN).out)
+    assert (back["run_id"], back["milestone_index"]) == (OLD_RUN, 1)
+    assert runs.milestone(OLD_RUN)[1] == 0
+    runs.write("file", "x\n")
+    run = runs.start("--run", OLD_RUN)
+    assert run == f"{OLD_RUN}#1"
+    commit = runs.done("run", "checkpoint", run, "--commit").out.strip()
+    assert runs.git("log", "-1", "--format=%s", commit) == f"chore(runr): checkpoint {OLD_RUN} milestone 1"
+    assert runs.milestone(run) == ("sidecar", 1)
+    back = json.loads(runs.done("export", "runstate", OLD_RUN).out)
+    assert (back["run_id"], back["milestone_index"], back["owned_paths"]) == (OLD_RUN, 2, ["src/"])
+
+
+def test_packages_that_changed_are_printed_with_their_number_and_a_warning_where_there_are_many(runs: Runs) -> None:
+    run = runs.start("--allow-deps", "*")
+    runs.depend("zod", *(f"package-{number}" for number in range(50)))
+    status, said = runs.commit_milestone(run)
+    assert status == 0
+    for text in (said, runs.done("runs", "show", "work").out):
+        assert "package-lock.json" in text, text
+        assert "51" in text, text
+        assert "warning" in text, text
+    runs.depend("zod")
+    words = ("run", "checkpoint", run, "--commit", "--milestone", "1", "--json")
+    rows = {row["path"]: row for row in runs.done(*words).data["dependencies"]}
+    assert len(rows["package.json"]["removed"]) == 50
+
+
+def test_a_snapshot_of_a_later_minor_version_is_read(runs: Runs) -> None:
+    for version in ("1.0.1", "1.1.0"):
+        path = f".runr/runs/{version}/state.json"
+        runs.write(path, json.dumps(SNAPSHOT | {"run_id": version, "schema_version": version, "later_field": [1]}))
+        runs.done("import", "runstate", path)
+        back = json.loads(runs.done("export", "runstate", version).out)
+        assert (back["run_id"], back["later_field"]) == (version, [1])
+    runs.write("state.json", json.dumps(SNAPSHOT | {"schema_version": "2.0.0"}))
+    assert "newer_schema" in runs("import", "runstate", "state.json", "--plan").text

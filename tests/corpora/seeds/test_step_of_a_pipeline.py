@@ -300,6 +300,52 @@ def test_the_tests_of_steps_take_more_than_nine_tenths_of_their_code(tmp_path: P
 # ---- what a careful reader of the document found missing -----------------------------------------------------------
 
 
+MISSION = "kitty-specs/041-mission/tasks"
+
+
+def package(name: str, dependencies: str = "[]") -> str:
+    text = PACKAGE.replace("WP07", name).replace("dependencies: []", f"dependencies: {dependencies}")
+    return text if name == "WP05" else text.replace("[T030, T031]", "[T032, T033]")
+
+
+@pytest.fixture
+def mission(repository: Repository) -> Repository:
+    """A mission of two packages; the second builds on the first, whose branch has a commit of its own."""
+    repository.commit("plan", {f"{MISSION}/WP05-first.md": package("WP05"),
+                               f"{MISSION}/WP07-second.md": package("WP07", "[WP05]")})  # fmt: skip
+    repository.git("switch", "--quiet", "--create", "041-mission-WP05")
+    repository.commit("first", {"first.py": "first = 1\n"})
+    repository.git("switch", "--quiet", "main")
+    return repository
+
+
+def test_a_work_package_that_is_listed_can_be_shown_explained_and_claimed(mission: Repository) -> None:
+    name = "041-mission--WP05"
+    shown = mission.done("show", name).out
+    for words in ("Going on after a stop", "planned", "T030", f"{MISSION}/WP05-first.md"):
+        assert words in shown
+    assert f"workpacket claim {name}" in mission.done("why", name).out
+    assert "WP05" in mission("why", "041-mission--WP07").text
+    mission.done("claim", name, "--as", "ann")
+    text = mission.read(f"{MISSION}/WP05-first.md")
+    assert "lane: doing\n" in text
+    assert re.search(r"^  actor: .*ann", text, re.MULTILINE)
+    assert text.partition("\n---\n")[2] == package("WP05").partition("\n---\n")[2]
+    assert mission("check", "--json").errors() == []
+    assert mission("claim", name, "--as", "bob").status != 0
+
+
+def test_implement_makes_branch_and_work_tree_from_the_base_and_moves_the_lane(mission: Repository) -> None:
+    assert mission("implement", "WP07").status != 0
+    mission.done("implement", "WP07", "--base", "WP05")
+    tree = mission.root / ".worktrees" / "041-mission-WP07"
+    assert (tree / "first.py").is_file()
+    assert mission.git("-C", str(tree), "branch", "--show-current") == "041-mission-WP07"
+    assert "lane: doing\n" in mission.read(f"{MISSION}/WP07-second.md")
+    mission.done("implement", "WP07", "--base", "WP05")
+    assert mission.git("worktree", "list").count("041-mission-WP07") == 2
+
+
 def step(folder: Path, **changed: Any) -> tuple[StepLog, StepContext]:
     values = {"mission_id": "m", "run_id": "r", "step_id": "s", "inputs": {"month": "10"}, **changed}
     return StepLog(folder / LOG), StepContext(**values)

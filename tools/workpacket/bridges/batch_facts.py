@@ -327,8 +327,8 @@ class BatchBridge:
     name = "batch"
     lossy: tuple[str, ...] = (
         "comments",
-        "quoting and layout of values",
-        "of a scope that `workpacket batch` manages: keys changed by hand since the file was imported into the log",
+        "quotes around values, and their layout",
+        "for a scope that `workpacket batch` manages, keys that were edited by hand since the import",
     )
 
     def read(self, path: str, data: bytes) -> tuple[Foreign, ...] | tuple[Problem, ...]:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, cast
 
-from workpacket.bridges.foreign import Foreign, alike, misfits, stream_named
+from workpacket.bridges.foreign import Foreign, alike, imported, misfits, stream_named
 from workpacket.model.canonical import Json, NotCanonical
 from workpacket.problem import Location, Problem
 from workpacket.runtime.model_sessions.record import Artifact, artifact_id, last_valid
@@ -33,16 +33,21 @@ _VERSION = re.compile(r"(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{
 
 
 def is_newer(values: Mapping[str, Any]) -> bool:
-    """Whether a later version wrote it. An invalid version is malformed, not newer."""
+    """Whether a version wrote it that may have changed the meaning of fields: one with a greater first number. An
+    invalid version is malformed, not newer.
+    """
     said = values.get("schema_version")
     parts = _VERSION.match(said) if isinstance(said, str) else None
     known = _VERSION.match(SNAPSHOT_VERSION)
     assert known is not None
-    return parts is not None and _numbers(parts) > _numbers(known)
+    return parts is not None and int(parts[1]) > int(known[1])
 
 
-def _numbers(version: re.Match[str]) -> tuple[int, ...]:
-    return tuple(int(part) for part in version.groups())
+def _is_later(values: Mapping[str, Any]) -> bool:
+    """Whether a later version of the same form wrote it, which may have more fields."""
+    said = values.get("schema_version")
+    parts = _VERSION.match(said) if isinstance(said, str) else None
+    return parts is not None and parts[1] == SNAPSHOT_VERSION.partition(".")[0]
 
 
 # Our runs have no phases: their steps are the program's own. An active run is in the phase in which work is done.
@@ -86,15 +91,16 @@ def _snapshot_time(micros: int) -> str:
 class RunStateBridge:
     """Snapshots of runs, `state.json`, and their event logs, `timeline.jsonl`, as other tools keep them.
 
-    A snapshot without `schema_version` is a legacy one; it is read like one of "1.0.0" and written as one. A newer
-    version is refused, because the meaning of its fields is unknown. The events of a timeline are imported line by
+    A snapshot without `schema_version` is a legacy one; it is read like one of "1.0.0" and written as one. A later
+    version with the same first number is read and written with all its fields; one with a greater first number is
+    refused, because the meaning of its fields is unknown. The events of a timeline are imported line by
     line; their run is the one that the first event names, otherwise the folder of the file. Runs in this store are
     written as snapshots.
     """
 
     name = "runstate"
     lossy: tuple[str, ...] = (
-        "whether a snapshot was a legacy one without schema_version",
+        "whether a snapshot was a legacy one, without `schema_version`",
         "spacing and the order of keys",
         "blank lines of a timeline",
         "of a run of this store: its steps, effects and cursors",
@@ -113,10 +119,16 @@ class RunStateBridge:
         values = loaded.root.plain()
         if isinstance(values, dict) and is_newer(values):
             return (_newer(loaded.root),)
-        wrong = tuple(misfits(loaded.root, "run_snapshot", _CODE))
+        later = isinstance(values, dict) and _is_later(values)
+        wrong = tuple(
+            one for one in misfits(loaded.root, "run_snapshot", _CODE)
+            if not (later and one.message.startswith("`schema_version`"))
+        )  # fmt: skip
         if wrong:
             return wrong
-        snapshot = {**cast("Mapping[str, Json]", values), "schema_version": SNAPSHOT_VERSION}
+        # A later version of the same form keeps its number: its fields are kept too.
+        snapshot = {"schema_version": SNAPSHOT_VERSION, **cast("Mapping[str, Json]", values)}
+        snapshot["schema_version"] = snapshot["schema_version"] or SNAPSHOT_VERSION
         return (Foreign(self.name, stream_named(self.name, str(snapshot["run_id"])), snapshot),)
 
     def write(self, checkpoints: Sequence[Foreign]) -> bytes:
@@ -139,7 +151,13 @@ class RunStateBridge:
         state, _ = read_state(store, run, Observations())
         if state.status == "none":
             return ()
-        return (Foreign(self.name, stream_named(self.name, run), snapshot(store, state)),)
+        stream = stream_named(self.name, run)
+        values = snapshot(store, state)
+        for before in imported(store, stream)[-1:]:  # another tool began the run, and knows more about its past
+            held = before.checkpoint.values
+            index = max(_whole_number(held.get("milestone_index")), _whole_number(values["milestone_index"]))
+            values = {**held, **values, "milestone_index": index, "started_at": held.get("started_at")}
+        return (Foreign(self.name, stream, values),)
 
     def same(self, held: Foreign, found: Foreign) -> bool:
         return alike(held, found)
@@ -157,6 +175,10 @@ class RunStateBridge:
             return tuple(faults) or (Problem(_CODE, "it contains no events", Location.span(0, 0)),)
         stream = stream_named(self.name, _run_of(events[0], source.path), "timeline")
         return tuple(Foreign(self.name, stream, event) for event in events)
+
+
+def _whole_number(value: Json) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) else 0
 
 
 def _is_timeline(text: str) -> bool:

@@ -1,8 +1,8 @@
 """Checkpoint commits: their sidecars as a foreign format, and where a run can resume from them. The sources, in this
-order:
+order; but a commit that reached a higher milestone after that of the best sidecar comes first:
 
-    sidecar                `.runr/checkpoints/*.json` of this run, by milestone, time and age, the highest first
-    git_log_run_specific   commits of this history whose message names the run
+    sidecar                `.runr/checkpoints/*.json` of this run, by time, or age where the time is missing
+    git_log_run_specific   commits of this history whose message or log names the run
     git_log_legacy         commits that name no run: used only if the caller says that they belong to this run
     none
 
@@ -21,9 +21,10 @@ from typing import Literal, NamedTuple, cast
 from workpacket.bridges.foreign import Foreign, refusal_of_file, stream_named
 from workpacket.documents.commit_sidecar import CommitSidecar
 from workpacket.documents.places import kind_of
+from workpacket.errors import WorkpacketError
 from workpacket.git.objects import Commit, commits_before
 from workpacket.git.repository import Repository
-from workpacket.git.revisions import head_commit
+from workpacket.git.revisions import head_commit, is_ancestor
 from workpacket.model.canonical import Json
 from workpacket.model.checkpoint_commit import SIDECARS, TRAILER, read_message, sidecar_bytes
 from workpacket.problem import Problem
@@ -120,7 +121,7 @@ class CommitSelection:
         observer = GitObserver(self.repository, promise=False)
         commits = self._history()
         by_sha = {commit.commit: commit for commit in commits}
-        for candidate in (*self._sidecars(by_sha), *self._messages(commits)):
+        for candidate in self._candidates(commits, by_sha):
             relation = observer.relation(candidate.sha, candidate.tree, candidate.trailer)
             if relation != "unreachable":
                 return Selected(
@@ -129,6 +130,33 @@ class CommitSelection:
                 )  # fmt: skip
             self._skipped.append(f"{candidate.source} {candidate.sha}: the commit is not part of this history")
         return Selected("none", skipped=tuple(self._skipped), conflicts=tuple(self._conflicts))
+
+    def _candidates(self, commits: list[Commit], by_sha: dict[str, Commit]) -> list[Candidate]:
+        """Return the candidates by source; but a milestone that was reached after the one of the first sidecar comes
+        before it, so that a sidecar that is missing or broken does not turn the run back.
+        """
+        sidecars, messages = [*self._sidecars(by_sha)], [*self._messages(commits)]
+        if not sidecars:
+            return [*self._logged(-1), *messages]
+        first = sidecars[0]
+        later = [one for one in messages if one.source == "git_log_run_specific" and self._follows(one, first)]
+        return [*_highest_first([*self._logged(first.milestone_index), *later]), *sidecars, *messages]
+
+    def _logged(self, after: int) -> list[Candidate]:
+        """Return the commits of higher milestones that the log of the run names."""
+        return [
+            Candidate("git_log_run_specific", one.commit, index, one.tree, one.checkpoint)
+            for index, one in sorted(self.known.reached.items(), reverse=True)
+            if index > after and one.changed
+        ]
+
+    def _follows(self, later: Candidate, first: Candidate) -> bool:
+        if later.milestone_index <= first.milestone_index:
+            return False
+        try:
+            return is_ancestor(self.repository, first.sha, later.sha)
+        except WorkpacketError:  # the commit of the sidecar is no longer here
+            return False
 
     def _history(self) -> list[Commit]:
         head = head_commit(self.repository)
@@ -155,17 +183,20 @@ class CommitSelection:
             return None
         source = Source.from_bytes(path, data)
         for fault in CommitBridge().read(path, data):
-            if isinstance(fault, Problem):
+            # A sidecar without a time is as old as its file.
+            if isinstance(fault, Problem) and (fault.code != "field_missing" or "created_at" not in fault.message):
                 self._skipped.append(f"{refusal_of_file(source, fault).message} ({fault.code})")
                 return None
         sidecar = CommitSidecar(source)
         index, sha, created = sidecar.milestone_index, sidecar.sha, sidecar.created_at
-        if index is None or sha is None or created is None or str(sidecar.run_id or "") != self.run:
+        run = sidecar.run_id.value if sidecar.run_id is not None else ""
+        if index is None or sha is None or run != self.run:
             return None
         reached = self._reached(sha.value)
         tree, trailer = (reached.tree, reached.checkpoint) if reached else _also_said(sidecar)
         candidate = Candidate("sidecar", sha.value, index, tree, trailer)
-        return index, _instant(created.value), mtime, sha.value, candidate
+        made = _instant(created.value) if created is not None else datetime.fromtimestamp(mtime / 1e9, UTC)
+        return index, made, mtime, sha.value, candidate
 
     def _reached(self, sha: str) -> ReachedMilestone | None:
         return next((one for one in self.known.reached.values() if one.commit == sha), None)
@@ -175,7 +206,7 @@ class CommitSelection:
         reached = self._reached(sha)
         if reached is not None and reached.milestone_index != index:
             return f"says milestone {index}, but the log says {reached.milestone_index}"
-        if self.known.reached and index not in self.known.reached:
+        if self.known.reached and index not in self.known.reached and not self._is_of_before(index):
             return f"says milestone {index}, which the log of {self.run} lacks"
         said = read_message(history[sha].message) if sha in history else None
         if said is not None and (said.milestone_index != index or said.run not in {"", self.run}):
@@ -183,6 +214,10 @@ class CommitSelection:
                 f"says milestone {index}, but its commit says milestone {said.milestone_index} of {said.run or 'a run'}"
             )
         return ""
+
+    def _is_of_before(self, index: int) -> bool:
+        """Whether another tool reached the milestone, in a run that goes on here under its id."""
+        return "@" not in self.run and index < min(self.known.reached)
 
     # ---- messages ------------------------------------------------------------------------------------------------
 

@@ -255,4 +255,5 @@ def of_commits(run: str, selected: Selected) -> Resumable:
         stops = [Problem("git_diverged", message, hint="git log")]
     where = f"after milestone {selected.milestone_index}, commit {selected.sha[:12]}" if found else "nowhere"
     why = f"{selected.source}: its checkpoint is {selected.relation}" if found else "its sidecars name other commits"
-    return Resumable("commit", f"commit/{run}", where, why, "start its program again", tuple(stops))
+    command = f"start its program again, or continue it here: workpacket run start NAME --run {run}"
+    return Resumable("commit", f"commit/{run}", where, why, command, tuple(stops))

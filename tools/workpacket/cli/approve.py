@@ -63,7 +63,7 @@ from workpacket.shell.approvals.decisions import (
 )
 from workpacket.shell.approvals.envelopes import POLICY_MATTER
 from workpacket.shell.approvals.facts import Approvals, open_approvals, require_id
-from workpacket.shell.approvals.shown import contract_before, last_approved, what_was_submitted
+from workpacket.shell.approvals.shown import contract_before, last_approved, what_is_required, what_was_submitted
 from workpacket.shell.base import remember_base
 from workpacket.shell.governing.execution import gather
 from workpacket.shell.keys import OwnKey, find_ssh_keygen, sign
@@ -239,6 +239,9 @@ def _show(approvals: Approvals, draft: StatementDraft, screen: TextIO, style: St
         else:
             since = f"{escape(before.approver)} approved it at {before.at:%Y-%m-%d %H:%M}Z"
             screen.write(render_changes(path, before.data, data, since, style))
+    required = list(what_is_required(approvals, draft.matter))
+    if required:
+        screen.write(render_told("what the specification requires", required, style))
     submitted = list(what_was_submitted(approvals, said.packet, said.gate))
     if submitted:
         screen.write(render_told("what was submitted", submitted, style))
@@ -306,7 +309,7 @@ def _finish(arguments: Arguments, approvals: Approvals, draft: StatementDraft, b
     written = write_decision(approvals, draft, blob)
     remember_base(approvals.base)
     said = draft.statement
-    following = _next(said, written)
+    following = _next(said, written, light=draft.matter.light)
     data = _decided(said, written, following)
     done = {"approve": "approved", "reject": "rejected", "revoke": "revoked an approval of"}[said.decision]
     text = f"{said.approver} {done} {said.packet} at the gate {said.gate}: {written.envelope}\n"
@@ -338,19 +341,19 @@ def _decided(said: Statement, written: Written, following: str) -> dict[str, Jso
     }
 
 
-def _next(said: Statement, written: Written) -> str:
+def _next(said: Statement, written: Written, *, light: bool) -> str:
     commit = f"commit {' and '.join(written.changed)} together"
     if said.decision != "approve":
         return commit
     if written.verdict.met:
-        return ", then: ".join(filter(None, (commit, _now_open(said))))
+        return ", then: ".join(filter(None, (commit, _now_open(said, light=light))))
     return f"{commit}; the gate {said.gate} is still closed: workpacket approvals list {said.packet}"
 
 
-def _now_open(said: Statement) -> str:
+def _now_open(said: Statement, *, light: bool) -> str:
     """The command for which the gate is open now, where one command alone asks for it."""
     if said.gate in ACTIVATING:
-        return f"workpacket activate {said.packet}"
+        return f"workpacket {'start' if light else 'activate'} {said.packet}"
     if said.gate == VERDICT_GATE:
         terms = dict(line.split(": ", 1) for line in terms_in(said.gate, said.scope))
         path, digest, _ = terms.get("report", "").rpartition(" sha256:")

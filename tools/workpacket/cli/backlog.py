@@ -10,12 +10,14 @@ from typing import Final
 
 from workpacket.cli.options import Arguments, Command, Option, usage
 from workpacket.cli.packet_command import ACTING, COMMIT, actor_of, conclude, packet_command
-from workpacket.documents.packet import LightText, criterion_lines
+from workpacket.documents.packet import LightText, Packet, criterion_lines
 from workpacket.documents.stub import Stub
+from workpacket.errors import WorkpacketError
 from workpacket.git.objects import object_names
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import reference_tips
 from workpacket.lifecycle.backlog import RECURRING, NewStub, Preference, adopt, new, present, refine, standing_stub
+from workpacket.lifecycle.contract import stated
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.forms import NewPacket, id_for, new_light, refine_light
 from workpacket.lifecycle.moves import Answer
@@ -36,6 +38,20 @@ from workpacket.value import replace
 def _run_new(arguments: Arguments) -> int:
     repository = here()
     governed = find_governed(str(repository.root))
+    if arguments.value("from") and not arguments.words and not arguments.value("next"):
+        from workpacket.cli.issues import make_packets
+
+        look(repository, head=False).require_visible()
+        packets = read_base_policy(repository).lifecycle.packets
+        form = arguments.value("form") or packets.form
+        made: set[str] = set()
+
+        def id_of(title: str) -> WorkPacketId:
+            wp_id = _id_of(title, repository, governed.known | made, packets.phase)
+            made.add(wp_id.text)
+            return wp_id
+
+        return make_packets(arguments, repository, governed, form, id_of)
     titled = bool(arguments.words) and not arguments.words[0].casefold().startswith("wp-")
     packets = PacketsPolicy()
     if titled:
@@ -47,8 +63,9 @@ def _run_new(arguments: Arguments) -> int:
         return _run_new_light(arguments, repository, governed, packets.phase)
     if given:
         raise usage(arguments.command, "conflicting_options", f"--{given[0]} belongs to packets in the light form")
+    title = " ".join(arguments.words[0].split()) if titled else ""
     if titled:
-        arguments.words[0] = _id_of(arguments, repository, governed, packets.phase).text
+        arguments.words[0] = _id_of(" ".join(arguments.words), repository, governed.known, packets.phase).text
     wp_id = _wanted_id(arguments, governed)
     intent = _intent(arguments, governed, wp_id)
     # The new packet is included, because git may hold a packet of that name that is missing here.
@@ -58,6 +75,7 @@ def _run_new(arguments: Arguments) -> int:
     criteria = ["\n".join(criterion_lines(*one)).removeprefix("- ") for one in _criteria(arguments)]
     intent = replace(
         intent,
+        what=intent.what or title,
         risk_tier=arguments.value("risk") or intent.risk_tier,
         acceptance=criteria or intent.acceptance,
         in_scope=[f"`{path}`" for path in arguments.values("scope")] or intent.in_scope,
@@ -80,7 +98,11 @@ def _run_new_light(arguments: Arguments, repository: Repository, governed: Gover
     if not title.strip() or len(arguments.words) != 1:
         raise usage(arguments.command, "missing_argument", "give one title, between quotation marks")
     named = arguments.words[0].casefold().startswith("wp-")
-    wp_id = _wanted_id(arguments, governed) if named else _id_of(arguments, repository, governed, phase)
+    wp_id = (
+        _wanted_id(arguments, governed)
+        if named
+        else _id_of(" ".join(arguments.words), repository, governed.known, phase)
+    )
     text = LightText(
         title=" ".join(title.split()),
         why=" ".join(arguments.value("why").split()),
@@ -98,15 +120,14 @@ def _run_new_light(arguments: Arguments, repository: Repository, governed: Gover
     return conclude(arguments, carried, wp_id.text)
 
 
-def _id_of(arguments: Arguments, repository: Repository, governed: GovernedFiles, phase: str) -> WorkPacketId:
+def _id_of(title: str, repository: Repository, known: frozenset[str], phase: str) -> WorkPacketId:
     """Return an id for the title that no packet has, here or at any branch that this clone knows."""
-    title = " ".join(arguments.words)
-    first = id_for(title, phase, governed.known)
+    first = id_for(title, phase, known)
     stems = [first.base, *(f"{first.base}-{number}" for number in range(2, _MOST_ALIKE))]
     tips = sorted(set(reference_tips(repository).values()))
     places = {f"{tip}:{LOG_FOLDER}/{stem}-v1": f"{stem}-v1" for tip in tips for stem in stems}
     elsewhere = {places[place] for place in object_names(repository, places)} if tips else set()
-    return id_for(title, phase, governed.known | elsewhere)
+    return id_for(title, phase, known | elsewhere)
 
 
 # So many packets of one title on branches that are not merged.
@@ -162,6 +183,10 @@ def _intent(arguments: Arguments, governed: GovernedFiles, wp_id: WorkPacketId) 
         raise usage(arguments.command, "missing_argument", "--until is the last day of a standing packet: --standing")
     if not origin:
         return NewStub(wp_id, what, why, arguments.value("roadmap"))
+    if origin in governed.packets and origin not in governed.stubs:
+        source = governed.read(governed.packets[origin])
+        assert source is not None
+        return _from_packet(wp_id, origin, Packet(source), what, why)
     if origin in governed.stubs:
         source = governed.read(governed.stubs[origin])
         assert source is not None
@@ -205,6 +230,34 @@ def _from_stub(wp_id: WorkPacketId, name: str, stub: Stub, what: str, why: str) 
     )
 
 
+def _from_packet(wp_id: WorkPacketId, name: str, packet: Packet, what: str, why: str) -> NewStub:
+    """Return a stub that says what a packet without one says: so a light packet is raised to the full form."""
+    contract = stated(packet, None)
+    if isinstance(contract, str):
+        raise WorkpacketError("contract_unreadable", contract, path=packet.path)
+    demands = {demand.criterion: demand for demand in contract.evidence}
+    criteria = [
+        "\n".join(criterion_lines(one, demand.command, demand.exempt or "")).removeprefix("- ")
+        if (demand := demands.get(one)) is not None
+        else one
+        for one in contract.criteria
+    ]
+    return NewStub(
+        wp_id,
+        what or contract.what,
+        why or contract.why,
+        "",
+        criteria,
+        [f"`{entry}`" if " " not in entry else entry for entry in contract.scope],
+        contract.out_of_scope,
+        contract.dependencies,
+        (),
+        (packet.anchor.heading,) if packet.anchor is not None else (),
+        ("packet", name),
+        contract.risk,
+    )
+
+
 def _from_issue(wp_id: WorkPacketId, name: str, text: str, what: str, why: str) -> NewStub:
     """Parse an issue: its first line says what, its items are the criteria, its first paragraph says why."""
     lines = [line.strip() for line in text.splitlines()]
@@ -221,7 +274,11 @@ _NEW = Command(
     arguments="[TITLE] | [WP_ID]",
     description="""
 For a title, in the form that the policy names: light, one document that `start` turns into work, or full. For an id, a
-stub of the full form with its board entry, its registry row and the first event of its log.""",
+stub of the full form with its board entry, its registry row and the first event of its log.
+
+`--from` without a title or an id makes a packet of each open issue, and none twice: `gh:NUMBER` and `glab:NUMBER` ask
+these programs, a `.json` file has what they printed, `.jsonl` is that of beads, a folder is that of Backlog.md or of a
+spec-kitty mission, any other file is a Markdown list of tasks, or the text of one issue.""",
     options=(
         Option("criterion", "what must be true when it is done", value="TEXT", many=True),
         Option("prove", "the command whose tests prove the criterion, or all of them", value="COMMAND", many=True),
@@ -232,7 +289,9 @@ stub of the full form with its board entry, its registry row and the first event
         Option("depends", "light form: a packet that must be done before", value="WP_ID", many=True),
         Option("form", "the form of the packet (default for a title: as the policy says)", choices=("light", "full")),
         Option("next", "the next revision of this base", value="BASE_WP_ID"),
-        Option("from", "a stub's id, or a file with the text of an issue", value="WP_ID|FILE"),
+        Option(
+            "from", "the stub or the issue that it is made from; alone, packets of all open issues", value="WP_ID|FILE"
+        ),
         Option("what", "what to do, on one line", value="TEXT"),
         Option("why", "why, on one line", value="TEXT"),
         Option("standing", "a standing packet for small changes that recur", choices=tuple(RECURRING)),
@@ -246,6 +305,7 @@ stub of the full form with its board entry, its registry row and the first event
         'workpacket new "Greet the user" --criterion "It greets by name." --prove "pytest tests" --scope src/',
         'workpacket new WP-1-Parser-v1 --what "Read packets without loss" --why "Hand edits must survive"',
         "workpacket new --next WP-1-Parser --from WP-1-Parser-v1",
+        "workpacket new --from gh:17 --scope src/",
         "workpacket new WP-1-Dependencies-v1 --standing deps --until 2026-12-31",
     ),
 )
@@ -259,7 +319,7 @@ def _refining(arguments: Arguments) -> Callable[[Facts, PacketFacts], Answer]:
             return refine_light(facts, packet, text=text, anchor=anchor)
         if text:
             raise usage(arguments.command, "conflicting_options", "--refinement belongs to packets in the light form")
-        return present(facts, packet) if arguments.flag("present") else refine(facts, packet)
+        return present(facts, packet) if arguments.flag("present") else refine(facts, packet, anchor)
 
     return decide
 

@@ -21,11 +21,14 @@ from workpacket.cli.packet_command import (
     ACTING,
     COMMIT,
     DECLARING,
+    SIGN,
     actor_of,
     conclude,
     declared,
+    is_package_id,
     packet_command,
     refuse,
+    signed_first,
     words_of,
 )
 from workpacket.errors import WorkpacketError
@@ -35,6 +38,7 @@ from workpacket.git.revisions import add_branch, add_worktree, commit_of, head_c
 from workpacket.lifecycle.claims import claim, claim_refusal, prepare, prepare_unmet, renew
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.moves import Answer, Planned
+from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.model.events import Actor
 from workpacket.problem import Location, Problem
@@ -131,6 +135,10 @@ _PREPARE = Command(
 
 
 def _run_claim(arguments: Arguments) -> int:
+    if arguments.words and is_package_id(arguments.words[0]):
+        from workpacket.cli.implement import claim as claim_package
+
+        return claim_package(arguments)
     if arguments.flag("renew"):
         return claim_for_all(arguments, renew)
     branch = arguments.value("branch") or branch_here(here())
@@ -161,6 +169,9 @@ def _run_start(arguments: Arguments) -> int:
     repository = here()
     name = packet_called(str(repository.root), words_of(arguments, 1, "WP_ID")[0]).text
     actor, said = actor_of(arguments, repository), declared(arguments)
+    approved = signed_first(arguments, name)
+    if approved != exits.OK:
+        return approved
     look(repository, head=False).require_visible()
     facts = gather(repository, [name], actor, (ACTIVATION,))
     if facts.packets[name].state.lane == "STUB" and not facts.packets[name].light:
@@ -230,6 +241,7 @@ Everything that keeps the packet from being activated and claimed is listed, and
 begins at the commit that is checked out, and takes files that are not committed along.""",
     options=(
         Option("branch", "the branch (default: named by the policy)", value="BRANCH"),
+        SIGN,
         COMMIT,
         *DECLARING,
         *ACTING,

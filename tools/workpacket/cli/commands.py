@@ -38,6 +38,7 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
             ("done", "review", "prove the work on a packet, and hand it in"),
             ("prepare", "claim", "create the branch, and optionally the work tree, for a packet and its assignee"),
             ("claim", "claim", "claim a packet that is ready, until the lease ends"),
+            ("implement", "implement", "create branch and work tree for a work package of spec-kitty, and claim it"),
             ("submit", "review", "prove what the packet requires, and submit the work for review"),
             ("verdict", "review", "judge work that is in review"),
             ("merged", "lifecycle", "find the work on the target branch, and record that it is merged"),

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from workpacket.cli.options import Arguments, Command, Option, usage
-from workpacket.cli.packet_command import ACTING, refuse, unmet_json, unmet_lines
+from workpacket.cli.packet_command import ACTING, is_package_id, refuse, unmet_json, unmet_lines
 from workpacket.cli.read_only import packet_facts, show_json
 from workpacket.errors import WorkpacketError
 from workpacket.git.objects import list_tree, read_objects
@@ -109,6 +109,10 @@ _HISTORY = Command(
 
 
 def _run_why(arguments: Arguments) -> int:
+    if arguments.words and is_package_id(arguments.words[0]):
+        from workpacket.cli.implement import why as why_package
+
+        return why_package(arguments)
     repository, facts, packet = packet_facts(arguments, questions=QUESTIONS)
     standing = status_of(repository, facts, packet)
     runs = runs_of({standing.id: packet.state}).get(standing.id, ())

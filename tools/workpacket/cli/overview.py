@@ -32,7 +32,6 @@ from workpacket.report.json_report import render_envelope
 from workpacket.report.runs import mark
 from workpacket.value import replace
 
-_SYNC = "next: workpacket board sync"
 _NO_LANES = (FORKED, "no log")
 
 
@@ -60,8 +59,8 @@ def _show_board(arguments: Arguments) -> Output:
     board = columns(cards, facts.policy.lanes)
     shown = render_board(board, style) if style.columns is not None else _plain(board)
     unknown = sum(not packet.lane for packet in facts.packets.values())
-    then = f"{unknown} packets have no log\nnext: workpacket adopt" if unknown else _SYNC
-    return output(repository, f"{shown}\n{then}\n", lasts=lasts, also=also)
+    then = f"{unknown} packets have no log: workpacket adopt\n" if unknown else ""
+    return output(repository, f"{shown}\n{then}next: workpacket next\n", lasts=lasts, also=also)
 
 
 def cards_of(
@@ -82,7 +81,8 @@ def cards_of(
             last = max((event.at for event in state.history), default="")
             lane = state.lane if at else facts.packets[name].lane
             said = _UNJUDGED_NOTE if lane == UNJUDGED else _note(state, signed=signed)
-            yield Card(name, lane, said, runs=runs.get(name, ())), last
+            title = next((text for event in reversed(state.history) if (text := event.text("title"))), "")
+            yield Card(name, lane, said, title, runs.get(name, ())), last
 
 
 _UNJUDGED_NOTE: Final = "not judged"
@@ -120,7 +120,7 @@ def export(arguments: Arguments) -> int:
     titles = _titles()
     facts = all_facts(repository)
     found = [
-        (replace(card, title=titles.get(card.id, "")), at)
+        (replace(card, title=titles.get(card.id, card.title)), at)
         for card, at in cards_of(arguments, repository, facts, published=True)
     ]
     page = render_page(

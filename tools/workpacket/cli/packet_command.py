@@ -5,19 +5,20 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
-from workpacket.cli.options import Arguments, Option, usage
+from workpacket.cli.options import Arguments, Option, parse, usage
 from workpacket.errors import WorkpacketError
 from workpacket.git.objects import commit_paths, status
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import current_branch
+from workpacket.lazy_pattern import lazy_pattern
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.moves import Answer, Planned, standing_unmet
 from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.model.events import Actor
-from workpacket.model.layout import LOG_FOLDER, packet_paths
+from workpacket.model.layout import LOG_FOLDER, envelope_path, packet_paths
 from workpacket.model.wording import counted
 from workpacket.problem import Problem
 from workpacket.report.escape import escape
@@ -37,6 +38,7 @@ ACTING = (
     Option("kind", "the kind of actor", choices=KINDS),
 )
 COMMIT = Option("commit", "commit what the command writes (default: as the policy says)")
+SIGN = Option("sign", "approve it first, at this terminal, as `workpacket approve` does")
 REASON = Option("reason", "why, in words", value="TEXT")
 DECLARING = (
     Option("harness", "the program that the agent runs in (or: WORKPACKET_HARNESS)", value="NAME"),
@@ -114,6 +116,14 @@ def packet_command(
     )
 
 
+_PACKAGE: Final = lazy_pattern(r"(?:[\w.-]+--)?WP[0-9]{2,9}\Z")
+
+
+def is_package_id(word: str) -> bool:
+    """Whether a word names a work package of spec-kitty, `WP07` or `041-mission--WP07`, and not a packet."""
+    return _PACKAGE.match(word) is not None
+
+
 def packet_of(facts: Facts, name: str) -> PacketFacts:
     """Return the packet as it was found; an error if it has disappeared since, or matches only on a case-insensitive
     disk.
@@ -155,12 +165,29 @@ def _committed(arguments: Arguments, carried: Carried, answer: Planned, packet: 
     """Commit what the command wrote, and what is not committed of the packet's own document and log."""
     repository = here()
     own = status(repository, f"{LOG_FOLDER}/{packet}", *packet_paths(packet)) if packet else []
-    paths = list(dict.fromkeys((*carried.changed, *(entry.path for entry in own), *answer.beside)))
+    used = {envelope_path(digest) for event in answer.plan.events for digest in event.attest}
+    own += status(repository, *used) if used else []
+    paths = list(dict.fromkeys((*carried.changed, *(entry.path for entry in own))))
     if not paths:
         return answer
     trailer = f"\n\nWork-Packet: {packet}" if packet else ""
-    commit_paths(repository, f"workpacket {arguments.command.name} {packet}".rstrip() + trailer, paths)
+    try:
+        commit_paths(repository, f"workpacket {arguments.command.name} {packet}".rstrip() + trailer, paths)
+    except WorkpacketError as error:
+        message = f"everything is written, but not committed: {error}"
+        raise WorkpacketError(error.code, message, hint=f"git commit -- {' '.join(paths[:5])}") from error
     return replace(answer, notes=(*answer.notes, f"committed {counted(len(paths), 'file')}"))
+
+
+def signed_first(arguments: Arguments, packet: str, *words: str) -> int:
+    """With --sign, have the person approve first; return the exit status of that."""
+    if not arguments.flag("sign"):
+        return exits.OK
+    if arguments.flag("json"):
+        raise usage(arguments.command, "conflicting_options", "--sign shows a text to a person: leave out --json")
+    from workpacket.cli.approve import COMMAND, approve  # needed for a signature only
+
+    return approve(parse(COMMAND, [packet, *words]))
 
 
 def _say_next(answer: Planned) -> None:

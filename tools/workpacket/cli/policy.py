@@ -13,7 +13,7 @@ from workpacket.approvals.policy import Trusted, read_policy_files
 from workpacket.approvals.reanchor import NewRoot, is_reason
 from workpacket.approvals.webauthn import LOCAL, USUAL_PORT
 from workpacket.cli.options import Arguments, Command, Option, chosen, usage
-from workpacket.cli.packet_command import actor_of, conclude
+from workpacket.cli.packet_command import COMMIT, actor_of, conclude
 from workpacket.cli.read_only import open_for_reading, show_json
 from workpacket.errors import WorkpacketError
 from workpacket.git.run import run_git
@@ -255,6 +255,7 @@ its digest.""",
         Option("key", "trust: the key (default: the one that `key init` creates)", value="PATH"),
         Option("principal", "trust: the name in allowed_signers (default: git's user.email)", value="NAME"),
         Option("reason", "re-anchor: why no key can approve the change", value="TEXT"),
+        COMMIT,
     ),
     examples=(
         "workpacket policy show",

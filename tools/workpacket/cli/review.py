@@ -14,11 +14,13 @@ from workpacket.cli.packet_command import (
     COMMIT,
     DECLARING,
     REASON,
+    SIGN,
     actor_of,
     conclude,
     declared,
     packet_command,
     refuse,
+    signed_first,
     words_of,
 )
 from workpacket.cli.read_only import show_json
@@ -28,7 +30,7 @@ from workpacket.git.repository import Repository
 from workpacket.git.revisions import list_worktrees, switch_branch
 from workpacket.lifecycle.contract import is_complete
 from workpacket.lifecycle.facts import Facts, PacketFacts
-from workpacket.lifecycle.gates import ends_unjudged, report_term
+from workpacket.lifecycle.gates import VERDICT_GATE, ends_unjudged, report_term
 from workpacket.lifecycle.moves import Answer
 from workpacket.lifecycle.proofs import PROOF_CODES, demands_of, folded
 from workpacket.lifecycle.review import Proofs, record_evidence, submit, submit_refusal, verdict
@@ -225,6 +227,10 @@ def _run_verdict(arguments: Arguments) -> int:
     if choice not in choices("verdict"):
         raise usage(arguments.command, "invalid_value", f"{choice!r} is none of {', '.join(choices('verdict'))}")
     report = report_at(arguments.value("report"))
+    rested = ("--report", arguments.value("report")) if report is not None else ()
+    approved = signed_first(arguments, arguments.words[0], "--gate", VERDICT_GATE, "--verdict", choice, *rested)
+    if approved != exits.OK:
+        return approved
 
     def decide(facts: Facts, packet: PacketFacts) -> Answer:
         doubt = submission_doubt(here(), packet.log) if choice == "PASS" else None
@@ -272,6 +278,7 @@ _VERDICT = Command(
         Option("report", "the validator's report, a file in the repository", value="FILE"),
         Option("reference", "where the requested changes are described", value="PLACE"),
         REASON,
+        SIGN,
         COMMIT,
         *ACTING,
     ),

@@ -70,6 +70,11 @@ def run(arguments: Arguments) -> int:
 
 
 def _joined(arguments: Arguments, action: str, runtime: Runtime) -> int:
+    word = arguments.words[0]
+    if action == "milestone" and "#" not in word and runtime.store.head(word) is None:
+        from workpacket.cli.milestones import select_foreign
+
+        return select_foreign(arguments, word)
     session = scripted.join(runtime, arguments.words[0])
     try:
         return _ACTIONS[action](arguments, session)
@@ -91,6 +96,8 @@ def _start(arguments: Arguments, runtime: Runtime) -> int:
     request = RunRequest(packet=packet, inputs=inputs_of(arguments), fresh=arguments.flag("fresh"))
     if arguments.value("key"):
         request["key"] = arguments.value("key")
+    if arguments.value("run"):
+        request["begun_as"] = arguments.value("run")
     if arguments.flag("scope"):
         request["scope"] = arguments.values("scope")
     if arguments.flag("code-version"):
@@ -231,6 +238,7 @@ verdict while the run is unfinished. The exit status of `run` is that of the sto
     options=(
         Option("packet", "start: the work packet that the run belongs to", value="WP_ID"),
         Option("key", "start: an idempotency key for the run", value="KEY"),
+        Option("run", "start: continue a run that another tool began, under its id", value="ID"),
         Option("input", "start: what the results depend on", value="NAME=VALUE", many=True),
         Option("scope", "start: what the run may change", value="PATH", many=True),
         Option("code-version", "start: the version of the script; a change must be confirmed", value="TEXT"),
@@ -246,6 +254,10 @@ verdict while the run is unfinished. The exit status of `run` is that of the sto
         Option("git", "checkpoint: require the same commit and a clean work tree on resume"),
         Option("commit", "checkpoint: commit what the run changed, as a milestone, and print the commit"),
         Option("milestone", "checkpoint: its number, from 0 (default: the next one)", value="NUMBER"),
+        Option("tier", "checkpoint --commit: the tier of verification that was passed, for the sidecar", value="TEXT"),
+        Option(
+            "verification", "checkpoint --commit: a command that passed, for the sidecar", value="COMMAND", many=True
+        ),
         Option("legacy", "milestone: treat commit messages without a run as this run's"),
         Option("token", "checkpoint: also print a token that starts one retry from here"),
         Option("reason", "stop: why it stops early; without a reason it is finished", value="CODE"),

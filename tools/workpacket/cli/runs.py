@@ -28,7 +28,14 @@ from workpacket.lifecycle.claims import Ending
 from workpacket.model.canonical import Json
 from workpacket.report.catalogue import catalogue
 from workpacket.report.escape import escape
-from workpacket.report.runs import RunRow, TimelineEvent, render_facts, render_runs, render_timeline
+from workpacket.report.runs import (
+    RunRow,
+    TimelineEvent,
+    render_facts,
+    render_runs,
+    render_timeline,
+    told_of_dependencies,
+)
 from workpacket.runtime.catalog import RunSummary, following, removable
 from workpacket.runtime.errors import LogDamaged, RuntimeFault, VersionConflict
 from workpacket.runtime.langgraph import THREADS
@@ -81,6 +88,8 @@ def moment_of_event(event: Event) -> TimelineEvent:
     said = ", ".join(str(data[name]) for name in fields if data.get(name))
     again = " (possibly done before)" if data.get("maybe_repeated") else ""
     again += " (key only)" if event.type == "effect.matched" else ""
+    if event.type == "lockfile_changed":
+        again += "".join(f"; {line}" for line in told_of_dependencies(data))
     return TimelineEvent(event.version, moment_of(event.recorded_at), sign, f"{event.type} {said}".rstrip() + again)
 
 

@@ -9,7 +9,7 @@ from workpacket.audit.tracing import evidence_of, latest_evidence, same
 from workpacket.cli.checking import style_of
 from workpacket.cli.history import QUESTIONS, log_at, runs_of, status_of
 from workpacket.cli.options import Arguments, Command, Option
-from workpacket.cli.packet_command import ACTING, unmet_json
+from workpacket.cli.packet_command import ACTING, is_package_id, unmet_json
 from workpacket.cli.read_only import packet_facts, show_json
 from workpacket.ledger.fold import PacketState, fold
 from workpacket.lifecycle.contract import stated
@@ -29,6 +29,10 @@ _RECENT: Final = 8
 
 
 def _run_show(arguments: Arguments) -> int:
+    if arguments.words and is_package_id(arguments.words[0]):
+        from workpacket.cli.implement import show as show_package
+
+        return show_package(arguments)
     if arguments.value("at"):
         return _show_as_of(arguments, arguments.value("at"))
     repository, facts, packet = packet_facts(arguments, questions=QUESTIONS)

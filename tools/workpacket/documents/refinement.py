@@ -26,6 +26,7 @@ from workpacket.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from workpacket.documents.spec_pointer import Passage
     from workpacket.documents.summary import AnchorSummary, RefinementSummary
 
 _FENCE_LINE = lazy_pattern(r"(?:^|(?<=\r)) *(`{3,}|~{3,})[^\r\n]*", re.MULTILINE)
@@ -225,7 +226,8 @@ OPEN = "<fill in>"
 
 
 class RefinementText(Value):
-    """What is known when a refinement is started. `anchors` are the candidates in the stub."""
+    """What is known when a refinement is started. `anchors` are the candidates in the stub; `passage` is the section of
+    the specification that somebody named, which then is the one anchor."""
 
     wp_id: WorkPacketId
     created_at: str
@@ -234,11 +236,14 @@ class RefinementText(Value):
     spec_digest: str
     anchors: Sequence[str] = ()
     spec_sha1: str = ""
+    passage: Passage | None = None
 
 
 def render_refinement(text: RefinementText) -> str:
     """Return the file, ending with a line feed. ASCII, because approved text is compared byte for byte."""
-    anchors = list(text.anchors) or [OPEN]
+    anchors = [_anchor(number, anchor) for number, anchor in enumerate(list(text.anchors) or [OPEN], 1)]
+    if text.passage is not None:
+        anchors = [_anchored(text.passage)]
     parts = [
         "## TECHNICAL_REFINEMENT (MASTER SPEC)\n",
         "\n".join(_metadata(text)),
@@ -249,7 +254,7 @@ def render_refinement(text: RefinementText) -> str:
         "\n".join(_coverage()),
         f"### ENRICHMENT\n- ENRICHMENT_NEEDED: {OPEN}\n- REASON_NO_ENRICHMENT: {OPEN}",
         "### SPEC_ANCHORS (REQUIRED: one or more)",
-        *("\n".join(_anchor(number, anchor)) for number, anchor in enumerate(anchors, 1)),
+        *("\n".join(lines) for lines in anchors),
     ]
     return "\n\n".join(part.rstrip("\n") for part in parts) + "\n"
 
@@ -292,6 +297,27 @@ def _anchor(number: int, anchor: str) -> list[str]:
         f"  {OPEN}",
         "  ```",
     ]
+
+
+def _anchored(passage: Passage) -> list[str]:
+    """Return the anchor for a section: its lines, its heading as the token, and all of it as the excerpt."""
+    lines = _escaped(passage.text).split("\n")
+    fence = "```" if "```" not in passage.text else "~~~~"
+    return [
+        "#### ANCHOR 1",
+        f"- SPEC_ANCHOR: {_escaped(passage.title)}",
+        f"- CONTEXT_START_LINE: {passage.first}",
+        f"- CONTEXT_END_LINE: {passage.first + len(lines) - 1}",
+        f"- CONTEXT_TOKEN: {_escaped(passage.title)}",
+        "- EXCERPT_ASCII_ESCAPED:",
+        f"  {fence}text",
+        *(f"  {line}".rstrip() for line in lines),
+        f"  {fence}",
+    ]
+
+
+def _escaped(text: str) -> str:
+    return "".join(each if each.isascii() else f"\\u{ord(each):04x}" for each in text)
 
 
 LABELS = ("USER_REVIEW_STATUS", "USER_SIGNATURE", "USER_APPROVAL_EVIDENCE")

@@ -27,34 +27,25 @@ _MISSING: Final = tuple(
         r"cannot import name NAME from",
         r"has no attribute NAME",
         r"does not have the attribute NAME",
-        r"name NAME is not defined",
-        r"fixture NAME not found",
         r"unexpected keyword argument NAME",
-        r"No such file or directory: NAME",
         r"can't open file NAME",
         r"undefined: (?:\w+\.)?NAME",
         r"has no field or method NAME",
         r"unknown field NAME",
         r"no required module provides package NAME",
         r"package NAME is not in",
-        r"cannot find package NAME",
         r"(?:too many|not enough) arguments in call to (?:\w+\.)?NAME",
         r"unresolved import NAME",
-        r"cannot find [a-z, ]+ NAME in",
-        r"could not find NAME in",
         r"no [a-z, ]+ named NAME found",
         r"no field NAME on",
         r"use of (?:undeclared|unresolved) [a-z, ]+ NAME",
-        r"file not found for module NAME",
-        r"Cannot find module NAME",
-        r"Cannot find name NAME",
         r"has no exported member NAME",
         r"Property NAME does not exist",
         r"does not provide an export named NAME",
         r"\bNAME is not (?:a function|a constructor|defined)",
     )
 )
-# An error of a whole run names a file in one of these ways, in one line.
+# A line with one of these names what is missing as one of its words.
 _NOT_FOUND: Final = lazy_pattern(
     r"not found|no such file|could ?n[o']t (?:find|read)|can ?not (?:find|open)|ENOENT|must be present", re.IGNORECASE
 )
@@ -104,9 +95,8 @@ class Additions(Value):
 
     def names(self, path: str) -> bool:
         """Whether it is one of the changed files, as it is written in the words of a command."""
-        path = path.removeprefix("./")
-        every = {*self.lines, *self.data, *self.other}
-        return path in every or any(posixpath.basename(each) == posixpath.basename(path) for each in every if path)
+        name = posixpath.basename(path)
+        return bool(name) and any(posixpath.basename(each) == name for each in {*self.lines, *self.data, *self.other})
 
 
 def additions(files: Sequence[FileAdditions], folders: Iterable[str] = ()) -> Additions:
@@ -153,7 +143,7 @@ def _is_added(name: str, added: Additions) -> bool:
     """A path, the dotted name of a module, a name behind one, or a word."""
     name = name.strip("`'\".:")
     last = re.split(r"::|\.", name)[-1] if "/" not in name else name
-    return name in added.words or last in added.words or any(_is_path_of(name, path) for path in added.paths)
+    return last in added.words or any(_is_path_of(name, path) for path in added.paths)
 
 
 def _is_path_of(name: str, path: str) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, Literal
 
 from workpacket.documents.refinement import Refinement, RefinementText, render_refinement
-from workpacket.documents.spec_pointer import SpecPointer, names_passage
+from workpacket.documents.spec_pointer import Passage, SpecPointer, names_passage, passages, passages_named
 from workpacket.documents.stub import StubText, render_stub
 from workpacket.documents.task_board import BoardEntry, TaskBoard
 from workpacket.ledger.log import join_events
@@ -27,6 +27,7 @@ from workpacket.model.lanes import ACTIVE_TOKEN, LaneTable
 from workpacket.model.layout import BOARD_PATH, SPEC_POINTER, STUBS
 from workpacket.model.wording import counted
 from workpacket.problem import Edit, Location, Problem
+from workpacket.text.source import Source
 from workpacket.value import Value, replace
 
 _OPEN = "TODO"
@@ -117,7 +118,9 @@ def new(facts: Facts, intent: NewStub) -> Answer:
     path = f"{STUBS}/{name}.md"
     draft.put(path, None, text)
     kind, source = intent.source
-    move(draft, packet, "created", "STUB", {"base": intent.id.base, "source": {"kind": kind, "name": source}})
+    data: dict[str, Json] = {"base": intent.id.base, "source": {"kind": kind, "name": source}}
+    data |= {"title": " ".join(intent.what.split())[:2000]} if intent.what.strip() else {}
+    move(draft, packet, "created", "STUB", data)
     project(draft, {name: "STUB"}, notes=() if len(list(facts.revisions(intent.id))) > 1 else ("stub",))
     said = f"{name} is a stub in the backlog: {path}"
     return Planned(draft.plan(), said, f"edit {path}, then: workpacket refine {name}", {"id": name, "path": path})
@@ -127,8 +130,10 @@ def _with(facts: Facts, packet: PacketFacts) -> Facts:
     return replace(facts, packets={**facts.packets, packet.id.text: packet})
 
 
-def refine(facts: Facts, packet: PacketFacts) -> Answer:
-    """Write the scaffold of the refinement; if one exists, pin the current specification."""
+def refine(facts: Facts, packet: PacketFacts, anchor: str = "") -> Answer:
+    """Write the scaffold of the refinement, anchored at the named section of the specification; if one exists, pin the
+    current specification.
+    """
     name = packet.id.text
     unmet = move_unmet(packet.state, transition("activate"), facts.policy.lanes)
     if unmet:
@@ -139,13 +144,20 @@ def refine(facts: Facts, packet: PacketFacts) -> Answer:
     draft = Draft("refine", facts)
     pinned: Json = {"path": spec.path, "sha256": spec.digest}
     found = packet.refinement
+    passage = named_passage(spec, anchor) if anchor else None
+    if isinstance(passage, Problem):
+        return (passage,)
+    if passage is not None and found is not None:
+        message = f"{found.path} exists, with the anchors that were written into it"
+        return (Problem("anchor_not_found", message, Location(found.path), f"edit {found.path}"),)
     if found is None:
         stub = packet.stub
         candidates = [anchor.value for anchor in stub.spec_anchor_candidates] if stub is not None else []
         # An anchor that says that there is none does not name a passage, and no one should sign it as one.
         anchors = [anchor for anchor in candidates if names_passage(anchor)]
-        moment, pointer = facts.moment.now, facts.spec_pointer.path
-        text = render_refinement(RefinementText(packet.id, moment, pointer, spec.path, spec.digest, anchors, spec.sha1))
+        pointer = facts.spec_pointer.path
+        known = RefinementText(packet.id, facts.moment.now, pointer, spec.path, spec.digest, anchors, spec.sha1)
+        text = render_refinement(replace(known, passage=passage))
         draft.put(packet.refinement_path, None, text)
         said = f"{packet.refinement_path} pins {spec.path}; fill it in"
     else:
@@ -174,6 +186,17 @@ def _pinning(found: Refinement, facts: Facts) -> Sequence[Edit]:
     wanted += [(sha256, spec.digest)] if sha256 is not None else []
     runs = [(found.first_line(text), words) for text, words in wanted]
     return [run.replaced_by(words).edit for run, words in runs if run is not None]
+
+
+def named_passage(specification: Source, name: str) -> Passage | Problem:
+    """Return the section of the specification that a person named."""
+    named = passages_named(specification, name)
+    if len(named) == 1:
+        return named[0]
+    several = f"{len(named)} sections" if named else "no section"
+    titles = "; ".join(one.title for one in (named or list(passages(specification)))[:8])
+    message = f"{specification.path} has {several} {name!r}; it has: {titles}"
+    return Problem("anchor_not_found", message, Location(specification.path), "name one of them by its whole heading")
 
 
 def specification_missing(facts: Facts) -> Problem:

@@ -151,8 +151,10 @@ def contract_of(document: Stub | Packet, refinement: Refinement | None) -> Contr
 
 def _light(packet: Packet, parts: _Parts) -> Contract:
     """Return the contract of a light packet, whose one document is also its refinement."""
-    if any(field.name == "form" for placed in packet.placed[1:] for field in placed.fields):
-        raise ContractUnreadable("it declares its form twice")
+    scope = packet.placed_section("scope")
+    unknown = [field.key for field in scope.fields if scope.spec.field(field.name) is None] if scope is not None else []
+    if unknown:
+        raise ContractUnreadable(f"SCOPE has the unknown field {unknown[0]}")
     criteria, evidence = _criteria(parts.criteria())
     anchor, refined = packet.anchor, parts.bytes_of("refinement")
     title = normal_text(packet.title)

@@ -16,7 +16,7 @@ from workpacket.documents.spec_pointer import Passage, passages, passages_named,
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.ledger.log import join_events
 from workpacket.lifecycle.activation import light_terms
-from workpacket.lifecycle.backlog import specification_missing
+from workpacket.lifecycle.backlog import named_passage, specification_missing
 from workpacket.lifecycle.claims import claim_refusal, claim_unmet_of_draft, record_claim
 from workpacket.lifecycle.contract import Contract, demands_unmet, stated
 from workpacket.lifecycle.facts import Facts, PacketFacts
@@ -131,12 +131,13 @@ def id_for(title: str, phase: str, taken: Collection[str]) -> WorkPacketId:
 
 class NewPacket(Value):
     """What was said about a new light packet. `requirement` is appended to the specification, `anchor` names a section
-    of it."""
+    of it, and `link` is the issue of another tool that it was made from."""
 
     id: WorkPacketId
     text: LightText
     anchor: str = ""
     requirement: str = ""
+    link: str = ""
 
 
 def new_light(facts: Facts, wanted: NewPacket) -> Answer:
@@ -155,6 +156,7 @@ def new_light(facts: Facts, wanted: NewPacket) -> Answer:
     draft.put(path, None, render_light(text))
     packet = facts.packets[name]
     data: dict[str, Json] = {"base": wanted.id.base, "form": LIGHT_FORM, "title": " ".join(text.title.split())[:2000]}
+    data |= {"source": {"kind": "issue", "name": wanted.link}} if wanted.link else {}
     move(draft, packet, "created", "STUB", data)
     if facts.policy.packets.board:
         project(draft, {name: "STUB"})
@@ -183,13 +185,10 @@ def _anchored(facts: Facts, draft: Draft, anchor: str, requirement: str, title: 
             return Problem("anchor_not_found", message, Location(found.path), f"name it: --anchor {heading!r}")
         draft.put(found.path, found, with_requirement(found, heading, requirement, facts.policy.roadmap_headings))
         found, anchor = draft.file(found.path, found) or found, heading
-    named = passages_named(found, anchor)
-    if len(named) != 1:
-        several = f"{len(named)} sections" if named else "no section"
-        titles = "; ".join(one.title for one in (named or list(passages(found)))[:8])
-        message = f"{found.path} has {several} {anchor!r}; it has: {titles}"
-        return Problem("anchor_not_found", message, Location(found.path), "name one of them by its whole heading")
-    return SpecAnchor(_heading(named[0]), found.path, named[0].digest)
+    named = named_passage(found, anchor)
+    if isinstance(named, Problem):
+        return named
+    return SpecAnchor(_heading(named), found.path, named.digest)
 
 
 def refine_light(facts: Facts, packet: PacketFacts, *, text: str, anchor: str) -> Answer:

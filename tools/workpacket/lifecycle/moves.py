@@ -24,8 +24,7 @@ from workpacket.value import NOTHING, Value
 
 
 class Planned(Value):
-    """A plan, its summary, and the next command. `shown` is printed first. `beside` are files that belong into the same
-    commit, although an earlier command wrote them."""
+    """A plan, its summary, and the next command. `shown` is printed first."""
 
     plan: Plan
     said: str
@@ -33,7 +32,6 @@ class Planned(Value):
     data: Mapping[str, Json] = NOTHING
     notes: tuple[str, ...] = ()
     shown: str = ""
-    beside: tuple[str, ...] = ()
 
 
 # A plan, or every condition that is not met: never empty then.

@@ -112,8 +112,8 @@ def _words() -> str:
     ]
     return "\n".join(
         [
-            f"Work packages below `{MISSIONS}/` are checked and listed; their files stay as they are. Their lanes are",
-            "understood as:",
+            f"Work packages below `{MISSIONS}/` are checked and listed; `workpacket claim` and `implement` write lane",
+            "and history into their files. Their lanes are understood as:",
             "",
             "| work package | task board |",
             "|---|---|",

@@ -134,6 +134,8 @@ def _screen_card(card: Card, width: int) -> Iterator[Line]:
     sign = sign_of(card.lane)
     for number, line in enumerate(wrap(escape(card.id), width - 2)):
         yield f"{'  ' if number else f'{sign} '}{line}", _ROLES.get(card.lane)
+    if card.title:
+        yield from ((f"  {line}", None) for line in wrap(escape(" ".join(card.title.split())), width - 2))
     if card.runs:
         yield from ((f"  {line}", "info") for line in wrap(escape(mark(card.runs)), width - 2))
     if card.note:

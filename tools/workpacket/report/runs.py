@@ -6,7 +6,7 @@ The runs of a packet are shown from its log alone, or combined with the store of
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from workpacket.ledger.fold import PacketState
@@ -132,6 +132,49 @@ def render_facts(facts: Iterable[tuple[str, str]]) -> str:
     shown = [(name, escape(value)) for name, value in facts if value]
     width = max((len(name) for name, _ in shown), default=0)
     return "".join(f"{name:<{width}}  {value}\n" for name, value in shown)
+
+
+def rows_of_dependencies(data: Mapping[str, Json]) -> list[Json]:
+    """Return what an event `lockfile_changed` says of each file: its packages by kind, and their number."""
+    files = data.get("lockfiles")
+    return [one for one in map(_row_of_file, files if isinstance(files, list) else ()) if one]
+
+
+def _row_of_file(row: Json) -> dict[str, Json]:
+    if not isinstance(row, Mapping):
+        return {}
+    direct = row.get("direct")
+    kinds = direct if isinstance(direct, Mapping) else {}
+    named: dict[str, Json] = {}
+    for kind in ("added", "removed", "updated"):
+        listed = kinds.get(kind)
+        named[kind] = (
+            [str(one.get("name")) for one in listed if isinstance(one, Mapping)] if isinstance(listed, list) else []
+        )
+    return {"path": str(row.get("path")), "new_packages": row.get("new_packages") or 0, **named}
+
+
+_MOST_PACKAGES = 5
+_KINDS_OF_CHANGE = {"added": "+", "removed": "-", "updated": "~"}
+
+
+def told_of_dependencies(data: Mapping[str, Json]) -> list[str]:
+    """Return the lines that tell a person about an event `lockfile_changed`: packages, their number, warnings."""
+    lines = []
+    for row in rows_of_dependencies(data):
+        assert isinstance(row, Mapping)
+        changes = []
+        for kind, sign in _KINDS_OF_CHANGE.items():
+            names = row[kind]
+            assert isinstance(names, list)
+            more = f" and {len(names) - _MOST_PACKAGES} more" if len(names) > _MOST_PACKAGES else ""
+            shown = ", ".join(map(str, names[:_MOST_PACKAGES]))
+            changes += [f"{sign}{len(names)} ({shown}{more})"] if names else []
+        count = f"{row['new_packages']} new in all" if row["new_packages"] else ""
+        lines.append(f"{row['path']}: {', '.join([*changes, *filter(None, [count])]) or 'changed'}")
+    warnings = data.get("warnings")
+    lines += [f"warning: {one}" for one in warnings] if isinstance(warnings, list) else []
+    return lines
 
 
 def render_timeline(moments: Iterable[TimelineEvent], style: Style = PLAIN) -> str:

@@ -36,7 +36,9 @@ from workpacket.runtime.resume.git_observer import OWN_FOLDERS, GitObserver, wit
 
 
 def sidecar_values(run: str, prepared: Prepared, sha: str, tree: str) -> dict[str, Json]:
-    """Return the fields of the format, plus two that identify the commit after its sha has changed."""
+    """Return the fields of the format, plus two that identify the commit after its sha has changed. What is not known
+    of the optional fields is left out.
+    """
     made = datetime.fromtimestamp(prepared.event.occurred_at / 1_000_000, UTC)
     return {
         "schema_version": SIDECAR_VERSION,
@@ -45,6 +47,8 @@ def sidecar_values(run: str, prepared: Prepared, sha: str, tree: str) -> dict[st
         "milestone_index": prepared.milestone_index,
         "milestone_title": prepared.title,
         "created_at": made.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        **({"tier": prepared.tier} if prepared.tier else {}),
+        **({"verification_commands": [*prepared.verification_commands]} if prepared.verification_commands else {}),
         "checkpoint_id": prepared.checkpoint,
         "tree": tree,
     }
@@ -89,6 +93,13 @@ class CommitReview(NamedTuple):
     refusal: RunBlocked | None = None
 
 
+class VerificationNote(NamedTuple):
+    """What was verified before a milestone is committed: the tier, and the commands that passed."""
+
+    tier: str = ""
+    commands: tuple[str, ...] = ()
+
+
 Guard = Callable[[], CommitReview]
 
 
@@ -100,8 +111,10 @@ class CommitCheckpoints:
     repository: Repository
     guard: Guard | None = None
 
-    def reach(self, milestone_index: int, title: str = "", cursor: Json = None) -> CommitPoint:
-        """Commit the work tree as this milestone, limited to the run's scope."""
+    def reach(
+        self, milestone_index: int, title: str = "", cursor: Json = None, verified: VerificationNote | None = None
+    ) -> CommitPoint:
+        """Commit the work tree as this milestone, limited to the run's scope. `verified` goes into the sidecar."""
         require_one_line(title)
         settled = self.settle()
         if settled is not None and settled.milestone_index == milestone_index:
@@ -115,7 +128,7 @@ class CommitCheckpoints:
         if operation:
             raise WorkpacketError("operation_in_progress", f"git is in the middle of a {operation}")
         self._judge()
-        prepared = self._prepared(milestone_index, title, cursor)
+        prepared = self._prepared(milestone_index, title, cursor, verified or VerificationNote())
         self.session.boundary.check_now()
         paths = self.own_changes()
         if paths:
@@ -155,7 +168,7 @@ class CommitCheckpoints:
         if judged.refusal is not None:
             raise judged.refusal
 
-    def _prepared(self, milestone_index: int, title: str, cursor: Json) -> Prepared:
+    def _prepared(self, milestone_index: int, title: str, cursor: Json, verified: VerificationNote) -> Prepared:
         """Return the announcement; that of a call that died is reused, because its commit may still be made."""
         open_one = self.session.state.milestones.prepared
         if open_one is not None and (open_one.milestone_index, open_one.title) == (milestone_index, title):
@@ -164,6 +177,8 @@ class CommitCheckpoints:
             "checkpoint": self.session.ids()[:16], "milestone_index": milestone_index, "milestone_title": title,
             "base": head_commit(self.repository) or "",
         }  # fmt: skip
+        data |= {"tier": verified.tier} if verified.tier else {}
+        data |= {"verification_commands": [*verified.commands]} if verified.commands else {}
         payload = self.session.cursor_bytes(cursor, title)
         self.session.recorder.record(RecordDraft("checkpoint.prepared", data, payload))
         prepared = self.session.state.milestones.prepared

@@ -73,6 +73,10 @@ ENVIRONMENT = _environment("""
         The command relies on the program itself, such as git for the history, rather than on a reimplementation.
         Remedy: Install the program that the message names, and make sure that it is on PATH.
 
+    tool_failed: A program that the command asked has failed
+        Without its answer there is nothing to go on with; nothing was written.
+        Remedy: Run the command in the message by hand; its own error message says what is wrong.
+
     git_failed: A git command failed
         Without git's answer the command would have to guess, so it stopped.
         Remedy: Run the git command in the message by hand; its own error message says what is wrong.

@@ -60,6 +60,7 @@ class RunRequest(TypedDict, total=False):
     allow_deps: Sequence[str]  # dependencies that may change; a later attempt may narrow them
     base_commit: str  # the commit at which a new run begins; '' before the first commit
     fresh: bool  # begin a new run even if an unfinished one exists
+    begun_as: str  # the id of a run that another tool began, which is continued under it
 
 
 class RunSpec(Value):
@@ -79,6 +80,7 @@ class RunSpec(Value):
     allow_deps: Sequence[str] | None = None
     base_commit: str | None = None
     fresh: bool = False
+    begun_as: str = ""
 
 
 def wanted_run(name: str, request: RunRequest, workdir: str | None) -> RunSpec:
@@ -198,6 +200,10 @@ class RunStarter:
 
     def open(self, wanted: RunSpec) -> Session:
         prefix = stream_prefix(wanted.name, wanted.packet)
+        if wanted.begun_as:
+            stream_prefix(wanted.begun_as, "")  # the same characters are allowed
+            known = self._exists(wanted.begun_as)
+            return self.resume(wanted.begun_as, wanted) if known else self._begin(wanted.begun_as, wanted)
         stream = prefix + wanted.key if wanted.key else newest_numbered(self.store, prefix)
         if not stream or not self._exists(stream):
             return self._begin(stream or next_in_line(self.store, prefix), wanted)

@@ -89,7 +89,7 @@ CORE: tuple[RecordKind, ...] = (
         },
         upcasters={0: _named},
     ),
-    _kind("checkpoint.prepared", "checkpoint milestone_index base", scan="milestone_title"),
+    _kind("checkpoint.prepared", "checkpoint milestone_index base", scan="milestone_title tier verification_commands"),
     _kind("checkpoint_complete", "checkpoint milestone_index commit tree changed found sidecar_written"),
     _kind("checkpoint_sidecar_write_failed", "sha", scan="path error"),
     _kind("resume_checkpoint_selected", "source sha milestone_index relation", scan="skipped"),

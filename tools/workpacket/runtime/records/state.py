@@ -10,7 +10,7 @@ carries as a trailer; `checkpoint_complete` names the resulting commit. Between 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, cast
 
@@ -124,13 +124,17 @@ class CheckpointRecord(NamedTuple):
 
 
 class Prepared(NamedTuple):
-    """An announced commit. `base` is the commit it was to follow, '' for none; the event holds the cursor."""
+    """An announced commit. `base` is the commit it was to follow, '' for none; the event holds the cursor. `tier`
+    and `verification_commands` are what the caller said about verification, empty if nothing.
+    """
 
     checkpoint: str
     milestone_index: int
     title: str
     base: str
     event: Event
+    tier: str = ""
+    verification_commands: tuple[str, ...] = ()
 
 
 class ReachedMilestone(NamedTuple):
@@ -158,7 +162,9 @@ class Milestones:
         checkpoint, index = text(data, "checkpoint"), number(data, "milestone_index")
         if event.type == "checkpoint.prepared":
             title, base = text(data, "milestone_title"), text(data, "base")
-            self.prepared = Prepared(checkpoint, index, title, base, event)
+            commands = data.get("verification_commands")
+            said = tuple(map(str, commands)) if isinstance(commands, Sequence) and not isinstance(commands, str) else ()
+            self.prepared = Prepared(checkpoint, index, title, base, event, text(data, "tier"), said)
             return
         commit, tree = text(data, "commit"), text(data, "tree")
         self.reached[index] = ReachedMilestone(

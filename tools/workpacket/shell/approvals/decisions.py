@@ -264,7 +264,7 @@ def _filled(approvals: Approvals, wish: Wish, principal: str, matter: ApprovalSu
     """A text that others have approved already, or that a packet was activated with, stays as it is: these bytes were
     approved."""
     # A light packet has no fields in which the user answers.
-    if wish.gate not in ACTIVATING or not matter.refinement:
+    if wish.gate not in ACTIVATING or matter.light:
         return _Filling(matter)
     (path, data), *_ = matter.files
     if any(_names(event, path, digest(data)) for event in approvals.log(wish.packet).events):

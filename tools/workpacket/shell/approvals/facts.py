@@ -209,7 +209,7 @@ class Approvals:
             subjects=self._subjects(consumer, gate, matter),
             root_commit=self.base.root_commit,
             base_history=bases,
-            spec=spec_in_force(read_base, matter) if gate != POLICY_GATE else None,
+            spec=spec_in_force(read_base, matter) if gate != POLICY_GATE and not matter.light else None,
             scope=tuple(sorted((*matter.scope, *written(terms or {})))),
             parties=self._parties(log, matter, rules, policy) if rules is not None else {},
             log=packet_log(log, heads),

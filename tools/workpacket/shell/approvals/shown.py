@@ -11,6 +11,8 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 
 from workpacket.approvals.statement import Statement
+from workpacket.documents.packet import Packet
+from workpacket.documents.spec_pointer import passages
 from workpacket.git.objects import AS_COMMITTED, read_objects
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import head_commit
@@ -21,7 +23,10 @@ from workpacket.lifecycle.gates import AMENDMENT_GATE, VERDICT_GATE
 from workpacket.model.canonical import Json
 from workpacket.model.events import LogEvent
 from workpacket.shell.approvals.contracts import contract_version
+from workpacket.shell.approvals.envelopes import read_file
 from workpacket.shell.approvals.facts import Approvals
+from workpacket.shell.approvals.subject import ApprovalSubject
+from workpacket.text.source import Source
 from workpacket.value import Value
 
 # Versions of one file that are searched, newest first.
@@ -105,6 +110,20 @@ def contract_before(approvals: Approvals, packet: str, gate: str) -> ContractBef
             since = f"{said.approver} approved it at {said.issued_at:%Y-%m-%d %H:%M}Z"
             return ContractBefore(contract_version(approvals.repository, packet, said.contract), since)
     return None
+
+
+def what_is_required(approvals: Approvals, matter: ApprovalSubject) -> Iterator[str]:
+    """Yield the section of the specification that a light packet pins, which may land together with the work. Empty for
+    a full packet: its refinement quotes the lines.
+    """
+    for path, data in matter.files if matter.light else ():
+        anchor = Packet(Source.from_bytes(path, data)).anchor
+        text = read_file(approvals.tree, anchor.path) if anchor is not None else None
+        if anchor is None or text is None:
+            continue
+        found = passages(Source.from_bytes(anchor.path, text))
+        pinned = next((one for one in found if one.digest == anchor.sha256), None)
+        yield from pinned.text.split("\n") if pinned is not None else (f"{anchor.heading} has changed since",)
 
 
 def what_was_submitted(approvals: Approvals, packet: str, gate: str) -> Iterator[str]:

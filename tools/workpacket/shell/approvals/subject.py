@@ -36,11 +36,14 @@ Committed = Callable[[tuple[str, ...]], Mapping[str, bytes]]
 
 
 class ApprovalSubject(Value):
-    """`files` are the approved files by path; empty if there are none. `refinement` is the file that names places."""
+    """`files` are the approved files by path; empty if there are none. `refinement` is the file that names places.
+    `light`: the packet is in the light form, whose contract holds the section of the specification that it is based on.
+    """
 
     files: tuple[tuple[str, bytes], ...]
     scope: tuple[str, ...] = ()
     refinement: tuple[tuple[str, bytes], ...] = ()
+    light: bool = False
 
     @cached_property
     def anchor(self) -> str:
@@ -67,10 +70,12 @@ def matter_of(read: Reader, tree: Tree, packet: str, gate: str) -> ApprovalSubje
         files = refinement_of(read, packet)
         light = _light_document(read, packet)
         if light:
-            return ApprovalSubject(light, _packet_scope(light))
+            return ApprovalSubject(light, _packet_scope(light), light=True)
         return ApprovalSubject(files, _stub_scope(read, packet), files)
     files = _first(read, packet_paths(packet))
-    return ApprovalSubject(files, _packet_scope(files), refinement_of(read, packet))
+    return ApprovalSubject(
+        files, _packet_scope(files), refinement_of(read, packet), bool(_light_document(read, packet))
+    )
 
 
 def _light_document(read: Reader, packet: str) -> tuple[tuple[str, bytes], ...]:

@@ -21,7 +21,7 @@ from workpacket.documents.spec_pointer import specification_places
 from workpacket.errors import WorkpacketError
 from workpacket.git.objects import read_blobs
 from workpacket.git.repository import Repository, find_repository
-from workpacket.git.revisions import current_branch, default_branch, head_commit
+from workpacket.git.revisions import current_branch, default_branch, head_commit, local_branches
 from workpacket.ledger.log import read_logs
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.gates import (
@@ -119,8 +119,8 @@ def _is_on(repository: Repository, policy: BasePolicy) -> bool:
 def _with_landings(
     repository: Repository, packets: dict[str, PacketFacts], policy: BasePolicy
 ) -> dict[str, PacketFacts]:
-    """Return the packets, marking those whose work has landed. In a tree of a branch other than the target, none
-    has.
+    """Return the packets, marking those whose work has landed. Where the line of the target branch is not checked out,
+    none has.
     """
     lifecycle = policy.lifecycle
     waiting = {
@@ -128,7 +128,11 @@ def _with_landings(
         for name, each in packets.items()
         if settles_by_landing(each.state, lifecycle) or ends_unjudged(each.state, lifecycle)
     }
-    if not waiting or not _is_on(repository, policy):
+    if not waiting:
+        return packets
+    # A branch that has just begun has the line of the target branch.
+    at = local_branches(repository).get(policy.target_branch.removeprefix("origin/"))
+    if not _is_on(repository, policy) and (at is None or at != head_commit(repository)):
         return packets
     from workpacket.shell.judging.landed_work import landed
 

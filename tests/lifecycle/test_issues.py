@@ -1,0 +1,177 @@
+"""`new --from`: a packet for each open issue of another tool, with its link, and none twice."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from lifecycle.governed import Governed
+
+GITHUB = {
+    "number": 7,
+    "title": "Greet the user",
+    "body": "People like it.\r\n\r\n## Acceptance criteria\r\n- [ ] It prints a greeting.\r\n- [x] It ends.\r\n\r\n"
+    "## More\r\n- no",
+    "url": "https://github.com/o/r/issues/7",
+    "state": "OPEN",
+}
+GITLAB = {
+    "iid": 3,
+    "title": "Sing",
+    "description": "Loud.",
+    "web_url": "https://gitlab.com/o/r/-/issues/3",
+    "state": "opened",
+}
+BEADS = [
+    {
+        "id": "r-1",
+        "title": "Greet",
+        "description": "Why not.",
+        "acceptance_criteria": "- It greets\n- It ends",
+        "status": "open",
+    },
+    {"id": "r-2", "title": "Gone", "status": "closed"},
+]
+BACKLOG = """---
+id: task-4
+title: Greet the user
+status: To Do
+dependencies: []
+---
+
+## Description
+
+<!-- SECTION:DESCRIPTION:BEGIN -->
+People like it.
+<!-- SECTION:DESCRIPTION:END -->
+
+## Acceptance Criteria
+<!-- AC:BEGIN -->
+- [ ] #1 It prints a greeting.
+- [ ] #2 It ends.
+<!-- AC:END -->
+"""
+LIST = """# To do
+
+- [ ] Greet the user
+  - [ ] It prints a greeting.
+- [x] Begin
+- [ ] Sing
+"""
+
+
+@pytest.fixture
+def begun(governed: Governed) -> Governed:
+    governed.done("init")
+    governed.commit("begun")
+    return governed
+
+
+def made(governed: Governed, source: str, *words: str) -> dict[str, str]:
+    answer = governed.json("new", "--from", source, *words)
+    return {one["link"]: one["id"] for one in answer["data"]["made"]}
+
+
+def document(governed: Governed, name: str) -> str:
+    return governed.read(f".GOV/task_packets/{name}.md")
+
+
+def test_an_issue_of_github_becomes_a_packet_with_its_link(begun: Governed) -> None:
+    begun.write("issue.json", json.dumps(GITHUB))
+    assert made(begun, "issue.json", "--scope", "src/") == {GITHUB["url"]: "WP-1-Greet-The-User-v1"}
+    text = document(begun, "WP-1-Greet-The-User-v1")
+    assert "# Greet the user\n" in text
+    assert "- Why: People like it.\n" in text
+    assert "## DONE_MEANS\n- It prints a greeting.\n- It ends.\n" in text
+    event = begun.state("WP-1-Greet-The-User-v1").history[0]
+    assert event.data["source"] == {"kind": "issue", "name": GITHUB["url"]}
+    begun.done("check")
+
+
+def test_the_same_issue_is_never_made_twice(begun: Governed) -> None:
+    begun.write("issue.json", json.dumps([GITHUB, GITLAB]))
+    assert len(made(begun, "issue.json")) == 2
+    before = begun.files()
+    answer = begun.json("new", "--from", "issue.json")["data"]
+    assert (answer["made"], answer["known"]) == ([], [GITHUB["url"], GITLAB["web_url"]])
+    assert begun.files() == before
+
+
+def test_two_issues_of_one_title_are_two_packets(begun: Governed) -> None:
+    begun.write("issue.json", json.dumps([GITHUB, {**GITHUB, "url": "https://github.com/o/r/issues/8"}]))
+    assert sorted(made(begun, "issue.json").values()) == ["WP-1-Greet-The-User-2-v1", "WP-1-Greet-The-User-v1"]
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "links"),
+    [
+        (".beads/issues.jsonl", "\n".join(map(json.dumps, BEADS)), [".beads/issues.jsonl#r-1"]),
+        ("backlog/tasks/task-4 - Greet.md", BACKLOG, ["backlog/tasks/task-4 - Greet.md#task-4"]),
+        ("todo.md", LIST, ["todo.md#Greet the user", "todo.md#Sing"]),
+        ("issue.md", "# Greet the user\n\nPeople like it.\n\n- It greets.\n", ["issue.md"]),
+    ],
+)
+def test_issues_of_other_tools_keep_their_ids(begun: Governed, path: str, text: str, links: list[str]) -> None:
+    begun.write(path, text)
+    source = "backlog" if path.startswith("backlog") else path
+    found = made(begun, source)
+    assert list(found) == links
+    assert made(begun, source) == {}
+    begun.done("check")
+
+
+def test_criteria_and_reasons_are_carried_over(begun: Governed) -> None:
+    begun.write("backlog/tasks/task-4 - Greet.md", BACKLOG)
+    (name,) = made(begun, "backlog").values()
+    assert "- Why: People like it.\n" in document(begun, name)
+    assert "- It prints a greeting.\n- It ends.\n" in document(begun, name)
+
+
+def test_the_full_form_can_be_asked_for(begun: Governed) -> None:
+    begun.write("todo.md", LIST)
+    assert len(made(begun, "todo.md", "--form", "full")) == 2
+    assert "- What: Sing" in begun.read(".GOV/task_packets/stubs/WP-1-Sing-v1.md")
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("a.json", "{"),
+        ("a.json", '{"title": "No link"}'),
+        ("a.jsonl", '{"id": "r-1"}\n'),
+        ("a.jsonl", '{"title": "x"}\n'),
+        ("a.md", ""),
+        ("a.json", "[]"),
+    ],
+)
+def test_what_is_no_issue_makes_nothing(begun: Governed, path: str, text: str) -> None:
+    begun.write(path, text)
+    before = begun.files()
+    assert begun("new", "--from", path).status != 0
+    assert begun.files() == before
+
+
+@pytest.mark.parametrize("source", ["gh:", "gh:x", "gh:--web#1", "glab:1;2"])
+def test_a_number_is_a_number(begun: Governed, source: str) -> None:
+    assert begun("new", "--from", source).status == 2
+
+
+def test_the_forge_is_asked_with_the_users_own_program(
+    begun: Governed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The forge is played by a program of its client's name; nothing here was run against GitHub."""
+    folder = tmp_path.parent / f"{tmp_path.name}-bin"
+    folder.mkdir()
+    program = folder / "gh"
+    program.write_text(f"#!/bin/sh\necho \"$@\" > '{folder}/asked'\ncat <<'E'\n{json.dumps(GITHUB)}\nE\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+    assert list(made(begun, "gh:o/r#7")) == [GITHUB["url"]]
+    assert (folder / "asked").read_text() == "issue view 7 --json number,title,body,url,state --repo o/r\n"
+    program.write_text("#!/bin/sh\necho no such issue >&2\nexit 1\n")
+    answer = begun("new", "--from", "gh:8")
+    assert answer.status != 0
+    assert "no such issue (tool_failed)" in answer.err

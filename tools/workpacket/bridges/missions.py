@@ -1,0 +1,171 @@
+"""Work packages of spec-kitty as work: what one waits for, who takes it, and its branch and work tree.
+
+The file of a package is its only record, so its lane and its history change there. A package whose file has no lane is
+shown, but not moved: newer versions of spec-kitty record the lane elsewhere.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from glob import escape, glob
+from typing import Final
+
+from workpacket.documents.front_matter_document import read_front_matter
+from workpacket.documents.work_package import WorkPackage, scoped
+from workpacket.errors import WorkpacketError
+from workpacket.git.repository import Repository
+from workpacket.git.revisions import add_branch, add_worktree, commit_of, list_worktrees, local_branches
+from workpacket.lifecycle.starter_documents import MISSIONS
+from workpacket.model.canonical import Json
+from workpacket.model.plan import FileChange, Plan
+from workpacket.problem import Location, Problem
+from workpacket.shell.actor import moment
+from workpacket.shell.transactions.transaction import writing
+from workpacket.shell.tree import link_on_the_way, read_bytes
+from workpacket.text.limits import MARKDOWN
+from workpacket.text.node import Plain
+from workpacket.text.source import Source
+from workpacket.text.yaml_edit import CannotEdit, append_item, set_scalar, yaml_text
+from workpacket.value import Value
+
+_NAME: Final = re.compile(r"(?:(?P<mission>[A-Za-z0-9][A-Za-z0-9._-]{0,76})--)?(?P<short>WP[0-9]{2,9})\Z")
+READY, UNDER_WAY = "READY_FOR_DEV", "IN_PROGRESS"
+_DONE: Final = frozenset({"VALIDATED", "MERGE_PENDING", "MERGED"})
+_TAKEN: Final = "doing"
+
+
+class MissionPackage(Value):
+    """One work package. `lane` is the token of its lane, '' if the file has none or another word."""
+
+    document: WorkPackage
+    id: str
+    lane: str
+    depends: tuple[tuple[str, str], ...]  # with their lanes
+
+    @property
+    def branch(self) -> str:
+        return self.id.replace("--", "-")
+
+    @property
+    def worktree(self) -> str:
+        return f".worktrees/{self.branch}"
+
+    @property
+    def waiting(self) -> tuple[tuple[str, str], ...]:
+        """The dependencies that are not done."""
+        return tuple(one for one in self.depends if one[1] not in _DONE)
+
+    def as_json(self, unmet: Sequence[Json], command: str) -> dict[str, Json]:
+        title, status = self.document.title, self.document.lane
+        return {
+            "id": self.id,
+            "title": title.value if title is not None else "",
+            "lane": self.lane,
+            "status": status.value if status is not None else "",
+            "path": self.document.path,
+            "depends": [{"id": name, "lane": lane} for name, lane in self.depends],
+            "subtasks": [text.value for text in self.document.subtasks],
+            "branch": self.branch,
+            "worktree": self.worktree,
+            "unmet": [*unmet],
+            "next": command,
+        }
+
+
+def package_named(root: str, word: str) -> MissionPackage:
+    """Return the package; if there is none, or several missions have one of this short id, raise an error."""
+    found = _files_of(root, word)
+    if not found:
+        raise WorkpacketError("packet_unknown", f"there is no work package {word}", hint="workpacket list")
+    ids = [scoped(document.own_id, document.mission) for document in found]
+    if len(set(ids)) > 1:
+        raise WorkpacketError("packet_ambiguous", f"several missions have a {word}", hint=f"name {' or '.join(ids)}")
+    names = [scoped(text.value, found[0].mission) for text in found[0].dependencies]
+    lanes = {name: [_token(document) for document in _files_of(root, name)] for name in names}
+    return MissionPackage(found[0], ids[0], _token(found[0]), tuple((name, (*lanes[name], "")[0]) for name in names))
+
+
+def _files_of(root: str, word: str) -> list[WorkPackage]:
+    match = _NAME.match(word)
+    if match is None:
+        return []
+    pattern = f"{MISSIONS}/{escape(match['mission'] or '') or '*'}/tasks/{match['short']}*.md"
+    paths = [path.replace(os.sep, "/") for path in sorted(glob(pattern, root_dir=root))]
+    return [document for path in paths if (document := _read(root, path)).file_id == match["short"]]
+
+
+def _read(root: str, path: str) -> WorkPackage:
+    if link_on_the_way(root, path):
+        raise WorkpacketError("file_unreadable", "it is behind a symbolic link", path=path)
+    try:
+        return WorkPackage(Source.from_bytes(path, read_bytes(root, path, MARKDOWN.size)))
+    except OSError as error:
+        raise WorkpacketError("file_unreadable", error.strerror or "it cannot be read", path=path) from error
+
+
+def _token(document: WorkPackage) -> str:
+    named = document.lanes.named(document.lane.value) if document.lane is not None else ()
+    return named[0].token if len(named) == 1 else ""
+
+
+def claim_unmet(package: MissionPackage, base: str = "", lanes: Sequence[str] = (READY,)) -> tuple[Problem, ...]:
+    """Return what keeps the package from being taken. Work on the branch of `base` need not wait for it."""
+    place = Location(package.document.path)
+    found = []
+    if package.lane not in lanes:
+        status = package.document.lane
+        message = f"{package.id} is {status.value}" if status is not None else f"{package.id} has no lane in its file"
+        found.append(Problem("wrong_lane", f"{message}; it must be planned", place, f"workpacket show {package.id}"))
+    for name, lane in package.waiting:
+        if name != base:
+            short = name.rpartition("--")[2]
+            hint = f"workpacket why {name}; or build on its branch: workpacket implement {package.id} --base {short}"
+            found.append(Problem("dependency_unmet", f"{name} is {lane or 'not there'}; it must be done", place, hint))
+    return tuple(found)
+
+
+def take(repository: Repository, package: MissionPackage, actor: str) -> tuple[str, ...]:
+    """Write lane and history into the file; return the changed paths."""
+    document = package.document
+    now = moment()
+    try:
+        data = _taken(document, actor, now.now)
+    except CannotEdit as error:
+        raise WorkpacketError("file_unreadable", str(error), path=document.path) from error
+    with writing(repository, "claim") as transaction:
+        return transaction.apply(Plan("claim", now.tx, (FileChange(document.path, document.source.digest, data),)))
+
+
+def _taken(document: WorkPackage, actor: str, now: str) -> bytes:
+    front = read_front_matter(document.source)
+    text = yaml_text(document.source, start=front.start, end=front.end)
+    text = text.edited(set_scalar(text, ("lane",), _TAKEN))
+    history = text.root.get("history")
+    if history is not None and history.items:
+        text = text.edited(append_item(text, ("history",), _entry(history.items[-1].plain(), actor, now)))
+    return text.source.encode()
+
+
+def _entry(last: Plain, actor: str, now: str) -> Plain:
+    """Return an entry in the form of the last one; several are in use."""
+    known = last if isinstance(last, dict) else {}
+    values: dict[str, Plain] = {
+        "event": "claimed", "timestamp": now, "at": now, "actor": actor, "agent": actor, "lane": _TAKEN,
+        "action": "Claimed",
+    }  # fmt: skip
+    return {key: values[key] for key in known if key in values} or {"timestamp": now, "actor": actor, "lane": _TAKEN}
+
+
+def make_place(repository: Repository, package: MissionPackage, base: MissionPackage | None) -> None:
+    """Create branch and work tree, as far as they are missing: at the branch of the base, else at HEAD."""
+    branches = local_branches(repository)
+    if package.branch not in branches:
+        start = base.branch if base is not None else "HEAD"
+        if base is not None and start not in branches:
+            hint = f"workpacket implement {base.id}"
+            raise WorkpacketError("unknown_revision", f"{base.id} has no branch {start}", hint=hint)
+        add_branch(repository, package.branch, commit_of(repository, start))
+    if all(tree.branch != package.branch for tree in list_worktrees(repository)):
+        add_worktree(repository, repository.root / package.worktree, package.branch)
