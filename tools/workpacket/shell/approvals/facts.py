@@ -196,9 +196,9 @@ class Approvals:
         self.by_clock |= tokens or place.on_base_since is None
         said = [selection.claims.get(file.name) for file in envelopes]
         if gate == VERDICT_GATE:
-            used = {envelope_name(digest) for digest in consumer.attest} if consumer is not None else None
-            named = (selection.claims.get(file.name) for file in envelopes if used is None or file.name in used)
-            terms = with_report(terms or {}, (each.scope for each in named if each is not None))
+            terms = _as_stated(
+                terms or {}, consumer, {file.name: selection.claims.get(file.name) for file in envelopes}
+            )
         # Statements of version 1 name no contract, and finding the one in force requires parsing the packet.
         asks = any(each is not None and each.version > 1 for each in said)
         contract, fault = _contract_asked(read, log, packet, gate, self._stating(consumer)) if asks else (None, "")
@@ -358,6 +358,18 @@ def _contract_asked(
     from workpacket.shell.approvals.contracts import contract_asked
 
     return contract_asked(read, log, packet, gate, consumer)
+
+
+def _as_stated(
+    terms: Mapping[str, str],
+    consumer: LogEvent | None,
+    envelopes: Sequence[EnvelopeFile],
+    said: Sequence[Statement | None],
+) -> Mapping[str, str]:
+    """Return the terms of a verdict, as far as the statements on which it rests say something of its report."""
+    used = {envelope_name(digest) for digest in consumer.attest} if consumer is not None else None
+    named = (each for file, each in zip(envelopes, said, strict=True) if used is None or file.name in used)
+    return with_report(terms, (each.scope for each in named if each is not None))
 
 
 def actors_at(files: PolicyFiles) -> Actors:
