@@ -14,9 +14,7 @@ from workpacket.lifecycle.proofs import PROOF_CODES
 PLAYED = {"mocked-subject", "root-conftest-fakes", "new-package", "unittest-import", "jest-new-module", "command-line"}
 PLAYED |= {
     "call-without-assertion",
-    "asks-git-for-the-message",
     "wrapper-swallows-assertions",
-    "script-looks-at-source",
 }
 CASES = [case for path in (HOLLOW, HONEST, ADVERSARY) for case in read_cases(path)]
 

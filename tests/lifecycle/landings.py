@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
-from lifecycle.governed import Governed
+from lifecycle.governed import TOKENS_COUNT, Governed, remembered
 
 How = Literal["merge", "squash", "rebase"]
 HOWS: tuple[How, ...] = ("merge", "squash", "rebase")
@@ -22,6 +22,7 @@ def name_of(number: int) -> str:
     return f"WP-1-Part-{number}-v1"
 
 
+@remembered
 def in_flight(governed: Governed, count: int) -> None:
     """Light packets, each proved and handed in on a branch of its own that began at the same commit."""
     governed.done("init")
@@ -37,6 +38,26 @@ def in_flight(governed: Governed, count: int) -> None:
         governed.write(f"src/part_{number}.txt", f"part {number}\n")
         governed.commit(f"Part {number}")
         governed.done("done", name_of(number), "--prove", "1=true", "--commit")
+
+
+def full_in_flight(governed: Governed, count: int, board: str) -> None:
+    """Full packets, activated and claimed on main, each worked on and handed in on its own branch."""
+    governed.begin(policy=f'{TOKENS_COUNT}\n[board]\ncommit = "{board}"\n')
+    names = [name_of(number) for number in range(1, count + 1)]
+    for name in names:
+        governed.activate_by_commands(name, "")
+        governed.done("prepare", name, "--for", "coder")
+        governed.done("claim", name, "--as", "coder")
+    governed.commit("Claimed")
+    for number, name in enumerate(names, 1):
+        governed.git("switch", "--quiet", "--create", f"work-{number}")
+        governed.git("branch", "--quiet", "--force", f"wp/{name}", "HEAD")
+        governed.git("switch", "--quiet", f"wp/{name}")
+        governed.write(f"src/part_{number}.txt", f"part {number}\n")
+        governed.commit(f"Part {number}")
+        governed.done("submit", name, "--as", "coder", "--prove", "all=true")
+        governed.commit("Handed in")
+        governed.git("switch", "--quiet", "main")
 
 
 class Hub:
@@ -69,6 +90,17 @@ class Hub:
         if how == "squash" and not found:
             self.git("commit", "--quiet", "--message", f"{name} (squashed)")
         return found
+
+    def go_on(self, how: How) -> None:
+        """Finish a landing whose conflicts are settled."""
+        self.git("add", "--all")
+        if how != "rebase":
+            self.git("commit", "--quiet", "--message", "Settled")
+            return
+        self.git("-c", "core.editor=true", "rebase", "--continue")
+        head = self.git("rev-parse", "HEAD").stdout.strip()
+        self.git("switch", "--quiet", "main")
+        self.git("merge", "--quiet", "--ff-only", head)
 
     def git(self, *words: str, check: bool = True) -> subprocess.CompletedProcess[str]:
         return self._run(self.root, *words, check=check)

@@ -182,3 +182,9 @@ def test_if_redaction_fails_nothing_is_stored() -> None:
 def test_a_secret_is_told_by_its_place(text: str, cleaned: str | None) -> None:
     value, found = Redactor().clean_value([text], json.dumps([text]))
     assert (value, found) == ([text if cleaned is None else cleaned], 0 if cleaned is None else 1)
+
+
+def test_a_secret_is_told_by_its_place_behind_any_escape_and_beside_a_url() -> None:
+    for text in ("x\napi_key: a8f5f167f44f4964", '{"password": "hunter2hunter2"}', "token\tx\tpostgres://u:s3cretpw@h"):
+        value, found = Redactor().clean_value([text], json.dumps([text]))
+        assert found == 1, (text, value)

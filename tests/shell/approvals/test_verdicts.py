@@ -288,6 +288,22 @@ def test_the_audit_gets_a_row_where_there_is_one(story: Story) -> None:
     assert rows[1].startswith("| mara")
 
 
+@pytest.mark.parametrize(("board", "branch"), [("never", "main"), ("base", "work")])
+def test_the_audit_is_left_alone_where_the_policy_has_no_shared_page_written(
+    story: Story, board: str, branch: str
+) -> None:
+    audit, policy = ".GOV/roles_shared/SIGNATURE_AUDIT.md", ".GOV/policy/policy.toml"
+    head = "| Signature | Used By | Date/Time | Purpose | Master Spec Version | Notes |\n|---|---|---|---|---|---|\n"
+    story.write(audit, f"# Signatures\n\n{head}")
+    story.write(policy, f'{story.read(policy)}\n[board]\ncommit = "{board}"\n')
+    story.commit("An audit")
+    if branch != "main":
+        git(story.root, "switch", "--quiet", "--create", branch)
+    before = story.read(audit)
+    story.approve()
+    assert story.read(audit) == before
+
+
 def test_a_revocation_on_the_base_is_not_undone_by_editing_it_here(story: Story) -> None:
     revocation = story.revoke(story.approve())
     story.commit("revoked")

@@ -88,8 +88,19 @@ def _run_history(arguments: Arguments) -> int:
         f"{packet.id} is {lane_words(packet.lane) or 'without a log'}"
         + (", on two branches" if len(packet.log.heads) > 1 else "")
     )
+    if approval_words(facts, packet):
+        print(f"approval: {approval_words(facts, packet)}")
     print(f"next: workpacket {'why' if events else 'adopt'}{f' {packet.id}' if events else ''}")
     return exits.OK
+
+
+def approval_words(facts: Facts, packet: PacketFacts) -> str:
+    """Return what is said of an approval that the policy does not ask for; '' for any other packet."""
+    if not packet.light:
+        return ""
+    from workpacket.lifecycle.forms import unasked  # most packets are not in the light form
+
+    return unasked(facts, packet)
 
 
 def _line(event: LogEvent) -> str:
@@ -128,6 +139,8 @@ def _run_why(arguments: Arguments) -> int:
         return show_json(arguments, {**data, "runs": listed, "moved_by": moved})
     lane = lane_words(standing.lane) or "without a log"
     print(f"{standing.id} is {lane}" + (f", moved by {escape(', '.join(map(str, moved)))}" if moved else ""))
+    if approval_words(facts, packet):
+        print(f"approval: {approval_words(facts, packet)}")
     if standing.unmet:
         print(f"{counted(len(standing.unmet), 'condition')} not met for `{standing.command}`:")
         sys.stdout.write("".join(unmet_lines(standing.unmet)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 
 from workpacket.bridges.missions import (
@@ -18,6 +19,7 @@ from workpacket.cli.packet_command import ACTING, actor_of, is_package_id, refus
 from workpacket.cli.read_only import show_json
 from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository
+from workpacket.git.revisions import is_ignored
 from workpacket.model import exits
 from workpacket.problem import Problem
 from workpacket.report.escape import escape
@@ -56,6 +58,8 @@ def _run(arguments: Arguments) -> int:
     if unmet:
         return refuse(arguments, package.id, unmet)
     make_place(repository, package, base)
+    if not is_ignored(repository, f"{package.worktree}/x"):
+        sys.stderr.write("note: git does not ignore .worktrees/; add the line .worktrees/ to .gitignore\n")
     if package.lane == READY:
         take(repository, package, actor_of(arguments, repository).id)
         _, package = _package(arguments)

@@ -7,7 +7,7 @@ from typing import Final
 
 from workpacket.audit.tracing import evidence_of, latest_evidence, same
 from workpacket.cli.checking import style_of
-from workpacket.cli.history import QUESTIONS, log_at, runs_of, status_of
+from workpacket.cli.history import QUESTIONS, approval_words, log_at, runs_of, status_of
 from workpacket.cli.options import Arguments, Command, Option
 from workpacket.cli.packet_command import ACTING, is_package_id, unmet_json
 from workpacket.cli.read_only import packet_facts, show_json
@@ -138,6 +138,9 @@ def _rows(facts: Facts, packet: PacketFacts) -> Iterator[tuple[str, str]]:
     said = covered(packet.log)
     if said:
         yield "contract", said
+    unasked = approval_words(facts, packet)
+    if unasked:
+        yield "approval", unasked
     yield from (("changed", f"{one.message} (contract_changed)") for one in contract_unmet(packet))
     files = _files(packet)
     if files:

@@ -376,6 +376,13 @@ def _judged(policy: LifecyclePolicy, waived: Sequence[LogEvent]) -> list[Json]:
 UNASKED: Final = "not asked by policy"
 
 
+def unasked(facts: Facts, packet: PacketFacts) -> str:
+    """Return what outputs say of a light packet whose activation needs, or needed, no approval."""
+    begun = [event for event in packet.state.history if event.type == "activated"]
+    asked = bool(begun[-1].attest) if begun else approval_asked(facts.policy, light=True)
+    return "" if asked else UNASKED
+
+
 def activate_light(facts: Facts, packet: PacketFacts) -> Answer:
     draft = Draft("activate", facts)
     unmet = record_activation(draft, packet)

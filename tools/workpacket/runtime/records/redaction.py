@@ -181,8 +181,9 @@ class Redactor:
     def _may_hold_secret(self, encoded: str) -> bool:
         # Canonical JSON has no blank behind a colon, so neither sign is in most texts.
         if ("=" in encoded or ": " in encoded) and any(word in encoded for word in _ASSIGNED_WORDS):
-            return True
-        if "@" in encoded and "://" in encoded:
+            if _without_assigned(_JSON_ESCAPE.sub(_unescaped, encoded))[1]:
+                return True
+        elif "@" in encoded and "://" in encoded:
             return True
         # Searching for one plain text after another is faster than one pattern of all of them; in a name of a few
         # characters, checking each character once is faster still.
@@ -233,6 +234,14 @@ _ASSIGNMENT = re.compile(
 _IN_URL = re.compile(
     r"(?P<begin>(?<![a-z0-9+.-])[a-z][a-z0-9+.-]{1,30}://[^\s:/@\"'<>]{0,80}:)(?P<value>[^\s/@:\"'<>$*{}]{4,200})(?=@)"
 )
+_JSON_ESCAPE = re.compile(r'\\(?:["\\/bfnrt]|u[0-9A-Fa-f]{4})')
+
+
+def _unescaped(escape: re.Match[str]) -> str:
+    """Return a quote as it is, and a blank for everything else, which may end a name or a value."""
+    return '"' if escape[0] == '\\"' else " "
+
+
 _PLACEHOLDERS = frozenset({"password", "passwd", "pass", "secret", "token", "changeme", "xxxx", "xxxxxxxx"})
 
 

@@ -25,6 +25,7 @@ from workpacket.approvals.verify import judge_envelope, own_work
 from workpacket.documents.refinement import fill, tokens_of
 from workpacket.documents.registry import with_row
 from workpacket.errors import WorkpacketError
+from workpacket.git.revisions import current_branch
 from workpacket.lifecycle.contract import Contract
 from workpacket.lifecycle.gates import ACTIVATING, VERDICT_GATE, terms_in, written
 from workpacket.model.events import LogEvent
@@ -45,7 +46,7 @@ from workpacket.shell.approvals.envelopes import read_file
 from workpacket.shell.approvals.facts import Approvals
 from workpacket.shell.approvals.subject import ApprovalSubject
 from workpacket.shell.approvals.uses import free_token
-from workpacket.shell.base import unanchored
+from workpacket.shell.base import read_base_policy, unanchored
 from workpacket.shell.transactions.transaction import writing
 from workpacket.shell.work_done import submission_doubt
 from workpacket.text.source import Source
@@ -340,7 +341,14 @@ def _rests_on(approvals: Approvals, draft: StatementDraft) -> Iterator[tuple[str
 
 
 def _audited(approvals: Approvals, draft: StatementDraft, envelope: str) -> tuple[FileChange, ...]:
-    """Return the row of the signature audit, if there is an audit and a token was given."""
+    """Return the row of the signature audit, if there is an audit, a token was given, and the policy has what packets
+    share written on this branch.
+    """
+    policy = read_base_policy(approvals.repository)
+    where = policy.lifecycle.packets.board
+    on_target = current_branch(approvals.repository) == policy.target_branch.removeprefix("origin/")
+    if where == "never" or (where == "base" and not on_target):
+        return ()
     statement = draft.statement
     old = read_file(approvals.tree, AUDIT_PATH) if draft.token else None
     if old is None:

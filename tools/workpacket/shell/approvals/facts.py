@@ -8,7 +8,7 @@ event on the base, they come from the point at which it was settled: `Approvals.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from functools import cached_property, partial
@@ -195,8 +195,7 @@ class Approvals:
         tokens = rules is not None and rules.legacy_tokens
         self.by_clock |= tokens or place.on_base_since is None
         said = [selection.claims.get(file.name) for file in envelopes]
-        if gate == VERDICT_GATE:
-            terms = _as_stated(
+        terms = _as_stated(terms or {}, consumer, envelopes, said) if gate == VERDICT_GATE else terms
                 terms or {}, consumer, {file.name: selection.claims.get(file.name) for file in envelopes}
             )
         # Statements of version 1 name no contract, and finding the one in force requires parsing the packet.

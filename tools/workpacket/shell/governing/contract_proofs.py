@@ -415,9 +415,10 @@ def _texts(places: Iterable[str]) -> list[str]:
             descriptor = os.open(place, os.O_RDONLY | _PLAIN)
         except OSError:
             continue
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            os.close(descriptor)
+            continue
         with open(descriptor, "rb") as file:
-            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                continue
             found.append(file.read(left).decode("utf-8", "replace"))
         left -= len(found[-1])
     return found
@@ -434,7 +435,11 @@ class _Reports:
         found: set[str] = set()
         for pattern in self._patterns:
             found |= {*glob.glob(os.path.join(glob.escape(self._root), pattern), recursive=True)}
-        return sorted(place for place in found if os.path.isfile(place) and not os.path.islink(place))
+        return sorted(place for place in found if os.path.isfile(place) and self._is_inside(place))
+
+    def _is_inside(self, place: str) -> bool:
+        """Whether no link leads to it: a program of the change could have made one that leads out of the tree."""
+        return os.path.realpath(place) == os.path.join(os.path.realpath(self._root), os.path.relpath(place, self._root))
 
     def remove(self) -> None:
         for place in self._places():
