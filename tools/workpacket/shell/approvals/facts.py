@@ -196,8 +196,6 @@ class Approvals:
         self.by_clock |= tokens or place.on_base_since is None
         said = [selection.claims.get(file.name) for file in envelopes]
         terms = _as_stated(terms or {}, consumer, envelopes, said) if gate == VERDICT_GATE else terms
-                terms or {}, consumer, {file.name: selection.claims.get(file.name) for file in envelopes}
-            )
         # Statements of version 1 name no contract, and finding the one in force requires parsing the packet.
         asks = any(each is not None and each.version > 1 for each in said)
         contract, fault = _contract_asked(read, log, packet, gate, self._stating(consumer)) if asks else (None, "")
