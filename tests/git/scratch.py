@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 
 from workpacket.git.repository import Repository, find_repository
+from workpacket.git.revisions import commit_at
 
 _DATE = "2026-01-01T00:00:00Z"
 # What no test looks at: whether it is time to tidy up (a process for each commit), and the hooks that are samples.
@@ -89,4 +90,4 @@ def commit(folder: Path, message: str, **files: str) -> str:
         path.write_text(content)
     git(folder, "add", "--all")
     git(folder, "commit", "--quiet", "--allow-empty", "--message", message)
-    return git(folder, "rev-parse", "HEAD")
+    return commit_at(find_repository(folder, {}), "HEAD") or ""

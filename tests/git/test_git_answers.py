@@ -66,11 +66,12 @@ def test_what_ids_say_is_asked_once_for_all_repositories(
         ("rev-parse", "HEAD"),
         ("log", "--format=%H", "main", "--"),
         ("log", "--all", "--format=%H", "--"),
-        ("ls-files",),
+        ("ls-files", "-z", "--others"),
         ("status", "--porcelain"),
         ("for-each-ref",),
         ("rev-list", "--stdin", "{id}"),
         ("hash-object", "-w", "a"),
+        ("diff-tree", "-p", "{id}", "{id}"),
     ],
     ids=" ".join,
 )
@@ -117,6 +118,34 @@ def test_an_object_that_is_gone_is_missed(root: Path, asked: list[tuple[str, ...
     _remove_object(root, identity)
     with pytest.raises(WorkpacketError):
         answered(root, "ls-tree", identity)
+    assert len(asked) == 2
+
+
+def test_an_index_with_the_same_entries_says_the_same_and_another_says_its_own(
+    root: Path, asked: list[tuple[str, ...]]
+) -> None:
+    commit(root, "first", a="1", b="2")
+    other = copy_of(root, root.with_name("two"))
+    deleted = ("diff-index", "--cached", "--no-renames", "--name-only", "HEAD", "--", ".")
+    for question in (("ls-files", "-z", "-v"), deleted):
+        git(other, "reset", "--quiet", "--hard")
+        before = [answered(where, *question).text for where in (root, other)]
+        git(other, "rm", "--quiet", "--cached", "a")
+        assert before == [answered(root, *question).text] * 2
+        assert answered(other, *question).text != before[0]
+    assert len(asked) == 4
+
+
+def test_an_object_of_a_trial_is_written_again(root: Path, asked: list[tuple[str, ...]], tmp_path: Path) -> None:
+    identity = commit(root, "first", a="1")
+    for name in ("one trial", "another trial"):
+        (tmp_path / name).mkdir()
+        places = git_answers._trial(root, str(tmp_path / name))
+        text = f"tree {git(root, 'rev-parse', 'HEAD^{tree}')}\nparent {identity}\n"
+        text += "author x <> 0 +0000\ncommitter x <> 0 +0000\n\ntrial\n"
+        question = ("hash-object", "-t", "commit", "-w", "--stdin")
+        made = answered(root, *question, stdin=text.encode(), environment=places).text.strip()
+        assert answered(root, "rev-list", "--count", made, environment=places).text == "2\n"
     assert len(asked) == 2
 
 

@@ -178,5 +178,5 @@ def test_status_says_what_waits_for_a_person_and_since_when(governed: Governed) 
     )
     governed.done("unblock", NAME, "--as", "coder", "--reason", "they did")
     governed.done("submit", NAME, "--as", "coder", "--prove", "all=true")
-    assert re.search(rf"^needs a verdict: {NAME} since 2026-\S+: by coder$", governed.done("status").out, re.MULTILINE)
+    assert re.search(rf"(?m)^needs a verdict: {NAME} since 2026-\S+: by coder$", governed.done("status").out)
     assert [one["for"] for one in governed.json("status")["data"]["waiting"]] == ["needs a verdict"]

@@ -26,10 +26,19 @@ def running_server() -> Iterator[Server]:
         server.remove()
 
 
+_shared: list[Server] = []
+
+
 @pytest.fixture(scope="session")
 def server() -> Iterator[Server]:
+    """Each folder whose conftest.py imports this has a fixture of its own: the first one starts the server."""
+    if _shared:
+        yield _shared[0]
+        return
     with running_server() as running:
+        _shared.append(running)
         yield running
+        _shared.clear()
 
 
 @pytest.fixture

@@ -135,13 +135,14 @@ class BlankLinesAtEnd(TextRule):
     """
 
     severity = "warning"
-    strict_severity = "warning"
     fix = "safe"
 
     def check(self, document: Document) -> Iterator[Problem]:
         text = document.source.text
         content = text.rstrip(" \t\r\n")
         match = _BLANK_END.match(text, len(content))
+        if document.kind == "stub" and match and match.group() == "\n\n":
+            return  # the founding template, from which people copy stubs, ends with one
         # In a YAML block that keeps them, blank lines are part of the value.
         if match and "+" not in _block_at_end(document)[: len("|2+")]:
             first_end = match.end(1)
