@@ -30,7 +30,7 @@ from workpacket.git.repository import Repository
 from workpacket.git.revisions import list_worktrees, switch_branch
 from workpacket.lifecycle.contract import is_complete
 from workpacket.lifecycle.facts import Facts, PacketFacts
-from workpacket.lifecycle.gates import VERDICT_GATE, ends_unjudged
+from workpacket.lifecycle.gates import VERDICT_GATE, ends_unjudged, report_term
 from workpacket.lifecycle.moves import Answer
 from workpacket.lifecycle.proofs import PROOF_CODES, demands_of, folded
 from workpacket.lifecycle.review import Proofs, record_evidence, submit, submit_refusal, verdict
@@ -226,8 +226,9 @@ def _run_verdict(arguments: Arguments) -> int:
     choice = words_of(arguments, 2, "WP_ID and a verdict")[1].upper()
     if choice not in choices("verdict"):
         raise usage(arguments.command, "invalid_value", f"{choice!r} is none of {', '.join(choices('verdict'))}")
-    report = _report(arguments.value("report"))
-    approved = signed_first(arguments, arguments.words[0], "--gate", VERDICT_GATE, "--verdict", choice)
+    report = report_at(arguments.value("report"))
+    rested = ("--report", arguments.value("report")) if report is not None else ()
+    approved = signed_first(arguments, arguments.words[0], "--gate", VERDICT_GATE, "--verdict", choice, *rested)
     if approved != exits.OK:
         return approved
 
@@ -248,12 +249,12 @@ def _run_verdict(arguments: Arguments) -> int:
         arguments,
         decide,
         words=2,
-        questions=(verdict_question(choice),),
+        questions=(verdict_question(choice, report_term(report)),),
     )
     return sync_team_claim(arguments, result)
 
 
-def _report(path: str) -> Json:
+def report_at(path: str) -> Json:
     """Return the validator's current report."""
     if not path:
         return None
