@@ -77,7 +77,8 @@ def test_the_page_works_as_it_stands(page: Path, tmp_path: Path) -> None:
 
 
 def test_there_is_a_page_for_each_task() -> None:
-    assert {page.stem for page in PAGES} == {"adopt", "agents", "ci", "editors", "lanes", "migrate", "start"}
+    tasks = {"adopt", "agents", "ci", "editors", "lanes", "migrate", "pull-requests", "start"}
+    assert {page.stem for page in PAGES} == tasks
 
 
 def test_the_session_for_nox_runs_the_check(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ that no one reads and signs for nothing.
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -30,7 +31,7 @@ from workpacket.git.repository import find_repository
 from workpacket.lifecycle.activation import unmet_besides_signature
 from workpacket.lifecycle.contract import Contract
 from workpacket.lifecycle.contract_drift import difference, parts
-from workpacket.lifecycle.gates import ACTIVATING, ACTIVATION_GATE, OPTIONAL, TERMS, VERDICT_GATE, terms_in
+from workpacket.lifecycle.gates import ACTIVATING, ACTIVATION_GATE, OPTIONAL, TERMS, VERDICT_GATE, report_term, terms_in
 from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.model.event_types import VERDICTS
@@ -163,7 +164,7 @@ def _wish(arguments: Arguments, key: OwnKey) -> Wish:
 def _terms(arguments: Arguments, gate: str) -> dict[str, str]:
     """Return all terms of the gate, and no others."""
     wanted = TERMS.get(gate, {})
-    for name in ("verdict", "lane", "rule", "until", "reason", "target"):
+    for name in ("verdict", "report", "lane", "rule", "until", "reason", "target"):
         if name in OPTIONAL and name in wanted:
             continue
         if bool(arguments.value(name)) != (name in wanted):
@@ -177,7 +178,12 @@ def _terms(arguments: Arguments, gate: str) -> dict[str, str]:
     if len(reason) > LONGEST_REASON or not reason.isprintable():
         what = f"--reason must be one line of up to {LONGEST_REASON} characters"
         raise usage(arguments.command, "invalid_value", what)
-    return {name: arguments.value(name) for name in wanted}
+    terms = {name: arguments.value(name) for name in wanted}
+    if "report" in wanted:
+        from workpacket.cli.review import report_at
+
+        terms["report"] = report_term(report_at(terms["report"]))
+    return terms
 
 
 def _digest(approvals: Approvals, word: str) -> str:
@@ -353,8 +359,10 @@ def _now_open(said: Statement, *, light: bool) -> str:
     if said.gate in ACTIVATING:
         return f"workpacket {'start' if light else 'activate'} {said.packet}"
     if said.gate == VERDICT_GATE:
-        (choice,) = (line.partition(": ")[2] for line in terms_in(said.gate, said.scope))
-        return f"workpacket verdict {said.packet} {choice} --report FILE"
+        terms = dict(line.split(": ", 1) for line in terms_in(said.gate, said.scope))
+        path, digest, _ = terms.get("report", "").rpartition(" sha256:")
+        report = f" --report {shlex.quote(path)}" if digest else ""
+        return f"workpacket verdict {said.packet} {terms['verdict']}{report}"
     return ""
 
 
@@ -394,6 +402,7 @@ elsewhere, and `--attach` takes it back together with the FILE.sig that ssh-keyg
         BROWSER_OPTION,
         Option("role", "the role to act in, where the gate accepts several", value="ROLE"),
         Option("verdict", "at the gate verdict: the verdict", choices=VERDICTS),
+        Option("report", "and the report on which it rests, which cannot be another one then", value="FILE"),
         Option("lane", "at the gate resolve: the lane in which to settle the fork", value="LANE"),
         Option("rule", "at the gates waiver and override: the code of the condition to lift", value="CODE"),
         Option("until", "waiver and override: when it ends, such as 2026-01-31T12:00:00Z", value="INSTANT"),
@@ -406,7 +415,7 @@ elsewhere, and `--attach` takes it back together with the FILE.sig that ssh-keyg
     ),
     examples=(
         "workpacket approve WP-1-Parser-v1",
-        "workpacket approve WP-1-Parser-v1 --gate verdict --verdict PASS",
+        "workpacket approve WP-1-Parser-v1 --gate verdict --verdict PASS --report docs/reports/parser.md",
         "workpacket approve WP-1-Parser-v1 --browser",
         "workpacket approve policy --gate policy",
         "workpacket approve WP-1-Parser-v1 --statement-out statement",

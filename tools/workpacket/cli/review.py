@@ -30,7 +30,7 @@ from workpacket.git.repository import Repository
 from workpacket.git.revisions import list_worktrees, switch_branch
 from workpacket.lifecycle.contract import is_complete
 from workpacket.lifecycle.facts import Facts, PacketFacts
-from workpacket.lifecycle.gates import VERDICT_GATE, ends_unjudged
+from workpacket.lifecycle.gates import VERDICT_GATE, ends_unjudged, report_term
 from workpacket.lifecycle.moves import Answer
 from workpacket.lifecycle.proofs import PROOF_CODES, demands_of, folded
 from workpacket.lifecycle.review import Proofs, record_evidence, submit, submit_refusal, verdict
@@ -232,8 +232,9 @@ def _run_verdict(arguments: Arguments) -> int:
             "invalid_value",
             f"invalid verdict {choice!r}: expected one of {', '.join(choices('verdict'))}",
         )
-    report = _report(arguments.value("report"))
-    approved = signed_first(arguments, arguments.words[0], "--gate", VERDICT_GATE, "--verdict", choice)
+    report = report_at(arguments.value("report"))
+    rested = ("--report", arguments.value("report")) if report is not None else ()
+    approved = signed_first(arguments, arguments.words[0], "--gate", VERDICT_GATE, "--verdict", choice, *rested)
     if approved != exits.OK:
         return approved
 
@@ -254,12 +255,12 @@ def _run_verdict(arguments: Arguments) -> int:
         arguments,
         decide,
         words=2,
-        questions=(verdict_question(choice),),
+        questions=(verdict_question(choice, report_term(report)),),
     )
     return sync_team_claim(arguments, result)
 
 
-def _report(path: str) -> Json:
+def report_at(path: str) -> Json:
     """Return the validator's current report."""
     if not path:
         return None

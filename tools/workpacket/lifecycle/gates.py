@@ -37,6 +37,7 @@ from workpacket.lifecycle.transitions import (
     transition,
     transitions,
 )
+from workpacket.model.canonical import Json
 from workpacket.model.event_types import LIGHT_FORM
 from workpacket.model.events import LogEvent
 from workpacket.model.lanes import BUILT_IN, LaneTable, lane_of_token
@@ -126,19 +127,37 @@ HUMAN_GATES = frozenset(CONSUMING.values()) - OPTIONAL_GATES
 # For each gate with terms: the name of a term in the statement, and its key in the event.
 _LIFTING: Mapping[str, str] = {"rule": "rule", "until": "expires_at", "reason": "reason", "target": "target"}
 TERMS: Mapping[str, Mapping[str, str]] = {
-    "verdict": {"verdict": "verdict"},
+    "verdict": {"verdict": "verdict", "report": "report"},
     "override": _LIFTING,
     "waiver": _LIFTING,
     "resolve": {"lane": "lane_to"},
 }
-# Without a target, the rule is lifted for everything.
-OPTIONAL = frozenset({"target"})
+# Without a target the rule is lifted for everything.
+OPTIONAL = frozenset({"target", "report"})
+NO_REPORT = "none"
 
 
 def terms_of(event: LogEvent, gate: str) -> dict[str, str]:
     """Return the terms on which the event claims an approval at one of its gates."""
     wanted = TERMS.get(gate, {})
-    return {name: event.text(key) or "" for name, key in wanted.items()}
+    terms = {name: event.text(key) or "" for name, key in wanted.items()}
+    return {**terms, "report": report_term(event.data.get("report"))} if "report" in wanted else terms
+
+
+def report_term(report: Json) -> str:
+    """Return how a statement names the validator's report, a file and its digest."""
+    return f"{report['path']} sha256:{report['sha256']}" if isinstance(report, Mapping) else NO_REPORT
+
+
+def with_report(terms: Mapping[str, str], statements: Iterable[tuple[str, ...]]) -> Mapping[str, str]:
+    """Return the terms of a verdict as far as statements with these scopes say something of its report.
+
+    Older statements do not, and a question about a verdict that is not given yet leaves it open.
+    """
+    said = {line for scope in statements for line in scope if line.startswith("report: ")}
+    if not said:
+        return {name: text for name, text in terms.items() if name != "report"}
+    return terms if "report" in terms else {**terms, "report": min(said).partition(": ")[2]}
 
 
 def written(terms: Mapping[str, str]) -> tuple[str, ...]:

@@ -50,7 +50,7 @@ def _unmet(facts: Facts, packet: PacketFacts, work: Work, branch: str) -> tuple[
         "activate": lambda: activation_unmet(facts, packet)[0],
         "claim": lambda: claim_refusal(facts, packet, branch),
         "submit": lambda: submit_refusal(facts, packet, work),
-        "verdict": lambda: verdict_refusal(facts, packet, "PASS", report=False, reference=""),
+        "verdict": lambda: verdict_refusal(facts, packet, "PASS", report="", reference=""),
     }
     if lanes.lane(packet.lane) is None:
         return (lane_retired(packet.id.text, packet.lane),)

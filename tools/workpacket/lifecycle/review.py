@@ -256,20 +256,24 @@ def record_evidence(facts: Facts, packet: PacketFacts, evidence: Proofs, uncommi
 
 
 def verdict_refusal(
-    facts: Facts, packet: PacketFacts, choice: str, *, report: bool, reference: str, reason: str = ""
+    facts: Facts, packet: PacketFacts, choice: str, *, report: str, reference: str, reason: str = ""
 ) -> tuple[Problem, ...]:
-    """Return everything that prevents the actor from giving this verdict. The policy says whether it must be signed."""
+    """Return everything that prevents the actor from giving this verdict. The policy says whether it must be signed.
+
+    `report` is the path of the validator's report, '' without one.
+    """
     row = transition("verdict", choice, facts.policy.lanes)
     unmet = move_unmet(packet.state, row, facts.policy.lanes)
     if unmet:
         return unmet
-    said = report or (packet.light and bool(reason))
+    said = bool(report) or (packet.light and bool(reason))
     found = verdict_unmet(packet.state, facts.actor.id, choice, report=said, reference=reference)
     left = still_unmet(found, packet.state, facts.moment.now, facts.approved)[0]
     given = facts.approvals.get(VERDICT_GATE)
     left += tuple(_not_replayed(facts, packet, choice))
     apart = tuple(_not_apart(facts, packet, choice)) if facts.actor.id not in packet.state.holders else ()
-    asked = approval_unmet(given, packet.id.text, {"verdict": choice}) if given is not None else ()
+    terms = {"verdict": choice, "report": report}
+    asked = approval_unmet(given, packet.id.text, terms) if given is not None else ()
     return (*_other_contract(packet), *left, *apart, *asked, *added_unmet(facts, packet, row))
 
 
@@ -310,7 +314,8 @@ def verdict(
     """Record a verdict. `report` is the validator's file as `{path, sha256}`, None without one."""
     name = packet.id.text
     row = transition("verdict", choice, facts.policy.lanes)
-    unmet = verdict_refusal(facts, packet, choice, report=report is not None, reference=reference, reason=reason)
+    path = str(report["path"]) if isinstance(report, Mapping) else ""
+    unmet = verdict_refusal(facts, packet, choice, report=path, reference=reference, reason=reason)
     if unmet:
         return unmet
     draft = Draft("verdict", facts)

@@ -27,7 +27,7 @@ from workpacket.documents.registry import with_row
 from workpacket.errors import WorkpacketError
 from workpacket.git.revisions import current_branch
 from workpacket.lifecycle.contract import Contract
-from workpacket.lifecycle.gates import ACTIVATING, VERDICT_GATE, terms_in
+from workpacket.lifecycle.gates import ACTIVATING, VERDICT_GATE, terms_in, written
 from workpacket.model.events import LogEvent
 from workpacket.model.layout import (
     ATTESTATIONS_FOLDER,
@@ -116,7 +116,8 @@ def draft_decision(approvals: Approvals, wish: Wish, moment: Moment) -> Statemen
         spec=before.spec,
         policy=trusted.digest,
         log_heads=tuple(sorted(approvals.log(wish.packet).heads)),
-        scope=before.scope,
+        # Statements of before may say nothing of a report; this one does.
+        scope=tuple(sorted({*matter.scope, *written(wish.terms)})),
         issued_at=approvals.now,
         expires_at=approvals.now + wish.validity,
         nonce=moment.nonce,

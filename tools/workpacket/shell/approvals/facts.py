@@ -8,7 +8,7 @@ event on the base, they come from the point at which it was settled: `Approvals.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from functools import cached_property, partial
@@ -24,9 +24,9 @@ from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository
 from workpacket.ledger.fold import SETS_CONTRACT
 from workpacket.ledger.log import Log
-from workpacket.lifecycle.gates import ACTIVATING, terms_of, written
+from workpacket.lifecycle.gates import ACTIVATING, VERDICT_GATE, terms_of, with_report, written
 from workpacket.model.events import LogEvent
-from workpacket.model.layout import ATTESTATIONS_FOLDER, LOG_FOLDER
+from workpacket.model.layout import ATTESTATIONS_FOLDER, LOG_FOLDER, envelope_name
 from workpacket.model.plan import Moment
 from workpacket.problem import Problem
 from workpacket.shell.approvals.envelopes import (
@@ -195,6 +195,7 @@ class Approvals:
         tokens = rules is not None and rules.legacy_tokens
         self.by_clock |= tokens or place.on_base_since is None
         said = [selection.claims.get(file.name) for file in envelopes]
+        terms = _as_stated(terms or {}, consumer, envelopes, said) if gate == VERDICT_GATE else terms
         # Statements of version 1 name no contract, and finding the one in force requires parsing the packet.
         asks = any(each is not None and each.version > 1 for each in said)
         contract, fault = _contract_asked(read, log, packet, gate, self._stating(consumer)) if asks else (None, "")
@@ -354,6 +355,18 @@ def _contract_asked(
     from workpacket.shell.approvals.contracts import contract_asked
 
     return contract_asked(read, log, packet, gate, consumer)
+
+
+def _as_stated(
+    terms: Mapping[str, str],
+    consumer: LogEvent | None,
+    envelopes: Sequence[EnvelopeFile],
+    said: Sequence[Statement | None],
+) -> Mapping[str, str]:
+    """Return the terms of a verdict, as far as the statements on which it rests say something of its report."""
+    used = {envelope_name(digest) for digest in consumer.attest} if consumer is not None else None
+    named = (each for file, each in zip(envelopes, said, strict=True) if used is None or file.name in used)
+    return with_report(terms, (each.scope for each in named if each is not None))
 
 
 def actors_at(files: PolicyFiles) -> Actors:

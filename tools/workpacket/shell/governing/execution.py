@@ -358,8 +358,10 @@ class Question(Value):
 ACTIVATION = Question(ACTIVATION_GATE, lanes=transition("activate").origins)
 
 
-def verdict_question(choice: str) -> Question:
-    return Question(VERDICT_GATE, {"verdict": choice}, transition("verdict", choice).origins, optional=True)
+def verdict_question(choice: str, report: str = "") -> Question:
+    """`report` is the term that names it; '' leaves it open."""
+    terms = {"verdict": choice, **({"report": report} if report else {})}
+    return Question(VERDICT_GATE, terms, transition("verdict", choice).origins, optional=True)
 
 
 def added_questions(policy: LifecyclePolicy) -> tuple[Question, ...]:
