@@ -237,8 +237,8 @@ def test_a_table_is_read() -> None:
     [
         ('"person"', '"robot"', "actors.ann.kind is not person or agent"),
         ('operator = "ann"\n', "", "actors.coder 1.operator is missing"),
-        ('operator = "ann"', 'operator = "eve"', "has the operator 'eve', which is not a person of this table"),
-        ('operator = "ann"', 'operator = "coder 1"', "which is not a person of this table"),
+        ('operator = "ann"', 'operator = "eve"', "has the operator 'eve', which is not a person in this table"),
+        ('operator = "ann"', 'operator = "coder 1"', "which is not a person in this table"),
         ('["coder"]', '["king"]', "roles is not a list of roles: author, coder, validator"),
         (
             'operator = "ann"',
