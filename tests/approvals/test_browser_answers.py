@@ -198,14 +198,14 @@ def test_an_answer_of_another_form_is_refused(document: object) -> None:
     found = read_answer(document, "touched")
     assert code(found) == "page_answer_unfit"
     assert isinstance(found, Problem)
-    assert found.message.startswith("the page sent what it should not: ")
+    assert found.message.startswith("the page sent unexpected data: ")
 
 
 def test_everything_that_is_wrong_with_an_answer_is_named() -> None:
     found = read_answer({"authenticatorData": 1, "more": 2}, "registered")
     assert isinstance(found, Problem)
     assert found.message == (
-        "the page sent what it should not: authenticatorData is not base64url without padding; "
+        "the page sent unexpected data: authenticatorData is not base64url without padding; "
         "clientDataJSON is missing; more is unknown"
     )
 

@@ -417,7 +417,7 @@ def test_an_amendment_is_approved_as_the_first_contract_was_unless_it_has_a_gate
 def test_another_file_of_the_policy_has_moved_as_well() -> None:
     verdict = decide(facts(envelope(), other_policies=frozenset({"b" * 40})))
     assert refusals(verdict) == [
-        ("policy_moved", "the files of the policy have changed on the base since the approval was given")
+        ("policy_moved", "the policy files on the base have changed since the approval was given")
     ]
 
 
@@ -442,4 +442,6 @@ def test_a_gate_that_asks_for_a_token_says_what_the_key_is() -> None:
     hard = POLICY.replace("separation = []", 'separation = []\nhardware = "touch"', 1)
     file = envelope(policy=hashlib.sha256(hard.encode()).hexdigest())
     verdict = decide(facts(file, policy=PolicyFiles(hard.encode(), SIGNERS.encode())))
-    assert refusals(verdict) == [("hardware_required", "the gate requires a key on a FIDO token; this key is a file")]
+    assert refusals(verdict) == [
+        ("hardware_required", "the gate requires a key on a FIDO token, but this key is a file")
+    ]

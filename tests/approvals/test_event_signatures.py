@@ -17,11 +17,12 @@ from softkeys import KINDS, SoftKey, shared_key
 from workpacket.approvals import event_signatures
 from workpacket.approvals.actors import ROLES, Actors, KnownActor, read_actors
 from workpacket.approvals.decide import decide
-from workpacket.approvals.event_signatures import ROLE_OF, EventSignatures, WhoSigned, without_signature
+from workpacket.approvals.event_signatures import ROLE_OF, EventSignatures, WhoSigned, signing_key, without_signature
 from workpacket.approvals.facts import PolicyFiles
 from workpacket.approvals.policy import policy_from_toml
 from workpacket.approvals.sshsig import EVENT_NAMESPACE, NAMESPACE, read_signature
 from workpacket.model.events import Actor, LogEvent, encode_event, event_id, event_of
+from workpacket.value import replace
 
 KEY, OTHER = shared_key("ssh-ed25519", "ann"), shared_key("ssh-ed25519", "coder")
 ACTORS = Actors(
@@ -236,8 +237,8 @@ def test_a_table_is_read() -> None:
     [
         ('"person"', '"robot"', "actors.ann.kind is not person or agent"),
         ('operator = "ann"\n', "", "actors.coder 1.operator is missing"),
-        ('operator = "ann"', 'operator = "eve"', "has the operator 'eve', which is not a person of this table"),
-        ('operator = "ann"', 'operator = "coder 1"', "which is not a person of this table"),
+        ('operator = "ann"', 'operator = "eve"', "has the operator 'eve', which is not a person in this table"),
+        ('operator = "ann"', 'operator = "coder 1"', "which is not a person in this table"),
         ('["coder"]', '["king"]', "roles is not a list of roles: author, coder, validator"),
         (
             'operator = "ann"',
@@ -351,3 +352,9 @@ def test_a_key_is_read_once_however_many_events_it_signed(monkeypatch: pytest.Mo
     for at in ("2026-01-01T00:00:00Z", "2026-01-01T00:00:01Z", "2026-01-01T00:00:02Z"):
         assert signatures.judge(signed(KEY, event(at=at))).proven
     assert len(seen) == 1
+
+
+def test_the_key_that_a_signature_names_is_known_without_any_policy() -> None:
+    assert signing_key(signed()) == KEY.fingerprint
+    for text in ("", "*", base64.b64encode(b"SSHSIG").decode()):
+        assert signing_key(replace(signed(), sig=text)) == ""

@@ -102,7 +102,7 @@ def test_there_is_time_to_read(pause: timedelta, hasty: bool) -> None:
 
 def test_how_long_is_needed_to_read_is_said() -> None:
     (refusal,) = judge_token(replace(USE, presented_at=RECORDED), (USE,), NOW)
-    assert refusal.message == "the token came less than 5 minutes after the text"
+    assert refusal.message == "the token was recorded less than 5 minutes after the text was shown"
 
 
 def test_a_text_that_was_never_presented_was_not_read() -> None:

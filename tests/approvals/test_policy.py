@@ -94,7 +94,7 @@ def test_roles_are_held_by_those_who_are_named() -> None:
         ({"roles": ["ci"]}, "threshold is 1, but the number of people with its roles is 0"),
         ({"roles": []}, "threshold is 1, but the number of people with its roles is 0"),
         ({"roles": "approver"}, "roles is not a list of names of roles"),
-        ({"roles": ["approver", "approver"]}, "roles names something twice"),
+        ({"roles": ["approver", "approver"]}, "roles has the same item twice"),
         ({"roles": ["approver", "boss"]}, "roles names the role 'boss', which is not in [approvals.roles]"),
         ({"separation": ["auther"]}, "separation is not a list of parties: author, coder, operator"),
         ({"separation": "author"}, "separation is not a list of parties: author, coder, operator"),
@@ -152,7 +152,7 @@ def test_what_is_no_table_says_so(table: object) -> None:
 def test_a_policy_says_how_it_is_changed() -> None:
     table = copy.deepcopy(TABLE)
     del table["gates"]["policy"]
-    assert faults(table) == ["approvals.gates.policy is missing: no one could approve a change of this policy"]
+    assert faults(table) == ["approvals.gates.policy is missing: no one could approve a change to this policy"]
 
 
 def test_a_gate_is_a_table() -> None:
@@ -183,7 +183,7 @@ LITERAL = "is not a list of literal principals"
         (["alice,bob"], LITERAL),
         ("alice", LITERAL),
         ([1], LITERAL),
-        (["alice", "alice"], "names something twice"),
+        (["alice", "alice"], "has the same item twice"),
     ],
 )
 def test_a_role_is_held_by_literal_principals(people: object, fault: str) -> None:

@@ -238,8 +238,8 @@ def test_a_gate_for_tokens_says_what_the_key_is_instead() -> None:
         (judged,) = decide(facts(file, policy=PolicyFiles(policy, f"{key.line(ALICE)}\n".encode()))).judged
         told[page] = [refusal.message for refusal in judged.refusals]
     assert told == {
-        True: ["the gate requires a key on a FIDO token; this key may be copied to other devices"],
-        False: ["the gate requires a key on a FIDO token; this key is a file"],
+        True: ["the gate requires a key on a FIDO token, but this key may be copied to other devices"],
+        False: ["the gate requires a key on a FIDO token, but this key is a file"],
     }
 
 
@@ -283,7 +283,7 @@ def test_the_table_says_which_pages_count() -> None:
         ({"rp_ids": ["localhost", "-a.org"]}, "webauthn.rp_ids is not a list of relying parties, such as 'localhost'"),
         ({"rp_ids": ["localhost", "a-.org"]}, "webauthn.rp_ids is not a list of relying parties, such as 'localhost'"),
         ({"rp_ids": ["localhost", "a..org"]}, "webauthn.rp_ids is not a list of relying parties, such as 'localhost'"),
-        ({"rp_ids": ["localhost"] * 2}, "webauthn.rp_ids names something twice"),
+        ({"rp_ids": ["localhost"] * 2}, "webauthn.rp_ids has the same item twice"),
         ({"origins": [LOCAL, "http://example.org"]}, "webauthn.origins is not a list of origins"),
         ({"origins": ["http://127.0.0.1:7363"]}, "webauthn.origins is not a list of origins"),
         ({"origins": ["https://127.0.0.1"]}, "webauthn.origins is not a list of origins"),

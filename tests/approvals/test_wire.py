@@ -34,12 +34,12 @@ def test_every_other_spelling_of_a_number_is_refused(content: bytes, complaint: 
 
 
 def test_a_length_beyond_the_end_names_what_was_wanted_and_what_is_left() -> None:
-    with pytest.raises(WireFault, match="5 bytes wanted at offset 4, 2 left"):
+    with pytest.raises(WireFault, match="5 bytes expected at offset 4, but only 2 are left"):
         Reader(b"\0\0\0\5ab").string()
 
 
 def test_a_length_of_four_gigabytes_is_only_a_fault() -> None:
-    with pytest.raises(WireFault, match="4294967295 bytes wanted"):
+    with pytest.raises(WireFault, match="4294967295 bytes expected"):
         Reader(b"\xff\xff\xff\xff").string()
 
 

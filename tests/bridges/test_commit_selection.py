@@ -68,7 +68,7 @@ def test_a_legacy_message_may_be_anybodys(repository: Repository) -> None:
     commit(repository.root, f"{LEGACY}9", a="1")
     found = select(repository)
     assert found.source == "none"
-    assert "does not say whose" in found.skipped[0]
+    assert "does not name the run" in found.skipped[0]
 
 
 def test_the_message_of_another_run_and_one_in_a_body_are_no_checkpoints(repository: Repository) -> None:

@@ -94,7 +94,7 @@ def test_what_lies_beside_the_checkpoints_of_roles_is_passed_over_by_name(place:
     data = json.loads(said)["data"]
     assert (status, [row["outcome"] for row in data["streams"]]) == (0, ["genesis"])
     assert [row["path"] for row in data["passed_over"]] == [str(other)]
-    assert f"{name}  skipped, it is a " in place("import", "role", file, str(other))[1]
+    assert f"{name}  skipped: it is a " in place("import", "role", file, str(other))[1]
 
 
 def test_a_broken_checkpoint_among_them_still_keeps_everything_out(place: Place) -> None:
@@ -195,7 +195,7 @@ def test_an_invalid_line_is_named_with_line_and_column_and_nothing_is_taken_over
         ("step", b"\xff\n", "file:1:1"),
         ("step", b"\n", "it does not contain a step checkpoint"),
         ("session", b"[]", "the document must be a mapping, not a list"),
-        ("session", artifact().replace(b"0.5", b"0.25"), "file:2:18: artifact_id: it does not match the content"),
+        ("session", artifact().replace(b"0.5", b"0.25"), "file:2:18: artifact_id: does not match the content"),
         ("session", artifact(schema_version=2), "`schema_version` must be 1, not 2"),
         ("session", artifact(kind="sometimes"), "`kind` must be periodic, event_triggered"),
         ("session", b'{"schema_version": 1, "kind": "periodic"}', "`session_id` is missing"),

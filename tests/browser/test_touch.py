@@ -263,7 +263,7 @@ def test_the_page_is_shown_once_and_takes_one_answer(page: Page, ready: Town) ->
         page.open(command.address)
         asked = page.ask("document.getElementById('asked').textContent")
         page.open(command.address)
-        assert "was shown already" in str(page.ask("document.body.innerText"))
+        assert "was already shown" in str(page.ask("document.body.innerText"))
         secret = json.loads(asked)["page"]
         for secret, status in (("", 403), ("x" * 43, 403), (json.loads(asked)["page"], 200)):
             headers = json.dumps({"Content-Type": "application/json", "X-Page": secret})
@@ -278,7 +278,7 @@ def test_the_page_is_shown_once_and_takes_one_answer(page: Page, ready: Town) ->
 def test_declined_is_written_nowhere(page: Page, ready: Town) -> None:
     with ready.asking("approve", NAME, "--browser") as command:
         page.open(command.address)
-        assert press(page, "no") == "it was declined in the page; nothing was signed"
+        assert press(page, "no") == "it was declined on the page; nothing was signed"
         status, said = command.ended()
     assert status == 3, said
     assert "approval_not_given" in said

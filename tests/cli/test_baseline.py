@@ -156,7 +156,7 @@ def test_only_what_a_revision_did_not_have_is_reported(commands: Commands) -> No
     commands.write(STUB_PATH, OLD.replace("- STUB_STATUS: STUB (NOT READY FOR DEV)", "- STUB_STATUS: SOMETHING"))
     shown = commands("check", "--new-since", "HEAD")
     assert (shown.status, "STUB_STATUS" in shown.out, "date_only" in shown.out) == (1, True, False)
-    assert "that HEAD had left out" in shown.out
+    assert "left out because HEAD had them" in shown.out
     assert commands("check", STUB_PATH, "--new-since", "HEAD").status == 1
     commands.write(STUB_PATH, OLD)
     assert commands("check", "--new-since", "HEAD").status == 0

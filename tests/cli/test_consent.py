@@ -116,7 +116,7 @@ def test_a_changed_argument_is_asked_about_again_and_both_are_named(place: Place
     (new,) = asked(place, "clean")
     assert (new["before"]["0"], new["arguments"]["0"]) == ("/old", "/home")
     refused = place("resume", "clean", "--yes", "--confirm", old["digest"])
-    assert (refused.returncode, "has changed since" in refused.stderr) == (15, True)
+    assert (refused.returncode, "has changed: its digest is" in refused.stderr) == (15, True)
     assert place("resume", "clean", new["id"], "--yes", "--confirm", new["digest"]).returncode == 0
     assert deleting("/home").stdout == "/home\n"
 
@@ -146,7 +146,7 @@ def test_what_a_program_asks_is_stored_without_its_secrets(place: Place) -> None
         (["--yes", "--no"], "exclude each other"),
         (["--yes", "--retry"], "exclude each other"),
         (["q9", "--no"], "'q9' is not an open question of clean@00000001; the open ones are: q1"),
-        (["q1", "q2", "--no"], "name one run, and one of its questions"),
+        (["q1", "q2", "--no"], "expected one run, and at most one of its questions"),
         (["--mark-done"], "no open question of clean@00000001 can be answered with --mark-done; q1 by --yes, --no"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",

@@ -109,5 +109,5 @@ def test_another_id_behind_an_id_is_no_hint(commands: Commands) -> None:
         PACKET_PATH, PACKET.replace("- BASE_WP_ID: WP-1-Parser\n", "- BASE_WP_ID: WP-1-Parser | WP-1-B-v1\n")
     )
     shown = commands("check", PACKET_PATH).out
-    assert "BASE_WP_ID holds more than the id WP-1-Parser: '| WP-1-B-v1'" in shown
+    assert "BASE_WP_ID contains more than the id WP-1-Parser: '| WP-1-B-v1'" in shown
     assert "hint_text_left" not in shown

@@ -194,7 +194,7 @@ def test_an_amendment_names_what_held() -> None:
     told = Told()
     told.activated(A)
     told.amended(B, SAID)
-    assert messages(told, STUB) == ["it claims to replace a contract other than the one approved before it"]
+    assert messages(told, STUB) == ["it claims to replace a contract that was not the one in force"]
 
 
 def test_the_first_amendment_of_an_older_packet_names_what_it_likes() -> None:

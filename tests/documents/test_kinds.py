@@ -99,7 +99,7 @@ def test_a_check_without_rules_does_not_pass() -> None:
     run = subprocess.run([sys.executable, "-OO", "-c", code], capture_output=True, text=True, check=False)
 
     assert run.returncode == 1
-    assert "rules are their docstrings" in run.stderr
+    assert "rules are defined by their docstrings" in run.stderr
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)

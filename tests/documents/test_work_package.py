@@ -88,7 +88,7 @@ def test_a_key_given_twice_names_both_lines() -> None:
 
     assert package.root is None
     assert [(fault.code, fault.message) for fault in package.faults] == [
-        ("yaml_duplicate_key", "the key 'lane' stands on line 3 and again on line 4")
+        ("yaml_duplicate_key", "the key 'lane' occurs on line 3 and again on line 4")
     ]
 
 

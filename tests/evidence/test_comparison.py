@@ -274,7 +274,8 @@ def test_a_command_that_reports_nothing_cannot_show_that_a_named_test_ran() -> N
     asked = AskedProof("sh tests/check.sh", tests=[A])
     assert codes(asked, alone(0), alone(1)) == ["no_test_executed"]
     assert (
-        said(asked, alone(0), alone(1)) == f"sh tests/check.sh does not report its tests, so nothing shows that {A} ran"
+        said(asked, alone(0), alone(1))
+        == f"sh tests/check.sh does not report its tests, so it is unknown whether {A} ran"
     )
 
 
@@ -306,7 +307,7 @@ def controlled(
 def test_a_needed_test_notices_that_the_new_functions_are_empty() -> None:
     named = side(a=Ran("passed", touched="src/greet.py:1", mentions=("ciao", "Greeter")))
     codes, said = controlled(here=named, emptied=(HERE, HERE))
-    assert (codes, said) == (["proof_not_needed"], f"{A} passes whatever Greeter, ciao answers")
+    assert (codes, said) == (["proof_not_needed"], f"{A} passes whatever Greeter, ciao returns")
     for noticed in ((HERE, THERE), (THERE, HERE), (HERE, side()), (THERE,), (), (HERE, side(a=ran("skipped")))):
         assert controlled(here=named, emptied=noticed) == ([], "")
 
@@ -319,7 +320,7 @@ def test_one_test_that_notices_is_enough_and_the_other_is_kept() -> None:
 def test_a_needed_test_passes_again() -> None:
     assert controlled(again=HERE) == ([], "")
     for once in (THERE, side(), side(a=ran("skipped"))):
-        assert controlled(again=once) == (["test_failed"], f"{A} passed, and failed when it was run again")
+        assert controlled(again=once) == (["test_failed"], f"{A} passed, but failed when it was run again")
     # Of a test that is not needed nothing is asked again.
     judged = judge(ASKED, side(a=PASSED, b=PASSED), side(1, a=FAILED, b=PASSED), ADDED, Controls(HERE))
     assert (judged.faults, judged.tests) == ((), {A: "needed", B: "kept"})

@@ -100,13 +100,13 @@ def submitted() -> Story:
 def test_a_verdict_waits_for_the_replay_by_somebody_else() -> None:
     story = submitted()
     assert waits(story, EvidencePolicy()) == ""
-    assert waits(story) == "only those who did the work have replayed the proofs of dddddddddddd"
+    assert waits(story) == "the proofs of dddddddddddd were replayed only by those who did the work"
     replayed(story, "bob")
-    assert waits(story).startswith("only those")
+    assert waits(story).endswith("only by those who did the work")
     replayed(story, "victor", commit="e" * 40)
-    assert waits(story).startswith("only those")
+    assert waits(story).endswith("only by those who did the work")
     replayed(story, "victor", "different")
-    assert waits(story) == "the replay by victor came to something else"
+    assert waits(story) == "the replay by victor had a different result"
     replayed(story, "victor")
     assert waits(story) == ""
 
@@ -144,10 +144,10 @@ def test_a_replay_of_what_was_submitted_before_does_not_count() -> None:
     story = submitted()
     replayed(story, "victor")
     story.add("submitted")
-    assert waits(story).startswith("only those")
+    assert waits(story).endswith("only by those who did the work")
 
 
 def test_without_a_submission_there_is_nothing_to_replay() -> None:
     story = Story()
     story.tell("created", "activated")
-    assert waits(story) == "only those who did the work have replayed the proofs of a commit"
+    assert waits(story) == "the proofs of a commit were replayed only by those who did the work"

@@ -48,7 +48,7 @@ def test_a_replay_comes_to_the_same_and_the_policy_can_ask_for_it(governed: Gove
     governed.commit("submitted")
     assert governed("evidence", "replay", NAME).status == 2
     said = governed.done(*REPLAY, "--as", "victor").out
-    assert "the same was proved" in said
+    assert "the same results" in said
     judge = ("verdict", NAME, "PASS", "--report", "report.md", "--as", "victor")
     assert governed.refused(*judge) == ["replay_missing"]
     governed.done(*REPLAY, "--record", "--as", "coder")
@@ -98,7 +98,7 @@ def test_proofs_by_exit_code_and_by_place_are_replayed_too(governed: Governed) -
     governed.commit("what is no event")
     said = governed.done("evidence", "replay", "--base", "main", "--yes").out
     assert f"{NAME} at " in said
-    assert said.endswith("the same was proved\n1 submission replayed\n")
+    assert said.endswith("the same results\n1 submission replayed\n")
     governed.git("switch", "--quiet", "main")
     assert governed.done("evidence", "replay", "--base", "main", "--yes").out == "0 submissions replayed\n"
 

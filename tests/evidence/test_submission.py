@@ -120,7 +120,7 @@ def test_other_conditions_come_before_a_proof_that_takes_long(governed: Governed
     governed.commit("While I am here")
     result = governed("submit", NAME, "--as", "coder")
     assert result.codes == ["evidence_missing", "evidence_missing", "outside_scope"]
-    assert "was not run: the other conditions come first" in result.err
+    assert "was not run: other conditions must be met first" in result.err
 
 
 def test_a_box_that_is_not_ticked_says_that_it_is_not_done(governed: Governed) -> None:

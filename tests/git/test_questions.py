@@ -272,7 +272,7 @@ def test_git_that_is_missing_slow_or_silent_is_said(
         run_git(repository.root, "status", timeout=0.2)
     assert code_of(caught) == "git_timeout"
     pretend("raise SystemExit(3)")
-    with pytest.raises(WorkpacketError, match="git status: status 3, without a word"):
+    with pytest.raises(WorkpacketError, match="git status: status 3, without a message"):
         status(repository)
     (tmp_path / "bin" / "git").unlink()
     with pytest.raises(WorkpacketError, match="git was not found") as caught:

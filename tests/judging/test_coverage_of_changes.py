@@ -460,7 +460,7 @@ def test_each_path_is_told_why_no_packet_answers_for_it(kitchen: Kitchen, activa
     kitchen.packet(B, "created", scope="`lib/`")
     head = kitchen.commit({**WORK, "src/b.py": "evil\n", "lib/a": "1"}, verdict)
     assert {one.path: one.message for one in kitchen.uncovered(activated, head)} == {
-        "src/b.py": f"it differs from what the judged commit of {A} makes of the base",
+        "src/b.py": f"it differs from the result of merging the judged commit of {A} into the base",
         "lib/a": f"it is in the scope of {B}, but it is STUB",
     }
 

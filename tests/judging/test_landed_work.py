@@ -7,14 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from judging.repositories import Tree
 from judging.test_coverage_of_changes import OLD, WORK, A, B, Kitchen, page, place
+from ledger.stories import Story
 from workpacket.lifecycle.policy import CoveragePolicy, LifecyclePolicy
 from workpacket.shell.judging import landed_work
-from workpacket.shell.judging.landed_work import landed
+from workpacket.shell.judging.landed_work import landed, landing_faults, merge_faults
+from workpacket.shell.work_done import described
 
 POLICY = LifecyclePolicy(coverage=CoveragePolicy("required"))
 
@@ -126,3 +129,132 @@ def test_a_standing_packet_answers_by_the_day_of_the_landing(kitchen: Kitchen) -
     kitchen.packet(B, "created", "activated", scope="`lock.json`, Standing until 1970-02-01")
     _, verdict = kitchen.judged(WORK, base)
     assert done(kitchen, kitchen.commit({**WORK, "lock.json": "1"}, base, verdict)) == {A}
+
+
+# --- what `merged` and `audit` ask ---
+
+
+def merging(kitchen: Kitchen, tip: str, name: str = A) -> set[tuple[str, str]]:
+    """Why the landing can't be recorded as the merge of the packet's work."""
+    found = merge_faults(kitchen.written.stored(), tip, kitchen.stories[name].log(), POLICY)
+    assert all(one.hint == f"workpacket reopen {name} --reason TEXT" for one in found)
+    return {(one.code, one.path) for one in found}
+
+
+def of_landings(kitchen: Kitchen, tip: str, *, most: int = 9) -> dict[str, set[str]]:
+    logs = {name: story.log() for name, story in kitchen.stories.items()}
+    found = landing_faults(kitchen.written.stored(), tip, logs, POLICY, most)
+    return {commit: {one.path for one in faults} for commit, faults in found.items()}
+
+
+def alone(kitchen: Kitchen, files: Tree, *parents: str) -> str:
+    """A commit of these files without the events that were told since the activation."""
+    told = kitchen.stories[A].events
+    kitchen.stories[A].events = told[:2]
+    commit = kitchen.commit(files, *parents)
+    kitchen.stories[A].events = told
+    return commit
+
+
+def test_a_merge_of_what_was_judged_can_be_recorded(kitchen: Kitchen) -> None:
+    base = kitchen.commit(OLD)
+    assert merging(kitchen, base) == set(), "without a verdict"
+    _, verdict = kitchen.judged(WORK, base)
+    assert merging(kitchen, base) == set(), "before it lands"
+    landing = kitchen.commit(WORK, base, verdict)
+    assert merging(kitchen, landing) == set()
+    assert of_landings(kitchen, landing) == {landing: set()}
+    assert of_landings(kitchen, "") == {}
+
+
+def test_a_merge_of_something_else_is_named_by_its_paths(kitchen: Kitchen) -> None:
+    base = kitchen.commit(OLD)
+    _, verdict = kitchen.judged(WORK, base)
+    landing = kitchen.commit({**WORK, "src/b.py": "evil\n", "lib/x": "x\n"}, base, verdict)
+    assert merging(kitchen, landing) == {("changed_after_verdict", "src/b.py")}
+    assert of_landings(kitchen, landing) == {landing: {"src/b.py", "lib/x"}}
+
+
+def test_work_that_was_merged_before_its_verdict_is_compared_at_its_own_landing(kitchen: Kitchen) -> None:
+    base = kitchen.commit(OLD)
+    work, _ = kitchen.judged(WORK, base)
+    evil: Tree = {**WORK, "src/b.py": "evil\n", ".GOV/spec/a.md": "x"}
+    honest, false = alone(kitchen, WORK, base, work), alone(kitchen, evil, base, work)
+    assert merging(kitchen, kitchen.commit(WORK, honest)) == set()
+    assert merging(kitchen, kitchen.commit(evil, false)) == {("landed_otherwise", "src/b.py")}
+
+
+def test_work_whose_commits_are_the_line_itself_landed_as_it_is(kitchen: Kitchen) -> None:
+    base = kitchen.commit(OLD)
+    _, verdict = kitchen.judged(WORK, base)
+    assert merging(kitchen, verdict) == set()
+
+
+def submitted_as(kitchen: Kitchen, base: str, changed: str = "src/b.py") -> str:
+    """The work, handed in with the list of what it changes, and judged."""
+    kitchen.add("claimed")
+    work = kitchen.commit(WORK, base)
+    kitchen.add("submitted", commit=work, changed=[changed])
+    kitchen.add("verdict.given")
+    return work
+
+
+def test_work_that_lands_after_its_verdict_is_compared_where_it_lands(kitchen: Kitchen) -> None:
+    base = kitchen.commit(OLD)
+    work = submitted_as(kitchen, base)
+    early = kitchen.commit(OLD, base)
+    honest, false = kitchen.commit(WORK, early, work), kitchen.commit({**WORK, "src/b.py": "evil\n"}, early, work)
+    assert merging(kitchen, honest) == set()
+    assert ("landed_otherwise", "src/b.py") in merging(kitchen, false)
+
+
+def test_of_many_landings_the_newest_are_asked_about(kitchen: Kitchen) -> None:
+    kitchen.packet(B, "created", "activated", scope="`lib/`")
+    base = kitchen.commit(OLD)
+    kitchen.judged(WORK, base)
+    first = kitchen.commit({**WORK, "src/b.py": "evil\n"}, base)
+    both: Tree = {**WORK, "src/b.py": "evil\n", "lib/b.py": "b\n"}
+    kitchen.judged(both, first, B)
+    second = kitchen.commit(both, first)
+    assert of_landings(kitchen, second) == {second: set(), first: {"src/b.py"}}
+    assert of_landings(kitchen, second, most=1) == {second: set()}
+
+
+# --- work that no one has to judge ---
+
+UNJUDGED = LifecyclePolicy(judged=False)
+
+
+def light(kitchen: Kitchen, base: str, **said: Any) -> str:
+    """A packet in the light form, handed in: its work."""
+    story = kitchen.stories[A] = Story(A)
+    story.add("created", form="light")
+    story.add("activated", form="light")
+    story.add("claimed")
+    work = kitchen.commit(WORK, base)
+    story.add("submitted", commit=said.pop("commit", work), changed=["src/b.py"], **said)
+    return work
+
+
+def ended(kitchen: Kitchen, tip: str) -> frozenset[str]:
+    logs = {A: kitchen.stories[A].log()}
+    return landed(kitchen.written.stored(), tip, logs, UNJUDGED)
+
+
+def test_work_in_the_light_form_is_finished_where_it_landed_as_submitted(kitchen: Kitchen) -> None:
+    base = kitchen.commit(OLD)
+    work = light(kitchen, base)
+    assert ended(kitchen, kitchen.commit(WORK, base, work)) == {A}
+    assert ended(kitchen, kitchen.commit({**WORK, "README.md": "other\n"}, base, work)) == {A}, "of others"
+    assert ended(kitchen, kitchen.commit({**WORK, "src/b.py": "evil\n"}, base, work)) == frozenset()
+    assert ended(kitchen, kitchen.commit(WORK)) == frozenset(), "the first commit"
+
+
+def test_work_in_the_light_form_whose_commit_is_gone_is_known_by_its_description(kitchen: Kitchen) -> None:
+    base = kitchen.commit(OLD)
+    work = light(kitchen, base)
+    digest = described(kitchen.written.stored(), base, work, ["src/b.py"])
+    light(kitchen, base, commit="9" * 40, work={"base": base, "sha256": digest})
+    assert ended(kitchen, kitchen.commit(WORK, base)) == {A}
+    light(kitchen, base, commit="9" * 40)
+    assert ended(kitchen, kitchen.commit(WORK, base)) == frozenset(), "nothing describes it"

@@ -102,7 +102,9 @@ def test_paths_elsewhere_are_the_affair_of_coverage(merge: Merge) -> None:
 
 @pytest.mark.parametrize("name", [".gov", ".GOV.", "GOV~1", ".G\u200cOV", ".GOV:stream", ".Gov "])
 def test_a_second_name_of_the_folder_is_a_twin(merge: Merge, name: str) -> None:
-    assert merge({**BASE, f"{name}/x": "x"}, here=BASE) == [("path_twin", name, "elsewhere it is the same as .GOV")]
+    assert merge({**BASE, f"{name}/x": "x"}, here=BASE) == [
+        ("path_twin", name, "on some file systems it is the same as .GOV")
+    ]
 
 
 def test_a_name_that_is_another_everywhere_is_no_twin(merge: Merge) -> None:
@@ -130,27 +132,27 @@ def test_a_second_name_of_an_attribute_file_is_its_twin(merge: Merge, path: str)
 )
 def test_a_second_name_of_what_is_read_is_a_twin_of_it(merge: Merge, path: str, other: str) -> None:
     found = merge({**BASE, path: "x"})
-    assert found == [("path_twin", path, f"elsewhere it is, or is inside, {other}")]
+    assert found == [("path_twin", path, f"on some file systems it is, or is inside, {other}")]
 
 
 def test_of_two_new_names_each_is_the_twin_of_the_other(merge: Merge) -> None:
     assert merge({**BASE, ".GOV/spec/a.md": "x", ".GOV/spec/A.md": "x", ".GOV/spec/b.md": "x"}) == [
-        ("path_twin", ".GOV/spec/A.md", "elsewhere it is, or is inside, .GOV/spec/a.md"),
-        ("path_twin", ".GOV/spec/a.md", "elsewhere it is, or is inside, .GOV/spec/A.md"),
+        ("path_twin", ".GOV/spec/A.md", "on some file systems it is, or is inside, .GOV/spec/a.md"),
+        ("path_twin", ".GOV/spec/a.md", "on some file systems it is, or is inside, .GOV/spec/A.md"),
     ]
 
 
 def test_of_several_names_the_first_is_told(merge: Merge) -> None:
     base = {**BASE, ".GOV/spec/a.md": "x", ".GOV/spec/A.md": "x"}
     found = merge({**base, ".GOV/spec/a.MD": "x"}, base=base)
-    assert found == [("path_twin", ".GOV/spec/a.MD", "elsewhere it is, or is inside, .GOV/spec/A.md")]
+    assert found == [("path_twin", ".GOV/spec/a.MD", "on some file systems it is, or is inside, .GOV/spec/A.md")]
 
 
 # --- attributes ---
 
 
 def converting(path: str, attribute: str) -> list[Found]:
-    return [("attribute_converts", path, f"the attribute {attribute} makes a checkout show other bytes")]
+    return [("attribute_converts", path, f"the attribute {attribute} makes a checkout show different bytes")]
 
 
 @pytest.mark.parametrize(
@@ -256,24 +258,24 @@ def test_attributes_of_what_is_no_file_do_not_matter(merge: Merge) -> None:
 # --- what lies here ---
 
 
-NOT_MERGED = "and what HEAD holds is what would be merged"
+NOT_MERGED = "the version in HEAD is what would be merged"
 
 
 @pytest.mark.parametrize(
     ("here", "path", "what"),
     [
-        ({**BASE, BOARD: "other\n"}, BOARD, "HEAD holds other bytes"),
-        ({path: said for path, said in BASE.items() if path != EVENT}, EVENT, "HEAD holds it, but it is missing here"),
-        ({**BASE, ".GOV/x.md": "x"}, ".GOV/x.md", "HEAD does not hold it"),
-        ({**BASE, POLICY: "policy\r\n"}, POLICY, "HEAD holds other bytes"),
-        ({**BASE, EVENT: "{}\r\n"}, EVENT, "HEAD holds other bytes"),
+        ({**BASE, BOARD: "other\n"}, BOARD, "its bytes differ from HEAD"),
+        ({path: said for path, said in BASE.items() if path != EVENT}, EVENT, "it is in HEAD, but missing here"),
+        ({**BASE, ".GOV/x.md": "x"}, ".GOV/x.md", "it is not in HEAD"),
+        ({**BASE, POLICY: "policy\r\n"}, POLICY, "its bytes differ from HEAD"),
+        ({**BASE, EVENT: "{}\r\n"}, EVENT, "its bytes differ from HEAD"),
     ],
 )
 @pytest.mark.parametrize("worktree", [False, True])
 def test_what_lies_here_otherwise_than_it_is_committed_is_told(
     merge: Merge, here: Tree, path: str, what: str, worktree: bool
 ) -> None:
-    assert merge(BASE, here=here, worktree=worktree) == [("not_committed", path, f"{what}, {NOT_MERGED}")]
+    assert merge(BASE, here=here, worktree=worktree) == [("not_committed", path, f"{what}; {NOT_MERGED}")]
 
 
 def test_a_checkout_may_have_other_line_ends_where_no_digest_is_over_them(merge: Merge) -> None:
@@ -287,7 +289,7 @@ def test_files_elsewhere_and_files_that_are_about_to_be_put_in_place_are_left_ou
 def test_one_file_is_named_for_all_of_them(merge: Merge) -> None:
     found = merge(BASE, here={**BASE, BOARD: "x", ".GOV/z": ""})
     assert found == [
-        ("not_committed", BOARD, f"HEAD holds other bytes, {NOT_MERGED}; and 1 more below .GOV"),
+        ("not_committed", BOARD, f"its bytes differ from HEAD; {NOT_MERGED}; and 1 more below .GOV"),
     ]
 
 
@@ -303,7 +305,7 @@ def test_a_link_in_the_place_of_a_file_is_not_what_is_committed(merge: Merge) ->
     link.parent.mkdir(parents=True)
     link.symlink_to(merge.folder / "elsewhere/board")
     here = {path: said for path, said in BASE.items() if path != BOARD}
-    assert merge(BASE, here=here) == [("not_committed", BOARD, f"HEAD holds other bytes, {NOT_MERGED}")]
+    assert merge(BASE, here=here) == [("not_committed", BOARD, f"its bytes differ from HEAD; {NOT_MERGED}")]
 
 
 def test_digests_are_of_what_head_holds(merge: Merge) -> None:

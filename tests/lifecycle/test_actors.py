@@ -486,7 +486,7 @@ def test_policy_show_lists_who_may_act_as_whom(governed: Governed, fingerprints:
     listed = governed.json("policy", "show")["data"]["values"]["actors"]
     assert listed["coder"]["operator"] == listed["ann"]["principal"] == "ann"
     governed.replace(".GOV/policy/policy.toml", 'operator = "ben"', 'operator = "eve"')
-    assert errors(governed)["actor_unfit"] == "eve, the operator of judge, is not a person of [actors]"
+    assert errors(governed)["actor_unfit"] == "eve, the operator of judge, is not a person in [actors]"
     governed.commit("A mistake")
     assert "not in force: actors.judge has the operator 'eve'" in governed.done("policy", "show").out
 

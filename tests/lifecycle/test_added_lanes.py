@@ -114,7 +114,7 @@ def test_without_added_lanes_advance_says_what_leaves_the_lane(governed: Governe
     governed.activate(NAME)
     refused = governed("advance", NAME)
     assert (refused.status, refused.codes) == (3, ["wrong_lane"])
-    assert "the policy does not add any. Possible now: claim" in refused.err
+    assert "the policy adds none. Possible now: claim" in refused.err
 
 
 def test_blocked_in_an_added_lane_it_returns_there_and_reopened_it_is_in_progress(governed: Governed) -> None:
@@ -192,7 +192,7 @@ def test_a_packet_in_a_lane_that_was_taken_out_is_named_and_never_lost(governed:
     assert "lane_not_in_policy" in codes_of(governed)
     assert governed.refused("advance", NAME) == ["lane_not_in_policy"]
     assert governed.refused("merged", NAME) == ["lane_not_in_policy"]
-    assert "put [lifecycle.lanes.QA] back" in governed.done("why", NAME).next
+    assert "restore [lifecycle.lanes.QA]" in governed.done("why", NAME).next
     assert f"## Not in the policy\n- **[{NAME}]** - [QA]" in governed.done("board", "show").out
     assert "     1  QA" in governed.done("status").out
     for words in (["next"], ["list"], ["show", NAME], ["history", NAME], ["audit"], ["board", "export"]):

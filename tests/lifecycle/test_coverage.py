@@ -186,7 +186,7 @@ def test_an_older_git_is_told_and_nothing_passes(governed: Governed, tmp_path: P
     head = governed.git("rev-parse", "HEAD")
     with (
         trial_merges(find_repository(governed.root)) as trials,
-        pytest.raises(WorkpacketError, match="unknown whether what landed was judged") as told,
+        pytest.raises(WorkpacketError, match="unknown whether the landed work is the judged work") as told,
     ):
         trials.merge(head, head)
     assert told.value.code == "tool_missing"

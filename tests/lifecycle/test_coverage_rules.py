@@ -75,7 +75,7 @@ def test_judged_work_covers_what_it_brought_and_only_as_it_was_judged() -> None:
     (one,) = uncovered(other, [judged], ())
     assert (one.code, one.message) == (
         "change_uncovered",
-        f"it is in the scope of {NAME}, but its judged commit does not change it",
+        f"it is in the scope of {NAME}, but its judged commit does not change the path",
     )
 
 

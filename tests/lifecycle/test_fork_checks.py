@@ -110,7 +110,7 @@ def test_blocks_in_two_lanes_leave_no_answer() -> None:
 def test_a_packet_that_is_not_blocked_comes_back_from_nowhere() -> None:
     fork = Fork()
     event = fork.settled(fork.ann, fork.bob, came_from="IN_REVIEW")
-    assert fork.faults(event) == ["it says that the packet was blocked in IN_REVIEW, and leads to IN_PROGRESS"]
+    assert fork.faults(event) == ["it says that the packet was blocked in IN_REVIEW, but leads to IN_PROGRESS"]
 
 
 # --- moves of the base ---
@@ -179,7 +179,7 @@ def test_two_successors_leave_no_answer() -> None:
     fork = Fork()
     one, other = (fork.story.add("superseded", after=(fork.ready,), by=f"WP-1-Kettle-v{number}") for number in (2, 3))
     assert fork.faults(fork.settled(one, other, lane_to="SUPERSEDED")) == [
-        "the moves that it settles name several packets that take its place"
+        "the moves that it settles name different replacements of the packet"
     ]
     third = fork.story.add("superseded", after=(fork.ready,), by="WP-1-Kettle-v2", reason="the same one")
     assert fork.faults(fork.settled(one, third, fork.ann, lane_to="SUPERSEDED")) == []
@@ -215,13 +215,13 @@ def test_a_lease_is_renewed_for_the_one_who_has_it() -> None:
     last = {"expires_at": SOON}
     assert held("ann", "lease.renewed", holder="ann", **last) == []
     assert held("ann", "lease.renewed", holder="eve", **last) == [
-        ("not_the_holder", "it renews the lease of eve, and ann held the packet")
+        ("not_the_holder", "it renews the lease of eve, but ann held the packet")
     ]
     assert held("bob", "lease.renewed", holder="bob", **last) == [
         ("not_the_holder", "ann wrote lease.renewed while bob held the packet")
     ]
     assert held("ann", "lease.renewed", ends="2026-01-01T00:00:01Z", holder="ann", **last) == [
-        ("not_the_holder", "it renews the lease of ann, and no one held the packet")
+        ("not_the_holder", "it renews the lease of ann, but no one held the packet")
     ]
 
 

@@ -130,7 +130,7 @@ def test_the_next_checkpoint_names_what_has_changed_since_and_nothing_twice(vouc
     governed = vouched.governed
     again = ("log", "checkpoint", "--key", str(vouched.key), "--as", "ci")
     governed.commit("checkpoint")
-    assert "a checkpoint already covers everything" in governed.done(*again).out
+    assert "an existing checkpoint already covers everything" in governed.done(*again).out
     governed.done("abandon", NAME, "--reason", "r")
     assert governed(*again).codes == ["work_uncommitted"]
     governed.commit("abandoned")

@@ -40,7 +40,7 @@ def test_adopting_leaves_contradictions_to_a_person(governed: Governed) -> None:
     assert governed.state(NAME).history[0].data["contradictions"]
 
 
-@pytest.mark.parametrize(("status", "said"), [("", "says no lane"), ("Done", "says 'Done'")])
+@pytest.mark.parametrize(("status", "said"), [("", "names no lane"), ("Done", "says 'Done'")])
 def test_what_was_preferred_in_vain_is_not_proposed_again(governed: Governed, status: str, said: str) -> None:
     found(governed, board="IN_PROGRESS", packet=status)
     board, packet = "workpacket adopt --prefer board", "workpacket adopt --prefer packet"

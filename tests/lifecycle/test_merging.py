@@ -230,7 +230,7 @@ def test_words_that_contradict_each_other_in_a_packet_stay_a_conflict_between_pe
     text = parted.read(path)
     assert "<<<<<<< ours" in text
     assert "**Status:** Blocked" in text
-    assert parted.done("board", "sync").next == f"resolve by hand what is left in {path}"
+    assert parted.done("board", "sync").next == f"resolve the remaining conflicts in {path} by hand"
     assert parted.read(path) == text
     parted.write(path, re.sub(r"(?s)<{7}.*?={7}\n(.*?)>{7} theirs\n", r"\1", text))
     assert parted.done("board", "sync").next == f"git add {path} && git merge --continue"

@@ -52,7 +52,7 @@ def test_every_criterion_with_a_command_that_succeeded_or_a_place_is_proved() ->
         ),
         (
             {"result": "not_applicable", "reason": "x"},
-            "is called not applicable, and the contract does not exempt it from proof",
+            "is called not applicable, but the contract does not exempt it from proof",
         ),
     ],
 )

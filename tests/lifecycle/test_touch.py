@@ -274,7 +274,7 @@ def test_the_address_is_told_and_opened_where_there_is_a_browser(
         monkeypatch.setenv("DISPLAY", display)
         monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
         told = signed.governed("approve", NAME, "--browser").err
-        assert told.startswith("Open this page, which is shown once: http://localhost:")
+        assert told.startswith("Open this page (it is shown only once): http://localhost:")
     (address,) = opened
     assert told.strip().endswith(address)
 

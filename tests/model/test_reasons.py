@@ -26,7 +26,7 @@ def test_a_title_is_a_phrase_without_a_full_stop(title: str) -> None:
 
 
 def test_the_strict_profile_is_never_milder() -> None:
-    with pytest.raises(ValueError, match="may not be weaker"):
+    with pytest.raises(ValueError, match="must not be weaker"):
         reason(severity="error", strict_severity="warning")
 
 

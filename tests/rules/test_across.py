@@ -115,9 +115,9 @@ def test_every_circle_is_found_once() -> None:
     }
     circles = [finding.message for finding in findings_of(files) if finding.code == "dependency_cycle"]
     assert circles == [
-        "a circle of dependencies: WP-1-A-v1 -> WP-1-B-v1 -> WP-1-A-v1",
-        "a circle of dependencies: WP-1-A-v1 -> WP-1-C-v1 -> WP-1-D-v1 -> WP-1-A-v1",
-        "a circle of dependencies: WP-1-C-v1 -> WP-1-D-v1 -> WP-1-C-v1",
+        "circular dependency: WP-1-A-v1 -> WP-1-B-v1 -> WP-1-A-v1",
+        "circular dependency: WP-1-A-v1 -> WP-1-C-v1 -> WP-1-D-v1 -> WP-1-A-v1",
+        "circular dependency: WP-1-C-v1 -> WP-1-D-v1 -> WP-1-C-v1",
     ]
 
 

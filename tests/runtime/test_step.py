@@ -200,10 +200,10 @@ def gate() -> Callable[[StepContext], StepContext]:
 @pytest.mark.parametrize(
     ("layers", "why"),
     [
-        (lambda w: [gate(), w.emitter()], "no checkpoint pre_generation_gate comes before"),
-        (lambda w: [gate()], "no checkpoint pre_generation_gate comes before"),
-        (lambda w: [w.emitter("post_gate"), w.emitter(), gate()], "the checkpoint post_gate comes before"),
-        (lambda w: [noop, w.resume()], "the resume must be the first layer"),
+        (lambda w: [gate(), w.emitter()], "the checkpoint pre_generation_gate must come before"),
+        (lambda w: [gate()], "the checkpoint pre_generation_gate must come before"),
+        (lambda w: [w.emitter("post_gate"), w.emitter(), gate()], "the checkpoint post_gate must come after"),
+        (lambda w: [noop, w.resume()], "the resume layer must come first"),
         (lambda w: [w.emitter(), w.emitter()], "two checkpoints have the same cursor"),
     ],
     ids=["late", "none", "post-before", "resume-late", "twice"],
@@ -215,7 +215,7 @@ def test_a_pipeline_in_the_wrong_order_is_refused(world: World, layers: Any, why
 
 def test_a_cursor_is_any_text_but_not_none(world: World) -> None:
     assert world.emitter("somewhere").cursor == "somewhere"
-    with pytest.raises(ValueError, match="a cursor must be text"):
+    with pytest.raises(ValueError, match="a cursor must be non-empty text"):
         world.emitter("")
 
 
@@ -363,7 +363,7 @@ def test_a_person_is_asked_and_the_answer_goes_with_the_resume(tmp_path: Path) -
     world = World(tmp_path, ask)
     world.block()
     world.run(inputs={**INPUTS, "b": 2})
-    assert asked == ["mission/run/step-1: go on although input b: [1, 2.5] -> 2?"]
+    assert asked == ["mission/run/step-1: continue although input b: [1, 2.5] -> 2?"]
     world.calls.clear()
     assert [line.event["event_type"] for line in world.log.read().lines][-5:] == [
         "StepCheckpointed", "StepResumeConfirmed", "RetryTokenConsumed", "StepCheckpointed", "StepCompleted",

@@ -82,7 +82,7 @@ def test_an_exit_status_outside_the_family_is_refused() -> None:
 
 
 def test_a_stop_without_a_choice_is_refused() -> None:
-    with pytest.raises(ValueError, match="without a choice"):
+    with pytest.raises(ValueError, match="needs at least one remedy"):
         StopReason(
             code="x", title="X", explanation="E.", remedy="R", family="runtime", exit_code=40,
             stops="worker", auto_resume="never", diagnosis="D.", remedies=(),

@@ -133,7 +133,7 @@ def test_the_last_value_before_a_limit_is_read(text: str) -> None:
 
 def test_a_duplicate_key_names_both_lines() -> None:
     (fault,) = load_json(source_of('{"a": 1,\n "a": 2}')).faults
-    assert fault.message == "the key 'a' stands on line 1 and again on line 2"
+    assert fault.message == "the key 'a' occurs on line 1 and again on line 2"
 
 
 def test_messages_say_what_json_wants() -> None:

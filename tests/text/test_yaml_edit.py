@@ -225,11 +225,11 @@ def test_front_matter_is_edited_and_every_other_byte_stays() -> None:
 
 REFUSED: dict[str, tuple[str, Step, str]] = {
     "a list is no single value": ("a: [b]", lambda doc: set_scalar(doc, ("a",), "c"), "file:1:4: this is a list"),
-    "nothing stands there": ("a: b", lambda doc: set_scalar(doc, ("b",), "c"), "file: nothing stands at b"),
+    "nothing stands there": ("a: b", lambda doc: set_scalar(doc, ("b",), "c"), "file: there is nothing at b"),
     "no list to append to": ("a:\n  b: c", lambda doc: append_item(doc, ("a",), "c"), "file:2:3: this is not a list"),
     "no item to remove": ("a: b", lambda doc: remove_item(doc, ("a",)), "file:1:4: this is not an item of a list"),
-    "no such item": ("a: [b]", lambda doc: remove_item(doc, ("a", 1)), "nothing stands at a/1"),
-    "an item counted from the end": ("a: [b]", lambda doc: remove_item(doc, ("a", -1)), "nothing stands at a/-1"),
+    "no such item": ("a: [b]", lambda doc: remove_item(doc, ("a", 1)), "there is nothing at a/1"),
+    "an item counted from the end": ("a: [b]", lambda doc: remove_item(doc, ("a", -1)), "there is nothing at a/-1"),
     "no mapping": ("a: [b]", lambda doc: insert_key(doc, ("a",), "b", "c"), "file:1:4: this is not a mapping"),
     "the key is there": (
         "a: {b: c}",
@@ -251,5 +251,5 @@ def test_it_refuses(text: str, edit: Step, why: str) -> None:
 
 
 def test_what_is_no_yaml_cannot_be_edited() -> None:
-    with pytest.raises(CannotEdit, match=r"file:2:1: the key 'a' stands on line 1 and again on line 2"):
+    with pytest.raises(CannotEdit, match=r"file:2:1: the key 'a' occurs on line 1 and again on line 2"):
         yaml_text(source_of("a: 1\na: 2\n"))

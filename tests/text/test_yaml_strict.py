@@ -135,9 +135,9 @@ def test_a_glued_comment_is_refused_and_repaired() -> None:
 
 def test_a_duplicate_key_names_both_lines() -> None:
     faults = load_yaml(source_of("a: 1\nb: 2\na: 3\n")).faults
-    assert [fault.message for fault in faults] == ["the key 'a' stands on line 1 and again on line 3"]
+    assert [fault.message for fault in faults] == ["the key 'a' occurs on line 1 and again on line 3"]
     faults = load_yaml(source_of("{a: 1, a: 2}")).faults
-    assert [fault.message for fault in faults] == ["the key 'a' stands twice on line 1"]
+    assert [fault.message for fault in faults] == ["the key 'a' occurs twice on line 1"]
 
 
 def test_everything_that_is_wrong_is_told_at_once() -> None:

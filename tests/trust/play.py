@@ -309,6 +309,10 @@ class World:
         """Remembers the digest of the envelope."""
         options = dict(term.split("=", 1) for term in terms)
         decision = options.pop("decision", "approve")
+        report = options.pop("report", "docs/reports/greeting.md")
+        if gate == "verdict" and options["verdict"] != "CHANGES" and (self.root / report).exists():
+            # As `approve --report` does; changes are asked for with a reference.
+            options["report"] = f"{report} sha256:{digest((self.root / report).read_bytes())}"
         key = self.signed._key(PEOPLE[who])
         draft = drafted(self.root, key, self.governed.clock(), packet, gate, decision, terms=options)
         self._said[name] = digest_of(written(self.root, key, self.governed.clock(), draft))

@@ -21,6 +21,8 @@ REFUSED = {
     "A46": "move_without_gate",
     "A48": "change_uncovered",
     "A51": "changed_after_verdict",
+    "O15-swapped": "threshold_unmet",
+    "O15-other": "scope_moved",
     "O17-before": "move_without_gate",
     "S01": "attribute_hides",
     "S06": "change_uncovered",
@@ -28,7 +30,7 @@ REFUSED = {
     "T26": "move_without_gate",
     "T27": "move_illegal",
 }
-KEPT = ("O01-together", "O06-claim", "O06-why", "O08", "O09-first", "O20-root", "S08")
+KEPT = ("O01-together", "O06-claim", "O06-why", "O08", "O09-first", "O15-control", "O20-root", "S08")
 
 
 @pytest.fixture(scope="module")

@@ -170,7 +170,7 @@ def judge_and_land(stage: Stage) -> None:
     stage.write("report.md", "Read each of the three files. They greet.\n")
     words = Answer("type: ", f"APPROVE VERDICT {NAME}")
     signed = [words, Answer("Enter passphrase", PHRASE)]
-    stage.type(f"workpacket approve {NAME} --gate verdict --verdict PASS", answers=signed)
+    stage.type(f"workpacket approve {NAME} --gate verdict --verdict PASS --report report.md", answers=signed)
     stage.type(f"workpacket verdict {NAME} PASS --report report.md --as ann")
     commit(stage, "Judge the greeting")
     stage.type("workpacket check --base main")

@@ -130,7 +130,7 @@ def prove(stage: Stage) -> None:
     judged = f"workpacket verdict {NAME} PASS --report report.md"
     stage.type(f"{judged} --as coder", ends=REFUSED_BY_A_GATE)
     asked = [Answer("type: ", f"APPROVE VERDICT {NAME}"), Answer("Enter passphrase", PHRASE)]
-    stage.type(f"workpacket approve {NAME} --gate verdict --verdict PASS", answers=asked)
+    stage.type(f"workpacket approve {NAME} --gate verdict --verdict PASS --report report.md", answers=asked)
     stage.say("A second name is not a second person: a key judges, and the policy on main says whose key it is.")
     stage.type(f"{judged} --as eve", ends=NO_SUCH_KEY, picture="refused")
     stage.type(f"{judged} --as ann", picture="life")

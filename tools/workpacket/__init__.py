@@ -1,3 +1,3 @@
-"""Governs work done by people and AI agents in a git repository."""
+"""Govern work done by people and AI agents in a git repository."""
 
 __version__ = "0.1.0"

@@ -1,7 +1,7 @@
 """The few exceptions of the package.
 
-What is wrong *in a document* is never an exception: it is a `Problem` value, because the reader wants all of them at
-once. These exceptions end the command: it could not do what was requested, and the code determines the exit status.
+A fault *in a document* is never an exception: it is a `Problem` value, because people want to see all of them at once.
+These exceptions end the command: it could not do what was requested, and the code determines the exit status.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from workpacket.problem import NOWHERE, Location, Problem
 class WorkpacketError(Exception):
     """A command cannot continue. `code` is a reason code of the catalogue, from which the exit status follows.
 
-    It carries one `problem`, and is made from one (`raise WorkpacketError.of(problem)`) or from its parts.
+    It has one `problem`, and is created from one (`raise WorkpacketError.of(problem)`) or from its parts.
     """
 
     def __init__(self, code: str, message: str, *, hint: str = "", path: str = "") -> None:

@@ -1,7 +1,7 @@
 """A problem: what is wrong, where, and what to do about it. The same type is used from parsing to reporting.
 
-Readers, schemas, rules and gates return problems as values, because a person wants to see all of them at once; a
-command that cannot continue raises one (`workpacket.errors`). A problem is named by its `code`, a reason code of the
+Readers, schemas, rules and gates return problems as values, because people want to see all of them at once; a command
+that cannot continue raises one (`workpacket.errors`). A problem is identified by its `code`, a reason code of the
 catalogue. Its severity depends on the repository's settings, so it is assigned last.
 """
 
@@ -11,7 +11,7 @@ from workpacket.value import Value, replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Literal, TypeAlias  # which takes 3 ms, and every command imports this module
+    from typing import Literal, TypeAlias  # takes 3 ms, and every command imports this module
 
 Severity: TypeAlias = "Literal['error', 'warning', 'info']"
 Confidence: TypeAlias = "Literal['certain', 'likely', 'possible']"
@@ -34,11 +34,11 @@ class Fix(Value):
 
 
 class Location(Value):
-    """Where a problem is, as far as its finder can tell.
+    """The place of a problem, as far as it is known where it was found.
 
     `line` and `column` count from 1; 0 means the file as a whole. The end is the position after the last character. A
     reader sees one text and gives the offsets [start, end) in it; `Source.placed` adds the rest. A schema sees a value,
-    and gives the `keys` that lead from its root to what is wrong; for a missing field, to the mapping that lacks it.
+    and gives the `keys` that lead from its root to the faulty value; for a missing field, to the mapping that lacks it.
     """
 
     path: str = ""
@@ -59,7 +59,9 @@ NOWHERE = Location()
 
 
 class Problem(Value):
-    """`code` names a reason. `hint` says what to do here, often as a command to type; the reason says it in general."""
+    """One problem. `code` names a reason. `hint` says what to do in this case, often as a command; the reason says it
+    in general.
+    """
 
     code: str
     message: str
@@ -94,11 +96,11 @@ class Problem(Value):
         return (self.path, self.line, self.column, self.code, self.message)
 
     def at(self, path: str, line: int = 0, column: int = 0) -> Problem:
-        """The same problem at this place, which the caller knows."""
+        """Return the same problem at this place."""
         return replace(self, location=Location(path, line, column))
 
     def moved(self, by: int) -> Problem:
-        """The same problem, found in a part of a file that begins `by` characters after the file's own beginning."""
+        """Return the same problem for the whole file, given that its part of the file begins at offset `by`."""
         return replace(self, location=Location.span(self.start + by, self.end + by), fix=None)
 
     def with_severity(self, severity: Severity) -> Problem:

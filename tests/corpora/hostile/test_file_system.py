@@ -94,7 +94,7 @@ def test_formatting_says_what_it_left_out(commands: Commands, stubs: Path) -> No
     assert shown.status == 6
     assert "WP-1-Link-v1.md" in shown.err
     assert "limit_size" in shown.err
-    assert "0 files to be formatted, 1 file unchanged" in shown.out
+    assert "0 files would be formatted, 1 file unchanged" in shown.out
 
 
 def test_the_list_says_what_it_left_out(commands: Commands, stubs: Path) -> None:

@@ -14,8 +14,8 @@
     [verdict]
     separation = ["coder", "operator"]
 
-Names in events are claims. The keys listed here make them more than that, and behind each agent there is a person, its
-operator. Who may judge whom depends on keys and people, because one person can invent any number of names.
+Names in events are only claims. The keys listed here prove them, and behind each agent there is a person, its operator.
+Who may judge whom depends on keys and people, because one person can invent any number of names.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ ROLES: Final = ("author", "coder", "validator")
 SEPARATION: Final = ("coder", "operator")
 
 _FINGERPRINT = lazy_pattern(r"SHA256:[A-Za-z0-9+/]{43}")
-# Controls, formats, private characters, separators of lines.
+# Control, format and private-use characters, and line separators.
 _UNSEEN: Final = frozenset({"Cc", "Cf", "Co", "Zl", "Zp"})
 ACTOR_NAME = lazy_pattern(r"[^\x00-\x1f\x7f]{1,200}")
 _KIND = lazy_pattern("|".join(KINDS))
@@ -50,7 +50,9 @@ _PARTY = lazy_pattern("|".join(SEPARATION))
 
 
 class KnownActor(Value):
-    """`operator` is the person behind an agent, '' for a person; `principal` is a person's name in allowed_signers."""
+    """An actor that the policy names. `operator` is the person behind an agent, '' for a person; `principal` is a
+    person's name in allowed_signers.
+    """
 
     name: str
     kind: Kind
@@ -75,7 +77,7 @@ class Actors(Value):
 
     @cached_property
     def names_by_key(self) -> Mapping[str, tuple[str, ...]]:
-        """The names that each key may use, by fingerprint."""
+        """Return the names that each key may use, by fingerprint."""
         found: dict[str, list[str]] = {}
         for actor in self.by_name.values():
             for key in sorted(actor.keys):
@@ -91,7 +93,7 @@ class Actors(Value):
         return self.by_name.get(name) or self.former.get(name)
 
     def acting(self, actor: Actor) -> Actor:
-        """Return the actor of an event to be written, with the kind that the policy gives the name."""
+        """Return the actor of an event to be written, with the kind that the policy assigns to the name."""
         known = self.by_name.get(actor.id)
         if known is None:
             return actor
@@ -107,7 +109,7 @@ class Actors(Value):
         """Return why one may not judge the other's work, as the end of a sentence; '' if they are different people.
 
         If the policy leaves the operator out of the separation, a person may judge the work of their own agent; two
-        agents of one person never judge each other.
+        agents of one person may never judge each other.
         """
         if judge == coder:
             return f"{judge} worked on it"
@@ -124,12 +126,14 @@ class Actors(Value):
         return f"{judge} and {coder}, who worked on it, have a key or a principal in common with the same person"
 
     def _traits(self, name: str) -> frozenset[str]:
-        """What the person behind a name is known by, in every name that shares some of it."""
+        """Return what identifies the person behind a name, including every name that shares some of it."""
         return next((traits for names, traits in self._people if name in names), frozenset({name}))
 
     @cached_property
     def _people(self) -> tuple[tuple[frozenset[str], frozenset[str]], ...]:
-        """The names behind which one person must be assumed, and their keys, principals and persons."""
+        """Return the groups of names that must be assumed to be one person, each with its keys, principals
+        and persons.
+        """
         people: list[tuple[frozenset[str], frozenset[str]]] = []
         for actor in {**self.former, **self.by_name}.values():
             person = self.person(actor.name)
@@ -144,7 +148,7 @@ class Actors(Value):
         return tuple(people)
 
     def commissioned(self, judge: str, coders: Iterable[str]) -> bool:
-        """Whether the person who judges operates an agent that did the work."""
+        """Whether the judge operates an agent that did the work."""
         return any(coder != judge and self.person(coder) == judge for coder in coders)
 
 
@@ -166,26 +170,26 @@ def read_actors(table: object, verdict: object = None) -> Actors:
     for actor in known.values():
         operator = known.get(actor.operator)
         if actor.operator and (operator is None or operator.kind != "person"):
-            fields.fault(actor.name, f"has the operator {actor.operator!r}, which is not a person of this table")
+            fields.fault(actor.name, f"has the operator {actor.operator!r}, which is not a person in this table")
     if faults:
         return Actors(separation=separation, present=True, faults=tuple(faults))
     return Actors(known, separation, present=True)
 
 
 def spelling(name: str) -> str:
-    """What two names share that people take for one."""
+    """Return a form of the name that is equal for names that people cannot tell apart."""
     if name.isascii():
         return name.casefold()
     return normalize("NFKC", normalize("NFKC", name).casefold())
 
 
 def _judge_spelling(name: str, known: Iterable[str], fields: Fields) -> None:
-    """A name that looks like another lets one person act, and judge, as two."""
+    """Refuse a name that looks like another one: it would let one person act, and judge, as two."""
     if name != name.strip() or any(category(each) in _UNSEEN for each in name):
-        fields.fault(name, "has a blank at an end, or characters that cannot be seen")
+        fields.fault(name, "begins or ends with a blank, or has characters that cannot be seen")
     twin = next((other for other in known if spelling(other) == spelling(name)), None)
     if twin is not None:
-        fields.fault(name, f"is the name {twin!r} in another spelling")
+        fields.fault(name, f"is another spelling of the name {twin!r}")
 
 
 def _actor(name: str, fields: Fields) -> KnownActor:
@@ -211,6 +215,6 @@ def _separation(verdict: object, faults: list[str]) -> tuple[str, ...]:
     found = fields.texts("separation", _PARTY, f"parties: {', '.join(SEPARATION)}")
     fields.end()
     if "coder" not in found:
-        fields.fault("separation", "lacks 'coder': no one judges their own work")
+        fields.fault("separation", "lacks 'coder': no one may judge their own work")
         return SEPARATION
     return found

@@ -7,7 +7,7 @@ every file that is accepted here in the same way. One invalid line makes the who
 is not the list that was approved.
 
 `revoked_keys`: public keys, one per line. A binary key revocation list is refused: it would be skipped as unreadable,
-and in this file skipping is dangerous. Keys too weak to approve may be listed, because only the blob matters.
+which is dangerous in this file. Keys too weak to approve may be listed, because only the blob matters.
 """
 
 from __future__ import annotations
@@ -40,7 +40,9 @@ _OPTIONS = ("namespaces", "valid-after", "valid-before")
 
 
 class Signer(Value):
-    """One line: the key, its owner, its namespaces, and its validity, from (inclusive) and until (exclusive)."""
+    """One line: the key, its owner, its namespaces, and the times from which (inclusive) and until which (exclusive) it
+    is valid.
+    """
 
     principal: str
     key: PublicKey
@@ -67,7 +69,7 @@ class Signers(Value):
 
 
 def read_allowed_signers(data: bytes, path: str = "allowed_signers") -> Signers | tuple[Problem, ...]:
-    """The signers, or every error in the file and no signers."""
+    """Return the signers, or every error in the file and no signers."""
     by_key: dict[bytes, Signer] = {}
     spellings: dict[str, Signer] = {}
     faults: list[Problem] = []
@@ -81,7 +83,9 @@ def read_allowed_signers(data: bytes, path: str = "allowed_signers") -> Signers 
 
 
 def meaningful_lines(data: bytes) -> Iterator[tuple[int, str]]:
-    """Lines that are neither empty nor comments, with their numbers; bytes that are not UTF-8 are shown as escapes."""
+    """Yield the lines that are neither empty nor comments, with their numbers; bytes that are not UTF-8 are shown as
+    escapes.
+    """
     # Split only where OpenSSH splits. `splitlines` also splits at a form feed or U+2028, so a line could be seen by
     # one reader and not by the other.
     for number, line in enumerate(data.decode("utf-8", "backslashreplace").split("\n"), 1):
@@ -92,7 +96,7 @@ def meaningful_lines(data: bytes) -> Iterator[tuple[int, str]]:
 def _read_line(line: str, number: int) -> Signer:
     match = _LINE.fullmatch(line)
     if match is None:
-        raise WorkpacketError(_MALFORMED_SIGNERS, 'the line is not: principal namespaces="..." key-type base64-key')
+        raise WorkpacketError(_MALFORMED_SIGNERS, 'expected: principal namespaces="..." key-type base64-key')
     principal, options, kind, encoded = match.groups()
     if _PATTERN_CHARACTERS & set(principal):
         raise WorkpacketError(
@@ -106,7 +110,7 @@ def _read_line(line: str, number: int) -> Signer:
         raise WorkpacketError(_MALFORMED_SIGNERS, "namespaces= may contain only literal names")
     if not namespaces:
         raise WorkpacketError(
-            _MALFORMED_SIGNERS, "namespaces= is missing: without it the key would sign for everything"
+            _MALFORMED_SIGNERS, "namespaces= is missing: without it, the key would sign for everything"
         )
     key = read_key_fields(kind, encoded)
     return Signer(principal, key, namespaces, _date(values, "valid-after"), _date(values, "valid-before"), number)
@@ -119,7 +123,7 @@ def _read_options(text: str) -> dict[str, str]:
         match = _OPTION.match(text, position)
         if match is None or match.group(1) not in _OPTIONS:
             raise WorkpacketError(
-                _MALFORMED_SIGNERS, f"the options are not {', '.join(_OPTIONS)}, each with a quoted value"
+                _MALFORMED_SIGNERS, f"invalid options: expected {', '.join(_OPTIONS)}, each with a quoted value"
             )
         if match.group(1) in values:
             raise WorkpacketError(_MALFORMED_SIGNERS, f"the option {match.group(1)} appears twice")
@@ -146,7 +150,7 @@ def _date(values: dict[str, str], option: str) -> datetime | None:
 
 
 def _require_distinct(signer: Signer, by_key: dict[bytes, Signer], spellings: dict[str, Signer]) -> None:
-    """Add the signer to both tables."""
+    """Add the signer to both tables; each key and each spelling may occur only once."""
     same_key = by_key.setdefault(signer.key.blob, signer)
     if same_key is not signer:
         raise WorkpacketError(
@@ -163,7 +167,7 @@ _MALFORMED_REVOCATIONS = "revoked_keys_malformed"
 
 
 def read_revoked_keys(data: bytes, path: str = "revoked_keys") -> frozenset[bytes] | tuple[Problem, ...]:
-    """The blobs of the revoked keys, or every error in the file."""
+    """Return the blobs of the revoked keys, or every error in the file."""
     blobs: set[bytes] = set()
     faults: list[Problem] = []
     for number, line in meaningful_lines(data):
@@ -171,9 +175,7 @@ def read_revoked_keys(data: bytes, path: str = "revoked_keys") -> frozenset[byte
         blob = _blob(fields)
         if blob is None:
             faults.append(
-                Problem(
-                    _MALFORMED_REVOCATIONS, "the line is not a public key: key-type base64-key", Location(path, number)
-                )
+                Problem(_MALFORMED_REVOCATIONS, "expected a public key: key-type base64-key", Location(path, number))
             )
         else:
             blobs.add(blob)

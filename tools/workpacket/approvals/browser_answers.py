@@ -1,8 +1,8 @@
-"""What a browser hands over after a touch, turned into what the rest of the world reads.
+"""Convert the answer of a browser, after a touch, to SSH signatures and keys.
 
-`signature_from` makes an SSHSIG blob of the answer to `navigator.credentials.get`, and `key_from` a public key of the
-answer to `navigator.credentials.create` (WebAuthn, sections 6.1 and 6.5). Both read strictly, and what they return has
-passed the rules of `webauthn`: nothing is written down that a gate would refuse.
+`signature_from` makes an SSHSIG blob from the answer to `navigator.credentials.get`, and `key_from` a public key from
+the answer to `navigator.credentials.create` (WebAuthn, sections 6.1 and 6.5). Both parse strictly and apply the rules
+of `webauthn`, so nothing is stored that a gate would refuse.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ _UNFIT = "page_answer_unfit"
 _ENCODED = lazy_pattern(r"(?:[A-Za-z0-9_-]{4})*(?:[A-Za-z0-9_-]{2,3})?", re.ASCII)
 _NEW_AND_TOUCHED = 0x41
 _MAY_BE_BACKED_UP = 0x08
-# A key of ES256 in COSE, as CTAP serializes it: kind, algorithm and curve, then the coordinates.
+# An ES256 key in COSE format, as CTAP serializes it: kind, algorithm and curve, then the coordinates.
 _COSE_X = bytes.fromhex("a5010203262001215820")
 _COSE_Y = bytes.fromhex("225820")
 _COORDINATE = 32
 
 
 class Declined(Value):
-    """The person said no in the page."""
+    """The person declined on the page."""
 
 
 class Touched(Value):
@@ -71,7 +71,7 @@ Kind: TypeAlias = Literal["touched", "registered"]
 
 
 def read_answer(document: object, kind: Kind) -> Answer | Problem:
-    """What the page posted, in its form; nothing in it is trusted yet."""
+    """Return the data that the page posted, in its form; nothing in it is trusted yet."""
     faults: list[str] = []
     fields = Fields(document, "", faults)
     if fields.has("declined"):
@@ -81,7 +81,7 @@ def read_answer(document: object, kind: Kind) -> Answer | Problem:
         data, said = _bytes(fields, "authenticatorData"), _bytes(fields, "clientDataJSON")
         answer = Touched(data, said, _bytes(fields, "signature")) if kind == "touched" else Registered(data, said)
     fields.end()
-    return Problem(_UNFIT, "the page sent what it should not: " + "; ".join(faults)) if faults else answer
+    return Problem(_UNFIT, "the page sent unexpected data: " + "; ".join(faults)) if faults else answer
 
 
 def _bytes(fields: Fields, key: str) -> bytes:
@@ -95,7 +95,7 @@ def decode_base64url(text: str) -> bytes:
 
 
 def challenge_for(message: bytes) -> bytes:
-    """What the page asks a key to sign, for an SSHSIG signature over the message."""
+    """Return the challenge that a page passes to a key for an SSHSIG signature over the message."""
     return to_be_signed(NAMESPACE, HASH, message)
 
 
@@ -129,7 +129,9 @@ def _positive(number: int) -> bytes:
 
 
 def key_from(answer: Registered, challenge: bytes, origin: str, *, synced: bool) -> NewKey | Problem:
-    """The key that the browser registered for `localhost`. A key that may be copied is accepted only with `synced`."""
+    """Return the key that the browser registered for `localhost`. A key that can be copied is accepted only with
+    `synced`.
+    """
     if not was_asked(answer.client_data, client_data_of(challenge, origin, "webauthn.create")):
         return Problem("client_data_wrong", f"the browser registered no key for the page {origin}")
     fields = Reader(answer.authenticator_data)
@@ -150,14 +152,14 @@ def key_from(answer: Registered, challenge: bytes, origin: str, *, synced: bool)
 
 
 def _after(fields: Reader, wanted: bytes) -> bytes:
-    """The coordinate that follows these bytes."""
+    """Return the coordinate that follows these bytes."""
     if fields.raw(len(wanted)) != wanted:
-        raise WireFault("its key has another form")
+        raise WireFault("its key has a different form")
     return fields.raw(_COORDINATE)
 
 
 def public_line(key: NewKey) -> str:
-    """The line of a `.pub` file. The comment names the credential, which a page needs to ask for the key."""
+    """Return the line of a `.pub` file. Its comment names the credential, which a page needs to ask for the key."""
     encoded = encode_base64(key.credential)
     return f"{key.public.kind} {encode_base64(key.public.blob)} {_CREDENTIAL}{encoded}"
 
@@ -166,7 +168,9 @@ _CREDENTIAL = "webauthn:"
 
 
 def credential_in(line: str) -> bytes:
-    """The credential that a line of a `.pub` file names; b'' if it names none, where the browser offers what it has."""
+    """Return the credential named in a line of a `.pub` file; b'' if it names none, so that the browser offers the keys
+    it has.
+    """
     from workpacket.approvals.encodings import decode_base64
 
     comment = line.strip().partition(" ")[2].partition(" ")[2]

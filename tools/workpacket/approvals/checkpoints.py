@@ -1,4 +1,4 @@
-"""Whether an authorized signer has signed a checkpoint of the log: SSHSIG over the bytes of the event's file. The
+"""Verify that an authorized signer has signed a checkpoint of the log: SSHSIG over the bytes of the event's file. The
 namespace differs from that of approvals, so that neither signature can pass for the other, and the signer must have the
 role `ci` in the policy of the base.
 """
@@ -46,7 +46,7 @@ def judge_signature(
 def _objection(
     signature: SshSignature, signer: Signer | None, trusted: Trusted, told: datetime | None, judged: datetime
 ) -> tuple[str, str] | None:
-    """Code and message for a valid signature that does not count."""
+    """Return code and message for a valid signature that does not count."""
     key = signature.key
     if key.blob in trusted.revoked:
         return "log_checkpoint_revoked", f"the key {key.fingerprint} is revoked"
@@ -62,7 +62,7 @@ def _objection(
 
 
 def read_checkpoint_signature(message: bytes, armored: bytes) -> SshSignature | Problem:
-    """The signature, if it is valid for these bytes and this purpose."""
+    """Return the signature, if it is valid for these bytes and this purpose."""
     blob = unarmor(armored.decode("ascii", "replace"))
     if isinstance(blob, Problem):
         return blob

@@ -1,5 +1,5 @@
-"""The verdict of one gate: enough different people approved and no one entitled rejected it, or else everything that is
-missing.
+"""The verdict of one gate: whether enough different people approved and no one entitled rejected it, or else everything
+that is missing.
 
 Counting rules:
 
@@ -11,9 +11,9 @@ Counting rules:
 - two different statements with the same nonce invalidate each other.
 
 The old kind of signature is a name with a date, such as `ana310120261200`, that anyone can type. It is shown as
-`assurance: legacy`, and satisfies a gate only if the policy says so explicitly. What can be checked is checked: the
-date exists and matches the record, the token is used once in the whole history, and there was time to read the text
-before the token was recorded.
+`assurance: legacy`, and satisfies a gate only if the policy says so explicitly. Everything that can be checked is
+checked: the date exists and matches the record, the token is used only once in the whole history, and there was time to
+read the text before the token was recorded.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from workpacket.value import Value
 
 
 def decide(facts: GateFacts) -> Verdict:
-    """Whether the approvals satisfy the gate under the policy of the base."""
+    """Decide whether the approvals satisfy the gate under the policy of the base."""
     trusted = read_policy_files(facts.policy, facts.revoked_keys_now)
     if isinstance(trusted, tuple):
         return Verdict(facts.gate, "none", (), trusted)
@@ -65,7 +65,7 @@ def _count(judged: list[Judged], facts: GateFacts, gate: GatePolicy) -> Verdict:
 
 
 def _counting(judged: list[Judged], decision: str) -> list[Opened]:
-    """The envelopes that are valid for their kind."""
+    """Return the envelopes that are valid for their kind."""
     opened = (each.opened for each in judged if not each.refusals)
     return [each for each in opened if each is not None and each.statement.decision == decision]
 
@@ -88,7 +88,9 @@ def _unless_revoked(each: Judged, revocations: list[Opened], gate: GatePolicy, t
 
 
 def _without_shared_nonces(judged: list[Judged]) -> list[Judged]:
-    """A nonce belongs to one statement. Signing the same statement twice is not a conflict."""
+    """Reject statements that share a nonce, which belongs to one statement. Signing the same statement twice is not a
+    conflict.
+    """
     payloads: dict[str, set[bytes]] = defaultdict(set)
     for opened in _counting(judged, "approve"):
         payloads[opened.statement.nonce].add(opened.envelope.payload)
@@ -98,7 +100,7 @@ def _without_shared_nonces(judged: list[Judged]) -> list[Judged]:
 
 
 def _standing_noes(noes: list[Opened], approvals: list[Opened], facts: GateFacts) -> list[Problem]:
-    """Report rejections that still apply. Once an approval is consumed on the base, a rejection comes too late; only
+    """Report rejections that still apply. Once an approval has been used on the base, a rejection comes too late; only
     revocation is possible then.
     """
     yes = [(opened.statement.approver, opened.statement.issued_at) for opened in approvals]
@@ -119,12 +121,10 @@ def _too_few(judged: list[Judged], persons: set[str], gate: GatePolicy) -> Probl
 
 
 def _judge_tokens(facts: GateFacts, gate: GatePolicy) -> list[tuple[Problem, ...]]:
-    """The reasons against each old-style token of this gate: a token with an empty tuple counts."""
+    """Return the reasons against each legacy token of this gate: a token with an empty tuple counts."""
     here = [use for use in facts.legacy_uses if (use.packet, use.gate) == (facts.packet, facts.gate)]
     if not gate.legacy_tokens:
-        refused = Problem(
-            "legacy_refused", "a name and a date are not a signature, and the policy does not accept them as one"
-        )
+        refused = Problem("legacy_refused", "the policy does not accept a name and a date as a signature")
         return [(refused,) for _ in here]
     return [judge_token(use, facts.legacy_uses, facts.now) + tuple(_own_token(use, facts, gate)) for use in here]
 
@@ -142,7 +142,7 @@ def _voice(opened: Opened) -> Voice:
 
 REVIEW_PAUSE = timedelta(minutes=5)
 
-# A token holds local time without its zone; no zone is further from UTC.
+# A token has local time without its zone; no zone is further from UTC.
 _WIDEST_ZONE = timedelta(hours=14)
 # People enter the date of the day on which they review.
 _LONGEST_LEAD = timedelta(days=1)
@@ -150,7 +150,7 @@ _FORM = lazy_pattern(r"([a-z]+)(\d\d)(\d\d)(\d{4})(\d\d)(\d\d)\Z", re.ASCII)
 
 
 class LegacyToken(Value):
-    """`written_at` is the token's local time, read as if it were UTC."""
+    """A parsed token. `written_at` is the token's local time, read as if it were UTC."""
 
     user: str
     written_at: datetime
@@ -169,7 +169,7 @@ def read_token(token: str) -> LegacyToken | Problem:
 
 
 def judge_token(use: LegacyUse, history: tuple[LegacyUse, ...], now: datetime) -> tuple[Problem, ...]:
-    """Return every reason why the token does not count, even where tokens are accepted."""
+    """Return every reason why the token does not count, even if the policy accepts tokens."""
     token = read_token(use.token)
     if isinstance(token, Problem):
         return (token,)
@@ -187,5 +187,7 @@ def judge_token(use: LegacyUse, history: tuple[LegacyUse, ...], now: datetime) -
         refusals.append(Problem("legacy_unpresented", "there is no record of when the text was shown for review"))
     elif use.recorded_at - use.presented_at < REVIEW_PAUSE:
         minutes = REVIEW_PAUSE // timedelta(minutes=1)
-        refusals.append(Problem("legacy_hasty", f"the token came less than {minutes} minutes after the text"))
+        refusals.append(
+            Problem("legacy_hasty", f"the token was recorded less than {minutes} minutes after the text was shown")
+        )
     return tuple(refusals)

@@ -1,7 +1,8 @@
-"""How keys, signatures, digests and times are encoded: parsed strictly, so that each value has one encoding. Leniency
-would allow forged and malleable signatures: one signature in many encodings, which two parsers read differently. So
-base64 has no white space, full padding and no stray bits; in the binary encoding of SSH (RFC 4251, section 5) every
-number has one form and nothing follows the last field; a point in time is RFC 3339 in whole seconds, and always `Z`.
+"""The encodings of keys, signatures, digests and times, parsed strictly, so that each value has only one encoding.
+Leniency would allow forged and malleable signatures: one signature in many encodings, which two parsers read
+differently. Therefore base64 has no white space, full padding and no stray bits; in the binary encoding of SSH (RFC
+4251, section 5) every number has one form and nothing follows the last field; a point in time is RFC 3339 in whole
+seconds, and always `Z`.
 """
 
 from __future__ import annotations
@@ -32,7 +33,10 @@ class Reader:
     def raw(self, count: int) -> bytes:
         end = self._position + count
         if end > len(self._data):
-            raise WireFault(f"{count} bytes wanted at offset {self._position}, {len(self._data) - self._position} left")
+            raise WireFault(
+                f"{count} bytes expected at offset {self._position}, but only "
+                f"{len(self._data) - self._position} are left"
+            )
         piece = self._data[self._position : end]
         self._position = end
         return piece
@@ -47,7 +51,7 @@ class Reader:
         return self.raw(self.u32())
 
     def text(self) -> str:
-        """A name: printable ASCII of limited length."""
+        """Read a name: printable ASCII of limited length."""
         start = self._position
         data = self.string()
         if len(data) > LONGEST_NAME or not all(0x20 < byte < 0x7F for byte in data):
@@ -55,7 +59,7 @@ class Reader:
         return data.decode("ascii")
 
     def positive(self) -> int:
-        """A multiple precision integer above zero, in its shortest form."""
+        """Read a multiple precision integer above zero, in its shortest form."""
         start = self._position
         data = self.string()
         if not data or data[0] & 0x80:
@@ -71,12 +75,12 @@ class Reader:
 
 
 def string(data: bytes) -> bytes:
-    """`data` preceded by its length."""
+    """Return `data` preceded by its length."""
     return len(data).to_bytes(4, "big") + data
 
 
 def decode_base64(text: str) -> bytes:
-    """The bytes that `text` encodes canonically; `ValueError` for any other text."""
+    """Return the bytes that `text` encodes canonically; raise `ValueError` for any other text."""
     try:
         data = base64.b64decode(text.encode("ascii"))
     except (binascii.Error, UnicodeEncodeError):
@@ -94,7 +98,7 @@ _FORM = lazy_pattern(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)Z", re.ASCII)
 
 
 def read_instant(text: str) -> datetime | None:
-    """The time, or None if `text` has another form or names a date or time that does not exist."""
+    """Return the time, or None if `text` has another form or is not an existing date and time."""
     match = _FORM.fullmatch(text)
     if match is None:
         return None
@@ -109,10 +113,10 @@ def write_instant(instant: datetime) -> str:
     return instant.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="seconds") + "Z"
 
 
-# A digest as pronounceable words, for a person to compare what one screen shows with what another signs. Each word
-# holds 16 bits as consonant-vowel-consonant-vowel-consonant (the scheme known as proquint), so six words hold the first
-# 96 bits. Finding another text with the same words takes about 2**96 tries; making two texts that share their words,
-# 2**48, which is why the words are for the eye and the signature covers all 256 bits.
+# A digest as pronounceable words, for a person to compare the text on one screen with the text signed on another. Each
+# word holds 16 bits as consonant-vowel-consonant-vowel-consonant (the scheme known as proquint), so six words hold the
+# first 96 bits. Finding another text with the same words takes about 2**96 tries; making two texts that share their
+# words takes about 2**48. The words are therefore only for the eye; the signature covers all 256 bits.
 WORDS = 6
 
 _CONSONANTS = "bdfghjklmnprstvz"
@@ -120,7 +124,7 @@ _VOWELS = "aiou"
 
 
 def six_words(sha256: str) -> str:
-    """The words for a digest in hexadecimal."""
+    """Return the words for a digest in hexadecimal."""
     data = bytes.fromhex(sha256)
     return " ".join(_word(int.from_bytes(data[start : start + 2], "big")) for start in range(0, 2 * WORDS, 2))
 

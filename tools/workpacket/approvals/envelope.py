@@ -1,10 +1,10 @@
 """The file that carries a statement and its signature: a DSSE envelope with exactly one SSH signature.
 
 The file is canonical JSON and one newline, named after its own SHA-256, so that edits are detected and one approval is
-one file. What is signed is the pre-authentication encoding (PAE), which binds the payload's type too; `sig` is the
+one file. The signature is over the pre-authentication encoding (PAE), which includes the payload's type; `sig` is the
 SSHSIG blob, whose base64 is the body of the armored text that `ssh-keygen` reads.
 
-An envelope is parsed here, once, however often it is used, and nothing in it is trusted yet.
+An envelope is parsed only once, here, and nothing in it is trusted yet.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _FINGERPRINT = lazy_pattern(r"SHA256:[A-Za-z0-9+/]{43}")
 
 
 class Envelope(Value):
-    """`digest` is the SHA-256 of the file, by which events and revocations name it."""
+    """A parsed envelope. `digest` is the SHA-256 of the file, by which events and revocations name it."""
 
     digest: str
     payload: bytes
@@ -38,13 +38,13 @@ class Envelope(Value):
 
 
 def pae(payload: bytes) -> bytes:
-    """The bytes that are signed for this payload."""
+    """Return the bytes that are signed for this payload."""
     kind = PAYLOAD_TYPE.encode("ascii")
     return b"DSSEv1 %d %b %d %b" % (len(kind), kind, len(payload), payload)
 
 
 def write_envelope(payload: bytes, key_id: str, signature: bytes) -> tuple[str, bytes]:
-    """File name and bytes of the envelope."""
+    """Return the file name and the bytes of the envelope."""
     content = canonical_bytes(
         {
             "payload": encode_base64(payload),
@@ -57,7 +57,7 @@ def write_envelope(payload: bytes, key_id: str, signature: bytes) -> tuple[str, 
 
 
 def read_envelope(name: str, data: bytes) -> Envelope | Problem:
-    """The envelope in the file `name` (without folders) with these bytes."""
+    """Return the envelope in the file `name` (without folders) with these bytes."""
     try:
         return _read(name, data)
     except WorkpacketError as refused:
@@ -80,7 +80,7 @@ def _read(name: str, data: bytes) -> Envelope:
     if len(signatures) > 1:
         raise WorkpacketError(
             "signature_surplus",
-            f"the envelope holds {len(signatures)} signatures; each person needs a separate envelope",
+            f"the envelope has {len(signatures)} signatures; each person needs a separate envelope",
         )
     signature = _closed(signatures[0], "the signature", ("keyid", "sig"))
     key_id = signature["keyid"]
@@ -122,14 +122,14 @@ class Parts(Value):
 
     @cached_property
     def broken(self) -> Problem | None:
-        """What is wrong with a readable signature for the statement's bytes."""
+        """Return what is wrong with a readable signature over the statement's bytes."""
         if isinstance(self.signature, Problem):
             return None
         return check_signature(self.signature, pae(self.envelope.payload))
 
 
 class EnvelopeFile(Value):
-    """A file of `.GOV/attestations/`; `name` without folders."""
+    """A file of `.GOV/attestations/`; `name` is without folders."""
 
     name: str
     data: bytes
@@ -143,16 +143,16 @@ class EnvelopeFile(Value):
 
     @property
     def claim(self) -> Statement | None:
-        """The statement, trusted or not; None if it cannot be read."""
+        """Return the statement, trusted or not; None if it cannot be read."""
         if isinstance(self.parts, Problem) or isinstance(self.parts.statement, Problem):
             return None
         return self.parts.statement
 
 
 class Selection:
-    """Many envelopes, read once, in the given order. `claims` is what each readable one says. Filtering by claim is
-    safe: an approval that claims another packet would be refused anyway, and a rejection or revocation that claims
-    another one is not about this one. Unreadable envelopes claim nothing; `log verify` reports them.
+    """Many envelopes, read once, in the given order. `claims` has the statement of each readable one. Filtering by
+    claim is safe: an approval that claims another packet would be refused anyway, and a rejection or revocation that
+    claims another one is not about this one. Unreadable envelopes claim nothing; `log verify` reports them.
     """
 
     def __init__(self, files: Iterable[EnvelopeFile]) -> None:
@@ -172,7 +172,7 @@ class Selection:
         self.claims: Mapping[str, Statement] = claims
 
     def about(self, packet: str, gate: str) -> tuple[EnvelopeFile, ...]:
-        """The envelopes about this gate of this packet, and all revocations of them."""
+        """Return the envelopes about this gate of this packet, and all revocations of them."""
         own = self._about.get((packet, gate), [])
         revoking = (each for file in own for each in self._revoking.get(file.name.partition(".")[0], ()))
         return tuple(dict.fromkeys((*own, *revoking)))

@@ -3,7 +3,7 @@
     jq -cS 'del(.sig)' EVENT | ssh-keygen -Y check-novalidate -n workpacket-event@v1 -s SIGNATURE
 
 The namespace differs from that of approvals, and a key that may approve does not count here: an event key has no
-passphrase, so any program of the account can use it.
+passphrase, so any program running under the account can use it.
 
 A log has thousands of events and few keys. Only the last 64 bytes of a signature differ between two events of one key,
 so everything before them is parsed once.
@@ -45,7 +45,7 @@ class WhoSigned(Value):
     """The result of checking an event's signature. `key` is the fingerprint, if there is a readable signature.
 
     `proven`: a key that the policy lists for the actor signed these bytes. Otherwise `code` and `message` say why the
-    actor is merely claimed.
+    actor is only claimed.
     """
 
     state: State
@@ -82,7 +82,7 @@ class _Signer:
 
 class EventSignatures:
     """Judges the signatures of events by one policy. `approving` are the blobs of keys that may open gates, `revoked`
-    of those that prove nothing any more.
+    those of keys that no longer prove anything.
     """
 
     def __init__(
@@ -94,9 +94,7 @@ class EventSignatures:
         self._signers: dict[bytes, _Signer] = {}
 
     def judge(self, event: LogEvent, file: bytes | None = None) -> WhoSigned:
-        """Return who signed the event; `file` is the content of its file, which is faster than serializing the event
-        again.
-        """
+        """Return who signed the event; `file` is the content of its file, which saves serializing the event again."""
         if not event.sig:
             message = f"{event.type} of {event.packet} by {event.actor.id} has no signature"
             return WhoSigned("unsigned", "", "event_unsigned", message)
@@ -137,7 +135,7 @@ class EventSignatures:
         return _refused(key, "actor_not_allowed", what) if what else WhoSigned("proven", key)
 
     def _not_allowed(self, event: LogEvent) -> str:
-        """Why the actor, whose key it is, may not write this event; '' if they may."""
+        """Return why the actor, who owns the key, may not write this event; '' if they may."""
         name = event.actor.id
         actor = self.actors.by_name[name]
         needed = ROLE_OF.get(event.type, "")
@@ -149,7 +147,7 @@ class EventSignatures:
 
 
 def signing_key(event: LogEvent) -> str:
-    """The fingerprint of the key that the signature of an event names, whether or not it was made by that key."""
+    """Return the fingerprint of the key named in an event's signature, whether or not that key made it."""
     try:
         signature = read_signature(decode_base64(event.sig), EVENT_NAMESPACE)
     except ValueError:

@@ -1,8 +1,8 @@
-"""A verdict, and what it needs to know about the world, gathered by the shell.
+"""A verdict, and the facts that it needs, gathered by the shell.
 
-If the event that consumed an approval is on the base, the facts are those as of the first base commit with that event:
-the policy and specification in force before it, and its time. Only revocation is judged by today's facts. An old packet
-therefore does not fail because its approver left, while a stolen key fails everywhere.
+If the event that used an approval is on the base, the facts are those as of the first base commit with that event: the
+policy and specification in force before it, and its time. Only revocation is judged by today's facts. Therefore an old
+packet does not fail because its approver left, but a stolen key fails everywhere.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Assurance: TypeAlias = "Literal['none', 'legacy', 'signed']"
 
 
 class PolicyFiles(Value):
-    """Bytes of `.GOV/policy/` at the base revision; None for a missing file."""
+    """The bytes of `.GOV/policy/` at the base revision; None for a missing file."""
 
     policy: bytes | None
     allowed_signers: bytes | None
@@ -33,7 +33,7 @@ class PolicyFiles(Value):
 
 
 class PacketLog(Value):
-    """The events of the packet that the consumer can see: id to parents, and which of them moved its lane.
+    """The events of the packet that the consuming event can see: their parents by id, and which of them moved the lane.
 
     The consuming event and later ones are not included.
     """
@@ -42,7 +42,7 @@ class PacketLog(Value):
     lane_changes: frozenset[str]
 
     def seen_from(self, heads: tuple[str, ...]) -> frozenset[str]:
-        """The heads and all their ancestors."""
+        """Return the heads and all their ancestors."""
         seen: set[str] = set()
         waiting = [head for head in heads if head in self.parents]
         while waiting:
@@ -67,13 +67,13 @@ class GateFacts(Value):
     """One gate of one packet.
 
     `subjects` are exactly the raw bytes that must have been approved. `parties` names the others involved in the packet
-    (`author`, `coder`). `consumptions` maps a nonce to the events that used it; `consumer` is the event to be judged,
-    None if it is only planned; `on_base_since` the time of the first base commit with it, or None; of a settled
-    consumer's rivals only those count that were on the base before it. `revoked_keys_now` is the file as it is on the
-    base today. `contract` is the digest of the contract that must have been approved, None at the gate `policy`;
-    `contract_fault` says why there is none that could be. `first_landed`: when the base held the consumer first, if it
-    was taken back since. `other_policies` are bases that statements name, with other files. `amended`: whether another
-    contract has replaced the one that is asked for, so that `scope` is no longer its own.
+    (`author`, `coder`). `consumptions` maps a nonce to the events that used it. `consumer` is the event to be judged,
+    None if it is only planned; `on_base_since` is the time of the first base commit with it, or None. If the consumer
+    is settled, only rivals that were on the base before it count. `revoked_keys_now` is the file on the base today.
+    `contract` is the digest of the contract that must have been approved, None at the gate `policy`; `contract_fault`
+    says why there is no such contract. `first_landed` is the time when the consumer first reached the base, if it was
+    reverted later. `other_policies` are bases named in statements, with other files. `amended`: whether another
+    contract has replaced this one, so that `scope` is no longer its scope.
     """
 
     now: datetime
@@ -101,13 +101,13 @@ class GateFacts(Value):
 
     @property
     def settled(self) -> bool:
-        """Whether the approvals were consumed by an event that is on the base."""
+        """Whether the approvals were used by an event that is on the base."""
         return self.consumer is not None and self.on_base_since is not None
 
     @property
     def judged_at(self) -> datetime:
-        """The time of judgement. Expiry limits consumption: once an approval is consumed on the base, the time of
-        consumption is final.
+        """Return the time of judgement. Expiry limits use: once an approval has been used on the base, the time of use
+        is final.
         """
         return (self.on_base_since if self.settled else None) or self.now
 
@@ -123,7 +123,9 @@ class Voice(Value):
 
 
 class Verdict(Value):
-    """`unmet` is empty if and only if the gate is satisfied. `judged` lists every envelope, counted or not."""
+    """The verdict. `unmet` is empty if and only if the gate is satisfied. `judged` lists every envelope, counted or
+    not.
+    """
 
     gate: str
     assurance: Assurance

@@ -1,10 +1,10 @@
-"""Reads a closed table: every key must be known, with the right type and form.
+"""Read a closed table: every key must be known, with the right type and form.
 
 Errors are collected, so that one pass reports all of them; an invalid value is replaced by an empty one, which the
 caller discards if there were errors.
 
-`load_json` is the only JSON parser of this layer. It refuses whatever JSON parsers disagree about: duplicate keys,
-numbers that are not exact, anything but UTF-8.
+`load_json` is the only JSON parser of this layer. It refuses everything that JSON parsers disagree about: duplicate
+keys, inexact numbers, and encodings other than UTF-8.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from workpacket.lazy_pattern import lazy_pattern
 
 _MISSING: Final = object()
 
-# The forms of digests, commits and names, in statements as in policies.
+# The forms of digests, commits and names, in statements and policies.
 SHA256 = lazy_pattern(r"[0-9a-f]{64}")
 COMMIT = lazy_pattern(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 NAME = lazy_pattern(r"[a-z][a-z0-9_-]{0,39}")
@@ -27,7 +27,7 @@ PRINCIPAL = lazy_pattern(r"[A-Za-z0-9][A-Za-z0-9._+@-]{0,127}")
 REPOSITORY = lazy_pattern(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,127}")
 
 LONGEST_VALIDITY = timedelta(days=30)
-# How far the clocks of a signer and a verifier may disagree.
+# How far the clocks of a signer and a verifier may differ.
 CLOCK_SKEW = timedelta(minutes=5)
 
 
@@ -43,7 +43,7 @@ class Fields:
             return
         if value is not _MISSING:
             self.fault("", "is not a table of keys and values")
-        # For a missing table, its missing contents are not reported too.
+        # If a table is missing, do not report its contents as missing too.
         self._faults = []
 
     def fault(self, key: str, what: str) -> None:
@@ -89,7 +89,7 @@ class Fields:
         value = self._take(key)
         if isinstance(value, list) and all(isinstance(item, str) and form.fullmatch(item) for item in value):
             if len(set(value)) < len(value):
-                self.fault(key, "names something twice")
+                self.fault(key, "has the same item twice")
             return tuple(value)
         self._wrong(key, value, f"a list of {what}")
         return ()
@@ -98,7 +98,7 @@ class Fields:
         return Fields(self._take(key), self._place(key), self._faults)
 
     def tables(self, key: str) -> list[Fields]:
-        """Return the tables in a list that has at least one."""
+        """Return the tables in a list, which must have at least one."""
         value = self._take(key)
         if isinstance(value, list) and value:
             return [Fields(item, f"{self._place(key)}[{index}]", self._faults) for index, item in enumerate(value)]
@@ -127,7 +127,7 @@ _LONGEST_NUMBER = 16
 
 
 def load_json(data: bytes) -> object:
-    """The value of a JSON text; raises `WorkpacketError`."""
+    """Return the value of a JSON text; raise `WorkpacketError` for an invalid one."""
     if len(data) > LARGEST_BYTES:
         raise WorkpacketError("approval_not_json", f"{len(data)} bytes exceed the limit of {LARGEST_BYTES}")
     try:

@@ -1,4 +1,4 @@
-"""SSH public keys: which types may approve, and which are too weak.
+"""SSH public keys: the types that may approve, and those that are too weak.
 
 Kinds: ed25519, ECDSA on the three NIST curves, RSA of 3072 bits and more, and the two types on FIDO tokens (`sk-...`).
 Certificates are refused. A key is identified by its blob, which is unique because every field has only one accepted
@@ -24,7 +24,7 @@ LARGEST_RSA = 16384
 # carelessly.
 RSA_EXPONENT = 65537
 
-# Bytes of one coordinate of a point.
+# The size of one coordinate of a point, in bytes.
 CURVE_WIDTHS = {"nistp256": 32, "nistp384": 48, "nistp521": 66}
 _ECDSA_CURVES = {f"ecdsa-sha2-{curve}": curve for curve in CURVE_WIDTHS}
 FIDO_ED25519 = "sk-ssh-ed25519@openssh.com"
@@ -38,7 +38,7 @@ LONGEST_RELYING_PARTY = 253
 
 _FIELD = 2**255 - 19
 _EIGHTH = 2707385501144840649318225287225658788936804267575313519463743609750303402022
-# The y coordinates of the eight points of small order. For a key that is one of them, anyone can sign.
+# The y coordinates of the eight points of small order. For such a key, anyone can sign.
 _WEAK_POINTS = frozenset({0, 1, _FIELD - 1, _EIGHTH, _FIELD - _EIGHTH})
 
 
@@ -60,8 +60,8 @@ Material: TypeAlias = EdwardsPoint | CurvePoint | RsaNumbers
 
 
 class PublicKey(Value):
-    """`application` is what the key of a token belongs to: `ssh:...`, or the relying party of a web page. A software
-    key has none.
+    """A public key. `application` is what the key of a token belongs to: `ssh:...`, or the relying party of a web page.
+    A software key has none.
     """
 
     kind: str
@@ -71,7 +71,7 @@ class PublicKey(Value):
 
     @property
     def fingerprint(self) -> str:
-        """The fingerprint as printed by `ssh-keygen -l`."""
+        """Return the fingerprint as printed by `ssh-keygen -l`."""
         return "SHA256:" + encode_base64(hashlib.sha256(self.blob).digest()).rstrip("=")
 
     @property

@@ -15,12 +15,12 @@
 (none, touch or pin), `max_age_days` and `legacy_tokens` are optional and default to none, 30 and not accepted. An
 unknown key is an error, because the intended rule would not be applied.
 
-`[approvals.webauthn]` lists the web pages in which approvals may be signed; without it, none are.
+`[approvals.webauthn]` lists the web pages on which approvals may be signed; without it, there are none.
 
-`read_policy_files` reads it together with the lists of keys.
+`read_policy_files` reads the policy together with the lists of keys.
 
-The policy seen last is recorded outside the repository (`Pin`). Anyone who can push to the base, or hand a clone to a
-person, could bring back an old policy with a key that was since removed. The history of the base alone cannot show
+The policy seen last is recorded outside the repository (`Pin`). Anyone who can push to the base, or give a person a
+clone, could bring back an old policy with a key that has since been removed. The history of the base alone cannot show
 that; a record on the verifier's own machine can.
 """
 
@@ -51,10 +51,10 @@ if TYPE_CHECKING:
 Hardware = Literal["none", "touch", "pin"]
 HARDWARE: tuple[Hardware, ...] = get_args(Hardware)
 
-# The parties to a packet from whom an approver may have to differ.
+# The parties to a packet that an approver may have to differ from.
 PARTIES = ("author", "coder", "operator")
 
-# A gate that accepts a name and a date as a signature must say so with this value.
+# The value with which a gate must say that it accepts a name and a date as a signature.
 LEGACY_WORDS = "accepted although anyone can type them"
 
 POLICY_GATE = "policy"
@@ -105,7 +105,7 @@ def policy_from_toml(data: bytes, path: str = "policy.toml") -> Policy | tuple[P
     from workpacket.text.toml_strict import plain_toml
 
     try:
-        # The bare values, not the tree of nodes: there a date is text, and here it is a fault.
+        # Uses the bare values, not the tree of nodes: a date is text there, but a fault here.
         document = plain_toml(data.decode("utf-8"))
     except (ValueError, RecursionError) as fault:
         return (Problem("policy_malformed", f"not TOML: {fault}", Location(path)),)
@@ -126,7 +126,7 @@ def policy_from_toml(data: bytes, path: str = "policy.toml") -> Policy | tuple[P
 
 
 def read_policy(table: object, path: str = "policy.toml") -> Policy | tuple[Problem, ...]:
-    """The policy in a loaded `[approvals]` table, or everything that is wrong with it."""
+    """Return the policy in a loaded `[approvals]` table, or everything that is wrong with it."""
     faults: list[str] = []
     fields = Fields(table, "approvals", faults)
     repository = fields.text("repository", REPOSITORY, "the name of a repository")
@@ -140,7 +140,7 @@ def read_policy(table: object, path: str = "policy.toml") -> Policy | tuple[Prob
 
 
 def _pages(fields: Fields) -> PagesAccepted:
-    from workpacket.approvals.webauthn import read_pages_accepted  # few policies accept signatures made in a page
+    from workpacket.approvals.webauthn import read_pages_accepted  # few policies accept signatures made on a page
 
     return read_pages_accepted(fields)
 
@@ -157,7 +157,7 @@ def _roles(fields: Fields) -> dict[str, frozenset[str]]:
 def _gates(fields: Fields, roles: dict[str, frozenset[str]]) -> dict[str, GatePolicy]:
     gates: dict[str, GatePolicy] = {}
     if not fields.has(POLICY_GATE):
-        fields.fault(POLICY_GATE, "is missing: no one could approve a change of this policy")
+        fields.fault(POLICY_GATE, "is missing: no one could approve a change to this policy")
     for name in fields.names():
         if not NAME.fullmatch(name):
             fields.fault(name, "is not the name of a gate: lower-case letters, digits, '_' and '-'")
@@ -216,13 +216,15 @@ class Trusted(Value):
 
 @lru_cache(maxsize=64)
 def read_policy_files(files: PolicyFiles, revoked_keys_now: bytes | None = None) -> Trusted | tuple[Problem, ...]:
-    """The policy, or every reason why it cannot be used. Cached, because a history has few policies and many events."""
+    """Return the policy, or every reason why it cannot be used. Cached, because a history has few policies and many
+    events.
+    """
     if files.policy is None or files.allowed_signers is None:
         missing = POLICY_PATH if files.policy is None else SIGNERS_PATH
         said = policy_from_toml(files.policy, POLICY_PATH) if files.policy is not None else None
         faults = said if isinstance(said, tuple) else ()
         return (*faults, Problem("policy_unanchored", f"the base revision has no {missing}", Location(missing)))
-    # What keys look like concerns only a repository whose policy comes with some.
+    # Only a repository whose policy comes with keys needs to parse them.
     from workpacket.approvals.allowed_signers import Signers, read_allowed_signers, read_revoked_keys
 
     policy = policy_from_toml(files.policy, POLICY_PATH)
@@ -258,7 +260,7 @@ class Pin(Value):
 
 
 def read_pin(data: bytes, path: str = "") -> Pin | Problem:
-    """The pin in a trust file."""
+    """Return the pin in a trust file."""
     faults: list[str] = []
     try:
         fields = Fields(load_json(data), "", faults)
@@ -275,7 +277,7 @@ def read_pin(data: bytes, path: str = "") -> Pin | Problem:
 
 
 def judge_base(pinned: Pin | None, seen: Pin, *, pinned_is_ancestor: bool) -> Pin | Problem:
-    """Return the pin to remember from now on, or why the base may not be trusted.
+    """Return the pin to remember from now on, or why the base cannot be trusted.
 
     `pinned_is_ancestor` says whether the pinned base commit is the seen one or an ancestor of it. The first policy seen
     is trusted; a base that does not contain the pinned one is trusted as long as it has the pinned policy.

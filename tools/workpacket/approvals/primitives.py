@@ -1,4 +1,4 @@
-"""The three signature schemes, from `cryptography`. Imported only when a signature is verified, and then only the
+"""The three signature schemes, from `cryptography`. They are imported only when a signature is verified, and only the
 scheme that it uses: most are Ed25519.
 """
 
@@ -21,7 +21,7 @@ def ed25519_holds(point: EdwardsPoint, proof: bytes, signed: bytes) -> bool:
 
 
 def ecdsa_holds(point: CurvePoint, proof: bytes, signed: bytes) -> bool:
-    """Whether the signature is valid; false also for a point that is not on its curve."""
+    """Whether the signature is valid; False also for a point that is not on its curve."""
     from cryptography.hazmat.primitives import hashes
     from cryptography.hazmat.primitives.asymmetric import ec
     from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
@@ -43,7 +43,7 @@ def ecdsa_holds(point: CurvePoint, proof: bytes, signed: bytes) -> bool:
 
 
 def ecdsa_numbers(encoded: bytes) -> tuple[int, int]:
-    """The two numbers in a signature as browsers hand it over; `ValueError` for other bytes."""
+    """Return the two numbers in a signature in the encoding of browsers; raise `ValueError` for other bytes."""
     from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 
     return decode_dss_signature(encoded)

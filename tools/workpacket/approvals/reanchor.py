@@ -1,4 +1,4 @@
-"""A new root of trust for people who lost their keys: the record of it, and when a change may bring one.
+"""A new root of trust for people who lost their keys: its record, and when a change may introduce one.
 
     [[reanchor]]
     at = "2026-11-19T03:00:00Z"
@@ -8,10 +8,11 @@
 
 No key can approve such a change, so another authority must vouch for it: the CI configuration on the base names the
 digest of the new policy. Only people who may write to the base without the required check can put it there, because a
-change that names a digest is refused by that check (`reanchor_named`). A digest counts once: `unfit_record` refuses one
-that the record holds already, otherwise the old line in the CI configuration would bring back a policy replaced since.
+change that names a digest is refused by that check (`reanchor_named`). A digest counts once: `unfit_record` refuses a
+digest that is already in the record, because the old line in the CI configuration could otherwise bring back a replaced
+policy.
 
-The record only grows, and its entries are part of every output as `policy_reanchored`.
+The record only grows, and every output lists its entries as `policy_reanchored`.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ class NewRoot(Value):
 
 
 def is_reason(text: str) -> bool:
-    """Whether the text is one line that needs no escapes, so that the record says what people read."""
+    """Whether the text is one line that needs no escapes, so that the record shows exactly what people read."""
     return bool(_REASON.fullmatch(text))
 
 
@@ -96,7 +97,9 @@ def named_in(text: str) -> frozenset[str]:
 
 
 class PolicyChange(Value):
-    """The record before and after (b"" if missing), the digests of all policy files, and the digests that CI names."""
+    """The record before and after (b"" if missing), the digests of all policy files before and after, and those named
+    in the CI configuration.
+    """
 
     before: bytes
     after: bytes
@@ -106,7 +109,7 @@ class PolicyChange(Value):
 
 
 def unfit_record(change: PolicyChange) -> Iterator[Problem]:
-    """Report what is wrong with the new entry of the record; nothing, if the change may bring the new root."""
+    """Report what is wrong with the new entry of the record; nothing if the change may introduce the new root."""
     old, new = read_record(change.before), read_record(change.after)
     if isinstance(new, Problem):
         yield new
@@ -118,8 +121,8 @@ def unfit_record(change: PolicyChange) -> Iterator[Problem]:
     root = new[-1]
     if (root.replaced, root.policy) != (change.replaced, change.policy):
         yield _unfit(
-            f"its last entry replaces the policy {root.replaced[:12]} by {root.policy[:12]}, but the base has "
-            f"{change.replaced[:12]}, and the change {change.policy[:12]}"
+            f"its last entry replaces the policy {root.replaced[:12]} by {root.policy[:12]}, but the base "
+            f"has {change.replaced[:12]} and the change {change.policy[:12]}"
         )
     if root.policy in {digest for each in known for digest in (each.replaced, each.policy)}:
         yield _unfit(f"the policy {root.policy[:12]} was in force before, and a digest counts only once")

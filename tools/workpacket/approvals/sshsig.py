@@ -1,8 +1,9 @@
-"""Signatures as `ssh-keygen -Y sign` makes them (OpenSSH, PROTOCOL.sshsig), read strictly and verified.
+"""Signatures as `ssh-keygen -Y sign` makes them (OpenSSH, PROTOCOL.sshsig), parsed strictly and verified.
 
-Never more lenient than `ssh-keygen -Y verify`, and stricter in these points: only the expected namespace; an empty
-reserved field; RSA only with SHA-2 and in its full length; a FIDO signature only with the touch flag set, which
-`ssh-keygen` does not check; one that was made in a web page only by the rules of `webauthn`, and for an approval.
+The checks are never more lenient than `ssh-keygen -Y verify`, and stricter in these points: only the expected
+namespace; an empty reserved field; RSA only with SHA-2 and in its full length; a FIDO signature only with the touch
+flag set, which `ssh-keygen` does not check; a signature from a web page only by the rules of `webauthn`, and only for
+an approval.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ class Fido(Value):
 
     @property
     def person_verified(self) -> bool:
-        """By PIN or fingerprint."""
+        """Whether the token verified the person, by PIN or fingerprint."""
         return bool(self.flags & _VERIFIED)
 
     @property
@@ -63,8 +64,8 @@ class Fido(Value):
 
 
 class SshSignature(Value):
-    """`proof` is the output of the key's scheme; for ECDSA, the two numbers as encoded. `page` is where it was made, if
-    in a web page.
+    """A parsed signature. `proof` is the output of the key's scheme; for ECDSA, the two numbers as encoded. `page` is
+    the web page where it was made, if any.
     """
 
     key: PublicKey
@@ -77,7 +78,7 @@ class SshSignature(Value):
 
 
 def unarmor(text: str) -> bytes | Problem:
-    """The signature in the text that `ssh-keygen -Y sign` writes."""
+    """Return the signature in the text that `ssh-keygen -Y sign` writes."""
     match = _ARMOR.fullmatch(text)
     if match is None:
         return Problem("sshsig_malformed", "this is not the armored text that `ssh-keygen -Y sign` writes")
@@ -88,14 +89,14 @@ def unarmor(text: str) -> bytes | Problem:
 
 
 def armor(blob: bytes) -> str:
-    """The text that `ssh-keygen -Y verify` reads."""
+    """Return the text that `ssh-keygen -Y verify` reads."""
     body = encode_base64(blob)
     lines = [body[start : start + _ARMOR_WIDTH] for start in range(0, len(body), _ARMOR_WIDTH)]
     return "\n".join(["-----BEGIN SSH SIGNATURE-----", *lines, "-----END SSH SIGNATURE-----", ""])
 
 
 def read_signature(blob: bytes, namespace: str = NAMESPACE) -> SshSignature | Problem:
-    """The signature with these bytes, or the first error in it."""
+    """Return the signature with these bytes, or the first error in it."""
     try:
         return _read(blob, namespace)
     except WireFault as fault:
@@ -105,7 +106,9 @@ def read_signature(blob: bytes, namespace: str = NAMESPACE) -> SshSignature | Pr
 
 
 def check_signature(signature: SshSignature, message: bytes) -> Problem | None:
-    """None if the key made this signature over `message`, and a person touched the token if it is one."""
+    """Return None if the key made this signature over `message` and, for a token, a person touched it; otherwise the
+    problem.
+    """
     if signature.fido is not None and not signature.fido.touched:
         return Problem("touch_missing", "the token signed without a touch, so a program may have used it")
     wrapped = to_be_signed(signature.namespace, signature.hash_name, message)
@@ -140,7 +143,7 @@ def _read(blob: bytes, wanted: str) -> SshSignature:
 
 
 def _read_proof(unproved: SshSignature, fields: Reader) -> SshSignature:
-    """The signature, completed from its innermost bytes."""
+    """Return the signature, completed from its innermost bytes."""
     key = unproved.key
     algorithm = fields.text()
     if algorithm not in _algorithms(key, unproved.namespace):
@@ -155,14 +158,14 @@ def _read_proof(unproved: SshSignature, fields: Reader) -> SshSignature:
 
 
 def _read_page(fields: Reader, flags: int) -> Page:
-    from workpacket.approvals.webauthn import read_page  # few signatures are made in pages
+    from workpacket.approvals.webauthn import read_page  # few signatures are made on web pages
 
     return read_page(fields, flags)
 
 
 def _algorithms(key: PublicKey, namespace: str) -> tuple[str, ...]:
-    """Return the algorithms allowed for the key. Which pages are accepted depends on the policy, which only approvals
-    use.
+    """Return the algorithms allowed for the key. Only approvals accept signatures from web pages, because only they use
+    the policy.
     """
     if isinstance(key.material, RsaNumbers):
         return tuple(_RSA_HASHES)
@@ -191,7 +194,7 @@ def _proof(key: PublicKey, data: bytes) -> bytes:
 
 
 def to_be_signed(namespace: str, hash_name: str, message: bytes) -> bytes:
-    """The message's hash in its SSHSIG wrapping."""
+    """Return the message's hash in its SSHSIG wrapping."""
     return b"".join(
         (
             MAGIC,
@@ -204,7 +207,7 @@ def to_be_signed(namespace: str, hash_name: str, message: bytes) -> bytes:
 
 
 def _signed_bytes(signature: SshSignature, wrapped: bytes) -> bytes:
-    """The signed bytes: a token adds what it states, and a page its client data."""
+    """Return the signed bytes: a token adds its statement, and a page its client data."""
     if signature.fido is None:
         return wrapped
     return b"".join(

@@ -1,5 +1,5 @@
-"""What a person signs: an in-toto Statement v1 whose predicate approves or rejects specific bytes, for one gate, for a
-limited time.
+"""The statement that a person signs: an in-toto Statement v1 whose predicate approves or rejects specific bytes, for
+one gate and a limited time.
 
 The payload is canonical JSON, so one statement has one sequence of bytes; any other encoding is refused. Parsing only
 shows that the statement is well formed; `verify` judges whether it is authentic, applicable and in time.
@@ -41,7 +41,7 @@ _EARLIEST, _LATEST = (instant.replace(tzinfo=UTC) for instant in (datetime.min, 
 
 
 class Subject(Value):
-    """The approved raw bytes: those of the file `name`, or of an envelope for `revoke`."""
+    """The approved raw bytes: those of the file `name`, or those of an envelope for `revoke`."""
 
     name: str
     sha256: str
@@ -58,16 +58,17 @@ class Spec(Value):
 
 
 class RepositoryName(Value):
-    """The name distinguishes forks, the root commit repositories with the same name."""
+    """A repository. The name distinguishes forks, the root commit repositories with the same name."""
 
     name: str
     root_commit: str
 
 
 class Statement(Value):
-    """What the signer saw: the heads of the packet's log, the base revision, the digest of its `policy.toml`.
+    """A signed statement, with what the signer saw: the heads of the packet's log, the base revision, the digest of its
+    `policy.toml`.
 
-    `contract` is the digest of the packet's contract; None at the gate `policy`, and in a statement of version 1.
+    `contract` is the digest of the packet's contract; None at the gate `policy` and in a statement of version 1.
     """
 
     subjects: tuple[Subject, ...]
@@ -90,16 +91,16 @@ class Statement(Value):
 
     @property
     def covers(self) -> str:
-        """What the person has seen and approved, for display."""
+        """Return what the person has seen and approved, for display."""
         return "contract" if self.version > 1 else "refinement only"
 
     def payload(self) -> bytes:
-        """The canonical bytes; raises `NotCanonical` if there are none."""
+        """Return the canonical bytes; raise `NotCanonical` if there are none."""
         return canonical_bytes(_as_json(self))
 
 
 def read_statement(payload: bytes) -> Statement | Problem:
-    """The statement in a payload, or everything that is wrong with its form."""
+    """Return the statement in a payload, or everything that is wrong with its form."""
     try:
         document = load_json(payload)
     except WorkpacketError as refused:
@@ -156,7 +157,7 @@ def _predicate(fields: Fields, subjects: tuple[Subject, ...], version: int) -> S
 
 
 def _contract(fields: Fields) -> str | None:
-    """Return the contract; null if the gate is not about a packet, although the key itself is required."""
+    """Return the contract; None if the gate is not about a packet. The key itself is required."""
     return None if fields.is_null("contract") else fields.text("contract", SHA256, "a SHA-256 digest")
 
 
@@ -177,7 +178,7 @@ def _repository(fields: Fields) -> RepositoryName:
 
 
 def _spec(fields: Fields) -> Spec | None:
-    """Return the specification; null if the gate is not about one, although the key itself is required."""
+    """Return the specification; None if the gate is not about one. The key itself is required."""
     if fields.is_null("spec"):
         return None
     inner = fields.inner("spec")

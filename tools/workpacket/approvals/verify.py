@@ -5,7 +5,7 @@ There are three separate questions, because approvals and rejections need differ
 - **authentic**: the file, the payload and the signature are valid, and the key belongs to a person named on the base;
 - **fitting**: it is about this packet, gate, repository and exactly these bytes, and the person has a role here;
 - **current**: nothing it depends on has changed (time, log, specification, policy, scope, contract), it was not used
-  before, and the key and the person may say yes here.
+  before, and the key and the person may approve here.
 
 An approval needs all three. A rejection needs the first two: it counts even if the specification has changed since. A
 revocation is about another envelope, so it only needs to be authentic and from this repository. All reasons are
@@ -122,7 +122,7 @@ def _not_fitting(statement: Statement, facts: GateFacts, gate: GatePolicy, trust
     if statement.role not in gate.roles:
         yield Problem("role_not_accepted", f"the gate requires {' or '.join(gate.roles)}, not {statement.role}")
     if not trusted.policy.holds(statement.approver, statement.role):
-        yield Problem("role_not_held", f"{statement.approver} does not hold the role {statement.role}")
+        yield Problem("role_not_held", f"{statement.approver} does not have the role {statement.role}")
 
 
 def _other_repository(statement: Statement, facts: GateFacts, trusted: Trusted) -> Iterator[Problem]:
@@ -162,13 +162,15 @@ def _out_of_time(statement: Statement, facts: GateFacts, gate: GatePolicy) -> It
     # passed.
     at = facts.first_landed or facts.judged_at
     if statement.issued_at > at + CLOCK_SKEW:
-        yield Problem("issued_in_future", f"it is dated {write_instant(statement.issued_at)}")
+        yield Problem("issued_in_future", f"it is dated {write_instant(statement.issued_at)}, in the future")
     if statement.expires_at <= at:
         yield Problem("approval_expired", f"it expired at {write_instant(statement.expires_at)}")
     if statement.expires_at - statement.issued_at > LONGEST_VALIDITY:
         yield Problem("validity_too_long", f"it would be valid for more than {LONGEST_VALIDITY.days} days")
     if at - statement.issued_at > gate.max_age:
-        yield Problem("approval_too_old", f"the gate accepts approvals that are up to {gate.max_age.days} days old")
+        yield Problem(
+            "approval_too_old", f"the gate accepts only approvals that are up to {gate.max_age.days} days old"
+        )
 
 
 def _key_out_of_time(signer: Signer, statement: Statement, facts: GateFacts) -> Iterator[Problem]:
@@ -178,12 +180,14 @@ def _key_out_of_time(signer: Signer, statement: Statement, facts: GateFacts) -> 
 
 def _moved(statement: Statement, facts: GateFacts, trusted: Trusted) -> Iterator[Problem]:
     if statement.spec != facts.spec:
-        yield Problem("approved_spec_moved", "the specification, or the place in it, has changed since the approval")
+        yield Problem(
+            "approved_spec_moved", "the specification, or its anchored passage, has changed since the approval"
+        )
     if statement.policy != trusted.digest:
         yield Problem("policy_moved", "policy.toml on the base has changed since the approval")
     elif statement.base in facts.other_policies:
-        yield Problem("policy_moved", "the files of the policy have changed on the base since the approval was given")
-    # The contract holds the scope as well, and where it was amended since, nothing else does.
+        yield Problem("policy_moved", "the policy files on the base have changed since the approval was given")
+    # The contract includes the scope. After an amendment, nothing else does.
     by_contract = facts.amended and statement.contract is not None and statement.contract == facts.contract
     if statement.scope != tuple(sorted(facts.scope)) and not by_contract:
         yield Problem("scope_moved", "the paths in scope are not the ones that were approved")
@@ -196,13 +200,13 @@ def _moved(statement: Statement, facts: GateFacts, trusted: Trusted) -> Iterator
             yield Problem("log_head_unknown", f"the event {head} that the approver saw is not in the packet's log")
     unseen = facts.log.lane_changes - facts.log.seen_from(statement.log_heads)
     if unseen:
-        yield Problem("log_moved", f"the packet has changed its lane since then ({', '.join(sorted(unseen))})")
+        yield Problem("log_moved", f"the packet has moved since then ({', '.join(sorted(unseen))})")
 
 
 def _other_contract(statement: Statement, facts: GateFacts) -> Iterator[Problem]:
-    """Report a different contract. Version 1 had none: what the base holds may depend on it, and nothing else.
+    """Report a different contract. A statement of version 1 has none, and counts only for events on the base.
 
-    If a file differs from the approved one, so does the contract, and it is reported once.
+    If a file differs from the approved one, so does the contract; this is reported once.
     """
     if statement.version == 1:
         if not facts.settled:
@@ -221,7 +225,7 @@ def _too_soft(signature: SshSignature, gate: GatePolicy) -> Iterator[Problem]:
         return
     if signature.fido is None or signature.fido.synced:
         what = "is a file" if signature.fido is None else "may be copied to other devices"
-        yield Problem("hardware_required", f"the gate requires a key on a FIDO token; this key {what}")
+        yield Problem("hardware_required", f"the gate requires a key on a FIDO token, but this key {what}")
     elif gate.hardware == "pin" and not signature.fido.person_verified:
         yield Problem("pin_missing", "the gate requires a PIN or fingerprint, which the token did not check")
 
@@ -229,7 +233,7 @@ def _too_soft(signature: SshSignature, gate: GatePolicy) -> Iterator[Problem]:
 def own_work(approver: str, facts: GateFacts, gate: GatePolicy) -> Iterator[Problem]:
     for party in gate.separation:
         names = facts.parties.get(party, frozenset())
-        # Somebody unknown cannot be told apart from the approver.
+        # An unknown person cannot be distinguished from the approver.
         if not names:
             yield Problem("party_unknown", f"no {party} is recorded, so the approver could be the {party}")
         elif any(same_person(name, approver) for name in names):

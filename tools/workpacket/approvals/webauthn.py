@@ -1,14 +1,16 @@
-"""Signatures that a security key or passkey makes in a web page, and the pages from which a policy accepts them.
+"""Signatures that a security key or passkey makes on a web page, and the pages from which a policy accepts them.
 
 They are SSHSIG of the type `webauthn-sk-ecdsa-sha2-nistp256@openssh.com` (OpenSSH, PROTOCOL.u2f). The key signs the
-digest of the client data, a JSON text that the browser writes: in it are the signed bytes, as the challenge, and the
-origin of the page. `ssh-keygen -Y verify` checks the first three members of that text. Here all of it is read:
+digest of the client data, a JSON text written by the browser that contains the signed bytes, as the challenge, and the
+origin of the page. `ssh-keygen -Y verify` checks only the first three members of that text. This module checks all of
+it:
 
 - type, challenge, origin and crossOrigin come first, byte for byte as every browser serializes them (WebAuthn, section
   5.8.1.1); crossOrigin is false, so the page was in no frame of another site;
-- what browsers add behind them is compact JSON in which no member appears twice, and names no site above the page;
+- anything that browsers add after them is compact JSON in which no member appears twice, and names no site above the
+  page;
 - the token's flags are touch, PIN and the two about backup; it has no extensions and registers no key;
-- the origin and the relying party are ones that the policy lists, and belong together.
+- the policy lists the origin and the relying party, and they belong together.
 
 The key of a page belongs to a relying party, such as `localhost`; that of `ssh-keygen` to an application that begins
 with `ssh:`. Neither can be used in place of the other.
@@ -28,25 +30,25 @@ from workpacket.lazy_pattern import lazy_pattern
 from workpacket.value import Value
 
 LOCAL = "localhost"
-# Of the page where the policy names no port yet: it has to be the same one later, and few programs use it.
+# The port of the page if the policy names none yet: it must be the same later, and few programs use it.
 USUAL_PORT = 7363
 
-# Touched, person verified, may be backed up, is backed up: what a token states when it signs in a page.
+# Touched, person verified, may be backed up, is backed up: the flags that a token sets when it signs on a page.
 _KNOWN_FLAGS = 0x1D
 _MAY_BE_BACKED_UP, _IS_BACKED_UP = 0x08, 0x10
 
-# Four times what browsers write, including everything that Chromium adds at random.
+# Four times as much as browsers write, including everything that Chromium adds at random.
 LONGEST_CLIENT_DATA = 2048
-# How deeply Python reads JSON depends on the caller, and a verdict must not.
+# How deeply Python can parse JSON depends on the caller, and a verdict must not depend on that.
 MOST_BRACKETS = 16
 _PORT = r"[1-9][0-9]{0,4}"
 _ORIGIN = lazy_pattern(rf"https?://[a-z0-9.-]+(?::{_PORT})?", re.ASCII)
-# Browsers let a page use keys that came over TLS, or from this machine.
+# Browsers let a page use keys only if it came over TLS, or from this machine.
 _SAFE_ORIGIN = lazy_pattern(rf"(?:https://{HOST}|http://{LOCAL})(?::{_PORT})?", re.ASCII)
 
 
 class Page(Value):
-    """Where a key was asked to sign: the origin, and the client data as the browser wrote it."""
+    """The page where a key was asked to sign: the origin, and the client data as the browser wrote it."""
 
     origin: str
     client_data: bytes
@@ -56,9 +58,9 @@ class Page(Value):
 
 
 def read_page(fields: Reader, flags: int) -> Page:
-    """Read what follows flags and counter in such a signature; raise `WireFault`."""
+    """Read the data after flags and counter in such a signature; raise `WireFault` if it is malformed."""
     if flags & ~_KNOWN_FLAGS or (flags & _IS_BACKED_UP and not flags & _MAY_BE_BACKED_UP):
-        raise WireFault(f"its flags are {flags:#04x}, which no token sets when it signs in a page")
+        raise WireFault(f"its flags are {flags:#04x}, which no token sets when it signs on a page")
     origin, client_data, extensions = fields.text(), fields.string(), fields.string()
     if not _ORIGIN.fullmatch(origin):
         raise WireFault("its origin is not that of a web page")
@@ -68,20 +70,20 @@ def read_page(fields: Reader, flags: int) -> Page:
 
 
 def client_data_of(challenge: bytes, origin: str, kind: str = "webauthn.get") -> bytes:
-    """Return the client data as far as browsers agree."""
+    """Return the part of the client data that is the same in all browsers."""
     encoded = base64.urlsafe_b64encode(challenge).rstrip(b"=").decode()
     return f'{{"type":"{kind}","challenge":"{encoded}","origin":"{origin}","crossOrigin":false'.encode()
 
 
 def was_asked(client_data: bytes, expected: bytes) -> bool:
-    """Whether a browser wrote the client data in response to what `client_data_of` expects."""
+    """Whether a browser wrote the client data in response to the request that `client_data_of` describes."""
     if client_data == expected + b"}":
         return True
     return client_data.startswith(expected + b",") and _has_one_reading(client_data)
 
 
 def _has_one_reading(client_data: bytes) -> bool:
-    """Whether it is compact JSON of limited size, with each member once, and without a site above the page."""
+    """Whether the text is compact JSON of limited size, with each member once, and without a site above the page."""
     if len(client_data) > LONGEST_CLIENT_DATA or client_data.count(b"{") + client_data.count(b"[") > MOST_BRACKETS:
         return False
     try:
@@ -95,8 +97,8 @@ def _has_one_reading(client_data: bytes) -> bool:
 class PagesAccepted(Value):
     """The table `[approvals.webauthn]`: the pages from which a policy accepts signatures, and the owners of their keys.
 
-    `port` is that of the page of `approve --browser`, or 0. `synced` admits passkeys that are copied to other devices;
-    `pin` requires PIN or fingerprint at every gate.
+    `port` is that of the page of `approve --browser`, or 0. `synced` admits passkeys that can be copied to other
+    devices; `pin` requires a PIN or fingerprint at every gate.
     """
 
     relying_parties: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""What the passage of time, or a later change, has made doubtful in a log; for `check` and the audit.
+"""Find what the passage of time, or a later change, has made doubtful in a log; for `check` and the audit.
 
 - a file whose digest is in the log, such as a verdict's report or an approved refinement, has changed;
 - the evidence of a submission shows that nothing ran, or does not say how it ended;
@@ -20,7 +20,7 @@ from workpacket.model.reason_tables.integrity import AUDIT_BY_CODE
 from workpacket.problem import Location, Problem
 from workpacket.rules.packet import EvidenceExitCodeMissing, EvidenceRanNothing, ran_nothing
 
-# The digest of a file as it is now, None if it is missing.
+# Returns the digest of a file as it is now, None if the file is missing.
 DigestOf = Callable[[str], str | None]
 
 _TELLING: Final = frozenset(
@@ -30,7 +30,7 @@ _TELLING: Final = frozenset(
 
 def named_files(log: Log) -> Iterator[tuple[LogEvent, str, str]]:
     """Yield the files that the log depends on now, with their recorded digests: event, path, SHA-256. Only the latest
-    verdict and activation count. A signed refinement is judged by what was signed.
+    verdict and activation count. A signed refinement is not listed: its signature decides.
     """
     latest: dict[str, LogEvent] = {}
     for event in log.events:

@@ -1,4 +1,4 @@
-"""The audit of a repository as one value, which every form of the report renders."""
+"""The audit of a repository as one value, which every format of the report renders."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Point(Value):
 
 
 def lane_order(packets: Iterable[PacketFacts], lanes: LaneTable) -> tuple[str, ...]:
-    """Return the lanes of the policy, then other lanes in the logs, then packets without a lane."""
+    """Return the lanes of the policy, followed by other lanes in the logs, and by '' for packets without a lane."""
     told = {event.lane_to or "" for packet in packets for event in packet.state.history if event.moves_lane}
     return (*lanes.tokens, *sorted(told - {"", FORKED, *lanes.tokens}), FORKED)
 
@@ -69,7 +69,7 @@ def _moments(first: str, last: str) -> list[str]:
 
 
 class BaseRow(Value):
-    """One base. `active` is '' if it is unclear which revision counts. `lineage` are (later, earlier) pairs."""
+    """One base. `active` is '' if it is unclear which revision counts. `lineage` has (later, earlier) pairs."""
 
     base: str
     active: str
@@ -93,7 +93,7 @@ def _row(
     facts: AuditFacts, governed: Facts, traces: Mapping[str, Trace], base: str, revisions: list[PacketFacts]
 ) -> BaseRow:
     revisions.sort(key=lambda packet: packet.id.revision or 1)
-    # One base at a time: `in_force` examines all packets that it is given.
+    # One base at a time, because `in_force` examines all packets that it is given.
     only = replace(governed, packets={packet.id.text: packet for packet in revisions})
     row = in_force(only, base, {}, {})
     active = row.id if row is not None else ""
@@ -116,7 +116,7 @@ def _row(
 
 
 def obstacles(facts: AuditFacts, packet: PacketFacts) -> list[str]:
-    """Return everything that the log and the documents show. `why` also lists what a gate would require."""
+    """Return every obstacle that the log and the documents show. `why` also lists the requirements of gates."""
     return list(_obstacles(facts, packet))
 
 
@@ -160,7 +160,9 @@ def _yes(facts: AuditFacts, packet: PacketFacts) -> Iterator[bool]:
 
 
 def who_acts(finding: Problem, family: Family, packet: PacketFacts | None, lanes: LaneTable) -> str:
-    """Return who can fix a finding: the maintainer for a forgery, the approver for an approval, otherwise by lane."""
+    """Return who can fix a finding: the maintainer for a forgery, the approver for an approval, otherwise the one who
+    acts in the lane.
+    """
     if family == "integrity":
         return "the maintainer"
     if family == "approval":
@@ -197,8 +199,8 @@ def packet_doubts(packet: PacketFacts, traced: Trace, lanes: LaneTable) -> list[
 
 
 def _changed_requirements(packet: PacketFacts, traced: Trace) -> Iterator[Problem]:
-    """Report changed requirements: validated work was correct for its version; whether that has changed is a separate
-    question.
+    """Report changed requirements. Validated work was correct for its version; whether it is still correct is a
+    separate question.
     """
     for anchor in traced.anchors if packet.lane != "VALIDATED" else ():
         if anchor.state == "changed":
@@ -287,7 +289,7 @@ def uncovered_findings(facts: AuditFacts, left: Sequence[Requirement]) -> list[P
 
 
 class AuditFinding(Value):
-    """A finding, with the packet that it is about ('' for none), since when, and who has to act.
+    """A finding, with its packet ('' for none), the time since when it exists, and who must act.
 
     `since` is '' if unknown; `pending` means that the file has changed since the last commit.
     """
@@ -300,7 +302,7 @@ class AuditFinding(Value):
 
 
 class Gap(Value):
-    """How many of the things in a category are in order."""
+    """A category: how many things are in it, and how many of them are in order."""
 
     name: str
     done: int
@@ -308,7 +310,7 @@ class Gap(Value):
 
 
 class Audit(Value):
-    """`lane_order` is that of the counts in `history`.
+    """The whole audit. `lane_order` is that of the counts in `history`.
 
     `root` is one digest for all heads of all logs: two repositories with the same root have the same history.
     """
@@ -327,7 +329,9 @@ class Audit(Value):
 
 
 def audit(facts: AuditFacts, governed: Facts, reasons: Mapping[str, Reason]) -> Audit:
-    """Build the audit. `governed` are the same packets with the registers; `reasons` gives the family of each code."""
+    """Build the audit. `governed` are the facts about the same packets with the registers; `reasons` gives the family
+    of each code.
+    """
     order = lane_order(facts.packets.values(), facts.policy.lanes)
     traces = {name: trace(facts, packet) for name, packet in sorted(facts.packets.items())}
     required, left = coverage(facts, traces)
@@ -374,7 +378,7 @@ def _matter(facts: AuditFacts, finding: Problem, name: str, reasons: Mapping[str
 
 
 def owner_of(facts: AuditFacts) -> Callable[[str], str]:
-    """Return a function that maps a path to its packet: by its log, its own files, its envelopes or the files it
+    """Return a function that maps a path to its packet: by its log, its own files, its envelopes or the files that it
     depends on.
     """
     known: dict[str, str] = {}

@@ -1,20 +1,15 @@
-"""Traces a packet from its requirement through its acceptance criteria to evidence and commit. A link is suspect if its
+"""Trace a packet from its requirement through its acceptance criteria to evidence and commit. A link is suspect if its
 target has changed: the passage or the proof was edited, or the commit is not where it was recorded.
 
 A refinement pins a version of the specification by its digest. In another version, the excerpt is searched for in its
 window, then anywhere. If it is found elsewhere, the passage has only moved; if it is not found, it was changed.
 
-It also shows whether the passages on which a refinement is based are unchanged.
-
-A refinement pins a version of the specification by its digest. In another version, the excerpt is searched for in its
-window, then anywhere. If it is found elsewhere, the passage has only moved; if it is not found, it was changed.
-
-It finds the packets that depend on a file or on a passage of the specification.
+This module also finds the packets that depend on a file or on a passage of the specification.
 
 The requirements of a specification are the sections of its main body whose own lines contain an obligation in the words
 of RFC 2119. If a specification uses none of these words, every section with its own text counts.
 
-What an audit knows about the repository before it judges anything; gathered by the shell.
+The facts of an audit are gathered by the shell before anything is judged.
 """
 
 from __future__ import annotations
@@ -44,7 +39,7 @@ AnchorState = Literal["holds", "moved", "changed", "unread"]
 
 
 class KnownCommit(Value):
-    """A commit that is in this clone. `on_target`: whether the target branch holds it."""
+    """A commit that is in this clone. `on_target`: whether it is on the target branch."""
 
     id: str
     at: str
@@ -79,12 +74,13 @@ class LastChange(Value):
 
 
 class AuditFacts(Value):
-    """`now` is when leases, approvals and waivers are judged: the time of the head commit, so that it never moves.
+    """The input of an audit. `now` is the time at which leases, approvals and waivers are judged: that of the head
+    commit, so that it never changes.
 
     `findings` are those of `check` and of the approvals. `digests` are those of files that the logs name, None for a
-    missing one; `committed` are the same by `<commit>:<path>`. `specifications` are by path, as in the work tree.
+    missing one; `committed` has the same by `<commit>:<path>`. `specifications` are by path, as in the work tree.
     `uncommitted` are the governed files, and files that the logs name, that differ from the head commit. `proven` are
-    the events whose signature proves their actor; of others the actor is claimed.
+    the events whose signature proves their actor; in others, the actor is only claimed.
     """
 
     name: str
@@ -107,7 +103,7 @@ class AuditFacts(Value):
 
 
 class Anchor(Value):
-    """A passage: its name, where it is now (0 if nowhere), and its state. `line` is where it is named."""
+    """A passage: its name, where it is now (0 if nowhere), and its state. `line` is where the refinement names it."""
 
     name: str
     path: str
@@ -132,9 +128,7 @@ def _anchor(name: str, anchor: AnchorSummary, summary: RefinementSummary, source
     line = anchor["place"][0]
     window = window_of(anchor["start"], anchor["end"]) or (0, 0)
     if source is None:
-        return Anchor(
-            name, summary["spec"], *window, "unread", line, f"the specification {summary['spec']} is not here"
-        )
+        return Anchor(name, summary["spec"], *window, "unread", line, f"specification {summary['spec']} not found")
     problem = anchor_problem(anchor, source)
     if not problem:
         return Anchor(name, source.path, *window, "holds", line)
@@ -163,7 +157,7 @@ def _found_elsewhere(anchor: AnchorSummary, source: Source) -> tuple[int, int] |
 
 
 _HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*\Z")
-# A window with more lines than this names no passage.
+# A window with more lines than this does not identify a passage.
 _LONGEST_WINDOW = 10_000
 _OBLIGES = re.compile(r"\b(?:MUST|SHALL|REQUIRED)\b")
 
@@ -233,8 +227,8 @@ _FILE_AND_LINE = re.compile(r"`?(?P<path>[^\s:`]+):(?P<line>[1-9][0-9]*)")
 class Evidence(Value):
     """One proof. `suspect` says why it can no longer be trusted, '' if it can.
 
-    `source` is the path of the event or of the packet that states it. `log_sha256` names the output of a command, whose
-    end may be kept in the clone where it was run; only older events contain it, as `log_tail`.
+    `source` is the path of the event or of the packet that states it. `log_sha256` is the digest of a command's output,
+    whose end may be kept in the clone where it was run; only older events contain that end, as `log_tail`.
     """
 
     criterion: str
@@ -254,7 +248,7 @@ class Evidence(Value):
 
 
 class Criterion(Value):
-    """A line of DONE_MEANS and what proves it."""
+    """A line of DONE_MEANS, and its proofs."""
 
     number: int
     text: str
@@ -267,7 +261,7 @@ class Criterion(Value):
 
 
 class TracedCommit(Value):
-    """A commit that the log names, and its role. `seen` is None if it is not in this clone."""
+    """A commit that the log names, and its role. `seen` is None if the commit is not in this clone."""
 
     id: str
     role: Literal["submitted", "merged", "target"]
@@ -288,7 +282,7 @@ def trace(facts: AuditFacts, packet: PacketFacts) -> Trace:
     anchors = anchors_of(packet.refinement, facts.specifications) if packet.refinement is not None else []
     document = packet.packet
     texts = document.done_means if document is not None else ()
-    if any(DEMAND.match(text.value) for text in texts):  # which most packets have not
+    if any(DEMAND.match(text.value) for text in texts):  # most packets have none
         wanted = provable(document, packet.refinement).criteria
         texts = tuple(text for text in texts if text.value in wanted)
     evidence = [*_recorded(facts, packet), *_stated(packet)]
@@ -310,7 +304,7 @@ def _of_a_passage(evidence: Evidence) -> bool:
 
 
 def same(text: str) -> str:
-    """Normalize a criterion: two wordings are equal if they differ only in white space and markup."""
+    """Normalize a criterion: two texts are equal if they differ only in white space and markup."""
     return " ".join(text.translate(_MARKS).split()).casefold()
 
 
@@ -379,7 +373,7 @@ def proved_path(proof: str) -> str:
 
 
 def _stated(packet: PacketFacts) -> Iterator[Evidence]:
-    """Yield what the packet itself says in EVIDENCE_MAPPING, unless the log has evidence."""
+    """Yield the evidence that the packet itself states in EVIDENCE_MAPPING, unless the log has evidence."""
     document = packet.packet
     if document is None or packet.state.evidence:
         return
@@ -451,7 +445,7 @@ def _ways(packet: PacketFacts, traced: Trace, asked: str, path: str, line: int) 
             yield f"it proves DONE_MEANS {criterion.number}"
     for event, named_path, _ in named_files(packet.log):
         if named_path == path:
-            yield f"{event.type} rests on it"
+            yield f"{event.type} depends on it"
     for event in packet.state.history:
         if event.type == "submitted" and path in event.texts("changed"):
             yield f"the work of {event.at} changed it"

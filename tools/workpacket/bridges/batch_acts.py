@@ -1,8 +1,8 @@
-"""Operations on a batch: start it, start and end its stages, complete it. Each first repairs what an earlier one left
-behind: it synchronises file and log and finishes an interrupted completion. Contradictions and changes stop it before
-anything is written. Before a batch is committed, dependencies are compared with the commit of the last batch, or with
-the one at which the log began. The policy at that commit and the options of `begin` say what may change; later calls
-may only narrow it.
+"""Operations on a batch: start it, start and end its stages, complete it. Each operation first repairs what an earlier
+one left unfinished: it synchronizes file and log, and finishes an interrupted completion. Contradictions and changes
+stop it before anything is written. Before a batch is committed, dependencies are compared with the commit of the last
+batch, or with the one at which the log began. The policy at that commit and the options of `begin` determine which
+dependencies may change; later calls may only narrow this.
 
 Completing a batch updates tasks.yaml and checkpoint.yaml and commits them with the work. The intent is logged before
 anything else happens, under an id that the commit carries as a trailer. If the process is killed, the next call sees
@@ -81,7 +81,7 @@ class BatchDesk(CheckpointDesk[BatchFacts]):
     def take_over(self, *, adopted: bool = False) -> None:
         facts, checkpoint = self.facts, self.facts.checkpoint
         if checkpoint is None:
-            raise WorkpacketError("batch_scope_missing", f"there is no {facts.path} to adopt")
+            raise WorkpacketError("batch_scope_missing", f"{facts.path} does not exist, so it cannot be adopted")
         values = cast("Json", checkpoint.root.plain()) if checkpoint.root is not None else None
         without_secrets = self.runtime.settings.redactor.clean_value(values, stored_text(values))[0]
         self.record(records.IMPORTED, {
@@ -97,7 +97,7 @@ class BatchDesk(CheckpointDesk[BatchFacts]):
 
 
 def require_known_dependencies(desk: BatchDesk) -> None:
-    """Record dependency changes; `RunBlocked` if they were not permitted or cannot be judged."""
+    """Record dependency changes; raise `RunBlocked` if they were not permitted or cannot be judged."""
     base = _base_of(desk)
     changes = dependency_changes(desk.repository, base, desk.facts.state.allow_deps, base)
     if changes.verdicts:
@@ -109,7 +109,7 @@ def require_known_dependencies(desk: BatchDesk) -> None:
 
 
 def narrowed(state: BatchState, wanted: Sequence[str]) -> tuple[str, ...]:
-    """The permissions of the current batch, if these names do not exceed them."""
+    """Return the permissions of the current batch, if these names do not exceed them."""
     wider = [name for name in wanted if not any(covers(given, name) for given in state.allow_deps)]
     if wider:
         message = f"the batch was started without --allow-deps {','.join(wider)}"
@@ -136,7 +136,7 @@ _SHOWN = 3
 def complete_batch(
     desk: BatchDesk, batch: BatchUnderWay, issues: Sequence[Json], resolved: Sequence[int], message: str
 ) -> None:
-    """Record the intent, then carry it out. Anything that may not be committed is refused first."""
+    """Record the intent, then carry it out. Anything that must not be committed is refused first."""
     require_known_dependencies(desk)
     view = _view_after(desk, batch, issues, resolved)
     desk.record(records.COMPLETING, {
@@ -199,7 +199,7 @@ def _view_after(desk: BatchDesk, batch: BatchUnderWay, issues: Sequence[Json], r
 
 
 def _as_long(desk: BatchDesk, commit: str, stated: str) -> str:
-    """Return the commit in as many digits as the one stated before, or more if they would be ambiguous."""
+    """Return the commit with as many digits as the one stated before, or more if that would be ambiguous."""
     if not stated or len(stated) >= len(commit):
         return commit
     return run_git(desk.repository.root, "rev-parse", f"--short={max(len(stated), 7)}", commit).text.strip()
@@ -233,7 +233,7 @@ def _names(named: str, path: str) -> bool:
 
 
 def settle(desk: BatchDesk, accept: Sequence[str] = ()) -> None:
-    """Finish interrupted work; refuse to continue from anything that has changed, unless `accept` names it."""
+    """Finish interrupted work; refuse to continue if anything has changed, unless `accept` names it."""
     desk.refuse_contradictions()
     refuse_stale(desk.facts, accept)
     accepted = sorted({stale.aspect for stale in desk.facts.stale if stale.blocks})
@@ -301,7 +301,7 @@ def _begin_stages(
     for unit in batch.open_units:
         holder = at_work(batch.stage(phase, unit).holder, desk.caller)
         if holder and not taken_over:
-            message = f"{desk.folder}: {holder} is at work on {phase} {unit}"
+            message = f"{desk.folder}: {holder} is working on {phase} {unit}"
             hint = "Let it finish; if it has stopped, take it over: --accept holder"
             raise RunBlocked(message, code="run_busy", hint=hint, details={"holder": holder})
     units: list[Json] = list(batch.open_units)
@@ -313,7 +313,7 @@ def _begin_stages(
 
 
 def _view_with(facts: BatchFacts, batch: BatchUnderWay) -> BatchView:
-    """The view with the current progress of the batch."""
+    """Return the view with the current progress of the batch."""
     phase = batch.cursor or records.ALL_PHASES_DONE
     return replace(facts.state.view, timestamp=moment().now, phase=phase, incomplete=batch.incomplete())
 
@@ -367,7 +367,9 @@ def under_way(facts: BatchFacts) -> BatchUnderWay:
 
 
 def planned(scope: BatchScope) -> BatchPlan:
-    """Return the next batch according to the scope; WorkpacketError with the code of what makes that impossible."""
+    """Return the next batch according to the scope; raise WorkpacketError with the code of the problem that prevents
+    it.
+    """
     if scope.undecided:
         pairs = "; ".join(f"{{from: {one}, to: {other}}}" for one, other in scope.undecided)
         raise WorkpacketError("batch_dependency_undecided", f"dependencies.yaml: {pairs}")
@@ -379,7 +381,7 @@ def planned(scope: BatchScope) -> BatchPlan:
 
 
 def proposed(facts: BatchFacts, plan: BatchPlan) -> NextBatch | None:
-    """The next batch: the one that the checkpoint names, if it can start unchanged; otherwise the planned one."""
+    """Return the next batch: the one that the checkpoint names, if it can start unchanged, or else the planned one."""
     view = facts.state.view
     named = view.next
     label = label_after(view.last_batch, facts.state.labels)
@@ -395,7 +397,7 @@ def proposed(facts: BatchFacts, plan: BatchPlan) -> NextBatch | None:
 
 
 def refuse_stale(facts: BatchFacts, accepted: Sequence[str]) -> None:
-    """Raise RunBlocked naming everything that has changed and was not accepted by name."""
+    """Raise RunBlocked, which names everything that has changed and was not accepted by name."""
     left = [stale for stale in facts.stale if stale.blocks and stale.aspect not in accepted]
     if not left:
         return

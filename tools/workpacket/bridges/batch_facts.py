@@ -1,4 +1,4 @@
-"""What is known about a scope before an operation: files, log and git, and what has changed since its checkpoint."""
+"""The facts about a scope before an operation: files, log and git, and what has changed since its checkpoint."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def _commit(state: BatchState, seen: BatchObservation) -> Iterator[Stale]:
 
 def _tasks(state: BatchState, scope: BatchScope) -> Iterator[Stale]:
     under_way = state.batch.tasks if state.batch is not None else ()
-    # While a batch is being completed, its tasks are done in the log but may not be in the file yet.
+    # While a batch is being completed, its tasks are done in the log, but may not be done in the file yet.
     being_completed = state.completing.tasks if state.completing is not None else ()
     done = [task for task in state.view.groups.get("completed", ()) if task not in being_completed]
     for task in dict.fromkeys((*done, *under_way)):
@@ -146,13 +146,15 @@ def _config(state: BatchState, seen: BatchObservation) -> Iterator[Stale]:
 
 FOLDERS = ("specs/active", "scopes/active")
 
-# The bytes of a file below the repository; None if it is missing.
+# Returns the bytes of a file below the repository; None if it is missing.
 Read = Callable[[str], bytes | None]
 D = TypeVar("D", bound=Document)
 
 
 class BatchFacts(Value):
-    """`contradictions` are the differences between file and log; `late` means that the file's writer was killed."""
+    """All facts about a scope. `contradictions` are the differences between file and log; `late` means that the file's
+    writer was killed.
+    """
 
     folder: str
     checkpoint: BatchCheckpoint | None
@@ -194,7 +196,7 @@ class BatchFacts(Value):
         return self.checkpoint.reviewers if self.checkpoint is not None else ()
 
     def preconditions(self, commit: str = "", tree: str = "") -> Preconditions:
-        """Return what a later resume must find unchanged."""
+        """Return the facts that a later resume must find unchanged."""
         seen = self.seen
         return Preconditions(
             seen.branch, commit or seen.head, tree or seen.tree, seen.base_commit, self.scope.definitions, seen.config
@@ -222,7 +224,7 @@ def folder_named(word: str, read: Read) -> str:
     found = [folder for folder in candidates if path and read(f"{folder}/tasks.yaml") is not None]
     if len(found) != 1:
         looked = " nor ".join(f"{folder}/tasks.yaml" for folder in candidates)
-        message = f"{word!r} could be {' or '.join(found)}" if found else f"there is no {looked}"
+        message = f"{word!r} could be {' or '.join(found)}" if found else f"{looked} not found"
         raise WorkpacketError("batch_scope_missing", message)
     return found[0]
 
@@ -249,7 +251,7 @@ def gather(repository: Repository, runtime: Runtime, read: Read, folder: str) ->
 def _required(tasks: BatchTasks | None, folder: str) -> BatchTasks:
     if tasks is None:
         path = f"{folder}/tasks.yaml"
-        raise WorkpacketError("batch_scope_missing", f"there is no {path}")
+        raise WorkpacketError("batch_scope_missing", f"{path} not found")
     return tasks
 
 
@@ -263,7 +265,7 @@ def _document(kind: Callable[[Source], D], read: Read, path: str) -> D | None:
 
 
 def require_whole(document: Document) -> None:
-    """Raise WorkpacketError with line and column for an invalid document: documents are never read in part."""
+    """Raise WorkpacketError with line and column for an invalid document, because documents are never read in part."""
     root = document.root
     for problem in document.faults[:1] if root is None else misfits(root, document.schema):
         raise refusal_of_file(document.source, problem)
@@ -319,7 +321,7 @@ def _configuration(checkpoint: BatchCheckpoint | None) -> str:
 
 
 class BatchBridge:
-    """`checkpoint.yaml` of batch scopes, between its file and the log: every key is kept, known or not.
+    """Converts `checkpoint.yaml` of batch scopes between file and log, keeping every key, known or not.
 
     For a scope that this store manages, the current checkpoint is exported.
     """

@@ -1,7 +1,8 @@
-"""The state of a batch scope: the batch in progress, its stages, and what each record of the log changes. Pure.
+"""The state of a batch scope: the batch in progress, its stages, and the changes that each record of the log makes.
+Pure.
 
 A batch goes through three phases, and each phase has units: one per task for testers and implementers, one per reviewer
-for reviewers. The start of a unit is logged before anyone works on it, so that after a crash it is known what was in
+for reviewers. The start of a unit is logged before anyone works on it, so that it is known after a crash what was in
 progress. The cursor is computed from the units and never stored; that keeps it correct in three cases:
 
 - a unit that failed keeps the cursor in its phase; other units that succeeded stay done;
@@ -34,7 +35,7 @@ _COUNTED = re.compile(r"(?P<number>[0-9]{1,15})(?P<letter>[a-y]?)\Z")
 
 
 def label_after(last: str, used: Collection[str] = ()) -> str:
-    """Return `4` after `3`, `5b` after `5a`; other labels get a number appended. Never one of `used`."""
+    """Return `4` after `3`, and `5b` after `5a`; other labels get a number appended. Never returns one of `used`."""
     label = _following(last) if last else "1"
     while label in used:
         label = _following(label)
@@ -89,12 +90,12 @@ class BatchUnderWay(Value):
 
     @property
     def cursor(self) -> Phase | None:
-        """The first phase with unfinished work; None if the batch can be completed."""
+        """Return the first phase with unfinished work; None if the batch can be completed."""
         return next((phase for phase in PHASES if self._open(phase)), None)
 
     @property
     def open_units(self) -> tuple[str, ...]:
-        """The unfinished units of the current phase."""
+        """Return the unfinished units of the current phase."""
         return self._open(self.cursor) if self.cursor is not None else ()
 
     def _open(self, phase: Phase) -> tuple[str, ...]:
@@ -196,7 +197,7 @@ KINDS: Mapping[str, RecordKind] = foreign.KINDS | {
 
 
 class Preconditions(Value):
-    """What was true when the log was last written, and must still be true for the work to continue."""
+    """Facts that were true when the log was last written, and must still be true for the work to continue."""
 
     branch: str = ""
     commit: str = ""
@@ -233,7 +234,7 @@ class Completing(Value):
 class BatchState(CheckpointState[BatchView]):
     """The view of a scope and the batch in progress.
 
-    `checkpoint_commit` is the commit that dependencies are compared with: that of the last batch, otherwise the one at
+    `checkpoint_commit` is the commit that dependencies are compared with: that of the last batch, or else the one at
     which the log began ('' before the first commit, None if unknown). `allow_deps` may change in the current batch.
 
     `stated` are the values of the file last imported into the log, `stated_view` its view.

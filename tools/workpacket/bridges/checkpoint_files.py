@@ -1,7 +1,7 @@
 """Checkpoint files of other tools and of model sessions: snapshots of runs, artifacts of sessions, logs of steps.
 
 The schemas of a `state.json`, of an event of a `timeline.jsonl` and of an artifact are in `schemas/`. To change one:
-raise its version, add the field, and say in `docs/runtime/evolving.md` what a file without it means.
+raise its version, add the field, and document in `docs/runtime/evolving.md` what a file without it means.
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ def _is_later(values: Mapping[str, Any]) -> bool:
     return parts is not None and parts[1] == SNAPSHOT_VERSION.partition(".")[0]
 
 
-# Our runs have no phases: their steps are the program's own. An active run is in the phase in which work is done.
+# Our runs have no phases: their steps are the program's own. An active run is reported in the phase in which work is
+# done.
 _PHASES: Final[dict[Status, str]] = {
     "running": "IMPLEMENT", "stopped": "STOPPED", "cancelled": "STOPPED", "completed": "FINALIZE", "none": "INIT",
 }  # fmt: skip
@@ -141,7 +142,7 @@ class RunStateBridge:
         return f"{json.dumps(first, sort_keys=True, indent=2, ensure_ascii=False)}\n".encode()
 
     def from_runs(self, store: Store, key: str) -> tuple[Foreign, ...]:
-        """Return the run of this name as stored."""
+        """Return the run of this name from the store."""
         from urllib.parse import unquote
 
         run = unquote(key)
@@ -230,9 +231,9 @@ _ID = "artifact_id"
 
 
 class SessionBridge:
-    """Checkpoint artifacts of model sessions as files: the artifact as JSON, with its id beside its content.
+    """Converts checkpoint artifacts of model sessions: the artifact as JSON, with its id next to its content.
 
-    A session in this store is written from its last valid artifact. A file whose id does not match its content was
+    A session in this store is exported from its last valid artifact. A file whose id does not match its content was
     edited or damaged, and is refused.
     """
 
@@ -259,7 +260,7 @@ class SessionBridge:
         return f"{text}\n".encode()
 
     def from_runs(self, store: Store, key: str) -> tuple[Foreign, ...]:
-        """Return the session of this name as stored."""
+        """Return the session of this name from the store."""
         for head in store.heads():
             packet, at, name = head.stream.rpartition("session@")
             if not at or _session_key(packet.removesuffix("/"), name) != f"session/{key}":
@@ -293,7 +294,7 @@ def _artifact_faults(root: Node) -> Iterator[Problem]:
     yield from wrong
     values = cast("Mapping[str, Json]", root.plain())
     if not wrong and _id_of(values) != values.get(_ID):
-        message = f"{_ID}: it does not match the content: the file was edited or damaged"
+        message = f"{_ID}: does not match the content: the file was edited or damaged"
         yield Problem(_CODE, message, Location.span(*(root.get(_ID) or root).span))
 
 

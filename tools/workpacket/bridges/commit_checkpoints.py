@@ -62,7 +62,7 @@ class CommitBridge:
         return (Foreign(self.name, stream, values),)
 
     def write(self, checkpoints: Sequence[Foreign]) -> bytes:
-        """A sidecar contains one checkpoint."""
+        """Return the file. A sidecar contains only one checkpoint."""
         (checkpoint,) = checkpoints
         return sidecar_bytes(checkpoint.values)
 
@@ -108,7 +108,9 @@ class Selected(Value):
 
 @dataclass(slots=True)
 class CommitSelection:
-    """`known` are the milestones in the run's log; `legacy` also accepts messages that name no run."""
+    """Selects a checkpoint commit. `known` are the milestones in the run's log; `legacy` also accepts messages that
+    name no run.
+    """
 
     repository: Repository
     run: str
@@ -175,7 +177,7 @@ class CommitSelection:
                 yield candidate
 
     def _read_sidecar(self, path: str, mtime: int) -> tuple[int, datetime, int, str, Candidate] | None:
-        """Return sort key and content; None if it belongs to another run or is invalid, which is reported."""
+        """Return sort key and content; None if the sidecar belongs to another run or is invalid, which is reported."""
         try:
             data = read_bytes(str(self.repository.root), path, DATA.size)
         except OSError as error:
@@ -235,13 +237,13 @@ class CommitSelection:
         yield from _highest_first(named)
         if nameless and not self.legacy:
             newest = nameless[0]
-            self._skipped.append(f"git_log_legacy {newest.sha}: the message does not say whose milestone it is")
+            self._skipped.append(f"git_log_legacy {newest.sha}: the message does not name the run")
         elif self.legacy:
             yield from _highest_first(nameless)
 
 
 def _highest_first(found: list[Candidate]) -> list[Candidate]:
-    """Sort by milestone; for each milestone the newest commit comes first, as in git's list."""
+    """Sort by milestone; for each milestone, the newest commit comes first, as in git's list."""
     return sorted(found, key=lambda one: one.milestone_index, reverse=True)
 
 
@@ -252,7 +254,7 @@ def _instant(text: str) -> datetime:
 
 
 def _also_said(sidecar: CommitSidecar) -> tuple[str, str]:
-    """Return tree and trailer, if we wrote the sidecar."""
+    """Return the tree and the trailer, if we wrote the sidecar."""
     tree, trailer = sidecar.text_at("tree"), sidecar.text_at("checkpoint_id")
     return (tree.value if tree else "", trailer.value if trailer else "")
 

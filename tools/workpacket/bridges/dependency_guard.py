@@ -3,10 +3,8 @@
 The work tree is compared with a commit, not git's index: committed, staged and unsaved changes count alike. Ignored
 files that were never committed are not part of the repository.
 
-A run may change what it was allowed to change when it started, and what the policy allowed at its first commit: neither
-can be widened from within the run.
-
-The dependency changes that the policy of a commit allows; the policy of the work tree allows none.
+A run may change what it was allowed to change when it started, and what the policy at its first commit allowed: neither
+can be widened from within the run. The policy of the work tree allows nothing.
 
 [deps] allow = ["zod", "@org/*"] threshold = 50
 """
@@ -47,7 +45,7 @@ NOTHING_YET = "the empty repository"
 
 
 class DependencyChanges(Value):
-    """`base` is the commit that was compared with, '' for an empty state."""
+    """The result of a comparison. `base` is the commit that was compared with, '' for an empty state."""
 
     base: str
     leave: Leave
@@ -75,7 +73,7 @@ class DependencyChanges(Value):
 def dependency_changes(
     repository: Repository, base: str, allow: tuple[str, ...] = (), policy_at: str = ""
 ) -> DependencyChanges:
-    """Compare with `base`. It and `policy_at` are commits, '' for the time before the first one. Packages named by
+    """Compare with `base`. `base` and `policy_at` are commits, '' for the time before the first one. Packages named by
     `allow` or by the policy at `policy_at` may change.
     """
     policy = leave_at(repository, policy_at)
@@ -86,7 +84,7 @@ def dependency_changes(
 
 
 def state_at(repository: Repository, commit: str) -> State:
-    """Return the dependency files as committed."""
+    """Return the committed dependency files."""
     if not commit:
         return State(NOTHING_YET, {})
     entries = [entry for entry in list_tree(repository, commit) if format_of(entry.path) is not None]
@@ -127,7 +125,7 @@ class HasState(Protocol):
 
 
 class DependencyGuard:
-    """Called before each commit of the run."""
+    """Checks dependencies before each commit of the run."""
 
     def __init__(self, session: HasState, repository: Repository) -> None:
         self._session = session
@@ -155,7 +153,9 @@ def changes_of_run(repository: Repository, state: RunState, allow: tuple[str, ..
 
 
 def base_commit(repository: Repository, named: str, of: str = "") -> str:
-    """Return the commit to compare with, '' for the time before the first one; `RunBlocked` if it is missing here."""
+    """Return the commit to compare with, '' for the time before the first one; raise `RunBlocked` if it is missing
+    here.
+    """
     try:
         return commit_of(repository, named) if named else ""
     except WorkpacketError as error:

@@ -1,4 +1,4 @@
-"""What the checkpoints of batches and roles have in common: a stream of the log, and a file that is a view of it. The
+"""The common base of the checkpoints of batches and roles: a stream of the log, and a file that is a view of it. The
 log is written first, then the file. A file may therefore be *late*: its writer was killed in between, and it matches an
 earlier state of the log. Any other difference *contradicts* the log, and work stops until a person accepts the file
 (`adopt`) or has it rewritten from the log (`restore`). A file without a log is imported.
@@ -26,7 +26,7 @@ from workpacket.shell.transactions.transaction import Transaction
 
 
 class StreamRecord(NamedTuple):
-    """A stored record, without its secrets. `writer` is one command; `payload` a foreign file."""
+    """A stored record, without its secrets. `writer` identifies one command; `payload` is a foreign file."""
 
     type: str
     data: Data
@@ -85,7 +85,7 @@ S = TypeVar("S", bound="CheckpointState[Any]")
 
 
 def state_of(kind: Callable[[], S], store: Store, stream: str) -> S:
-    """Replay every record of the stream; `LogDamaged` or `NewerSchema` if one is damaged or too new."""
+    """Replay every record of the stream; raise `LogDamaged` or `NewerSchema` if one is damaged or too new."""
     state = kind()
     for event in store.read(stream):
         state.apply(record_of(store, event, state.kinds))
@@ -110,8 +110,8 @@ class StreamLog:
         self._seq = 0
 
     def append(self, *drafts: RecordDraft, expected_version: int, lease: Lease | None = None) -> list[StreamRecord]:
-        """Append all or none, if the stream has not changed since it was read; otherwise `VersionConflict`. Payloads
-        are stored unchanged: the caller must make sure that they contain no secret.
+        """Append all or none, if the stream has not changed since it was read; otherwise raise `VersionConflict`.
+        Payloads are stored unchanged: the caller must make sure that they contain no secret.
         """
         chosen = self._chosen
         now = chosen.clock.now()
@@ -126,7 +126,7 @@ class StreamLog:
 
 
 class CheckpointFacts(Protocol):
-    """What is known before an operation. `operand` names the checkpoint on the command line."""
+    """The facts before an operation. `operand` names the checkpoint on the command line."""
 
     @property
     def path(self) -> str: ...
@@ -151,7 +151,7 @@ F = TypeVar("F", bound=CheckpointFacts)
 
 @dataclass(slots=True)
 class CheckpointDesk(ABC, Generic[F]):
-    """One running command on one checkpoint. `caller` is the one it works for, `said` are notes for the person."""
+    """One running command on one checkpoint. `caller` is the one that it works for, `said` are notes for the person."""
 
     command: ClassVar[str]
 
@@ -182,7 +182,7 @@ class CheckpointDesk(ABC, Generic[F]):
         """Update the file from the log, and read it again."""
 
     def record(self, type_: str, data: Mapping[str, Json], *, lease: Lease | None = None, payload: Json = None) -> None:
-        """Append to the log; when this returns, the record is durable and the state updated."""
+        """Append to the log; when this returns, the record is durable and the state is updated."""
         state = self.facts.state
         kept = None if payload is None else stored_text(payload).encode("utf-8")
         for record in self.log.append(RecordDraft(type_, data, kept), expected_version=state.version, lease=lease):

@@ -1,6 +1,6 @@
 """Import and export of checkpoints in foreign formats. The log is authoritative. A foreign file is a view of it: it is
 read completely or not at all, kept with every unknown key, and can be written again. A bridge consists of two pure
-functions and a list of what its format cannot represent; appending to the log is done here for all of them.
+functions and a list of what its format cannot represent; this module appends to the log for all bridges.
 
 An import is planned as a whole, then appended. The file is compared with the stream:
 
@@ -9,7 +9,7 @@ An import is planned as a whole, then appended. The file is compared with the st
     more, and the same up to there      extended: the rest is appended, as an event log grows
     anything else                       the import is refused with `view_conflict`; nothing from any file is appended
 
-A crash between the appends of two streams leaves the first one imported; repeating the import continues after it.
+A crash between the appends of two streams leaves the first one imported; a repeated import continues after it.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ class Foreign(NamedTuple):
 
 
 class Bridge(Protocol):
-    """One foreign format. `lossy` lists what the format cannot represent, which is lost on export."""
+    """One foreign format. `lossy` lists what the format cannot represent, and what is therefore lost on export."""
 
     name: str
     lossy: tuple[str, ...]
 
     def read(self, path: str, data: bytes) -> tuple[Foreign, ...] | tuple[Problem, ...]:
-        """Return everything in the file, or everything that is wrong with it: never a part of it."""
+        """Return everything in the file, or everything that is wrong with it; never a part of it."""
         ...
 
     def write(self, checkpoints: Sequence[Foreign]) -> bytes:
@@ -68,20 +68,20 @@ def stream_named(form: str, *key: str) -> str:
 
 
 def misfits(root: Node, schema: str, code: str = "") -> Iterator[Problem]:
-    """Yield schema violations with their places; with `code`, all under that code."""
+    """Yield schema violations with their places; with `code`, all of them have that code."""
     for wrong in schemas().violations(schema, root.plain()):
         place = Location.span(*root.nearest(wrong.location.keys).span)
         yield Problem(code or wrong.code, wrong.message, place, wrong.hint)
 
 
 def refusal_of_file(source: Source, problem: Problem, path: str = "") -> WorkpacketError:
-    """Return the refusal to continue with an invalid file. Its message says where the fault is."""
+    """Return the refusal of an invalid file. Its message says where the fault is."""
     found = source.placed(problem)
     message = f"{found.path}:{found.line}:{found.column}: {found.message}"
     return WorkpacketError(found.code, message, hint=found.hint, path=path)
 
 
-# Each format, and the module and class of its bridge, which is imported on first use.
+# Each format, with the module and class of its bridge, which is imported on first use.
 BRIDGES: dict[str, str] = {
     "batch": "batch_facts.BatchBridge",
     "commit": "commit_checkpoints.CommitBridge",
@@ -150,7 +150,7 @@ class ImportPlan(NamedTuple):
 
 
 def plan_import(store: Store, bridge: Bridge, placed: Iterable[Placed]) -> tuple[ImportPlan, ...]:
-    """Return what an import would append; `RunBlocked` with `view_conflict` if a view differs from its stream."""
+    """Return what an import would append; raise `RunBlocked` with `view_conflict` if a view differs from its stream."""
     streams: dict[str, list[Placed]] = {}
     for one in placed:
         streams.setdefault(one.checkpoint.stream, []).append(one)
@@ -158,7 +158,7 @@ def plan_import(store: Store, bridge: Bridge, placed: Iterable[Placed]) -> tuple
 
 
 def append_planned(runtime: Runtime, planned: Sequence[ImportPlan]) -> None:
-    """Append what was planned. `VersionConflict` if another writer appended to a stream in the meantime."""
+    """Append the planned records; raise `VersionConflict` if another writer appended to a stream in the meantime."""
     for plan in planned:
         for one in plan.new:
             require_no_secret(one.checkpoint, one.file, runtime.settings.redactor)
@@ -267,7 +267,7 @@ def _imported(store: Store, bridge: Bridge, key: str) -> tuple[Foreign, ...]:
 
 
 def _held(store: Store, bridge: Bridge, stream: str) -> list[Placed]:
-    """Return the content of the stream: its current state if this store manages such streams, otherwise what was
+    """Return the content of the stream: its current state if this store manages such streams, or else what was
     imported.
     """
     found = list(imported(store, stream))

@@ -35,7 +35,7 @@ def unfinished_roles(
     scanned: Iterable[RoleFacts], team: str = "", caller: Callable[[str], Caller] = lambda _: Caller()
 ) -> tuple[UnfinishedRole, ...]:
     """Return the roles with unfinished work, of one team or of all, most recently active first. `caller` is the
-    requester, if it has a role: its own work does not count as busy.
+    requester, if it has a role; its own work does not count as busy.
     """
     found = [_open_role(facts, caller(facts.names[2])) for facts in scanned if facts.is_open]
     chosen = [one for one in found if not team or one.fields.team.casefold() == team.casefold()]
@@ -43,7 +43,7 @@ def unfinished_roles(
 
 
 def _moment(updated: str) -> datetime:
-    """Return when a file says it was last written: a date alone means midnight, and invalid times come last."""
+    """Return when a file says that it was last written. A date alone means midnight, and invalid times come last."""
     try:
         moment = datetime.fromisoformat(updated)
     except ValueError:
@@ -75,9 +75,10 @@ _OF_PHASE = {
 
 
 class Resumable(Value):
-    """`where` is the point to resume from, `why` how that is known, and `command` what resumes it. `stops` are the
-    reasons why it does not continue by itself, and `doubts` what a person may want to check first; their hints are
-    commands. `task` is what an agent does then, and is empty for a program. `decision` is the decision about a run.
+    """One item of unfinished work. `where` is the point to resume from, `why` how that is known, and `command` what
+    resumes it. `stops` are the reasons why it does not continue by itself, and `doubts` what a person may want to check
+    first; their hints are commands. `task` is what an agent does then, and is empty for a program. `decision` is the
+    decision about a run.
     """
 
     kind: Kind
@@ -97,7 +98,7 @@ class Resumable(Value):
 
     @property
     def only_waits(self) -> bool:
-        """Whether it is an agent's work that waits for other people, and may be resumed by its id."""
+        """Whether this is work of an agent that waits for other people, and that may be resumed by its id."""
         return self.kind == "role" and bool(self.stops) and {one.code for one in self.stops} <= _WAITING_CODES
 
     def as_json(self) -> dict[str, Json]:
@@ -117,7 +118,7 @@ class Resumable(Value):
 
 
 def kept_back(work: Resumable, by_packet: Problem | None) -> Resumable:
-    """Add objections from the lane of its packet, and the choices."""
+    """Add objections that follow from the lane of its packet, and the choices."""
     if by_packet is None:
         return work
     choice = f"{by_packet.hint}; or end the run: workpacket cancel {work.id}"
@@ -152,7 +153,7 @@ def of_session(line: RunLine, report: SessionReport) -> Resumable:
 
 
 def of_batch(facts: BatchFacts, caller: Caller) -> Resumable | None:
-    """Return None if nothing is left to do. The caller's own work does not block it."""
+    """Return the unfinished batch, None if nothing is left to do. The caller's own work does not block it."""
     found = _unfinished(facts)
     if found is None:
         return None
@@ -169,7 +170,7 @@ def of_batch(facts: BatchFacts, caller: Caller) -> Resumable | None:
     if batch is not None and (cursor := batch.cursor) is not None:
         holders = {at_work(batch.stage(cursor, unit).holder, caller) for unit in batch.open_units} - {""}
         take_over = f"workpacket batch begin {folder} --accept holder"
-        stops += [Problem("run_busy", f"{one} is at work", hint=take_over) for one in sorted(holders)]
+        stops += [Problem("run_busy", f"{one} is working on it", hint=take_over) for one in sorted(holders)]
     where = f"batch {label or 'that comes next'}: {phase or 'to begin'}: {', '.join(tasks)}"
     ends = phase in {"complete", "completing"}
     command = f"workpacket batch {'complete' if ends else 'begin'} {folder}"
@@ -197,16 +198,16 @@ def _unfinished(facts: BatchFacts) -> tuple[str, str, tuple[str, ...]] | None:
     return state.view.next.label if state.view.next is not None else "", "", plan.batch
 
 
-# What a role waits for, by its status: the code that keeps it out of `resume --yes`, and what it is told if it is
-# resumed by its id. Resuming it changes no status, so it asserts neither an approval nor that the obstacle is gone.
+# What a role waits for, by its status: the code that excludes it from `resume --yes`, and the note that it gets if it
+# is resumed by its id. Resuming it changes no status, so it claims neither an approval nor that the obstacle is gone.
 _WAITING = {
     "blocked": (
         "worker_blocked",
-        "It is blocked and waits for that to end. Has it? Then: workpacket progress claimed {names} 'What changed'",
+        "It is blocked. If the obstacle is gone: workpacket progress claimed {names} 'What changed'",
     ),
     "awaiting_review": (
         "check_not_run",
-        "It waits for the review. Ask the reviewer; once they approved: workpacket progress review-approved {names}",
+        "It waits for the review. Ask the reviewer; after the approval: workpacket progress review-approved {names}",
     ),
 }
 
@@ -218,7 +219,7 @@ def of_role(role: UnfinishedRole, changed: tuple[ArtifactChange, ...]) -> Resuma
         "role_zombie": f"workpacket progress close {fields.feature}",
         "view_conflict": f"workpacket progress adopt {names}",
     }
-    messages = {"run_busy": "its writer is still there", "role_zombie": f"{fields.feature} is complete"}
+    messages = {"run_busy": "its writer is still running", "role_zombie": f"{fields.feature} is complete"}
     stops = [
         Problem(c, messages.get(c, role.path), hint=commands.get(c, f"workpacket explain {c}")) for c in role.blocked_by
     ]
@@ -247,7 +248,7 @@ def of_step(path: str, checkpoint: StepCheckpoint, stops: Iterable[Problem]) -> 
 
 
 def of_commits(run: str, selected: Selected) -> Resumable:
-    """Return the state of another program's run, known only by its checkpoint commits."""
+    """Return the state of another program's run, which is known only by its checkpoint commits."""
     found = selected.source != "none"
     stops = [Problem("view_conflict", one, hint="git log") for one in selected.conflicts]
     if not found and not stops:

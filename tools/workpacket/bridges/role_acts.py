@@ -1,4 +1,4 @@
-"""The milestones of a role: each is one record and one line of its file. Every operation starts by synchronising file
+"""The milestones of a role: each is one record and one line of its file. Every operation starts by synchronizing file
 and log. Contradictions, and files held by another writer, stop it before anything is written.
 """
 
@@ -83,7 +83,7 @@ class RoleDesk(CheckpointDesk[RoleFacts]):
         return facts_of(self.key, self.runtime, notes, self.lanes)
 
     def acquire(self) -> None:
-        """Acquire the right to write the file: newly, renewed by its holder, or taken over from a dead process."""
+        """Acquire the right to write the file: take it, renew it, or take it over from a dead process."""
         present = self.facts.lease
         free = present is not None and not at_work(present.holder, self.caller)
         over = present.token if present is not None and free else None
@@ -97,7 +97,7 @@ class RoleDesk(CheckpointDesk[RoleFacts]):
     def take_over(self) -> None:
         document = self.facts.document
         if document is None:
-            raise WorkpacketError("checkpoint_missing", f"there is no {self.facts.path} to adopt")
+            raise WorkpacketError("checkpoint_missing", f"{self.facts.path} does not exist, so it cannot be adopted")
         found = RoleBridge().read(self.facts.path, document.source.encode())
         if not isinstance(found[0], Foreign):
             raise refusal_of_file(document.source, found[0])
@@ -185,7 +185,7 @@ def _naming(desk: RoleDesk, words: str, artifacts: Sequence[str]) -> str:
 
 
 def _artifacts(desk: RoleDesk, note: str, artifacts: Sequence[str]) -> dict[str, str]:
-    """Return the files that the role has named so far, with their current digests; a path that contains a secret could
+    """Return the files that the role has named so far, with their current digests. A path that contains a secret could
     not be stored in full.
     """
     facts, clean = desk.facts, desk.runtime.settings.redactor.clean_text

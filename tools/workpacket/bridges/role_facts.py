@@ -5,8 +5,8 @@ it yields front matter and notes, so a file that was lost, or is late because it
 Anything else that people write into the file does not contradict the log.
 
 A note names a file by its path, as in `Drafted docs/plan.md`. Every milestone records the digests of all files ever
-named, so that changes are relative to the last milestone. A change does not block: a role interrupted between two
-milestones leaves files that are ahead of the last one.
+named, so that changes are relative to the last milestone. A change does not block: a role that is interrupted between
+two milestones leaves files that are ahead of the last milestone.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ KINDS: Mapping[str, RecordKind] = {
 
 
 def stream_of(feature: str, team: str, agent: str) -> str:
-    """Return the stream of one role in one feature. Its lease ensures a single writer of the file."""
+    """Return the stream of one role in one feature. Its lease ensures that the file has a single writer."""
     return stream_named(FORM, feature, team, agent)
 
 
@@ -77,7 +77,9 @@ class RoleFields(NamedTuple):
 
 @dataclass(slots=True)
 class RoleState(CheckpointState[RoleFields]):
-    """`artifacts` are the files that the role named, with their digests at its last milestone."""
+    """The state of one role. `artifacts` are the files that the role named, with their digests at its last
+    milestone.
+    """
 
     kinds = KINDS
 
@@ -112,7 +114,7 @@ def fields_of(front: Mapping[str, object]) -> RoleFields:
 
 
 def artifact_rows(artifacts: Mapping[str, str]) -> list[Json]:
-    """Return artifacts as stored: as rows, because the key of a mapping may look like the name of a secret."""
+    """Return artifacts in stored form: as rows, because the key of a mapping may look like the name of a secret."""
     return [{"path": path, "sha256": digest} for path, digest in artifacts.items()]
 
 
@@ -132,7 +134,7 @@ FOLDER = "docs/progress"
 # A name is part of a single-line file name that is valid on every system.
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._#-]{0,98}[A-Za-z0-9#])?\Z")
 
-# The names in the folder, and the bytes of one of its files.
+# The names in the folder, and a function that returns the bytes of one of its files.
 Names = Callable[[str], Iterable[str]]
 Read = Callable[[str], bytes | None]
 
@@ -161,9 +163,9 @@ class RoleKey(Value):
 
 
 class RoleFacts(Value):
-    """`names` are feature, team and agent. `contradictions` are the differences between file and log. `late` means that
-    the writer of the file was killed. `closed_by` is what declares the feature complete, `twins` are other files of the
-    same role.
+    """The facts about one role. `names` are feature, team and agent. `contradictions` are the differences between file
+    and log. `late` means that the writer of the file was killed. `closed_by` is what declares the feature complete,
+    `twins` are other files of the same role.
     """
 
     path: str
@@ -178,7 +180,7 @@ class RoleFacts(Value):
 
     @property
     def fields(self) -> RoleFields:
-        """The fields of the role: from its log, or from its file if there is no log."""
+        """Return the fields of the role: from its log, or from its file if there is no log."""
         if not self.state.version and self.document is not None:
             return fields_of(front_of(self.document))
         return self.state.fields
@@ -197,7 +199,7 @@ class RoleFacts(Value):
 
     @property
     def is_astray(self) -> bool:
-        """Whether the file name differs from what its fields say."""
+        """Whether the file name differs from the fields in the file."""
         return self.path != f"{FOLDER}/{self.names[0]}-{self.names[2]}.md"
 
     @property
@@ -234,7 +236,7 @@ def notes_here(root: str, *, about: str = "") -> dict[str, RoleProgress]:
 
 
 def unreadable_bytes(note: RoleProgress) -> Problem | None:
-    """Return why a file may not be trusted or edited: it is not UTF-8, or is too large to be read completely."""
+    """Return why a file cannot be trusted or edited: it is not UTF-8, or is too large to be read completely."""
     return next(iter(unreadable(note.source.text, 0, MARKDOWN)), None)
 
 
@@ -246,7 +248,7 @@ def facts_of(key: RoleKey, runtime: Runtime, notes: Mapping[str, RoleProgress], 
     if document is not None:
         _require_identity(key, document)
     elif twins:
-        message = f"{twins[0]} is the checkpoint of {key.agent} in {key.feature}, but its name says otherwise"
+        message = f"{twins[0]} is the checkpoint of {key.agent} in {key.feature}, but has a different name"
         raise WorkpacketError("role_identity_mismatch", message, path=twins[0], hint=f"rename it to {key.path}")
     stated = document.team.value if document is not None and document.team is not None else ""
     team = key.team or stated or _team_in_log(key, runtime)
@@ -370,7 +372,7 @@ def _path(word: str) -> str:
 
 
 def digest_of(root: str, path: str) -> str | None:
-    """Return the digest of a file in the repository; None for anything else, or behind a symbolic link."""
+    """Return the digest of a file in the repository; None for anything else, including files behind a symbolic link."""
     try:
         *folders, _ = split_path(path)
     except WorkpacketError:
@@ -401,7 +403,8 @@ _BESIDE: Mapping[str, str] = {"summary": "summary", "cost_summary": "cost summar
 
 
 class RoleBridge:
-    """Checkpoints of roles, `docs/progress/<feature>-<agent>.md`: every key of the front matter, and the text below it.
+    """Converts checkpoints of roles, `docs/progress/<feature>-<agent>.md`: every key of the front matter, and the text
+    below it.
 
     For a role that this store manages, the current checkpoint is exported. Files that lack one of the seven fields, or
     whose fields show that they are not checkpoints, are refused.

@@ -1,12 +1,12 @@
-"""Links runs to the packets they work on: the log of a packet is told what happens in the store. The runtime knows
+"""Link runs to the packets that they work on: the log of a packet records what happens in the store. The runtime knows
 packets only by name; it has a witness (`runtime.stores.contract.Witness`), which this module implements. The start of
 an attempt is recorded in the log first, its end in the store first. A process killed in between leaves a link open,
 which `disagreements` finds and `settle` fixes; the log has every active run.
 
-`run.closed` keeps the hash that the stream had when the run ended. Someone who can write to the store can recompute all
-its hashes, but not the log in git, which therefore reveals that, or a store that was restored from a backup.
+`run.closed` contains the hash that the stream had when the run ended. Anyone who can write to the store can recompute
+all its hashes, but not the log in git, which therefore reveals that, or a store that was restored from a backup.
 
-The links of runs in the logs here: read, made and closed, one packet at a time and under the lock of all writers.
+Links are read, made and closed one packet at a time, under the lock of all writers.
 """
 
 from __future__ import annotations
@@ -84,7 +84,9 @@ class RunLinks:
 
     def ended(self, store: Store, stream: str, packet: str) -> None:
         def ending() -> Ending | None:
-            """Do nothing while another process holds the run: it is about to start another attempt."""
+            """Return the end of the run; None while another process holds it, because that is about to start another
+            attempt.
+            """
             lease, last = store.lease(stream), store.latest("runs", stream)
             if lease is not None and not is_certainly_dead(lease.holder) and (not last or last.fence != lease.token):
                 return None
@@ -93,7 +95,7 @@ class RunLinks:
         self._close(store, stream, packet, ending)
 
     def never_began(self, store: Store, stream: str, packet: str) -> None:
-        """Close the link of a run that the store does not have, unless it is just being started."""
+        """Close the link of a run that the store does not have, unless the run is just being started."""
 
         def ending() -> Ending | None:
             lease = store.lease(stream)
@@ -167,7 +169,7 @@ def packet_stop(repository: Repository, packet: str) -> Problem | None:
 
 
 def settle(repository: Repository, runtime: Runtime, links: RunLinks) -> tuple[list[Disagreement], list[Disagreement]]:
-    """Record in the logs what the store knows; return what was settled and what is left for a person."""
+    """Record in the logs what the store knows; return what was settled, and what is left for a person."""
     found = list(disagreements(repository, runtime))
     for one in found:
         if one.what == "late":
@@ -204,7 +206,9 @@ def _difference(store: Store, run: LinkedRun) -> str:
 
 
 def _hash_at(store: Store, stream: str, version: int) -> str:
-    """Return the hash; '' if it cannot be read: the event was removed, or the check of the store reports it."""
+    """Return the hash; '' if it cannot be read because the event was removed, or because of damage that the check of
+    the store reports.
+    """
     try:
         return next((event.hash for event in store.read(stream, version - 1, version)), "")
     except LogDamaged:
@@ -222,7 +226,7 @@ def linked_packets(repository: Repository) -> Iterator[PacketState]:
 
 
 def link(repository: Repository, actor: Actor, packet: str, run: str, store: str) -> None:
-    """Link a run to its packet before it begins. WorkpacketError if the packet may not be worked on now.
+    """Link a run to its packet before it begins. Raises WorkpacketError if the packet may not be worked on now.
 
     A packet without a log has no lane or gate yet, and no place for a link.
     """
@@ -246,7 +250,7 @@ def close(
     is_it: Callable[[LinkedRun], bool],
     ending: Callable[[], Ending | None],
 ) -> tuple[LinkedRun, ...]:
-    """Close the matching open links if the run, checked under the lock, has still ended; return the closed runs."""
+    """Close the matching open links if the run has still ended when checked under the lock; return the closed runs."""
     if not any(map(is_it, state_here(repository, packet).open_runs)):
         return ()
     with writing(repository, "run") as transaction:

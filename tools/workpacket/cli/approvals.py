@@ -1,4 +1,4 @@
-"""`workpacket approvals`: which decisions there are, and whether everything that depends on them is valid.
+"""`workpacket approvals`: list decisions, and verify everything that depends on them.
 
 `workpacket revoke`: permanently revokes an approval or a rejection.
 """
@@ -80,7 +80,7 @@ def verify_approvals(arguments: Arguments) -> int:
         count = counted(len(approvals.own_envelopes), "envelope")
         sys.stdout.write(f"{count} verified {against}; no approval is missing\n")
     if not data["policy_anchored"]:
-        sys.stdout.write(f"note: the base has no policy yet, so nothing was required; add one: {ANCHORING}\n")
+        sys.stdout.write(f"note: the base has no policy yet, so no approval was required; to add one: {ANCHORING}\n")
     if not remembered:
         sys.stdout.write("note: the policy could not be recorded on this machine; a rollback would go unnoticed\n")
     return status
@@ -178,8 +178,8 @@ APPROVALS = Command(
     arguments="list|verify [WP_ID...]",
     description="""
 `list` shows every decision, and for each gate whether it would open now or what is missing. `verify` is for CI: every
-envelope is sound, everything that rests on an approval has one under the policy of the base, and nothing that the base
-holds of log and attestations was changed or deleted. Reading needs no ssh-keygen.""",
+envelope is sound, everything that rests on an approval has one under the policy of the base, and nothing in the log and
+attestations of the base was changed or deleted. Reading does not need ssh-keygen.""",
     options=(BASE_OPTION, WORKTREE_OPTION),
     examples=(
         "workpacket approvals list",
@@ -201,11 +201,11 @@ REVOKE = Command(
     arguments="ENVELOPE",
     description="""
 ENVELOPE is the digest of the envelope, or its beginning, as `workpacket approvals list` shows it. A revocation comes
-from the approver, from someone with a role at the gate, or from an operator, and cannot itself be revoked.""",
+from the approver, someone with a role at the gate, or an operator, and cannot itself be revoked.""",
     options=(
         KEY_OPTION,
         BROWSER_OPTION,
-        Option("statement-out", "write the statement to FILE, and sign nothing", value="FILE"),
+        Option("statement-out", "write the statement to FILE without signing it", value="FILE"),
         BASE_OPTION,
     ),
     examples=("workpacket revoke 3f9a1c", "workpacket revoke 3f9a1c --statement-out statement"),

@@ -1,12 +1,13 @@
-"""`workpacket approve`: a person's approval or rejection of specific bytes, signed with a key that no agent has.
+"""`workpacket approve`: a person's signed approval or rejection of specific bytes, with a key that no agent has.
 
-Before it asks, `approve` checks whether the text was already approved and whether the gate would refuse it anyway, so
-that no one reads and signs in vain.
+Before it asks, `approve` checks whether the text is already approved and whether the gate would refuse it anyway, so
+that no one reads and signs for nothing.
 """
 
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -30,7 +31,7 @@ from workpacket.git.repository import find_repository
 from workpacket.lifecycle.activation import unmet_besides_signature
 from workpacket.lifecycle.contract import Contract
 from workpacket.lifecycle.contract_drift import difference, parts
-from workpacket.lifecycle.gates import ACTIVATING, ACTIVATION_GATE, OPTIONAL, TERMS, VERDICT_GATE, terms_in
+from workpacket.lifecycle.gates import ACTIVATING, ACTIVATION_GATE, OPTIONAL, TERMS, VERDICT_GATE, report_term, terms_in
 from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.model.event_types import VERDICTS
@@ -69,7 +70,7 @@ from workpacket.shell.keys import OwnKey, find_ssh_keygen, sign
 
 
 def already_given(approvals: Approvals, wish: Wish, principal: str) -> Written | None:
-    """Return the valid approval of exactly these bytes by this person; a later rejection cancels it."""
+    """Return this person's valid approval of exactly these bytes; a later rejection cancels it."""
     if wish.decision != "approve":
         return None
     verdict = approvals.verdict(wish.packet, wish.gate, terms=wish.terms)
@@ -80,7 +81,7 @@ def already_given(approvals: Approvals, wish: Wish, principal: str) -> Written |
 
 
 def unmet_at_the_gate(approvals: Approvals, wish: Wish) -> tuple[Problem, ...]:
-    """The conditions of the activation gate that a signature cannot meet."""
+    """Return the conditions of the activation gate that a signature cannot meet."""
     if wish.gate not in ACTIVATING or wish.decision != "approve":
         return ()
     facts = gather(approvals.repository, [wish.packet], NOBODY)
@@ -88,7 +89,7 @@ def unmet_at_the_gate(approvals: Approvals, wish: Wish) -> tuple[Problem, ...]:
     return unmet_besides_signature(facts, packet) if packet is not None else ()
 
 
-# A statement stores it on one line of its scope.
+# A statement stores the reason on one line of its scope.
 LONGEST_REASON = 200
 
 
@@ -98,7 +99,7 @@ def approve(arguments: Arguments) -> int:
         if arguments.value("attach"):
             return _attach(arguments, approvals, now)
         if len(arguments.words) != 1:
-            what = "give one packet or `policy`, and nothing else: ssh-keygen makes the signature, you don't type it"
+            what = "give one packet or `policy`, and nothing else: ssh-keygen makes the signature, it is not typed"
             raise usage(arguments.command, "missing_argument", what)
         key = _key(arguments)
         wish = _wish(arguments, key)
@@ -140,11 +141,15 @@ def _wish(arguments: Arguments, key: OwnKey) -> Wish:
     gate = arguments.value("gate", ACTIVATION_GATE)
     if (packet == POLICY_MATTER) != (gate == POLICY_GATE):
         raise usage(
-            arguments.command, "invalid_value", "to approve a change of the policy, use `approve policy --gate policy`"
+            arguments.command, "invalid_value", "to approve a change to the policy, use `approve policy --gate policy`"
         )
     days = arguments.value("days", str(DEFAULT_VALIDITY.days))
     if not (days.isascii() and days.isdigit() and 1 <= int(days[:4]) <= LONGEST_VALIDITY.days):
-        raise usage(arguments.command, "invalid_value", f"--days takes 1 to {LONGEST_VALIDITY.days}; not {days!r}")
+        raise usage(
+            arguments.command,
+            "invalid_value",
+            f"--days requires a number from 1 to {LONGEST_VALIDITY.days}, not {days!r}",
+        )
     return Wish(
         packet=packet,
         gate=gate,
@@ -159,7 +164,7 @@ def _wish(arguments: Arguments, key: OwnKey) -> Wish:
 def _terms(arguments: Arguments, gate: str) -> dict[str, str]:
     """Return all terms of the gate, and no others."""
     wanted = TERMS.get(gate, {})
-    for name in ("verdict", "lane", "rule", "until", "reason", "target"):
+    for name in ("verdict", "report", "lane", "rule", "until", "reason", "target"):
         if name in OPTIONAL and name in wanted:
             continue
         if bool(arguments.value(name)) != (name in wanted):
@@ -173,7 +178,12 @@ def _terms(arguments: Arguments, gate: str) -> dict[str, str]:
     if len(reason) > LONGEST_REASON or not reason.isprintable():
         what = f"--reason must be one line of up to {LONGEST_REASON} characters"
         raise usage(arguments.command, "invalid_value", what)
-    return {name: arguments.value(name) for name in wanted}
+    terms = {name: arguments.value(name) for name in wanted}
+    if "report" in wanted:
+        from workpacket.cli.review import report_at
+
+        terms["report"] = report_term(report_at(terms["report"]))
+    return terms
 
 
 def _digest(approvals: Approvals, word: str) -> str:
@@ -201,7 +211,7 @@ def _decide(arguments: Arguments, approvals: Approvals, draft: StatementDraft, k
     if not (sys.stdin.isatty() and screen.isatty()):
         raise WorkpacketError(
             "approval_needs_terminal",
-            "a person must read the text and answer, but there is no terminal",
+            "a person must read the text and answer, but this is not a terminal",
             hint="run it in a terminal, or use --statement-out FILE to sign elsewhere",
         )
     find_ssh_keygen()
@@ -215,7 +225,7 @@ USUAL_WIDTH = 80
 
 
 def _show(approvals: Approvals, draft: StatementDraft, screen: TextIO, style: Style) -> None:
-    """Show the text in rows: a line wrapped by the terminal would continue without the bar."""
+    """Show the text row by row: a line wrapped by the terminal would continue without the bar."""
     said = draft.statement
     told = os.environ.get("COLUMNS", "")
     style = style._replace(width=style.width or (int(told[:4]) if told.isascii() and told.isdigit() else USUAL_WIDTH))
@@ -243,7 +253,7 @@ def _show(approvals: Approvals, draft: StatementDraft, screen: TextIO, style: St
 
 
 def _show_contract(approvals: Approvals, said: Statement, contract: Contract, screen: TextIO, style: Style) -> None:
-    """Show all of the contract, and its differences from the approved one."""
+    """Show the whole contract, and how it differs from the approved one."""
     screen.write(render_contract(parts(contract), contract.digest, style))
     before = contract_before(approvals, said.packet, said.gate)
     if before is None:
@@ -262,11 +272,11 @@ def _ask(draft: StatementDraft, screen: TextIO) -> None:
     screen.flush()
     answer = sys.stdin.readline().strip()
     if answer != words:
-        raise WorkpacketError("approval_not_given", "the words were not typed; nothing was signed")
+        raise WorkpacketError("approval_not_given", "the words do not match; nothing was signed")
 
 
 def _write_statement(arguments: Arguments, draft: StatementDraft, path: Path) -> int:
-    """Write a file outside the governed folders; never overwrite one."""
+    """Write the statement to a file outside the governed folders; never overwrite one."""
     try:
         with path.open("xb") as file:
             file.write(draft.message)
@@ -345,12 +355,14 @@ def _next(said: Statement, written: Written, *, light: bool) -> str:
 
 
 def _now_open(said: Statement, *, light: bool) -> str:
-    """The command for which the gate is open now, where one command alone asks for it."""
+    """Return the command that the gate now allows, if exactly one command requires this gate."""
     if said.gate in ACTIVATING:
         return f"workpacket {'start' if light else 'activate'} {said.packet}"
     if said.gate == VERDICT_GATE:
-        (choice,) = (line.partition(": ")[2] for line in terms_in(said.gate, said.scope))
-        return f"workpacket verdict {said.packet} {choice} --report FILE"
+        terms = dict(line.split(": ", 1) for line in terms_in(said.gate, said.scope))
+        path, digest, _ = terms.get("report", "").rpartition(" sha256:")
+        report = f" --report {shlex.quote(path)}" if digest else ""
+        return f"workpacket verdict {said.packet} {terms['verdict']}{report}"
     return ""
 
 
@@ -368,7 +380,7 @@ def run(arguments: Arguments) -> int:
 
 
 KEY_OPTION = Option("key", "the key to sign with: a private key, or a .pub file of an agent or token", value="PATH")
-BROWSER_OPTION = Option("browser", "ask in a page of this machine, signed by touching a security key or passkey")
+BROWSER_OPTION = Option("browser", "ask in a page on this machine; touching a security key or passkey signs")
 BASE_OPTION = Option("base", "the revision whose policy is in force", value="REV")
 
 COMMAND = Command(
@@ -376,14 +388,13 @@ COMMAND = Command(
     run,
     arguments="[WP_ID]",
     description="""
-The whole text is shown, with its digest in six words and what has changed since it was last approved. Whoever has read
-it types the words asked for, and ssh-keygen signs. At the gate `activation` the USER fields of the refinement are
-filled in first; refinement and envelope are written together. What that gate would refuse whoever signs is listed
-instead of asked for, with exit status 3; a text that you have approved already is not signed twice. A change of
-`.GOV/policy` is approved as `policy`, at the gate `policy`. `--browser` shows the same in a page on this machine, where
-touching a security key signs it. Without page or terminal nothing is signed; `--statement-out`
-writes what is to be signed elsewhere, and `--attach` takes it back together with the FILE.sig that ssh-keygen has
-made.""",
+The whole text is shown, with its digest in six words and what has changed since it was last approved. After reading it,
+you type the words asked for, and ssh-keygen signs. At the gate `activation`, the USER fields of the refinement are
+filled in first; refinement and envelope are written together. Conditions of that gate that no signature can meet are
+listed instead, with exit status 3; a text that you have already approved is not signed twice. A change to `.GOV/policy`
+is approved as `policy`, at the gate `policy`. `--browser` shows the same in a page on this machine, where touching a
+security key signs it. Without a page or a terminal, nothing is signed; `--statement-out` writes a statement to sign
+elsewhere, and `--attach` takes it back together with the FILE.sig that ssh-keygen made.""",
     options=(
         Option("gate", "the gate (default: activation)", value="GATE"),
         Option("decision", "the decision (default: approve)", choices=("approve", "reject")),
@@ -391,21 +402,20 @@ made.""",
         BROWSER_OPTION,
         Option("role", "the role to act in, where the gate accepts several", value="ROLE"),
         Option("verdict", "at the gate verdict: the verdict", choices=VERDICTS),
-        Option("lane", "at the gate resolve: in which lane the fork is settled", value="LANE"),
-        Option("rule", "at the gates waiver and override: the code of the rule", value="CODE"),
-        Option("until", "and when it ends: 2026-01-31T12:00:00Z", value="INSTANT"),
-        Option("reason", "and why, as recorded in the event", value="TEXT"),
-        Option("target", "and for what only, such as one dependency", value="TEXT"),
-        Option("days", "how long it stays valid: 1 to 30 days (default: 14)", value="N"),
+        Option("report", "and the report on which it rests, which cannot be another one then", value="FILE"),
+        Option("lane", "at the gate resolve: the lane in which to settle the fork", value="LANE"),
+        Option("rule", "at the gates waiver and override: the code of the condition to lift", value="CODE"),
+        Option("until", "waiver and override: when it ends, such as 2026-01-31T12:00:00Z", value="INSTANT"),
+        Option("reason", "waiver and override: the reason, as recorded in the event", value="TEXT"),
+        Option("target", "waiver and override: limit it to one target, such as a dependency", value="TEXT"),
+        Option("days", "how long the approval stays valid: 1 to 30 days (default: 14)", value="N"),
         Option("statement-out", "write the statement to FILE without signing it", value="FILE"),
-        Option(
-            "attach", "attach a statement that was signed elsewhere: FILE, and its signature FILE.sig", value="FILE"
-        ),
+        Option("attach", "attach a statement that was signed elsewhere, as FILE and FILE.sig", value="FILE"),
         BASE_OPTION,
     ),
     examples=(
         "workpacket approve WP-1-Parser-v1",
-        "workpacket approve WP-1-Parser-v1 --gate verdict --verdict PASS",
+        "workpacket approve WP-1-Parser-v1 --gate verdict --verdict PASS --report docs/reports/parser.md",
         "workpacket approve WP-1-Parser-v1 --browser",
         "workpacket approve policy --gate policy",
         "workpacket approve WP-1-Parser-v1 --statement-out statement",

@@ -1,4 +1,4 @@
-"""`workpacket export attestations`: what the log and the approvals say, as statements that other tools verify."""
+"""`workpacket export attestations`: the log and the approvals, as statements that other tools can verify."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def export_attestations(arguments: Arguments) -> int:
 
 
 def _lines(packet: AttestedPacket, source: VerifiedSource, key: MachineKey) -> list[bytes]:
-    """The envelopes of one packet: its proofs, then its landing, which names them."""
+    """Return the envelopes of one packet: its proofs, then its landing, which names them."""
     lines = [signed_statement(each, key) for each in proofs_of(packet, source)]
     landing = landing_of(packet, source, [hashlib.sha256(line.rstrip(b"\n")).hexdigest() for line in lines])
     return lines if landing is None else [*lines, signed_statement(landing, key)]
@@ -70,7 +70,7 @@ def _lines(packet: AttestedPacket, source: VerifiedSource, key: MachineKey) -> l
 def _key(arguments: Arguments) -> MachineKey:
     path = arguments.value("key")
     if not path:
-        raise usage(arguments.command, "missing_argument", "give --key FILE, the key of the machine")
+        raise usage(arguments.command, "missing_argument", "give --key FILE, the private key of the machine")
     try:
         with open(path, "rb") as file:
             data = file.read(_LARGEST_KEY)

@@ -1,4 +1,4 @@
-"""Who wrote a change: what a session declares of itself, `trailers` for commits, and `trace PATH:LINE`."""
+"""Who wrote a change: the declarations of a session, `trailers` for commits, and `trace PATH:LINE`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _run_trailers(arguments: Arguments) -> int:
     repository = open_for_reading()
     said, target = declared(arguments), arguments.value("into")
     if len(arguments.words) > 1:
-        raise usage(arguments.command, "unexpected_argument", "it takes one packet")
+        raise usage(arguments.command, "unexpected_argument", "expected one packet")
     facts = all_facts(repository)
     name = _asked(arguments, str(repository.root), facts, branch_here(repository))
     lines = trailers(name, facts.packets[name].log.events, said or Declared()) if name else []
@@ -47,7 +47,7 @@ def _run_trailers(arguments: Arguments) -> int:
 
 
 def _asked(arguments: Arguments, root: str, facts: Facts, branch: str) -> str:
-    """The packet, or the one of this branch. With --into, it may have none: a hook must not stop commits."""
+    """Return the given packet, or that of this branch. With --into, there may be none: a hook must not stop commits."""
     if arguments.words:
         name = packet_called(root, arguments.words[0]).text
         if name not in facts.packets:
@@ -55,7 +55,7 @@ def _asked(arguments: Arguments, root: str, facts: Facts, branch: str) -> str:
         return name
     name = whose_branch(facts, branch)
     if name not in facts.packets and not arguments.flag("into"):
-        raise usage(arguments.command, "missing_argument", "this branch belongs to no packet: name one")
+        raise usage(arguments.command, "missing_argument", "this branch belongs to no packet: give a WP_ID")
     return name if name in facts.packets else ""
 
 
@@ -66,13 +66,13 @@ _TRAILERS: Final = Command(
     description="""
 Prints `Work-Packet: WP_ID`, and an `Assisted-by: HARNESS:MODEL` for each harness and model that `claim` and `submit`
 recorded. Put these lines at the end of a commit message, or of the text of a pull request, so that a squash keeps them;
-`trace PATH:LINE` reads them. Without an id, the packet of the current branch is meant.
+`trace PATH:LINE` reads them. Without an id, the packet of the current branch is used.
 
 With --into, the lines are added to the file of a commit message. In .git/hooks/prepare-commit-msg:
 exec workpacket trailers --into "$1"
 
-What is not declared is not guessed.""",
-    options=(Option("into", "add the lines to this file, unless it has them", value="FILE"), *DECLARING),
+Undeclared harnesses and models are never guessed.""",
+    options=(Option("into", "add the lines to this file, unless it already has them", value="FILE"), *DECLARING),
     examples=(
         "workpacket trailers WP-1-Parser-v1",
         "workpacket trailers --harness Codex --model gpt-5-4 --into .git/COMMIT_EDITMSG",
@@ -85,13 +85,13 @@ _PLACE: Final = re.compile(r"(?P<path>.+):(?P<line>[1-9][0-9]*)\Z", re.DOTALL)
 
 
 def asked_line(words: list[str]) -> tuple[str, int] | None:
-    """The path and the line, if that is what was asked about."""
+    """Return the path and the line, if the argument is PATH:LINE."""
     found = _PLACE.match(words[0]) if len(words) == 1 else None
     return (found["path"], int(found["line"])) if found is not None else None
 
 
 def trace_line(arguments: Arguments, path: str, line: int) -> int:
-    """Answer who wrote a line: commit, packets, contract, approvers, judges, harness."""
+    """Show who wrote a line: commit, packets, contract, approvers, judges, harness."""
     from workpacket.lifecycle.authorship import assistance
     from workpacket.shell.work_done import line_origin, packets_of_commit
 
@@ -123,7 +123,7 @@ def _how(name: str, known: list[str], said: Assistance) -> str:
 
 
 def _row(repository: Repository, facts: Facts, name: str, how: str) -> dict[str, Json]:
-    """What the log and the approvals say of one packet. A trailer may name a packet that there is not."""
+    """Return what the log and the approvals say about one packet. A trailer may name a packet that does not exist."""
     from workpacket.shell.approvals.facts import open_approvals
     from workpacket.shell.audit import decisions
 

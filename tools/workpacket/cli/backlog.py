@@ -1,4 +1,6 @@
-"""Commands that start work: `new` writes a stub, `refine` its technical refinement, `adopt` the logs of old packets."""
+"""Commands that start work: `new` writes a stub, `refine` its technical refinement, and `adopt` the logs of old
+packets.
+"""
 
 from __future__ import annotations
 
@@ -62,13 +64,13 @@ def _run_new(arguments: Arguments) -> int:
     if form == "light":
         return _run_new_light(arguments, repository, governed, packets.phase)
     if given:
-        raise usage(arguments.command, "conflicting_options", f"--{given[0]} belongs to packets in the light form")
+        raise usage(arguments.command, "conflicting_options", f"--{given[0]} requires a packet in the light form")
     title = " ".join(arguments.words[0].split()) if titled else ""
     if titled:
         arguments.words[0] = _id_of(" ".join(arguments.words), repository, governed.known, packets.phase).text
     wp_id = _wanted_id(arguments, governed)
     intent = _intent(arguments, governed, wp_id)
-    # The new packet is included, because git may hold a packet of that name that is missing here.
+    # The new packet is included, because git may already have a packet with that name that is missing here.
     known = [name for name in governed.known if WorkPacketId.parse(name).base == wp_id.base]
     revisions = [*known, *({wp_id.text} - {*known})]
     # Each with its demand below it, as an item of the stub.
@@ -85,18 +87,18 @@ def _run_new(arguments: Arguments) -> int:
     return conclude(arguments, carried, wp_id.text)
 
 
-# What only the light form writes down when it is made: a full packet has a refinement for it.
+# Only the light form contains these when it is created: a full packet has a refinement for them.
 _LIGHT_ONLY: Final = ("refinement", "anchor", "requirement")
 
 
 def _run_new_light(arguments: Arguments, repository: Repository, governed: GovernedFiles, phase: str) -> int:
     for other in ("next", "from", "standing", "until", "roadmap"):
         if arguments.flag(other):
-            what = f"--{other} makes packets in the full form: --form full"
+            what = f"--{other} creates packets in the full form: --form full"
             raise usage(arguments.command, "conflicting_options", what)
     title = arguments.value("what") or " ".join(arguments.words)
     if not title.strip() or len(arguments.words) != 1:
-        raise usage(arguments.command, "missing_argument", "give one title, between quotation marks")
+        raise usage(arguments.command, "missing_argument", "give one title, in quotes")
     named = arguments.words[0].casefold().startswith("wp-")
     wp_id = (
         _wanted_id(arguments, governed)
@@ -121,7 +123,7 @@ def _run_new_light(arguments: Arguments, repository: Repository, governed: Gover
 
 
 def _id_of(title: str, repository: Repository, known: frozenset[str], phase: str) -> WorkPacketId:
-    """Return an id for the title that no packet has, here or at any branch that this clone knows."""
+    """Return an id for the title that no packet has, here or on any branch that this clone knows."""
     first = id_for(title, phase, known)
     stems = [first.base, *(f"{first.base}-{number}" for number in range(2, _MOST_ALIKE))]
     tips = sorted(set(reference_tips(repository).values()))
@@ -130,7 +132,7 @@ def _id_of(title: str, repository: Repository, known: frozenset[str], phase: str
     return id_for(title, phase, known | elsewhere)
 
 
-# So many packets of one title on branches that are not merged.
+# The number of packets with one title on branches that are not merged.
 _MOST_ALIKE: Final = 5
 
 
@@ -138,14 +140,14 @@ def _criteria(arguments: Arguments) -> list[tuple[str, str, str]]:
     """Return each criterion with the command that proves it; one command may prove all of them."""
     said, proofs = arguments.all_of("criterion"), arguments.all_of("prove")
     if proofs and len(proofs) not in {1, len(said)}:
-        what = f"give one --prove for all criteria, or one for each: {len(proofs)} for {len(said)}"
+        what = f"give one --prove for all criteria, or one for each: there are {len(proofs)} for {len(said)}"
         raise usage(arguments.command, "invalid_value", what)
     proofs = proofs * len(said) if len(proofs) == 1 else proofs or [""] * len(said)
     return [(" ".join(one.split()), proof, "") for one, proof in zip(said, proofs, strict=True)]
 
 
 def _text_of(given: str) -> str:
-    """Return the text of an option that takes words, the name of a file, or `-` for standard input."""
+    """Return the text of an option that accepts text, the name of a file, or `-` for standard input."""
     if given == "-":
         return sys.stdin.read(MARKDOWN.size).strip()
     if given and "\n" not in given and len(given) <= PATH_LENGTH and os.path.isfile(given):
@@ -167,7 +169,7 @@ def _wanted_id(arguments: Arguments, governed: GovernedFiles) -> WorkPacketId:
     except InvalidId as error:
         raise usage(arguments.command, "invalid_value", f"{base or arguments.words[0]!r} {error}") from error
     if wp_id.kind != "packet":
-        raise usage(arguments.command, "invalid_value", f"{wp_id} is the id of a work package of a mission")
+        raise usage(arguments.command, "invalid_value", f"{wp_id} is the id of a mission's work package")
     return wp_id
 
 
@@ -180,7 +182,11 @@ def _intent(arguments: Arguments, governed: GovernedFiles, wp_id: WorkPacketId) 
             raise usage(arguments.command, "conflicting_options", f"--standing and {given[0]} exclude each other")
         return standing_stub(wp_id, kind, _last_day(arguments))
     if arguments.value("until"):
-        raise usage(arguments.command, "missing_argument", "--until is the last day of a standing packet: --standing")
+        raise usage(
+            arguments.command,
+            "missing_argument",
+            "--until requires --standing: it is the last day of a standing packet",
+        )
     if not origin:
         return NewStub(wp_id, what, why, arguments.value("roadmap"))
     if origin in governed.packets and origin not in governed.stubs:
@@ -196,7 +202,7 @@ def _intent(arguments: Arguments, governed: GovernedFiles, wp_id: WorkPacketId) 
 
 
 def _last_day(arguments: Arguments) -> str:
-    """Return the given day, at most a year away; else 90 days from now."""
+    """Return the given day, at most a year from now; by default, 90 days from now."""
     today = date.fromisoformat(moment().now[:10])
     said = arguments.value("until")
     if not said:
@@ -204,10 +210,12 @@ def _last_day(arguments: Arguments) -> str:
     try:
         day = date.fromisoformat(said)
     except ValueError as error:
-        raise usage(arguments.command, "invalid_value", f"{said!r} is not a day like 2026-12-31") from error
+        raise usage(arguments.command, "invalid_value", f"invalid day {said!r}: expected YYYY-MM-DD") from error
     if not today <= day <= today + timedelta(days=366):
         raise usage(
-            arguments.command, "invalid_value", f"{said}: the last day must be between today and a year from now"
+            arguments.command,
+            "invalid_value",
+            f"invalid day {said}: the last day must be between today and a year from now",
         )
     return str(day)
 
@@ -259,7 +267,7 @@ def _from_packet(wp_id: WorkPacketId, name: str, packet: Packet, what: str, why:
 
 
 def _from_issue(wp_id: WorkPacketId, name: str, text: str, what: str, why: str) -> NewStub:
-    """Parse an issue: its first line says what, its items are the criteria, its first paragraph says why."""
+    """Parse an issue: its first line says what, its items are the criteria, and its first paragraph says why."""
     lines = [line.strip() for line in text.splitlines()]
     title = next((line.lstrip("# ") for line in lines if line), "")
     items = [line[2:].removeprefix("[ ] ").strip() for line in lines if line.startswith(("- ", "* "))]
@@ -280,24 +288,24 @@ stub of the full form with its board entry, its registry row and the first event
 these programs, a `.json` file has what they printed, `.jsonl` is that of beads, a folder is that of Backlog.md or of a
 spec-kitty mission, any other file is a Markdown list of tasks, or the text of one issue.""",
     options=(
-        Option("criterion", "what must be true when it is done", value="TEXT", many=True),
-        Option("prove", "the command whose tests prove the criterion, or all of them", value="COMMAND", many=True),
+        Option("criterion", "a criterion: what must be true when the work is done", value="TEXT", many=True),
+        Option("prove", "the command whose tests prove the criterion, or all criteria", value="COMMAND", many=True),
         Option("scope", "a path that may change", value="PATH", many=True),
-        Option("refinement", "light form: what was found out, as words, a file or -", value="TEXT|FILE|-"),
+        Option("refinement", "light form: the refinement, as text, a file or -", value="TEXT|FILE|-"),
         Option("anchor", "light form: the section of the specification that requires it", value="HEADING"),
         Option("requirement", "light form: a requirement to add to the specification", value="TEXT|FILE|-"),
-        Option("depends", "light form: a packet that must be done before", value="WP_ID", many=True),
-        Option("form", "the form of the packet (default for a title: as the policy says)", choices=("light", "full")),
+        Option("depends", "light form: a packet that must be done first", value="WP_ID", many=True),
+        Option("form", "the form of the packet (default for a title: that of the policy)", choices=("light", "full")),
         Option("next", "the next revision of this base", value="BASE_WP_ID"),
         Option(
             "from", "the stub or the issue that it is made from; alone, packets of all open issues", value="WP_ID|FILE"
         ),
         Option("what", "what to do, on one line", value="TEXT"),
         Option("why", "why, on one line", value="TEXT"),
-        Option("standing", "a standing packet for small changes that recur", choices=tuple(RECURRING)),
-        Option("until", "the last day of a standing packet, else in 90 days", value="YYYY-MM-DD"),
+        Option("standing", "create a standing packet, for small recurring changes", choices=tuple(RECURRING)),
+        Option("until", "the last day of a standing packet (default: in 90 days)", value="YYYY-MM-DD"),
         Option("roadmap", "where the roadmap mentions it", value="TEXT"),
-        Option("risk", "how much can go wrong, such as LOW; part of what is approved", value="TIER"),
+        Option("risk", "how risky it is, such as LOW; part of the approved contract", value="TIER"),
         COMMIT,
         *ACTING,
     ),
@@ -318,7 +326,7 @@ def _refining(arguments: Arguments) -> Callable[[Facts, PacketFacts], Answer]:
         if packet.light:
             return refine_light(facts, packet, text=text, anchor=anchor)
         if text:
-            raise usage(arguments.command, "conflicting_options", "--refinement belongs to packets in the light form")
+            raise usage(arguments.command, "conflicting_options", "--refinement requires a packet in the light form")
         return present(facts, packet) if arguments.flag("present") else refine(facts, packet, anchor)
 
     return decide
@@ -329,11 +337,11 @@ _REFINE = Command(
     lambda arguments: packet_command(arguments, _refining(arguments)),
     arguments="WP_ID",
     description="""
-Writes a scaffold that pins the specification in force by its digest. Called again, it pins the current version. With
---present, the block is printed to be shown to the user, and that is recorded.""",
+Writes a scaffold that pins the specification in force by its digest. Run again, it pins the current version. With
+--present, it prints the block to show to the user, and records that.""",
     options=(
         Option("present", "print the block for the user and record its digest"),
-        Option("refinement", "light form: what was found out, as words, a file or -", value="TEXT|FILE|-"),
+        Option("refinement", "light form: the refinement, as text, a file or -", value="TEXT|FILE|-"),
         Option("anchor", "the section of the specification that requires it", value="HEADING"),
         COMMIT,
         *ACTING,
@@ -364,10 +372,10 @@ _ADOPT = Command(
     _run_adopt,
     arguments="[WP_ID...]",
     description="""
-No document is rewritten. Packets whose board entry and file contradict each other are listed and skipped until you say
-which one to believe.""",
+No document is rewritten. Packets whose board entry and file contradict each other are listed and skipped until --prefer
+says which one to believe.""",
     options=(
-        Option("prefer", "which to believe where they contradict each other", choices=("board", "packet")),
+        Option("prefer", "which one to believe where they contradict each other", choices=("board", "packet")),
         *ACTING,
     ),
     examples=("workpacket adopt", "workpacket adopt WP-1-Parser-v1 --prefer board"),

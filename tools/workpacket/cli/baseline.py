@@ -1,4 +1,4 @@
-"""`check --baseline`, `--prune`, `--new-since`, and the findings that `check` therefore leaves out."""
+"""`check --baseline`, `--prune`, `--new-since`, and the findings that `check` leaves out because of them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,9 @@ from workpacket.value import replace
 def without_known(
     arguments: Arguments, workspace: Workspace, reasons: Mapping[str, Reason], line: SourceLine
 ) -> Callable[[Sequence[Problem]], Reported]:
-    """Return the function that leaves out known findings, and says so: those of the baseline, or of a revision."""
+    """Return the function that leaves out known findings (those of the baseline, or of a revision) and reports their
+    number.
+    """
     since = arguments.value("new-since")
     if since:
         return _new_since(since, workspace, reasons, line)
@@ -66,8 +68,8 @@ def without_known(
 def _new_since(
     revision: str, workspace: Workspace, reasons: Mapping[str, Reason], line: SourceLine
 ) -> Callable[[Sequence[Problem]], Reported]:
-    """Return the function that leaves out what this revision had: its files are checked as these are, in a scratch
-    folder, because a change of one file can cause or end findings in another.
+    """Return the function that leaves out findings that this revision had. Its files are checked like these, in a
+    scratch folder, because a change of one file can cause or end findings in another.
     """
     repository = here()
     commit = readable_commit(repository, commit_of(repository, revision))
@@ -84,7 +86,7 @@ def _new_since(
     def report(findings: Sequence[Problem]) -> Reported:
         compared = compare(findings, known, reasons, line)
         count = counted(compared.known, "finding")
-        return Reported(compared.new, (f"{count} that {revision} had left out",) if compared.known else ())
+        return Reported(compared.new, (f"{count} left out because {revision} had them",) if compared.known else ())
 
     return report
 
@@ -105,7 +107,7 @@ def write_baseline(
             raise WorkpacketError.of(known)
         gone = compare(findings, known, reasons, line).gone
         kept = Counter(known) - gone
-        said = f"removed {counted(gone.total(), 'entry')} from {BASELINE_PATH}, which now has {kept.total()}"
+        said = f"removed {counted(gone.total(), 'entry')} from {BASELINE_PATH}; {kept.total()} left"
     else:
         command = "check --baseline"
         kept = recorded(findings, reasons, line)
@@ -127,8 +129,8 @@ def write_baseline(
 def _data_in_force(arguments: Arguments, workspace: Workspace) -> bytes | None:
     """Return the baseline that counts.
 
-    With a base, it decides, so that a change cannot declare its own findings known. The file of the change counts only
-    if the base has none, or if the policy of the base mentions approvals: what the change adds then needs one.
+    With a base, the baseline there decides, so that a change cannot declare its own findings known. The file of the
+    change counts only if the base has none, or if the policy of the base mentions approvals: additions then need one.
     """
     base = arguments.value("base")
     if not base:

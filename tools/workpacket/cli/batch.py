@@ -1,4 +1,4 @@
-"""`workpacket batch`: batches of tasks through their three phases, with a checkpoint after each."""
+"""`workpacket batch`: takes batches of tasks through their three phases, with a checkpoint after each."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ def _write(arguments: Arguments, action: str, word: str) -> int:
     repository = here()
     accept = arguments.values("accept")
     if stray := [aspect for aspect in accept if aspect not in ASPECTS]:
-        raise usage(arguments.command, "invalid_value", f"--accept takes {', '.join(ASPECTS)}; not {stray[0]!r}")
-    # The lock of the clone is held until log and files are written: one command at a time changes a scope.
+        raise usage(arguments.command, "invalid_value", f"invalid --accept {stray[0]!r}: expected {', '.join(ASPECTS)}")
+    # The lock of the clone is held until log and files are written, so only one command at a time changes a scope.
     with writing(repository, "batch") as transaction, open_runtime(create=True) as runtime:
         desk = BatchDesk(runtime, transaction, caller_of(arguments), repository, word)
         if action == "adopt":
@@ -81,7 +81,7 @@ def _end(arguments: Arguments, desk: BatchDesk, accept: Sequence[str]) -> None:
     phase: Phase = phase_named(arguments.value("phase")) or "testers"
     outcome = outcome_named(arguments.value("outcome", "ok"))
     if outcome == "rejected" and phase != "reviewers":
-        raise usage(arguments.command, "conflicting_options", "only reviewers can reject; others fail")
+        raise usage(arguments.command, "conflicting_options", "only reviewers can reject; other stages fail")
     tasks, reviewers = arguments.values("task"), arguments.values("reviewer")
     units = reviewers if phase == "reviewers" else tasks
     about = tasks if outcome == "rejected" else []
@@ -94,11 +94,11 @@ def caller_of(arguments: Arguments) -> Caller:
 
 
 def _issue(arguments: Arguments, text: str) -> Json:
-    """Parse `SEVERITY: DESCRIPTION @ LOCATION`, where the location is optional."""
+    """Parse `SEVERITY: DESCRIPTION @ LOCATION`; the location is optional."""
     severity, colon, rest = text.partition(":")
     severity = severity.strip().casefold()
     if not colon or not rest.strip():
-        raise usage(arguments.command, "invalid_value", f"--defer takes SEVERITY:TEXT, not {text!r}")
+        raise usage(arguments.command, "invalid_value", f"invalid --defer {text!r}: expected SEVERITY:TEXT")
     if severity not in DEFERRABLE:
         message = f"an issue of severity {severity!r} cannot be deferred; {', '.join(DEFERRABLE)} can"
         raise WorkpacketError("batch_issue_not_deferrable", message)
@@ -115,13 +115,15 @@ def _numbers(arguments: Arguments, count: int) -> list[int]:
 
 
 def _progress(facts: BatchFacts) -> str:
-    """Return the progress of the scope, its next batch and phase, and what was deferred."""
+    """Return the progress of the scope, its next batch and phase, and the deferred issues."""
     state, view = facts.state, facts.state.view
     groups = view.groups or facts.scope.groups()
     done, total = len(groups.get("completed", ())), sum(map(len, groups.values()))
     lines = [f"{facts.name}: {done} of {total} tasks done, last batch {view.last_batch or 'none'}"]
     if state.completing is not None:
-        lines.append(f"batch {state.completing.label}: its completion was interrupted; `batch complete` finishes it")
+        lines.append(
+            f"batch {state.completing.label}: its completion was interrupted; run `batch complete` to finish it"
+        )
     elif state.batch is not None:
         batch = state.batch
         lines.append(f"batch {batch.label} is in progress: {', '.join(batch.tasks)}")
@@ -192,21 +194,21 @@ COMMAND = Command(
     arguments="next SPEC | begin SPEC | complete SPEC | status SPEC | adopt SPEC | restore SPEC",
     description="""
 `begin` records what comes next before anyone works on it: the next batch with its testers, then the implementers, then
-the reviewers; after a crash, the incomplete stages. `complete --phase` records how stages ended; `complete` alone
-updates tasks.yaml, writes checkpoint.yaml and commits both with what is staged and with the files the tasks name.
+the reviewers; after a crash, the incomplete stages. `complete --phase` records the results of stages; `complete` alone
+updates tasks.yaml, writes checkpoint.yaml and commits both with the staged changes and the files that the tasks name.
 `adopt` accepts a checkpoint.yaml that contradicts the log, `restore` rewrites it from the log.""",
     options=(
-        Option("phase", "complete: the stages of this phase ended", choices=("testers", "implementers", "reviewers")),
-        Option("task", "complete --phase: only this task; on rejection, its subject", value="ID", many=True),
+        Option("phase", "complete: the phase whose stages ended", choices=("testers", "implementers", "reviewers")),
+        Option("task", "complete --phase: only this task; on rejection, the rejected one", value="ID", many=True),
         Option("reviewer", "complete --phase reviewers: this reviewer only", value="NAME", many=True),
-        Option("outcome", "complete --phase: how they ended", choices=("ok", "failed", "rejected", "timed_out")),
-        Option("note", "complete --phase: a sentence to store", value="TEXT"),
+        Option("outcome", "complete --phase: the outcome", choices=("ok", "failed", "rejected", "timed_out")),
+        Option("note", "complete --phase: a comment to store", value="TEXT"),
         Option("defer", "complete: an issue to carry forward", value="SEVERITY:TEXT", many=True),
-        Option("resolved", "complete: a deferred issue that is resolved, by its number", value="NUMBER", many=True),
+        Option("resolved", "complete: the number of a deferred issue that is resolved", value="NUMBER", many=True),
         Option("message", "complete: the first line of the commit message", value="TEXT"),
         Option("label", "begin: the label of the batch, such as 5a", value="LABEL"),
-        Option("accept", "continue although this changed: branch, commit, tasks, base, config; or although its "
-                         "holder is alive: holder", value="ASPECT", many=True),
+        Option("accept", "continue despite a change of branch, commit, tasks, base or config; `holder`: although the "
+            "holder is alive", value="ASPECT", many=True),
         Option("allow-deps", "begin: dependencies that may change; `*` matches any characters", value="NAME",
                many=True),
         Option("owner", "begin: the process that does the work (default: the caller and its parents)",

@@ -1,6 +1,6 @@
-"""Output that is shown again until something that it depends on changes. Usually nothing has changed since the last
-call of `check` or `list`, so the fast path is short: look at the files, compare, print. Rules and readers are imported
-only by the function that computes.
+"""Output that is cached until something that it depends on changes. Usually nothing has changed since the last call of
+`check` or `list`, so the fast path is short: look at the files, compare, print. Rules and readers are imported only by
+the function that computes.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SETTINGS_FILES = ("pyproject.toml", POLICY_PATH, BASELINE_PATH)
 
 
 class Output:
-    """What a command writes, its exit status, and what both depend on besides the documents."""
+    """A command's output, its exit status, and what both depend on besides the documents."""
 
     __slots__ = ("rests_on", "status", "text")
 
@@ -49,7 +49,7 @@ def show(
     compute: Callable[[], Output],
     deciding: Callable[[], tuple[str, ...] | None] = tuple,
 ) -> int:
-    """Write the output of the command, computed only if something that it depends on has changed (`CachedOutput`)."""
+    """Write the output of the command; compute it only if something that it depends on has changed (`CachedOutput`)."""
     request = (workspace.here, arguments.command.name, arguments.given, terminal())
     cached = CachedOutput(cache, workspace.root, files, request, deciding)
     known = cached.recall()
@@ -70,7 +70,7 @@ def show_fresh(output: Output) -> int:
 
 
 def terminal() -> tuple[bool, int | None, str]:
-    """Return whether output goes to a terminal, its width, and the colour settings of the environment."""
+    """Return whether output goes to a terminal, the terminal's width, and the color settings of the environment."""
     wish = "never" if os.environ.get("NO_COLOR") else "always" if os.environ.get("FORCE_COLOR") else ""
     if not sys.stdout.isatty():
         return False, None, wish
@@ -83,12 +83,12 @@ def terminal() -> tuple[bool, int | None, str]:
         return True, None, wish
 
 
-# Everything below .GOV is described as whole folders (`read_only.output`): half the time for ten thousand files.
+# Everything below .GOV is recorded as whole folders (`read_only.output`), which halves the time for ten thousand files.
 _ELSEWHERE = tuple(folder for folder in ROOTS if folder != GOVERNANCE_FOLDER)
 
 
 class GarbageCollectionOff:
-    """Turns off garbage collection for commands that read all documents: these stay in memory until the end anyway. In
+    """Turn off garbage collection for commands that read all documents, which stay in memory until the end anyway. In
     an audit of a thousand packets, collecting would take two fifths of the time.
     """
 

@@ -1,6 +1,6 @@
-"""`workpacket check`: everything that is wrong in the governance documents, in one run.
+"""`workpacket check`: find everything that is wrong in the governance documents, in one run.
 
-`check --watch`: checks again whenever a file changes.
+`check --watch`: check again whenever a file changes.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _INTERVAL = 0.3
 def run(arguments: Arguments) -> int:
     _refuse_contradictions(arguments)
     workspace = open_workspace(named=bool(arguments.words) or arguments.flag("stdin-filename"))
-    # With --base a change is judged, whose author may have written to the cache too.
+    # With --base, a change is judged, and its author may have written to the cache too.
     cached = not (arguments.flag("no-cache") or arguments.value("base"))
     cache = Cache(workspace.common_dir if cached else None, workspace.fingerprint)
     try:
@@ -40,14 +40,14 @@ def run(arguments: Arguments) -> int:
         if arguments.flag("watch"):
             return watch(lambda: check_once(arguments, workspace, cache), workspace.root)
         status = check_once(arguments, workspace, cache)
-        # A log that was changed, or a check that did not run, fails all the same.
+        # A changed log, or a check that did not run, fails in any case.
         return exits.OK if arguments.flag("exit-zero") and status == exits.FINDINGS else status
     finally:
         cache.close()
 
 
 def _refuse_contradictions(arguments: Arguments) -> None:
-    """Refuse contradictory options: each decides the output, and one of two would be silently ignored."""
+    """Refuse contradictory options: one of the two would be silently ignored."""
     given = [f"--{name}" for name in ("format", "json", "statistics", "diff") if arguments.flag(name)]
     same = (given == ["--format", "--json"] and arguments.value("format") == "json") or (
         given == ["--format", "--statistics"] and arguments.value("format") == "text"
@@ -61,7 +61,7 @@ def _refuse_contradictions(arguments: Arguments) -> None:
             message = f"--stdin-filename cannot be combined with {also[0]}"
             raise usage(arguments.command, "conflicting_options", message)
     about = [f"--{name}" for name in ("baseline", "prune", "new-since", "no-baseline") if arguments.flag(name)]
-    # A baseline is that of the whole repository, by its own settings.
+    # A baseline covers the whole repository, by its own settings.
     others = ("base", "select", "ignore", "profile", "fix", "unsafe-fixes", "diff", "watch", "format", "json")
     recording = arguments.flag("baseline") or arguments.flag("prune")
     beside = [*(f"--{name}" for name in others if arguments.flag(name)), *arguments.words] if recording else []
@@ -87,8 +87,8 @@ def check_once(arguments: Arguments, workspace: Workspace, cache: Cache) -> int:
     if any(map(arguments.flag, ("baseline", "prune", "new-since"))):
         return show_fresh(compute())
     if arguments.value("base") or left_between_files(workspace.git_dir) or workspace.is_partial:
-        # The commit that a revision means at this moment, the writes left by an interrupted command, and the files that
-        # git leaves out of the work tree are looked up every time.
+        # The commit that a revision names, the writes left by an interrupted command, and the files that git leaves out
+        # of the work tree are looked up every time.
         return show_fresh(compute())
     if arguments.words or not approvals_here(workspace.root):
         return show(arguments, workspace, files, cache, compute)
@@ -100,7 +100,7 @@ def check_once(arguments: Arguments, workspace: Workspace, cache: Cache) -> int:
 
 
 def chosen_files(arguments: Arguments, workspace: Workspace) -> list[Found]:
-    """Return the files to check: those named, or all."""
+    """Return the files to check: those given, or all."""
     kind = kind_given(arguments)
     if kind and not arguments.words:
         raise usage(
@@ -135,19 +135,21 @@ def kind_given(arguments: Arguments) -> str:
     kind = arguments.value("kind")
     known = sorted({each for _, each in PLACES})
     if kind and kind not in known:
-        message = f"{kind!r} is not a kind of document; the kinds are {', '.join(known)}"
+        message = f"unknown kind {kind!r}; the kinds of documents are {', '.join(known)}"
         raise usage(arguments.command, "invalid_value", message)
     return kind
 
 
 def _say_what_is_not_checked(words: list[str], *, alone: bool) -> None:
-    """A list of changed files names more than documents; but if it names no document, nothing is checked."""
+    """Report files that are not checked. A list of changed files contains more than documents, but if none of them is
+    one, nothing is checked.
+    """
     from workpacket.report.escape import escape
 
     for word in words:
-        sys.stderr.write(f"note: {escape(word)} was not checked: it is not in a place for governance documents\n")
+        sys.stderr.write(f"note: {escape(word)} was not checked: it is not in a folder for governance documents\n")
     if alone:
-        message = "none of the files is in a place for governance documents"
+        message = "none of the files is in a folder for governance documents"
         raise WorkpacketError("nothing_to_check", message, hint="name its --kind")
 
 
@@ -178,18 +180,18 @@ recorded. With `--base`, what a change adds to the baseline needs the approval t
         Option("unsafe-fixes", "also apply fixes that a person should review"),
         Option("diff", "show what --fix would change, without changing anything"),
         Option("quiet", "print the findings, and nothing else"),
-        Option("exit-zero", "exit with 0 although there are findings"),
+        Option("exit-zero", "exit with 0 even if there are findings"),
         Option("output-file", "write the report to this file instead of printing it", value="FILE"),
         Option("baseline", "record today's findings in .GOV/policy/baseline.json; from then on report only new ones"),
-        Option("prune", "remove from the baseline what is not found any more"),
+        Option("prune", "remove entries from the baseline that are no longer found"),
         Option("new-since", "report only findings that this revision did not have", value="REV"),
-        Option("no-baseline", "also report the findings that the baseline lists"),
+        Option("no-baseline", "also report findings that the baseline lists"),
         Option("statistics", "count the findings of each code instead of listing them"),
         Option("watch", "check again whenever a file changes, until interrupted"),
         Option("base", "also check the changes since this revision, by its policy and settings", value="REV"),
         WORKTREE_OPTION,
         Option("stdin-filename", "check the text of standard input as if it were this file", value="PATH"),
-        Option("kind", "the kind of the given files: the name of a schema", value="KIND"),
+        Option("kind", "the document kind of the given files: the name of a schema", value="KIND"),
         Option("no-cache", "do not use the cache"),
     ),
     examples=(
@@ -204,7 +206,7 @@ recorded. With `--base`, what a change adds to the baseline needs the approval t
 
 
 def watch(check: Callable[[], int], root: str) -> int:
-    """Run `check` at once and after every change, until interrupted. Checking the state of all files is cheap."""
+    """Run `check` immediately and after every change, until interrupted. Checking the state of all files is cheap."""
     seen: list[tuple[str, str]] | None = None
     status = 0
     try:

@@ -1,4 +1,4 @@
-"""The part of `check` that examines: settings, rules, fixes, rendering."""
+"""The expensive part of `check`: settings, rules, fixes, rendering."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _NO_CHANGE = "HEAD is the base, so there is no change to judge"
 
 
 def check_and_render(arguments: Arguments, workspace: Workspace, files: Files, cache: Cache, again: Choose) -> Output:
-    """Checks, applies fixes if requested, and renders what is left. `again` returns the files after the fixes."""
+    """Check, apply fixes if requested, and render the remaining findings. `again` returns the files after the fixes."""
     reasons = catalogue()
     settings = _settings(arguments, workspace)
     selected = _selection(arguments, reasons)
@@ -88,7 +88,7 @@ def check_and_render(arguments: Arguments, workspace: Workspace, files: Files, c
     )
     status = exit_status(outcome, reasons)
     rendered = render(arguments, outcome, status, reasons, style)
-    # A repair has effects, and a revision may name another commit tomorrow.
+    # A repair writes files, and a revision may name another commit tomorrow.
     return Output(rendered, status, checked.rests_on | RestsOn(unnamed=wanted or bool(base)))
 
 
@@ -103,11 +103,11 @@ def outcome_of(arguments: Arguments, workspace: Workspace, cache: Cache) -> Chec
 
 
 def check_and_render_text(arguments: Arguments, workspace: Workspace, stream: BinaryIO) -> Output:
-    """Check the text of a stream as if it were a file: an editor holds it, and has not saved it."""
+    """Check the text of a stream as if it were a file, for an editor with unsaved text."""
     path = workspace.relative(arguments.value("stdin-filename"))
     kind = kind_given(arguments) or kind_of(path)
     if kind is None:
-        message = f"{path} is not in a place for governance documents"
+        message = f"{path} is not in a folder for governance documents"
         raise WorkpacketError("nothing_to_check", message, hint="name its --kind")
     reasons = catalogue()
     data = stream.read(kind_named(kind).limits.size + 1)
@@ -164,7 +164,7 @@ class Reported(NamedTuple):
 def _reporting(
     arguments: Arguments, workspace: Workspace, reasons: Mapping[str, Reason], line: SourceLine
 ) -> Callable[[list[Problem]], Reported]:
-    """Return the function that leaves out known findings. Most repositories have no baseline that lists any."""
+    """Return the function that leaves out known findings. Most repositories have no baseline."""
     there = (
         arguments.value("base")
         or arguments.value("new-since")
@@ -180,7 +180,7 @@ def _reporting(
 def _diff(
     workspace: Workspace, kinds: Mapping[str, str], findings: Sequence[Problem], *, unsafe: bool, style: Style
 ) -> Output:
-    """Return what `--fix` would change, preceded by the files that it would refuse, in lines that `patch` skips."""
+    """Return what `--fix` would change. The files that it would refuse come first, in lines that `patch` skips."""
     from workpacket.cli.fmt import show_fixes
 
     shown, refused = show_fixes(workspace.root, kinds, findings, unsafe=unsafe, style=style)
@@ -195,7 +195,7 @@ def render(
 ) -> str:
     """Return the result in the requested format."""
     form = arguments.value("format", "json" if arguments.flag("json") else "text")
-    # Each format is imported on demand: the usual one is text, and a person is waiting for it.
+    # Each format is imported on demand: text is the usual one, and a person is waiting for it.
     if form == "json":
         from workpacket.report.json_report import render_check
 
@@ -220,7 +220,7 @@ def render(
 
 
 def style_of(arguments: Arguments) -> Style:
-    """Return colour and width: from the options, else from the terminal and its environment."""
+    """Return color and width, from the options or from the terminal and its environment."""
     is_terminal, width, wish = terminal()
     choice = arguments.value("color", "auto")
     if choice == "auto":
@@ -229,7 +229,7 @@ def style_of(arguments: Arguments) -> Style:
 
 
 def source_lines(root: str) -> Callable[[str, int], str | None]:
-    """Return a function that reads a line of a file, for the excerpt below a finding; each file is read once."""
+    """Return a function that reads a line of a file for the excerpt below a finding; each file is read once."""
     sources: dict[str, Source | None] = {}
 
     def line(path: str, number: int) -> str | None:
@@ -262,12 +262,12 @@ def approval_findings(arguments: Arguments, workspace: Workspace, cache: Cache, 
 
     with open_approvals(find_repository(Path(workspace.root)), base or None, moment()) as approvals:
         findings = check_approvals(approvals, cache)
-        # The key of the output names what decides, but only if there are visible approvals.
+        # The key of the cached output names what decides, but only if there are visible approvals.
         return Checked(findings, RestsOn(READ_FROM, clock=approvals.by_clock, unnamed=not governed))
 
 
 def _left_between_files(workspace: Workspace) -> list[Problem]:
-    """Report interrupted commands: other findings may only be due to what they left half done."""
+    """Report interrupted commands: their unfinished writes may be the cause of other findings."""
     if not left_between_files(workspace.git_dir):
         return []
     from pathlib import Path
@@ -320,7 +320,7 @@ def _is_head(base: str) -> bool:
 
 
 def _left_behind(workspace: Workspace, kinds: Mapping[str, str], cache: Cache) -> list[Problem]:
-    """Report what stubs require and their packets lack, for the given files."""
+    """Report requirements of stubs that their packets lack, for the given files."""
     from workpacket.shell.checking.whole import activated_among, not_carried_over
 
     return not_carried_over(workspace.root, activated_among(workspace.root, kinds), cache)
@@ -335,7 +335,9 @@ def _severity(word: str) -> Severity:
 
 
 def _selection(arguments: Arguments, reasons: Mapping[str, Reason]) -> Callable[[Sequence[Problem]], list[Problem]]:
-    """Selects findings. A pattern that matches no code is an error; integrity findings cannot be ignored."""
+    """Return a function that selects findings. A pattern that matches no code is an error; integrity findings cannot be
+    ignored.
+    """
     select, ignore = arguments.values("select"), arguments.values("ignore")
     for pattern in (*select, *ignore):
         if not any(fnmatchcase(code, pattern) for code in reasons):

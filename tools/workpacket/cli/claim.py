@@ -1,10 +1,9 @@
-"""Commands that decide who does the work: `prepare` and `claim`.
+"""Commands that decide who does the work: `prepare` and `claim`. A claim is visible in all clones if the policy names a
+store: a lease there is taken before the log is written.
 
-Claims that all clones see: a lease in the store that the policy names, taken before the log is written.
-
-The log in git remains authoritative and records who holds what, but clones learn of each other's logs only by merging,
-when two people may already have done the work. The store knows at once. If it cannot be reached, the claim is still
-made, with a note that it is uncertain.
+The log in git remains authoritative and records who holds what, but a clone sees the log of another one only after a
+merge, when two people may already have done the same work. The store knows at once. If it cannot be reached, the claim
+is still made, with a note that it may not be exclusive.
 """
 
 from __future__ import annotations
@@ -83,7 +82,7 @@ def _run_prepare(arguments: Arguments) -> int:
     if worktree:
         path = Path(os.path.abspath(worktree))
         add_worktree(repository, path, branch)
-        # The log is read in every clone, where a path of this machine is meaningless.
+        # Every clone reads the log, and a path on this machine means nothing there.
         worktree = os.path.relpath(path, repository.root)
     assignee = arguments.value("for") or actor.id
     carried = carry_out(
@@ -108,14 +107,16 @@ def _uncommitted(arguments: Arguments, packet: PacketFacts, where: str, start: s
     path, name = packet.packet_path, packet.id.text
     again = f"workpacket prepare {name} --worktree {shlex.quote(arguments.value('worktree'))}"
     command = f"commit the governed files on {start}, then: {again}"
-    return Problem("packet_uncommitted", f"{where} that does not contain {path}", Location(path), command)
+    return Problem("packet_uncommitted", f"{where}, which does not contain {path}", Location(path), command)
 
 
 def _start(repository: Repository, branch: str) -> str:
     """Return the commit from which the branch starts."""
     commit = commit_of(repository, branch) if branch in local_branches(repository) else head_commit(repository)
     if commit is None:
-        raise WorkpacketError("unknown_revision", "there is no commit to start from yet", hint="git commit first")
+        raise WorkpacketError(
+            "unknown_revision", "there is no commit to start from yet", hint="commit something first: git commit"
+        )
     return commit
 
 
@@ -127,7 +128,7 @@ _PREPARE = Command(
         Option("for", "who will do the work", value="NAME"),
         Option("branch", "the branch (default: named by the policy)", value="BRANCH"),
         Option("worktree", "create a work tree there", value="FOLDER"),
-        Option("base", "start from the branch of another packet", value="WP_ID"),
+        Option("base", "start from the work of another packet", value="WP_ID"),
         *ACTING,
     ),
     examples=("workpacket prepare WP-1-Parser-v1 --for coder-1 --worktree ../parser",),
@@ -152,9 +153,9 @@ _CLAIM = Command(
     "claim",
     _run_claim,
     arguments="WP_ID",
-    description="The first to claim it wins; others are told who holds it, and until when.",
+    description="The first claim wins; later ones are refused and say who holds the packet, and until when.",
     options=(
-        Option("renew", "extend the lease"),
+        Option("renew", "extend the lease instead"),
         Option("branch", "the branch for the work, if none was prepared", value="BRANCH"),
         Option("worktree", "the work tree for the work", value="FOLDER"),
         *DECLARING,
@@ -165,7 +166,7 @@ _CLAIM = Command(
 
 
 def _run_start(arguments: Arguments) -> int:
-    """A light packet in one transaction; a stub is activated first, in a transaction of its own."""
+    """Start a light packet in one transaction; a stub is activated first, in a separate transaction."""
     repository = here()
     name = packet_called(str(repository.root), words_of(arguments, 1, "WP_ID")[0]).text
     actor, said = actor_of(arguments, repository), declared(arguments)
@@ -205,7 +206,7 @@ def _run_start(arguments: Arguments) -> int:
 def _starting(facts: Facts, packet: PacketFacts, branch: str) -> tuple[Problem, ...]:
     if not packet.light:
         return claim_refusal(facts, packet, branch)
-    from workpacket.lifecycle.forms import start_unmet  # `claim` does not need what reads the light form
+    from workpacket.lifecycle.forms import start_unmet  # `claim` does not need the reader of the light form
 
     return start_unmet(facts, packet, branch)
 
@@ -221,14 +222,16 @@ def _activate_stub(repository: Repository, name: str, actor: Actor) -> tuple[Pro
 
 
 def _elsewhere(repository: Repository, facts: Facts, branch: str) -> tuple[Problem, ...]:
-    """Why the branch of the work cannot begin here: there is no commit, or another packet's branch is checked out."""
+    """Return why the branch of the work cannot begin here: there is no commit, or another packet's branch is checked
+    out.
+    """
     now, target = branch_here(repository), facts.target_branch.removeprefix("origin/")
     if head_commit(repository) is None:
-        message = "there is no commit yet from which the branch could begin"
+        message = "there is no commit yet at which the branch could begin"
         return (Problem("work_branch_missing", message, hint="git add .GOV && git commit -m 'Governance'"),)
     if now in {branch, target} or not target:
         return ()
-    message = f"{now or 'a detached HEAD'} is checked out; the work begins on {target}"
+    message = f"{now or 'a detached HEAD'} is checked out, but the work begins on {target}"
     return (Problem("other_work_branch", message, hint=f"git switch {target}"),)
 
 
@@ -237,8 +240,8 @@ _START = Command(
     _run_start,
     arguments="WP_ID",
     description="""
-Everything that keeps the packet from being activated and claimed is listed, and then nothing is written. The branch
-begins at the commit that is checked out, and takes files that are not committed along.""",
+If anything keeps the packet from being activated and claimed, it is listed, and nothing is written. The branch begins
+at the commit that is checked out; uncommitted files come along.""",
     options=(
         Option("branch", "the branch (default: named by the policy)", value="BRANCH"),
         SIGN,
@@ -254,7 +257,7 @@ DECLARED: Final = {command.name: command for command in (_PREPARE, _CLAIM, _STAR
 
 
 class _Team(NamedTuple):
-    """The store named by the policy; None with the reason if it cannot be reached."""
+    """The store named by the policy; None, with the reason, if it cannot be reached."""
 
     store: Store | None
     why: str
@@ -262,8 +265,8 @@ class _Team(NamedTuple):
 
 
 def claim_for_all(arguments: Arguments, decide: Decide) -> int:
-    """Make a claim or a renewal while no other clone can make one."""
-    # Before any request to a server.
+    """Make or renew a claim while no other clone can make one."""
+    # Checked before any request to a server.
     look(here(), head=False).require_visible()
     team = _team()
     if team is None:
@@ -277,8 +280,8 @@ def claim_for_all(arguments: Arguments, decide: Decide) -> int:
 
 
 def sync_team_claim(arguments: Arguments, status: int) -> int:
-    """After a command that moved a packet, keep the shared claim only while someone works on the packet. `status` is
-    that of the command.
+    """Keep the shared claim only while someone works on the packet; called after a command that moved a packet.
+    `status` is the exit status of that command.
     """
     team = _team() if status == 0 else None
     if team is not None and team.store is not None:
@@ -292,7 +295,7 @@ def sync_team_claim(arguments: Arguments, status: int) -> int:
 
 
 def _sync(arguments: Arguments, store: Store, hours: int) -> None:
-    """Synchronize the claims. A clone may only release claims that it knows: the holder must be named in its log."""
+    """Synchronize the claims. A clone may release only claims that it knows: its log must name the holder."""
     from workpacket.runtime.errors import LeaseHeld
 
     stream = _name_of(arguments)
@@ -308,7 +311,9 @@ def _sync(arguments: Arguments, store: Store, hours: int) -> None:
         store.acquire(stream, holder, hours * 3600.0, over=held.token if held and held.holder == holder else None)
     except LeaseHeld as other:
         said = f"{other.details['holder']} holds {state.packet} in another clone, while {holder} holds it in this one"
-        sys.stderr.write(f"note: {escape(said)}; agree on who continues, and have the other one release it\n")
+        sys.stderr.write(
+            f"note: {escape(said)}; agree on who continues, and have the other one run `workpacket release`\n"
+        )
 
 
 def _claim(arguments: Arguments, decide: Decide, store: Store, hours: int) -> int:
@@ -346,7 +351,7 @@ def _team() -> _Team | None:
         return None
     url = os.environ.get(policy.claim_store, "")
     if not url:
-        return _Team(None, f"{policy.claim_store} is not set here", policy.lease_hours)
+        return _Team(None, f"the environment variable {policy.claim_store} is not set here", policy.lease_hours)
     from workpacket.runtime.errors import RuntimeFault
     from workpacket.runtime.stores.place import store_on_server
 

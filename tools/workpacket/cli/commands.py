@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-# Name, module below workpacket.cli (with a COMMAND, or several in DECLARED), one line of help. Order and groups are as
-# in `workpacket --help`.
+# Name, module below workpacket.cli (with a COMMAND, or several in DECLARED), one line of help. Order and groups are
+# those of `workpacket --help`.
 GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
     (
         "Begin",
@@ -14,8 +14,8 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
             ("next", "views", "list the work that is ready, most urgent first"),
             ("list", "views", "list packets and stubs"),
             ("search", "views", "find packets by words in their ids, titles, documents and events"),
-            ("show", "show", "show the task of a packet, how far it is proved, and what is missing"),
-            ("why", "history", "show everything that keeps a packet from its next lane"),
+            ("show", "show", "show the task of a packet, how much of it is proved, and what is missing"),
+            ("why", "history", "show every condition that keeps a packet from its next lane"),
             ("history", "history", "show what happened to a packet"),
         ),
     ),
@@ -27,24 +27,24 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
             ("approve", "approve", "approve or reject a packet at a gate, with a signature"),
             ("activate", "lifecycle", "turn a stub into a task packet, if it passes the activation gate"),
             ("create-task-packet", "lifecycle", "turn a stub into a task packet, if it passes the activation gate"),
-            ("contract", "contract", "show the contract that is approved for a packet, or its canonical form"),
-            ("amend", "contract", "replace the approved contract of a packet with another one"),
+            ("contract", "contract", "show the contract of a packet, or its canonical form"),
+            ("amend", "contract", "replace the approved contract of a packet"),
         ),
     ),
     (
         "Work",
         (
-            ("start", "claim", "activate and claim a packet, on a branch of its own"),
-            ("done", "review", "prove the work on a packet, and hand it in"),
+            ("start", "claim", "activate and claim a packet, on a separate branch"),
+            ("done", "review", "prove the work on a packet, and submit it"),
             ("prepare", "claim", "create the branch, and optionally the work tree, for a packet and its assignee"),
             ("claim", "claim", "claim a packet that is ready, until the lease ends"),
             ("implement", "implement", "create branch and work tree for a work package of spec-kitty, and claim it"),
             ("submit", "review", "prove what the packet requires, and submit the work for review"),
             ("verdict", "review", "judge work that is in review"),
-            ("merged", "lifecycle", "find the work on the target branch, and record that it is merged"),
+            ("merged", "lifecycle", "find the work on the target branch, and record the merge"),
             ("note", "lifecycle", "add a note to the log of a packet, such as a correction"),
             ("release", "lifecycle", "release a packet so that someone else can claim it"),
-            ("handover", "lifecycle", "hand a packet over to someone else"),
+            ("handover", "lifecycle", "hand a packet over to another actor"),
             ("block", "lifecycle", "mark work that cannot continue as blocked"),
             ("unblock", "lifecycle", "resume blocked work in its previous lane"),
             ("reopen", "lifecycle", "resume work that was accepted but is not merged"),
@@ -81,7 +81,7 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
             ("impact", "trace", "list the packets that depend on a file, one of its lines, or an anchor"),
             ("evidence", "evidence", "write the output of a packet's proofs for a pull request"),
             ("report", "pull_request", "report what a pull request does to the packets, for its page"),
-            ("policy", "policy", "show or test the rules, say whose key may approve, or replace the root of trust"),
+            ("policy", "policy", "show or test the policy, add an approver, or replace the root of trust"),
             ("key", "key", "create, test and list approval keys"),
             ("deps", "deps", "find dependencies that changed without permission"),
             ("lint-justfile", "lint_justfile", "find parameters that a justfile inserts into a command line unquoted"),
@@ -99,7 +99,7 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
             (
                 "merge-driver",
                 "registers",
-                "merge two versions of board, registry or packet for git, from the log of both sides",
+                "merge two versions of a board, registry or packet for git, using the logs of both sides",
             ),
         ),
     ),
@@ -109,7 +109,7 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
             ("run", "run_command", "do work in steps that survive a crash"),
             ("runs", "runs", "show, export, import, prune and verify runs"),
             ("resume", "resume", "list and resume unfinished work, or show what stops it"),
-            ("cancel", "runs", "ask a run to end at its next boundary"),
+            ("cancel", "runs", "ask a run to stop at its next boundary"),
             ("session", "session", "show sessions with a model, decide about stopped ones, continue imported ones"),
             ("queue", "run_command", "offer runs to workers, and show the queue"),
             ("worker", "run_command", "execute the runs offered in a queue"),
@@ -131,7 +131,7 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
     ),
 )
 COMMANDS = tuple(command for _, commands in GROUPS for command in commands)
-# What other tools call them, for who types that here.
+# Commands that other tools call, for people who type them anyway.
 OTHER_NAMES = {
     "add": "new",
     "archive": "abandon",

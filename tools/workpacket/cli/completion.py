@@ -1,7 +1,7 @@
 """`workpacket completion`: the scripts that shells load to complete our command lines, and the answers to them.
 
-Completions are read from the declarations of the commands for every request, so that they always match the installed
-version. Placeholders are completed from the current repository.
+Each request reads the declarations of the commands, so completions always match the installed version. Placeholders are
+completed from the current repository.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ GATES = ("activation", "standing", "verdict", "waiver", "override", "resolve")
 
 
 def words_for(placeholder: str) -> Iterable[str]:
-    """Return the values, sorted and without duplicates; `()` for an unknown placeholder."""
+    """Return the values in order and without duplicates; `()` for an unknown placeholder."""
     source = _SOURCES.get(placeholder)
     return sorted(set(source())) if source else ()
 
@@ -64,7 +64,7 @@ def _kinds() -> Iterable[str]:
 
 
 def _branches() -> Iterable[str]:
-    """Return only branches: no one completes a hash."""
+    """Return only branches, because no one completes a hash."""
     from pathlib import Path
 
     from workpacket.git.repository import find_repository
@@ -85,7 +85,7 @@ _SOURCES: Mapping[str, Callable[[], Iterable[str]]] = {
 }
 
 
-FILES = ":files"  # asks the shell to complete file names, which it does better
+FILES = ":files"  # asks the shell to complete file names, which it does better than we could
 _PLACES = frozenset({"PATH", "FILE", "FOLDER", "PLACE"})
 
 Words = Callable[[str], Iterable[str]]  # the values of a placeholder such as WP_ID
@@ -165,7 +165,9 @@ def _arguments(declared: str, given: Sequence[str], words_for: Words) -> list[Co
 
 
 def _standing_for(names: Sequence[str], words_for: Words) -> list[Completion]:
-    """Return the values. Placeholders are known by name; any other word, such as PASS in `PASS|FAIL`, is literal."""
+    """Return the values of the given words. Placeholders are known by name; any other word, such as PASS in
+    `PASS|FAIL`, is literal.
+    """
     found: list[Completion] = []
     for name in names:
         known = [Completion(word) for word in words_for(name)]
@@ -234,7 +236,7 @@ SCRIPTS = {"bash": _BASH, "zsh": _ZSH, "fish": _FISH}
 def run(arguments: Arguments) -> int:
     wanted = subcommand(arguments, (*SCRIPTS, "words"))
     if wanted != "words" and arguments.words:
-        raise usage(arguments.command, "unexpected_argument", "name one shell")
+        raise usage(arguments.command, "unexpected_argument", "expected one shell")
     lines = _words(arguments.words) if wanted == "words" else SCRIPTS[wanted].splitlines()
     if arguments.flag("json"):
         from workpacket.report.json_report import render_envelope
@@ -253,7 +255,7 @@ def _words(line: list[str]) -> list[str]:
 
 
 def _words_for(placeholder: str) -> Iterable[str]:
-    """Return the values of a placeholder in this repository; empty outside a repository."""
+    """Return the values of a placeholder in this repository; none outside a repository."""
     from workpacket.errors import WorkpacketError
 
     try:
@@ -267,6 +269,6 @@ COMMAND = Command(
     run,
     arguments="bash | zsh | fish | words [-- WORD...]",
     description="""
-The printed script asks `completion words` for what may come next, with the words typed so far after `--`.""",
+The printed script asks `completion words` for possible next words, with the words typed so far after `--`.""",
     examples=('eval "$(workpacket completion bash)"', "workpacket completion words -- check --format ''"),
 )

@@ -1,4 +1,4 @@
-"""Shows the contract of a packet (`workpacket contract`), and replaces it (`workpacket amend`)."""
+"""`workpacket contract` shows the contract of a packet, and `workpacket amend` replaces it."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _said(packet: PacketFacts) -> Contract:
 
 
 def _changes(repository: Repository, packet: PacketFacts, contract: Contract, style: Style) -> str:
-    """Return the differences from the contract in force, if a commit still has that one."""
+    """Return the differences from the contract in force, if a commit still contains it."""
     for digest in sorted(in_force(packet.log)):
         before = contract_version(repository, packet.id.text, digest)
         if before is not None:
@@ -90,8 +90,8 @@ _ALL: Final = (
         _run_contract,
         arguments="WP_ID",
         description="""
-The contract that a person approves, according to packet or stub (what and why, criteria, scope, risk, dependencies,
-required evidence, refinement and specification), and its differences from the approved one.""",
+Shows the contract that a person approves, as the packet or the stub states it (what and why, criteria, scope, risk,
+dependencies, required evidence, refinement and specification), and its differences from the approved one.""",
         options=(Option("canonical", "print exactly the bytes that the digest covers"),),
         examples=("workpacket contract WP-1-Parser-v1", "workpacket contract WP-1-Parser-v1 --canonical | sha256sum"),
     ),
@@ -100,8 +100,9 @@ required evidence, refinement and specification), and its differences from the a
         _run_amend,
         arguments="WP_ID",
         description="""
-First write the new contract into stub and packet, then have it approved at the gate `amendment`; if the policy has no
-rules for that gate, those of `activation` apply. Work in review or already judged must be reopened first.""",
+First write the new contract into the stub and the packet, then have it approved at the gate `amendment`; if the policy
+has no rules for that gate, those of `activation` apply. Work that is in review or already judged must be reopened
+first.""",
         options=(REASON, *ACTING),
         examples=(
             "workpacket approve WP-1-Parser-v1 --gate amendment",

@@ -1,4 +1,4 @@
-"""`workpacket deps`: dependencies that changed, and whether that was allowed."""
+"""`workpacket deps`: find dependencies that changed, and decide whether the change was allowed."""
 
 from __future__ import annotations
 
@@ -61,16 +61,14 @@ def _commit_of_checkpoint(repository: Repository, checkpoint: str) -> str:
     found = commit_with_trailer(repository, head, TRAILER, checkpoint) if head is not None else None
     if found is None:
         raise WorkpacketError(
-            "checkpoint_missing", f"no run or commit in this history has the checkpoint {checkpoint!r}",
+            "checkpoint_missing", f"no run or commit in this history has a checkpoint {checkpoint!r}",
             hint="workpacket runs list",
         )  # fmt: skip
     return found.commit
 
 
 def _where_the_branch_left(repository: Repository) -> str:
-    """Return the last commit that this branch shares with the default branch; on the default branch, the last
-    commit.
-    """
+    """Return the last commit that this branch shares with the default branch; on the default branch, the last one."""
     head, branch = head_commit(repository), default_branch(repository)
     if head is None:
         return ""
@@ -142,12 +140,12 @@ COMMAND = Command(
     run,
     arguments="check",
     description="""
-Compares lock files and manifests of the work tree with a commit; committed or not makes no difference. Direct
+Compares lock files and manifests of the work tree, committed or not, with a commit. Direct
 dependencies may only change if --allow, or [deps] in the policy of that commit, names them. Naming a dependency never
 allows a different source, or different content under the same version. The exit status is 11 if something changed
 without permission, 17 if a file could not be read.""",
     options=(
-        Option("base", "compare with this revision (default: where the branch left the default branch)", value="REV"),
+        Option("base", "compare with this revision (default: where this branch left the default branch)", value="REV"),
         Option("since", "compare with a checkpoint: a run (its last milestone) or a Checkpoint-Id", value="CHECKPOINT"),
         Option("allow", "dependencies that may change; `*` matches any characters", value="NAME", many=True),
     ),

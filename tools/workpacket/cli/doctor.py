@@ -1,6 +1,6 @@
-"""`workpacket doctor`: are runs safe in this place, and is their store intact?
+"""`workpacket doctor`: check whether runs are safe here, and whether their store is intact.
 
-`workpacket store`: the tables on a server, and who may use them.
+`workpacket store`: manage the tables on a server, and access to them.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def _rows(path: Path, *, accept_rollback: bool) -> Iterator[CheckRow]:
 
 
 def _on_server() -> tuple[str, list[CheckRow]]:
-    """Return the same for a server, as far as possible. The address is shown without its password."""
+    """Return the same rows for a server, as far as possible. The address is shown without its password."""
     with open_runtime() as runtime:
         from workpacket.runtime.stores.postgres.health import examine_server
         from workpacket.runtime.stores.postgres.store import PostgresStore
@@ -115,7 +115,7 @@ def _about_runs(store: Store) -> Iterator[CheckRow]:
 
 
 def _links(runtime: Runtime) -> Iterator[CheckRow]:
-    """Check for runs of packets whether logs and store agree about each."""
+    """Check whether logs and store agree about each run of a packet."""
     tree = work_tree_of(Path.cwd())
     if tree is None or not (tree / LOG_FOLDER).is_dir():
         return
@@ -135,19 +135,19 @@ def _row(name: str, problems: list[tuple[str, str]], well: str = "") -> CheckRow
 
 
 def _ignored() -> list[tuple[str, str]]:
-    """Check that a store inside the work tree, from before the repository existed, is ignored; otherwise it would be
-    committed.
+    """Check that a store inside the work tree, from before the repository existed, is ignored; otherwise git would
+    commit it.
     """
     tree = work_tree_of(Path.cwd())
     if tree is None or not (tree / OUTSIDE_GIT).exists():
         return []
-    # Not check-ignore, which refuses literal pathspecs, and `run_git` sets those.
+    # Not check-ignore: it refuses literal pathspecs, and `run_git` sets those.
     answered = run_git(tree, "ls-files", "--others", "--ignored", "--exclude-standard", "--", str(OUTSIDE_GIT))
     return [] if answered.text else [("dirty_worktree", f"{OUTSIDE_GIT} is not ignored by git")]
 
 
 def _sidecars_ignored() -> CheckRow:
-    """Check the sidecars: a committed view becomes outdated in the history; a run never commits its own, but people
+    """Check that sidecars are ignored: a committed view becomes outdated. A run never commits its own, but people
     might.
     """
     name = "sidecars ignored by git"
@@ -165,7 +165,7 @@ def _sidecars_ignored() -> CheckRow:
 
 
 def _orphans(store: Store) -> list[str]:
-    """Return programs still working for a run without a holder."""
+    """Return programs that still work for a run without a holder."""
     held = {lease.stream for lease in store.leases()}
     found: list[str] = []
     for stream, last in store.newest("runs"):
@@ -173,12 +173,14 @@ def _orphans(store: Store) -> list[str]:
             try:
                 found += [f"{stream}: {orphan}" for orphan in orphans_of(fold(store.read(stream)))]
             except LogDamaged:
-                continue  # the check of the store has reported it
+                continue  # the check of the store has already reported it
     return found
 
 
 def _secrets(store: Store) -> list[str]:
-    """Return records in which the current rules and environment find a secret that earlier ones missed."""
+    """Return records that contain a secret according to the current rules and environment, but not according to earlier
+    ones.
+    """
     redactor = Redactor.from_environment(os.environ)
     found: list[str] = []
     for head in store.heads():
@@ -191,7 +193,7 @@ def _secrets(store: Store) -> list[str]:
                 if payload is not None and _holds_secret(redactor, event, payload):
                     found.append(f"{head.stream}, version {event.version}")
         except LogDamaged:
-            continue  # the check of the store has reported it
+            continue  # the check of the store has already reported it
     return found
 
 
@@ -210,8 +212,8 @@ DOCTOR = Command(
     description="""
 Verifies the whole store: pages, hashes, index, acknowledged events. Also checks the file system, the write lock,
 programs left running by dead attempts, stored secrets, and whether git would commit the store. If WORKPACKET_STORE
-names a server: its version, durability and clock, and your rights there.""",
-    options=(Option("accept-rollback", "a backup was restored: accept that acknowledged events are gone"),),
+names a server: its version, durability and clock, and your rights there are checked.""",
+    options=(Option("accept-rollback", "a backup was restored: accept the loss of acknowledged events"),),
     examples=("workpacket doctor", "workpacket doctor --json"),
 )
 
@@ -223,7 +225,9 @@ def _store(arguments: Arguments) -> int:
         code = "missing_argument" if len(arguments.words) < TAKES[action] else "unexpected_argument"
         raise usage(arguments.command, code, f"`store {action}` takes {TAKES[action] or 'no'} words")
     if action == "let-in" and arguments.words[1] not in RIGHTS:
-        raise usage(arguments.command, "invalid_value", f"a right is {', '.join(RIGHTS)}; not {arguments.words[1]!r}")
+        raise usage(
+            arguments.command, "invalid_value", f"invalid right {arguments.words[1]!r}: expected {', '.join(RIGHTS)}"
+        )
     url = require_server(arguments)
     from workpacket.runtime.stores.postgres.access import PostgresAccess, address_of_url
     from workpacket.runtime.stores.postgres.health import let_in, shut_out
@@ -260,9 +264,9 @@ STORE = Command(
     _store,
     arguments="show | upgrade | let-in ROLE reader|writer|keeper | shut-out ROLE",
     description="""
-For the owner of the store that WORKPACKET_STORE names. `upgrade` creates the tables or upgrades them to the version of
-this program; programs of the previous version are then refused. `let-in` grants an existing role a right in the project
-of the URL, `shut-out` revokes it.""",
+For the owner of the store that WORKPACKET_STORE names. `upgrade` creates the tables, or upgrades them to the version of
+this program; older versions of the program are then refused. `let-in` grants an existing role a right in the project of
+the URL, `shut-out` revokes it.""",
     examples=(
         "workpacket store show",
         "workpacket store upgrade",

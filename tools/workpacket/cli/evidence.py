@@ -1,4 +1,6 @@
-"""`workpacket evidence`: what the contract demands as proof, running it again, and its output for reviewers."""
+"""`workpacket evidence`: write required proofs into a contract, run proofs again, and publish their output for
+reviewers.
+"""
 
 from __future__ import annotations
 
@@ -30,10 +32,10 @@ def publish(arguments: Arguments) -> int:
     found = {one.log_sha256: kept_output(repository, one.log_sha256, one.log_tail) for one in rows if one.log_sha256}
     ends = {digest: end for digest, end in found.items() if end is not None}
     if not ends:
-        message = f"no output of the proofs of {name} is in this clone"
+        message = f"this clone has no output of the proofs of {name}"
         hint = (
-            f"publish it in the clone where they were run, or run them again: workpacket submit {name} --prove "
-            "N=COMMAND"
+            f"publish it in the clone in which they were run, or run them again: workpacket submit {name} "
+            "--prove N=COMMAND"
         )
         raise WorkpacketError("evidence_not_kept", message, hint=hint)
     redactor = Redactor.from_environment(os.environ)
@@ -75,14 +77,14 @@ def _markdown(name: str, rows: Sequence[Evidence], ends: dict[str, str]) -> Iter
 
 
 def demand(arguments: Arguments) -> int:
-    """Write into stub and packet what is to prove a criterion."""
+    """Write the required proof of a criterion into the stub and the packet."""
     from workpacket.lifecycle.proofs import NewDemand, write_demand
 
     name, number = words_of(arguments, 2, "WP_ID and the number of a criterion")
     given = {key: " ".join(arguments.value(key).split()) for key in ("command", "tests", "paths", "exempt")}
     if not number.isdecimal() or not (given["command"] or given["exempt"]):
         raise usage(
-            arguments.command, "missing_argument", "it needs the number of a criterion, and --command or --exempt"
+            arguments.command, "missing_argument", "it requires the number of a criterion, and --command or --exempt"
         )
     new = NewDemand(int(number), **given)
     return _write(arguments, name, lambda facts, packet: write_demand(facts, packet, new))
@@ -97,14 +99,18 @@ def _write(arguments: Arguments, word: str, decide: Decide) -> int:
 
 
 def replay(arguments: Arguments) -> int:
-    """Run the proofs of the latest submission again, and compare: of one packet, or of all that a change submits."""
+    """Run the proofs of the latest submission of one packet, or of all submissions in a change, again, and compare the
+    results.
+    """
     account = _account(arguments)
     base = arguments.value("base")
     if not base:
         word = words_of(arguments, 1, "WP_ID")[0]
         return _replay(arguments, packet_called(str(here().root), word).text, account)
     if arguments.words or arguments.flag("json") or arguments.flag("record"):
-        raise usage(arguments.command, "conflicting_options", "--base takes no packet, --json or --record")
+        raise usage(
+            arguments.command, "conflicting_options", "--base cannot be combined with a packet, --json or --record"
+        )
     from workpacket.shell.governing.replay import submitted_since
 
     statuses = [_replay(arguments, name, account) for name in submitted_since(here(), base)]
@@ -119,7 +125,7 @@ def _replay(arguments: Arguments, name: str, account: Account | None) -> int:
     from workpacket.shell.governing.replay import replay as run_again
 
     repository = here()
-    # Who looks need not be named; who records does.
+    # A reader need not be named; an actor who records must be.
     actor = actor_of(arguments, repository) if arguments.flag("record") else reader_identity(arguments, repository)
     facts = facts_before(repository, [name], actor)
     packet = facts.packets[name]
@@ -134,7 +140,7 @@ def _replay(arguments: Arguments, name: str, account: Account | None) -> int:
     if arguments.flag("json"):
         data: dict[str, Json] = {"id": name, "commit": found.commit, "differences": [*differences]}
         return show_json(arguments, data)
-    print(f"{name} at {found.commit[:12]}: {'something else was proved' if differences else 'the same was proved'}")
+    print(f"{name} at {found.commit[:12]}: {'different results' if differences else 'the same results'}")
     for line in differences:
         print(f"  - {escape(line)}")
     if not arguments.flag("base"):
@@ -153,9 +159,9 @@ def _account(arguments: Arguments) -> Account | None:
 
 
 def _agreed(arguments: Arguments, commands: Sequence[str]) -> bool:
-    """The commands come from the log, and run with all rights of this account."""
+    """Ask before running commands that come from the log: they run with all rights of this account."""
     if not sys.stdin.isatty():
-        raise usage(arguments.command, "missing_argument", "without a terminal it needs --yes")
+        raise usage(arguments.command, "missing_argument", "without a terminal, it requires --yes")
     print("\n".join(["these commands will be run:", *(f"  {escape(command)}" for command in commands)]))
     return input("run them? [y/N] ").strip().lower() in {"y", "yes"}
 
@@ -177,16 +183,16 @@ the commands: it can read neither the environment nor the files of the one that 
 
 For each proof, the log contains the command, the exit code, and the length and digest of the output; the end of the
 output stays in the clone where the proof was run. `publish` writes it as Markdown, for the text of a pull request.
-Secrets recognized by their form, or as values of your environment, were removed, and are searched for again. Read the
-text before you paste it: what is published cannot be taken back.""",
+Secrets recognized by their form, or as values of your environment, were removed; `publish` searches for them again.
+Read the text before you paste it: published text cannot be taken back.""",
     options=(
-        Option("out", "publish: write to this new file instead of printing", value="FILE"),
-        Option("command", "demand: what is run", value="COMMAND"),
-        Option("tests", "demand: the tests that have to run and pass, by their ids", value="A,B"),
+        Option("out", "publish: write to this new file instead of standard output", value="FILE"),
+        Option("command", "demand: the command to run", value="COMMAND"),
+        Option("tests", "demand: the ids of the tests that must run and pass", value="A,B"),
         Option("paths", "demand: the files or folders of these tests", value="A,B"),
         Option("exempt", "demand: why no test has to fail without the work", value="REASON"),
         Option("yes", "replay: run the commands without asking"),
-        Option("record", "replay: record what came of it"),
+        Option("record", "replay: record the result"),
         Option("base", "replay: every submission that this commit does not have", value="REV"),
         Option("commands-as", "replay: the account that runs the commands; only for root", value="USER"),
         *ACTING,

@@ -1,4 +1,4 @@
-"""The self-documentation of the program: `explain` for reason codes, `schema` for document kinds and answers."""
+"""Documentation built into the program: `explain` for reason codes, `schema` for document kinds and answers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _run_explain(arguments: Arguments) -> int:
         sys.stdout.write(render_envelope("explain", 0, [], {"codes": every}) if as_object else render_codes_page(codes))
         return 0
     if len(arguments.words) != 1:
-        raise usage(arguments.command, "missing_argument", "name one code")
+        raise usage(arguments.command, "missing_argument", "expected one code")
     word = arguments.words[0]
     if word not in codes:
         near = nearest_codes(word, codes)
@@ -76,12 +76,12 @@ def _run_schema(arguments: Arguments) -> int:
         )
         return 0
     if len(arguments.words) > 1:
-        raise usage(arguments.command, "unexpected_argument", "name one schema")
+        raise usage(arguments.command, "unexpected_argument", "expected one schema")
     name = arguments.words[0]
     if name not in names:
         raise WorkpacketError("invalid_value", f"unknown schema: {name!r}", hint=f"one of: {', '.join(names)}")
     if arguments.flag("draft-07") and name not in kinds:
-        raise usage(arguments.command, "conflicting_options", "only the schemas of documents have a draft-07 version")
+        raise usage(arguments.command, "conflicting_options", "only schemas of documents have a draft-07 version")
     parts = [folder, "draft-07"] if arguments.flag("draft-07") else [folder]
     with open(os.path.join(*parts, name + _ENDING), encoding="utf-8") as stream:
         text = stream.read()

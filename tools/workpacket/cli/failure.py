@@ -1,4 +1,4 @@
-"""Failures of a command: one clear message, and an exit status from the registry."""
+"""Report the failure of a command: one clear message, and an exit status from the catalogue."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _REFUSED_OUTPUT = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EBADF)
 
 
 def report_failure(error: Exception, words: list[str]) -> int:
-    """Report what went wrong, on standard error, or as the JSON object if requested."""
+    """Report the error on standard error, or as a JSON object if requested."""
     if not isinstance(error, WorkpacketError):
         error = _unexpected(error, words)
     reason = catalogue().get(error.code)
@@ -34,10 +34,12 @@ def report_failure(error: Exception, words: list[str]) -> int:
 
 
 def _unexpected(error: Exception, words: list[str]) -> WorkpacketError:
-    """Return the error for a bug in workpacket, with a log to attach. Errors of the operating system are not bugs."""
+    """Return the error for a bug in workpacket, with a log to attach to a report. Errors of the operating system are
+    not bugs.
+    """
     if isinstance(error, OSError) and error.errno in _REFUSED_OUTPUT and error.filename is None:
         message = f"the output cannot be written: {error.strerror}"
-        # The rest of the output would fail again at exit.
+        # Otherwise Python would try to write the rest at exit, and fail again.
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - it stays open until the process ends
         return WorkpacketError("file_unwritable", message, hint="free some space, or write to another place")
     if isinstance(error, FileNotFoundError) and error.filename is None and _nowhere():

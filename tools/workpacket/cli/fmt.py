@@ -1,6 +1,6 @@
-"""`workpacket fmt`: brings documents to their canonical form without changing their content.
+"""`workpacket fmt`: bring documents to their canonical form without changing their content.
 
-`check --fix`, `--unsafe-fixes` and `--diff`, and the repairs of `fmt`.
+Also `check --fix`, `--unsafe-fixes` and `--diff`, and the repairs of `fmt`.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ from workpacket.shell.tree import Found, read_bytes, refusal
 from workpacket.text.limits import REGISTER
 from workpacket.text.source import Source
 
-# One fix may make another possible: a heading is renamed, then its section is read. Each round settles at least one,
-# and up to as many of a kind as are listed.
+# One fix may make another possible: once a heading is renamed, its section is read. Each round applies at least one
+# fix; the number of rounds is limited.
 _ROUNDS = 64
 
 
@@ -88,7 +88,7 @@ def _say(arguments: Arguments, repairs: Repairs, upgrades: list[str], files: int
 
 
 def _readable(root: str, found: Found) -> Source | Problem:
-    """Return the document, or the reason why it cannot be formatted, which is reported."""
+    """Return the document, or a problem to report if it cannot be formatted."""
     if found.problem:
         return unreadable_finding(found.path, found.problem)
     limit = kind_named(found.kind).limits.size
@@ -138,7 +138,7 @@ def _report(arguments: Arguments, repairs: Repairs, upgrades: list[str], files: 
         sys.stdout.write(f"{repairs.told('repaired' if writes else 'would repair')}\n")
     if upgrades:
         sys.stdout.write(f"{'upgraded' if writes else 'would upgrade'} {counted(len(upgrades), 'older stub')}\n")
-    verb = "formatted" if writes else "to be formatted"
+    verb = "formatted" if writes else "would be formatted"
     unchanged = files - len(changed) - len(repairs.refused)
     sys.stdout.write(f"{counted(len(changed), 'file')} {verb}, {counted(unchanged, 'file')} unchanged\n")
 
@@ -148,9 +148,9 @@ COMMAND = Command(
     run,
     arguments="[PATH...]",
     description="""
-Makes every safe fix: byte order marks, line ends, old headings, field syntax, checklists. After each one the document
-is read again, also by independent parsers, and unless only the intended part changed, the file is not written: it is
-reported, and the others are formatted.
+Applies every safe fix: byte order marks, line ends, old headings, field syntax, checklists. After each fix the document
+is read again, also by independent parsers. If more than the intended part changed, the file is reported and not
+written; the others are still formatted.
 
 With `--upgrade`, stubs of the older family are rewritten in the current form. Every line is carried over; missing
 information is left open as `<fill in>`, which `check` reports.""",
@@ -158,14 +158,14 @@ information is left open as `<fill in>`, which `check` reports.""",
         Option("check", "change nothing; exit with 1 if something would be changed"),
         Option("diff", "change nothing; show what would be changed"),
         Option("upgrade", "rewrite stubs of the older form in the current form"),
-        Option("kind", "the kind of the given files", value="KIND"),
+        Option("kind", "the document kind of the given files", value="KIND"),
     ),
     examples=("workpacket fmt", "workpacket fmt --check", "workpacket fmt --upgrade .GOV/task_packets/stubs"),
 )
 
 
 class Repairs(NamedTuple):
-    """What was fixed: each file before and after, the count per code, and the refused files."""
+    """The applied fixes: each file before and after, the count per code, and the refused files."""
 
     changed: list[tuple[Source, Source]]
     codes: Counter[str]
@@ -179,7 +179,7 @@ class Repairs(NamedTuple):
         return f"{verb} {by_code} in {counted(len(self.changed), 'file')}"
 
     def done(self) -> Repaired:
-        """Return the same for a report."""
+        """Return the same data for a report."""
         return Repaired(tuple(before.path for before, _ in self.changed), dict(sorted(self.codes.items())))
 
 
@@ -197,7 +197,7 @@ def fix_files(root: str, kinds: Mapping[str, str], findings: Sequence[Problem], 
 def show_fixes(
     root: str, kinds: Mapping[str, str], findings: Sequence[Problem], *, unsafe: bool, style: Style
 ) -> tuple[str, list[Problem]]:
-    """Return what the fixes would change, as one diff per file, and the files that would be refused."""
+    """Return the changes that the fixes would make, as one diff per file, and the files that would be refused."""
     repairs = _repaired_files(root, kinds, findings, unsafe=unsafe)
     shown = [render_diff(before, whole_change(before, after), style) for before, after in repairs.changed]
     return "".join(shown), repairs.refused
@@ -229,8 +229,9 @@ def repaired(
     unsafe: bool,
     lanes: LaneTable = BUILT_IN,
 ) -> tuple[Source, Counter[str]]:
-    """Return the source with all fixes applied, round after round, and the count per code; only `codes` are fixed.
-    `RepairRefused` if a fix would change more than its finding names; then no fix may be applied.
+    """Return the source after all rounds of fixes, and the count per code; only `codes` are fixed.
+
+    Raises RepairRefused if a fix would change more than its finding names; then no fix may be applied.
     """
     made: Counter[str] = Counter()
     for _ in range(_ROUNDS):
@@ -245,7 +246,7 @@ def repaired(
 
 
 def refuse_unreadable(files: Sequence[Found]) -> None:
-    """Refuse to fix files of which parts cannot be read."""
+    """Refuse to fix files that can be read only in part."""
     for found in files:
         finding = unreadable_finding(found.path, found.problem)
         if finding.code == "tree_unreadable":
@@ -259,7 +260,7 @@ def refusal_of(path: str, refused: RepairRefused) -> Problem:
 
 
 def whole_change(before: Source, after: Source) -> list[Edit]:
-    """Return one edit that turns `before` into `after`, without the common start and end."""
+    """Return one edit that turns `before` into `after`, without their common start and end."""
     old, new = before.text, after.text
     start = 0
     while start < min(len(old), len(new)) and old[start] == new[start]:

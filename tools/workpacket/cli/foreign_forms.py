@@ -56,13 +56,13 @@ def take_in(arguments: Arguments) -> int:
 
 
 def _bridge_of(arguments: Arguments) -> Bridge:
-    """Return the bridge named by the first word; the other words remain."""
+    """Return the bridge named by the first word, and remove that word."""
     known = ", ".join(sorted(BRIDGES))
     if not arguments.words:
-        raise usage(arguments.command, "missing_argument", f"name the form: {known}")
+        raise usage(arguments.command, "missing_argument", f"name the format: {known}")
     name = arguments.words.pop(0)
     if name not in BRIDGES:
-        raise usage(arguments.command, "invalid_value", f"{name!r} is not one of the formats {known}")
+        raise usage(arguments.command, "invalid_value", f"unknown format {name!r}: expected {known}")
     return bridge_named(name)
 
 
@@ -75,8 +75,8 @@ def _bytes_of(path: str) -> bytes:
 
 
 def _passed_over(bridge: Bridge, files: Mapping[str, bytes]) -> dict[str, str]:
-    """Return files of other kinds, with their kind: a whole folder may be given. If there are only such files, each is
-    refused.
+    """Return the files of other kinds, with their kind: a whole folder may be given. If there are only such files,
+    refuse each of them.
     """
     if not isinstance(bridge, AmongOthers):
         return {}
@@ -122,7 +122,7 @@ def _answer(
     text = "".join(
         f"{escape(plan.stream)}  {words[plan.outcome]}, {plan.known} known, {len(plan.new)} new\n" for plan in planned
     )
-    text += "".join(f"{escape(path)}  skipped, it is a {kind}\n" for path, kind in passed_over.items())
+    text += "".join(f"{escape(path)}  skipped: it is a {kind}\n" for path, kind in passed_over.items())
     others: list[Json] = [{"path": path, "kind": kind} for path, kind in passed_over.items()]
     rows: list[Json] = [
         {"stream": plan.stream, "outcome": plan.outcome, "known": plan.known, "new": len(plan.new)} for plan in planned
@@ -136,9 +136,9 @@ IMPORT = Command(
     take_in,
     arguments="FORMAT PATH...",
     description="""
-An invalid file is refused with line and column; if one of several is refused, none is imported. A file that contradicts
-the log is refused too: see `workpacket explain view_conflict`. Summaries, cost files and templates among the
-checkpoints of roles are skipped and listed.""",
+An invalid file is refused with its line and column; if one of several files is refused, none is imported. A file that
+contradicts the log is refused too: see `workpacket explain view_conflict`. Summaries, cost files and templates among
+the checkpoints of roles are skipped and listed.""",
     options=(Option("plan", "show what would be imported, without writing anything"),),
     examples=("workpacket import step mission.events.jsonl", "workpacket import step --plan mission.events.jsonl"),
 )
@@ -152,7 +152,7 @@ def write(arguments: Arguments) -> int:
         return export_attestations(arguments)
     bridge = _bridge_of(arguments)
     if len(arguments.words) > 1:
-        raise usage(arguments.command, "unexpected_argument", "name one key")
+        raise usage(arguments.command, "unexpected_argument", "expected one key")
     with open_runtime() as runtime:
         exported = export(runtime.store, bridge, arguments.words[0] if arguments.words else "")
     target = arguments.value("out")
@@ -171,15 +171,15 @@ EXPORT = Command(
     write,
     arguments="FORMAT [KEY]|attestations [WP_ID...]",
     description="""
-`attestations` writes in-toto statements in DSSE envelopes, one a line: the proofs of what was submitted as test
-results, and work that landed as a verification summary of SLSA. The other formats are those of checkpoints: without a
-key, or with the beginning of one up to a '/', everything that came from one file is written. What a format cannot
-represent is listed by --json and in docs/runtime/formats.md.""",
+`attestations` writes in-toto statements in DSSE envelopes, one per line: the proofs of a submission as test results,
+and landed work as an SLSA verification summary. The other formats are those of checkpoints: without a key, or with the
+beginning of one up to a '/', everything that came from one file is written. --json and docs/runtime/formats.md list
+what a format cannot represent.""",
     options=(
         Option("out", "write to this file, which must not exist yet", value="FILE"),
-        Option("key", "attestations: the machine's private key in PEM, of Ed25519 or ECDSA P-256", value="FILE"),
+        Option("key", "attestations: the machine's private key in PEM format, Ed25519 or ECDSA P-256", value="FILE"),
         Option("resource", "attestations: the URI of the repository (default: that of origin)", value="URI"),
-        Option("verifier", "attestations: the URI of who verified (default: one made of the key)", value="URI"),
+        Option("verifier", "attestations: the URI of the verifier (default: derived from the key)", value="URI"),
         BASE_OPTION,
     ),
     examples=(

@@ -1,6 +1,6 @@
-"""`history`; `why`, which shows what keeps a packet from its next lane; and what a log said at an earlier time.
+"""`history`, `why` (the conditions that keep a packet from its next lane), and the log as of an earlier time.
 
-Also the runs of packets, for commands that show packets: the store is opened only where a log has an open link.
+Also the runs of packets, for commands that show packets: the store is opened only if a log has an open link.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9:]{8}Z)?\Z")
 _EVENT = re.compile(r"[0-9a-f]{12,64}\Z")
-# What keeps a packet from its next lane may be an approval.
+# An approval may be what keeps a packet from its next lane.
 QUESTIONS: Final = (ACTIVATION, verdict_question("PASS"))
 
 _PATIENCE = 3.0  # seconds
@@ -151,7 +151,7 @@ def _run_why(arguments: Arguments) -> int:
 
 
 def _moved_by(facts: Facts, packet: PacketFacts) -> list[Json]:
-    """Return who moved it to its lane; in a fork there are several."""
+    """Return the actor who moved the packet to its lane; in a fork there are several."""
     proven = proven_events(facts.policy.actors, [packet])
     moves = packet.state.latest_moves
     return [move.actor.id if move.id in proven else f"{move.actor.id} ({CLAIMED})" for move in moves]
@@ -161,7 +161,7 @@ _WHY = Command(
     "why",
     _run_why,
     arguments="WP_ID",
-    options=(Option("gate", "exit with 3 if anything is unmet"), *ACTING),
+    options=(Option("gate", "exit with 3 if any condition is unmet"), *ACTING),
     examples=("workpacket why WP-1-Parser-v1", "workpacket why WP-1-Parser-v1 --json"),
 )
 
@@ -170,7 +170,7 @@ DECLARED: Final = {command.name: command for command in (_HISTORY, _WHY)}
 
 
 def runs_of(states: Mapping[str, PacketState], *, ask_store: bool = True) -> dict[str, tuple[PacketRun, ...]]:
-    """Return by packet the runs of packets that have any. If the store cannot be read, only the log is used."""
+    """Return the runs of each packet that has any. If the store cannot be read, only the log is used."""
     some = {name: state for name, state in states.items() if state.runs}
     found = None
     if ask_store and any(state.open_runs for state in some.values()):
@@ -201,7 +201,7 @@ def _with_store(states: Mapping[str, PacketState]) -> dict[str, tuple[PacketRun,
 
 
 def _store() -> Store | None:
-    """Open the store directly, because the runtime around it would cost more than the board, which must be fast."""
+    """Open the store directly: the runtime around it would take longer than the board, which must be fast."""
     from pathlib import Path
 
     from workpacket.runtime.stores.place import server_url, store_path
@@ -219,8 +219,9 @@ def _store() -> Store | None:
 
 
 def cache_dependencies(shown: Mapping[str, tuple[PacketRun, ...]]) -> tuple[bool, list[str]]:
-    """Return whether the output stays correct until a file changes, and which files besides the log. With a live run it
-    does not, because its process may end at any time. Runs that are not live change only in the store.
+    """Return whether the output stays correct until a file changes, and the files that it depends on besides the log.
+    With a live run it does not stay correct, because the process may end at any time. Runs that are not live change
+    only in the store.
     """
     states = {run.state for runs in shown.values() for run in runs}
     if states <= {"blocked"}:

@@ -1,6 +1,6 @@
 """`workpacket init`: set up governance for a repository. The section of AGENTS.md and the skills for agents are
-generated from the declarations of the commands. Every step says when to run which command line; the command's
-declaration says what it does.
+generated from the declarations of the commands. Each step says when to run a command line; the declaration of the
+command says what the command does.
 """
 
 from __future__ import annotations
@@ -67,14 +67,14 @@ class Step(Value):
 
 
 class Skill(Value):
-    """One skill. An agent decides by `description` whether to read on; `rules` cannot be expressed as commands."""
+    """One skill. An agent decides by `description` whether to read on; `rules` are what commands cannot express."""
 
     name: str
     title: str
     description: str
     steps: tuple[Step, ...]
     rules: tuple[str, ...] = ()
-    further: tuple[str, ...] = ()  # lines below
+    further: tuple[str, ...] = ()  # the lines that follow
 
 
 _SUMMARIES = {name: summary for name, _, summary in COMMANDS}
@@ -97,7 +97,7 @@ _CONTINUE = Skill(
     "next task, or to work on a packet.",
     (
         Step("First look for interrupted work", "resume"),
-        Step("Nothing unfinished: take the first one listed", "next"),
+        Step("Nothing is unfinished: take the first packet in the list", "next"),
         Step("Take it", "claim WP_ID"),
         Step("Read what to do, and what proves it", "show WP_ID"),
         Step("Tasks in a tasks.yaml: see which batch comes next", "batch next SPEC"),
@@ -107,7 +107,7 @@ _CONTINUE = Skill(
     ),
     (
         "Change only files of IN_SCOPE_PATHS.",
-        "Refused? Do what each line says after `->`; do not try to work around it.",
+        "If a command is refused, do what each line says after `->`; do not try to work around it.",
         "Never approve, sign, waive or judge your own work.",
     ),
 )
@@ -118,11 +118,11 @@ _CHECKPOINT = Skill(
     "anything. Use at every milestone of a task.",
     (
         Step("Milestone: task claimed", "claim WP_ID"),
-        Step("Work starts; the answer is its handle", "run start NAME --packet WP_ID"),
+        Step("Work starts; the command prints its handle", "run start NAME --packet WP_ID"),
         Step("Milestone: plan drafted", "run checkpoint HANDLE --name plan-drafted"),
         Step("Anything that must not happen twice", "run step HANDLE STEP -- PROGRAM"),
         Step("After each committed part", "run checkpoint HANDLE --git"),
-        Step("Work ends; the packet can't get a verdict before that", "run stop HANDLE"),
+        Step("Work ends; the packet cannot get a verdict before that", "run stop HANDLE"),
         Step("Milestone: review requested", "submit WP_ID --prove N=COMMAND"),
         Step("Milestone: review approved and merged", "merged WP_ID"),
         Step("Milestone: blocked", "block WP_ID --reason TEXT --until TEXT"),
@@ -132,7 +132,7 @@ _CHECKPOINT = Skill(
         "One call per milestone, no more: a checkpoint is a place to resume from, not a diary.",
         f"The milestones of a role: {', '.join(PROGRESS)}.",
         "Say briefly in `--cursor` where to continue; never include a password or a key.",
-        "Give a step the same name in every attempt: its name tells whether it is done.",
+        "Give a step the same name in every attempt: the name identifies what is already done.",
     ),
     (
         "## Spawn prompts",
@@ -143,7 +143,7 @@ _CHECKPOINT = Skill(
         "You must write a checkpoint after every significant change of state, before you do anything else:",
         'workpacket progress MILESTONE FEATURE AGENT --team TEAM "What happened"',
         f"MILESTONE is one of: {', '.join(PROGRESS)}.",
-        "Without a checkpoint your work is lost if your session ends. Never write review-approved for your own work.",
+        "Without a checkpoint, your work is lost if your session ends. Never write review-approved for your own work.",
         "```",
     ),
 )
@@ -152,7 +152,7 @@ _RESUME = Skill(
     "Resume after an interruption",
     "What to do first after a crash, a lost session or a cleared context. Use before any other work.",
     (
-        Step("See what is unfinished, and how each would continue", "resume"),
+        Step("See what is unfinished, and how each item would continue", "resume"),
         Step("See the decision with every check, without writing anything", "resume ID --plan"),
         Step("Resume what can be resumed; then do what is printed", "resume --yes"),
         Step("Only the roles of your team", "resume --team TEAM"),
@@ -164,7 +164,7 @@ _RESUME = Skill(
     ),
     (
         "Find out what really happened before you answer for an effect; if you cannot, ask a person.",
-        "What is recorded as done is done: do not repeat it to be sure.",
+        "What is recorded as done is done: do not repeat it to be safe.",
         "Changes to inputs, files and policy are shown. Tell a person; do not confirm them yourself.",
     ),
 )
@@ -181,9 +181,9 @@ _STUB = Skill(
         Step("Activate it when nothing is missing", "create-task-packet WP_ID"),
     ),
     (
-        "A stub needs neither refinement nor signature, and no one works from it.",
-        "Its id is not reused: the next version is a revision, with `workpacket new --next BASE_WP_ID`.",
-        f"Activation requires the following, derived from evidence instead of ticked boxes: {', '.join(ITEMS)}.",
+        "A stub needs neither a refinement nor a signature, and no one may work from it.",
+        "Its id is never reused: the next version is a revision, with `workpacket new --next BASE_WP_ID`.",
+        f"Activation requires the following, derived from evidence and not from ticked boxes: {', '.join(ITEMS)}.",
     ),
 )
 _BATCHES = Skill(
@@ -196,7 +196,9 @@ _BATCHES = Skill(
         Step("Read the checkpoint: progress, next batch, phase, deferred issues", "batch status SPEC"),
         Step("Before anyone works on a phase: testers first, then implementers, then reviewers", "batch begin SPEC"),
         Step("All stages of a phase succeeded", "batch complete SPEC --phase testers"),
-        Step("One failed, or did not answer", "batch complete SPEC --phase implementers --task ID --outcome failed"),
+        Step(
+            "A stage failed, or did not answer", "batch complete SPEC --phase implementers --task ID --outcome failed"
+        ),
         Step("A review is rejected", "batch complete SPEC --phase reviewers --outcome rejected --task ID"),
         Step("All three phases are done: write the checkpoint and commit it with the batch", "batch complete SPEC"),
         Step("The same, with an issue to carry forward", "batch complete SPEC --defer SEVERITY:TEXT"),
@@ -218,7 +220,7 @@ def instructions() -> str:
         [
             "## How to work here",
             "",
-            "Work is governed by work packets in `.GOV/`. Do nothing without one, and never start from a stub.",
+            "Work is governed by work packets in `.GOV/`. Do nothing without a packet, and never start from a stub.",
             "",
             *(step.line() for step in _SECTION),
             "",
@@ -230,12 +232,12 @@ def instructions() -> str:
 
 
 def skills() -> dict[str, str]:
-    """Return path and text of each, in both folders in which agents look for skills."""
+    """Return the path and text of each skill, in both folders in which agents look for skills."""
     return {f"{folder}/{skill.name}/SKILL.md": _text(skill) for folder in FOLDERS for skill in SKILLS}
 
 
 def command_lines() -> Iterator[str]:
-    """Yield every command line that agents are told about."""
+    """Yield every command line in the instructions for agents."""
     for step in (*_SECTION, *(step for skill in SKILLS for step in skill.steps)):
         yield step.command
 
@@ -277,7 +279,7 @@ def run(arguments: Arguments) -> int:
     form = cast("Form | None", arguments.value("form") or None)
     requirement = _requirement(arguments, wanted)
     if arguments.flag("hook") and not arguments.flag("skills"):
-        raise usage(arguments.command, "conflicting_options", "--hook belongs to --skills")
+        raise usage(arguments.command, "conflicting_options", "--hook requires --skills")
     if arguments.flag("check"):
         seen = look_around(str(repository.root), paths)
         return _say(arguments, compare(package, seen, wanted, dialect, _policy(seen), requirement))
@@ -293,7 +295,7 @@ def run(arguments: Arguments) -> int:
 
 
 def _requirement(arguments: Arguments, wanted: list[Group]) -> str | None:
-    """Return what workflow and hooks install: the value of `--from`, else what is running here."""
+    """Return what the workflow and hooks install: the value of `--from`, or else the running version."""
     if not INSTALLING.intersection(wanted):
         if arguments.value("from"):
             raise usage(arguments.command, "conflicting_options", "--from belongs to --workflow and --pre-commit")
@@ -305,7 +307,7 @@ def _requirement(arguments: Arguments, wanted: list[Group]) -> str | None:
 
 
 def _policy(seen: ExistingFiles) -> LifecyclePolicy:
-    """Return the policy in the work tree: the files are written for it, because it will be the one on the base."""
+    """Return the policy in the work tree: the files are written for it, because it will be the policy on the base."""
     return lifecycle_of(seen.files.get(POLICY_PATH) or b"")
 
 
@@ -330,7 +332,7 @@ COMMAND = Command(
     description="""
 Writes the policy, the board, the registry, the protocols of the roles, a specification to fill in, a section of
 AGENTS.md that tells agents how to work here, and the files of the dialect. Run again, it adds what is missing and
-updates what was not edited; everything else is left alone. `adopt` takes over packets without a log.
+updates what was not edited; everything else is left alone. For packets without a log, run `adopt`.
 
 Dialects: `handshake` adds recipes for just and templates; `spec-kitty` its lane names and a work package template;
 `plain` adds nothing. By default, the dialect is detected from the repository, else handshake.""",
@@ -338,12 +340,12 @@ Dialects: `handshake` adds recipes for just and templates; `spec-kitty` its lane
         Option("dialect", "which files are written, and for which conventions", choices=DIALECTS),
         Option("form", "the form of new packets (default: light, unless there are packets)", choices=("light", "full")),
         Option("check", "write nothing; fail if something is missing or out of date"),
-        Option("skills", "also skills for agents, below .agents/skills and .claude/skills"),
+        Option("skills", "also write skills for agents, below .agents/skills and .claude/skills"),
         Option("hook", "with --skills: add a line to the skills of teams that makes them resume unfinished work"),
-        Option("pre-commit", "also .pre-commit-config.yaml; does not install the hook"),
-        Option("workflow", "also .github/workflows/workpacket.yml"),
-        Option("from", "what workflow and hooks install (default: what is running here)", value="REQUIREMENT"),
-        Option("vscode", "also .vscode/settings.json and the schemas it refers to"),
+        Option("pre-commit", "also write .pre-commit-config.yaml, without installing the hook"),
+        Option("workflow", "also write .github/workflows/workpacket.yml"),
+        Option("from", "what the workflow and hooks install (default: the running version)", value="REQUIREMENT"),
+        Option("vscode", "also write .vscode/settings.json and the schemas that it refers to"),
         COMMIT,
     ),
     examples=(

@@ -1,4 +1,4 @@
-"""`workpacket key`: a key for approvals, and whether a program could use it."""
+"""`workpacket key`: create approval keys, and test whether a program could use them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _BARE = lazy_pattern(r"[A-Za-z0-9_-]+")
 
 
 def init(arguments: Arguments) -> int:
-    """Create a key, and print the line that a policy change must add for it."""
+    """Create a key, and print the line that a change of the policy must add for it."""
     if len(arguments.words) > 2:
         raise usage(arguments.command, "unexpected_argument", "name at most one file")
     if arguments.flag("event") or arguments.value("agent"):
@@ -61,7 +61,7 @@ def init(arguments: Arguments) -> int:
 
 
 def _init_in_page(arguments: Arguments, principal: str, path: Path) -> int:
-    """A key that a security key or passkey holds, and the line that a policy change must add for it."""
+    """Register a key on a security key or passkey, and print the line that a change of the policy must add for it."""
     from workpacket.cli.touch import register
 
     path = path if path.suffix == ".pub" else path.with_name(f"{path.name}.pub")
@@ -76,13 +76,13 @@ def _init_in_page(arguments: Arguments, principal: str, path: Path) -> int:
 
 
 def _init_event(arguments: Arguments) -> int:
-    """Create an event key, and print what a policy change must add for it."""
+    """Create an event key, and print what a change of the policy must add for it."""
     agent = arguments.value("agent")
     if agent and (arguments.flag("event") or arguments.value("as")):
-        raise usage(arguments.command, "invalid_value", "give --event for a person, or --agent NAME, not both")
+        raise usage(arguments.command, "invalid_value", "--event (for a person) and --agent NAME exclude each other")
     name = agent or arguments.value("as") or os.environ.get("WORKPACKET_ACTOR", "") or _of_git("user.name")
     if not ACTOR_NAME.fullmatch(name):
-        raise usage(arguments.command, "invalid_value", f"{name!r} is not a name on one line; pass --as NAME")
+        raise usage(arguments.command, "invalid_value", f"invalid name {name!r}: expected one line; pass --as NAME")
     path = Path(arguments.words[1]).absolute() if len(arguments.words) == 2 else None
     key = make_event_key(name, "agent" if agent else "event", path)
     lines = _actor_lines(name, key.public.fingerprint, agent=bool(agent))
@@ -97,7 +97,7 @@ def _init_event(arguments: Arguments) -> int:
 
 
 def _actor_lines(name: str, fingerprint: str, *, agent: bool) -> list[Json]:
-    """Return the table of the actor, for policy.toml."""
+    """Return the lines of the actor's table in policy.toml."""
     quoted = name if _BARE.fullmatch(name) else json.dumps(name, ensure_ascii=False)
     kind = ['kind = "agent"', 'operator = "NAME OF A PERSON"'] if agent else ['kind = "person"']
     return [f"[actors.{quoted}]", *kind, f'keys = ["{fingerprint}"]']
@@ -108,7 +108,7 @@ def doctor(arguments: Arguments) -> int:
     approving = _approving(arguments)
     folder = Path.home() / ".ssh"
     files = dict.fromkeys([*private_keys(str(folder)), *([str(default_path())] if default_path().exists() else [])])
-    if approving is not None:  # otherwise each event key would seem to be able to approve
+    if approving is not None:  # otherwise every event key would be reported as able to approve
         files |= dict.fromkeys(private_keys(str(keys_folder())))
     diagnosis = examine(files, approving)
     exposed = [trial.path or "the ssh-agent" for trial in diagnosis.exposed]
@@ -129,7 +129,7 @@ def doctor(arguments: Arguments) -> int:
     lines = [diagnosis.sentence, *(f"  {escape(each.message)}" for each in findings)]
     lines += [f"  {number}. {remedy}" for number, remedy in enumerate(diagnosis.remedies, 1)]
     if approving is None:
-        lines.append("note: the base has no allowed_signers yet, so every key that was found counts")
+        lines.append("note: the base has no allowed_signers yet, so every key found counts as an approval key")
     sys.stdout.write("\n".join(lines) + "\n")
     sys.stdout.write(
         f"Next: {'do the first step above' if findings else 'nothing to do; run it again when keys change'}\n"
@@ -169,7 +169,7 @@ def _row(trusted: Trusted, blob: bytes) -> dict[str, Json]:
 
 
 def _approving(arguments: Arguments) -> frozenset[bytes] | None:
-    """Return the keys that may approve under the policy of the base; None without a readable policy or repository."""
+    """Return the keys that may approve under the policy of the base; None without a repository or a readable policy."""
     trusted = _trusted(arguments)
     if trusted is None:
         return None
@@ -214,12 +214,11 @@ COMMAND = Command(
     arguments="init [PATH]|doctor|list",
     description="""
 `init` makes a key for approvals only, with a passphrase, that is never added to an agent; `init --browser` registers a
-security key or passkey, which `approve --browser` asks for a touch. `init --event` and `init
---agent NAME` make a key that signs events and opens no gate: it has no passphrase, and commands use it by themselves.
-`doctor` tries to sign as a
-rogue program would and says whether one could approve. `list` shows whom the policy of the base trusts.""",
+security key or passkey, to be touched for `approve --browser`. `init --event` and `init --agent NAME` make a key that
+signs events and opens no gate: it has no passphrase, and commands use it automatically. `doctor` tries to sign as a
+rogue program would, and reports whether one could approve. `list` shows whom the policy of the base trusts.""",
     options=(
-        Option("event", "init: a key without a passphrase, with which you sign events"),
+        Option("event", "init: a key without a passphrase, for signing your events"),
         Option("agent", "init: the same for an agent with this name", value="NAME"),
         Option(
             "as", "init --event: the owner of the key (default: WORKPACKET_ACTOR, else git's user.name)", value="NAME"

@@ -1,7 +1,7 @@
-"""The commands that make one move of a packet: their arguments, and the plans that decide. A plan is imported when it
-is needed, so that a command does not load the plans of the others.
+"""The commands that move one packet: their arguments, and the plans that decide. A plan is imported only when it is
+needed, so that no command loads the plans of the others.
 
-The open role checkpoints of a packet, for commands after which no role should be active.
+Also the open role checkpoints of a packet, for commands after which no role should be active.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ _FOLDER = "docs/progress"
 
 
 class _WordedMove(Value):
-    """The arguments of a move, under the names that its plan uses, and what else it may change."""
+    """The arguments of a move, under the names that its plan uses, and what else the move may change."""
 
     plan: Callable[..., Answer]
     required: tuple[str, ...] = ()
     optional: tuple[str, ...] = ()
-    # Whether the shared claim may be outdated; whether roles may still be working on the packet.
+    # Whether the shared claim may be outdated, and whether roles may still be working on the packet.
     syncs_claim: bool = False
     leaves_work: bool = False
 
@@ -143,7 +143,7 @@ def _reapprove(arguments: Arguments) -> int:
     name = packet_called(str(repository.root), words_of(arguments, 1, "WP_ID")[0]).text
     with open_approvals(repository, None, moment(), name) as approvals:
         found: list[Withdrawn] = list(withdrawn(approvals, name, gate))
-    reason = arguments.value("reason") or "the previous approvals or their keys were revoked"
+    reason = arguments.value("reason") or "the previous approvals, or their keys, were revoked"
     return packet_command(arguments, lambda facts, packet: reapprove(facts, packet, found, reason=reason))
 
 
@@ -172,7 +172,7 @@ def _resolve(arguments: Arguments) -> int:
 
 
 def _then_sync_claim(arguments: Arguments, decide: Decide, also: Sequence[str] = ()) -> int:
-    """Make a move after which the claim shared by all clones may be outdated."""
+    """Make a move after which the shared claim may be outdated."""
     from workpacket.cli.claim import sync_team_claim
 
     return sync_team_claim(arguments, packet_command(arguments, decide, also=also))
@@ -190,7 +190,7 @@ def _waiver(name: str) -> Command:
         _waive,
         arguments="WP_ID CODE",
         description="""
-Someone with a role at its gate must approve it first: they sign the same rule, end and reason.""",
+Someone with a role at its gate must approve it first, by signing the same rule, end and reason.""",
         options=(
             Option("until", "the last day on which it applies", value="YYYY-MM-DD"),
             Option("target", "only for this item, such as one dependency", value="TEXT"),
@@ -209,8 +209,8 @@ def _activation(name: str) -> Command:
         _activate,
         arguments="WP_ID",
         description="""
-The seven items of the stub's checklist are derived from evidence. Either packet, board, registry and log all change, or
-everything that is missing is listed, each with the command that supplies it.""",
+The seven items of the stub's checklist are derived from evidence. Either the packet, board, registry and log all
+change, or every missing condition is listed with the command that supplies it.""",
         options=ACTING,
         examples=(f"workpacket {name} WP-1-Parser-v1", f"workpacket {name} WP-1-Parser-v1 --json"),
     )
@@ -230,15 +230,14 @@ _ALL: Final = (
         "handover",
         _move,
         arguments="WP_ID",
-        options=(Option("to", "who goes on", value="NAME"), REASON, *ACTING),
+        options=(Option("to", "the next holder", value="NAME"), REASON, *ACTING),
         examples=('workpacket handover WP-1-Parser-v1 --to coder-2 --reason "end of my shift"',),
     ),
     Command(
         "merged",
         _merged,
         arguments="WP_ID",
-        description="It looks for the commit itself, the same change (after a squash), or the same files (after a "
-        "rebase).",
+        description="Finds the commit itself, the same change (after a squash), or the same files (after a rebase).",
         options=(Option("target", "the branch (default: named by the policy)", value="BRANCH"), *ACTING),
         examples=("workpacket merged WP-1-Parser-v1",),
     ),
@@ -250,7 +249,7 @@ _ALL: Final = (
 Moves a packet out of a lane that `[lifecycle.lanes]` adds, subject to the gates in `[lifecycle.gates]`. Built-in lanes
 have their own commands.""",
         options=(
-            Option("to", "the expected next lane; refused if it is a different one", value="LANE"),
+            Option("to", "the expected next lane; any other one is refused", value="LANE"),
             REASON,
             *ACTING,
         ),
@@ -296,8 +295,7 @@ have their own commands.""",
         _note,
         arguments="WP_ID TEXT",
         description="""
-Nothing in the log is ever changed, so a mistake in it is corrected by a note. A note moves nothing and opens no
-gate.""",
+The log is never changed, so a mistake in it is corrected by a note. A note moves nothing and opens no gate.""",
         options=ACTING,
         examples=('workpacket note WP-1-Parser-v1 "The report names the wrong commit; 4f2a91c was judged."',),
     ),
@@ -310,7 +308,7 @@ gate.""",
         description="""
 When an approval or its key is revoked, the events that used it no longer count. Have someone with a role at the gate
 approve the packet again with `workpacket approve`; this command then records the new approvals for the events that lost
-theirs. It changes no lane.""",
+theirs. No lane changes.""",
         options=(Option("gate", "only the approvals at this gate", value="GATE"), REASON, *ACTING),
         examples=(
             "workpacket reapprove WP-1-Parser-v1",
@@ -334,7 +332,7 @@ DECLARED: Final[Mapping[str, Command]] = {command.name: command for command in _
 
 
 def noting_roles(repository: Repository, decide: Decide) -> Decide:
-    """Return the same decision, with a note on each open role of the packet. Only its writer closes a role."""
+    """Return the same decision, with a note on each open role of the packet. Only the role's writer can close it."""
 
     def noted(facts: Facts, packet: PacketFacts) -> Answer:
         answer = decide(facts, packet)
@@ -351,7 +349,7 @@ def _notes(root: str, features: tuple[str, ...]) -> tuple[str, ...]:
     from workpacket.bridges.role_acts import open_roles  # slows start-up, and few packets have roles
     from workpacket.bridges.role_facts import notes_here
 
-    # The name of a base is part of the names of its revisions.
+    # The name of a base is contained in the names of its revisions.
     notes = notes_here(root, about=features[-1])
     found = {path: names[0] for feature in features for path, names in open_roles(notes, feature).items()}
     return tuple(

@@ -1,6 +1,6 @@
-"""`workpacket lint-justfile`: parameters that a justfile pastes into a command line.
+"""`workpacket lint-justfile`: find parameters that a justfile pastes into a command line.
 
-`{{ name }}` is replaced before the shell reads the line, so an argument that contains a quote or a `$(...)` is
+just replaces `{{ name }}` before the shell reads the line, so an argument that contains a quote or a `$(...)` is
 executed. Passed as `"$@"` or `"$1"` (with `positional-arguments`), or through `quote(name)`, it stays a plain argument.
 """
 

@@ -62,7 +62,7 @@ def list_work(arguments: Arguments, root: str, files: Sequence[Found], cache: Ca
 
 
 def _read(root: str, files: Sequence[Found], cache: Cache, table: LaneTable) -> tuple[list[Entry], list[str]]:
-    """Return what the documents say, and the paths of those that cannot be read."""
+    """Return the entries of the documents, and the paths of unreadable ones."""
     results = known_or_examined(root, files, cache, progress_bar(), table)
     entries = [
         (found.kind, found.path, cast("WorkSummary", json.loads(result.summary)))
@@ -73,7 +73,7 @@ def _read(root: str, files: Sequence[Found], cache: Cache, table: LaneTable) -> 
 
 
 def _read_lanes_of_log(entries: Sequence[Entry]) -> RestsOn:
-    """Fill in the lanes of light packets, whose documents name none; return what these depend on."""
+    """Fill in the lanes of light packets, whose documents name none; return what the lanes depend on."""
     if not any(work["form"] == LIGHT_FORM for kind, _, work in entries if kind == "packet"):
         return RestsOn()
     from workpacket.cli.read_only import all_facts, output
@@ -89,17 +89,17 @@ def _read_lanes_of_log(entries: Sequence[Entry]) -> RestsOn:
 
 
 def _limited(arguments: Arguments, chosen: Sequence[T]) -> tuple[Sequence[T], int]:
-    """Return the first of them, as many as asked for, and the number of the others."""
+    """Return the first of them, as many as requested, and the number of the others."""
     text = arguments.value("limit")
     if not text:
         return chosen, 0
     if not text.isdecimal() or not int(text):
-        raise usage(arguments.command, "invalid_value", f"--limit takes a number from 1 on, not {text!r}")
+        raise usage(arguments.command, "invalid_value", f"invalid --limit {text!r}: expected a positive number")
     return chosen[: int(text)], max(len(chosen) - int(text), 0)
 
 
 def _by_log(arguments: Arguments) -> frozenset[str] | None:
-    """Return the packets that the log selects by holder, lane and time; None if no option asks it."""
+    """Return the packets that the log selects by holder, lane and time; None if no option requires the log."""
     holder, since = arguments.value("holder"), arguments.value("since")
     if not (holder or since or arguments.flag("mine") or arguments.flag("blocked")):
         return None
@@ -111,7 +111,7 @@ def _by_log(arguments: Arguments) -> frozenset[str] | None:
     try:
         since = date.fromisoformat(since).isoformat() if since else ""
     except ValueError as error:
-        message = f"--since takes a day such as 2026-03-01, not {since!r}"
+        message = f"invalid --since {since!r}: expected a day such as 2026-03-01"
         raise usage(arguments.command, "invalid_value", message) from error
     repository = open_for_reading()
     holders = {holder} if holder else set()
@@ -127,7 +127,7 @@ def _by_log(arguments: Arguments) -> frozenset[str] | None:
 
 
 class _Match(NamedTuple):
-    """`rank` is 0 if the id contains every word, 1 if id and title do, else 2."""
+    """A match. `rank` is 0 if the id contains every word, 1 if id and title do, otherwise 2."""
 
     rank: int
     entry: Entry
@@ -141,7 +141,7 @@ def search_work(arguments: Arguments, root: str, files: Sequence[Found], cache: 
     """Find the packets that contain all words."""
     words = tuple(word.casefold() for given in arguments.words for word in given.split())
     if not words:
-        raise usage(arguments.command, "missing_argument", "name at least one WORD")
+        raise usage(arguments.command, "missing_argument", "expected at least one WORD")
     table = lanes_here(root)
     entries, unread = _read(root, files, cache, table)
     found = _matches(_once(arguments, entries), words, _in_texts(root, entries, words))
@@ -215,7 +215,7 @@ def _cut(text: str, words: tuple[str, ...]) -> str:
 
 
 def _once(arguments: Arguments, entries: Sequence[Entry]) -> list[Entry]:
-    """Without the stubs from which packets were made, unless stubs are asked for: a packet is in one lane."""
+    """Leave out stubs from which packets were made, unless stubs are asked for: a packet is in one lane."""
     if arguments.value("kind") == "stub":
         return list(entries)
     packets = {work["id"] for kind, _, work in entries if kind != "stub"}
@@ -223,13 +223,13 @@ def _once(arguments: Arguments, entries: Sequence[Entry]) -> list[Entry]:
 
 
 def _lanes(arguments: Arguments, table: LaneTable) -> frozenset[str]:
-    """Return the tokens of the requested lanes, given by any of their names."""
+    """Return the tokens of the requested lanes, which may be given by any of their names."""
     tokens: set[str] = set()
     for word in arguments.values("lane"):
         named = table.named(word.replace("_", " "))
         if not named:
             known = ", ".join(table.tokens)
-            raise usage(arguments.command, "invalid_value", f"{word!r} is not a lane; the lanes are {known}")
+            raise usage(arguments.command, "invalid_value", f"unknown lane {word!r}; the lanes are {known}")
         tokens.update(lane.token for lane in named)
     return frozenset(tokens)
 

@@ -1,4 +1,4 @@
-"""`workpacket log`: verifies the log, and signs checkpoints of it."""
+"""`workpacket log`: verify the log, and sign checkpoints of it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from workpacket.shell.judging.log_checkpoints import Judge, make_checkpoint
 from workpacket.shell.judging.log_verification import verify_log
 from workpacket.shell.keys import find_key
 
-# Faults that a new checkpoint corrects: it covers the previous ones.
+# Faults that a new checkpoint repairs, because it covers the previous ones.
 _SETTLED_BY_IT = {
     "log_checkpoint_unsigned",
     "log_checkpoint_revoked",
@@ -62,8 +62,8 @@ def checkpoint(arguments: Arguments) -> int:
     for event in made:
         print(f"{event.path}: the heads of {counted(len(list(checkpointed_heads(event))), 'packet')}, signed")
     if not made:
-        print("a checkpoint already covers everything")
-    print("next: git commit it on the protected branch" if made else "next: workpacket log verify")
+        print("an existing checkpoint already covers everything")
+    print("next: commit it on the protected branch" if made else "next: workpacket log verify")
     return exits.OK
 
 
@@ -112,7 +112,9 @@ def say(findings: Iterable[Problem]) -> None:
 
 
 def vouched_lines(rows: Sequence[Reach], *, in_full: bool) -> list[str]:
-    """Return how much of the log checkpoints cover, and whose; for given packets, one by one."""
+    """Return how much of the log is covered by checkpoints, and by whom they are signed; for given packets,
+    one by one.
+    """
     if in_full:
         return [
             f"{escape(row.packet)}: {row.vouched} of {row.events} events vouched for"
@@ -135,7 +137,7 @@ def row_json(row: Reach) -> Json:
 
 
 def exit_of(findings: Sequence[Problem]) -> int:
-    """Return the most severe status of the errors; forks are neither damage nor errors of the log."""
+    """Return the most severe exit status of the errors; forks are neither damage nor errors of the log."""
     errors = [catalogue()[one.code].exit_code for one in findings if one.severity == "error"]
     return max(errors, default=exits.OK)
 
@@ -145,12 +147,12 @@ COMMAND = Command(
     run,
     arguments="verify [WP_ID...] | checkpoint",
     description="""
-`verify` finds events that were edited, renamed, removed or forged within a log, and those missing at its end although a
-signed checkpoint names them; it shows how much of the log such checkpoints cover. With --base it also finds events that
-are missing or replaced since: nothing on the base may be changed or removed.
+`verify` finds events that were edited, renamed, removed or forged within a log, and events missing at its end although
+a signed checkpoint names them; it shows how much of the log such checkpoints cover. With --base, it also finds events
+of the base that are missing or were replaced: nothing on the base may be changed or removed.
 
-`checkpoint` records the heads of all logs at HEAD, and signs them. It is for CI on the protected branch: the key must
-be in allowed_signers for workpacket-checkpoint@v1, and its owner must have the role `ci`.""",
+`checkpoint` records the heads of all logs at HEAD, and signs them. It is intended for CI on the protected branch: the
+key must be in allowed_signers for workpacket-checkpoint@v1, and its owner must have the role `ci`.""",
     options=(
         Option("base", "compare with this revision, and take the policy from it", value="REV"),
         Option(

@@ -1,4 +1,4 @@
-"""The entry point: finds the command, runs it, turns failures into one clear message and an exit status.
+"""The entry point: find the command, run it, and turn a failure into one clear message and an exit status.
 
 Every call pays for the imports here, so there are hardly any.
 """
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from workpacket.cli.options import Command
 
 
-# Commands that have a use in a repository without governance.
+# Commands that are useful in a repository without governance.
 _ANYWHERE = frozenset(
     {
         "init",
@@ -45,7 +45,7 @@ def console() -> NoReturn:
 def main(words: list[str]) -> int:
     """Run one command line and return its exit status."""
     if sys.stdout is None:
-        # Started with its output closed: the findings still decide the exit status.
+        # The program was started with its output closed: the findings still decide the exit status.
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - it stays open until the process ends
     try:
         status = _run(words)
@@ -95,7 +95,7 @@ def _run(words: list[str]) -> int:
 
 
 def load(name: str) -> Command:
-    """The declaration of the command called `name`."""
+    """Return the declaration of the command called `name`."""
     module = module_of(name)
     if module is None:
         from difflib import get_close_matches

@@ -1,4 +1,4 @@
-"""Milestones of `run` that are reached by commits."""
+"""Milestones of `run`: a commit per milestone."""
 
 from __future__ import annotations
 
@@ -84,5 +84,5 @@ def _number(arguments: Arguments, session: Session, repository: Repository) -> i
         # The first milestone here of a run that another tool began.
         return CommitSelection(repository, session.recorder.stream, Milestones()).select().milestone_index + 1
     if not (word.isascii() and word.isdigit() and len(word) < 10):
-        raise usage(arguments.command, "invalid_value", f"--milestone must be a non-negative number, not {word!r}")
+        raise usage(arguments.command, "invalid_value", f"invalid --milestone {word!r}: expected a non-negative number")
     return int(word)

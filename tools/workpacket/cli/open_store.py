@@ -1,4 +1,4 @@
-"""Shared by the commands about runs: the store, runs by a prefix of their id, answers as text or JSON."""
+"""Shared by the commands about runs: open the store, find runs by a prefix of their id, answer as text or JSON."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _witness(repository: Repository | None) -> Witness | None:
 
 
 class CommandLinks:
-    """`bridges.run_links` for a command: imported only when a run of a packet starts or ends.
+    """Imports `bridges.run_links` only when a run of a packet starts or ends.
 
     `left` is what could not be written.
     """
@@ -119,7 +119,11 @@ def run_named(runtime: Runtime, word: str) -> str:
     if len(found) == 1:
         return found[0]
     if found:
-        raise WorkpacketError("checkpoint_missing", f"{word!r} could be {', '.join(found)}", hint="name one of them")
+        raise WorkpacketError(
+            "checkpoint_missing",
+            f"{word!r} could be {', '.join(found)}",
+            hint="more than one run matches: name one of them",
+        )
     raise WorkpacketError("checkpoint_missing", f"there is no run {word!r}", hint="workpacket runs list")
 
 
@@ -134,7 +138,7 @@ def examine_any(store: Store) -> tuple[StoreProblem, ...]:
 
 def one_run(runtime: Runtime, arguments: Arguments) -> str:
     if len(arguments.words) != 1:
-        raise usage(arguments.command, "missing_argument", "name one run")
+        raise usage(arguments.command, "missing_argument", "expected one run")
     return run_named(runtime, arguments.words[0])
 
 
@@ -150,7 +154,7 @@ def answer(arguments: Arguments, text: str, data: Mapping[str, Json], *, status:
 
 
 def refuse(arguments: Arguments, fault: RuntimeFault) -> int:
-    """Print a stop reason as the answer: what stopped, the facts, the usual choice; return the exit status of its
+    """Print a stop reason as the answer (what stopped, the facts, the usual choice), and return the exit status of its
     code.
     """
     reason = catalogue()[fault.code]
@@ -180,10 +184,10 @@ def refusing(act: Callable[P, int]) -> Callable[P, int]:
 
 
 def owner_of(arguments: Arguments) -> int:
-    """Return the number of the process that --owner names; 0 if it is not given."""
+    """Return the process id given with --owner; 0 without it."""
     word = arguments.value("owner")
     if word and not word.isdecimal():
-        raise usage(arguments.command, "invalid_value", f"--owner must be a process id, not {word!r}")
+        raise usage(arguments.command, "invalid_value", f"invalid --owner {word!r}: expected a process id")
     return int(word or 0)
 
 
@@ -201,5 +205,5 @@ def number_of(arguments: Arguments, option: str, default: float) -> float:
     except ValueError:
         number = -1.0
     if not 0 <= number < 1e9:
-        raise usage(arguments.command, "invalid_value", f"--{option} takes a number, not {word!r}")
+        raise usage(arguments.command, "invalid_value", f"invalid --{option} {word!r}: expected a number")
     return number

@@ -1,6 +1,6 @@
-"""Parse command lines from a declaration, from which help, reference page and completion are also generated. `argparse`
-would take a third of the total time allowed for `check` of an unchanged file; and a declaration that is data can be
-tested for completeness.
+"""Parse command lines by declarations, which also generate the help, the reference page and completion. `argparse`
+would take a third of the time allowed for `check` of an unchanged file, and declarations that are data can be tested
+for completeness.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Command:
 
     @property
     def summary(self) -> str:
-        """The line of help in the table of commands."""
+        """Return the line of help in the table of commands."""
         return next(summary for name, _, summary in COMMANDS if name == self.name)
 
 
@@ -143,13 +143,17 @@ def chosen(arguments: Arguments, known: Sequence[str]) -> str:
     given = arguments.words[0] if arguments.words else ""
     if given not in known:
         code = "invalid_value" if given else "missing_argument"
-        what = f"{given!r} is none of {', '.join(known)}" if given else f"say which: {', '.join(known)}"
+        what = (
+            f"invalid argument {given!r}: expected one of {', '.join(known)}"
+            if given
+            else f"say which: {', '.join(known)}"
+        )
         raise usage(arguments.command, code, what)
     return given
 
 
 def own_words(words: Sequence[str]) -> Sequence[str]:
-    """Return our own words: those after `--` are for another program."""
+    """Return our own words: those after `--` belong to another program."""
     return words[: words.index("--")] if "--" in words else words
 
 
@@ -161,7 +165,7 @@ def usage(command: Command, code: str, what: str) -> WorkpacketError:
 def _take(given: Arguments, option: Option, value: str | None, waiting: list[str]) -> None:
     if not option.value:
         if value is not None:
-            raise usage(given.command, "unexpected_argument", f"--{option.name} takes no value")
+            raise usage(given.command, "unexpected_argument", f"--{option.name} does not take a value")
         given.add(option, "")
         return
     if value is None and option.optional and (not waiting or waiting[-1].startswith("-")):
@@ -173,8 +177,8 @@ def _take(given: Arguments, option: Option, value: str | None, waiting: list[str
     if option.choices and value not in option.choices:
         raise usage(given.command, "invalid_value", f"--{option.name} takes {', '.join(option.choices)}; not {value!r}")
     if option.value == "REV" and not value:
-        # An unset variable would otherwise judge no change at all, and pass.
-        raise usage(given.command, "invalid_value", f"--{option.name} names no revision")
+        # An unset variable in a script would otherwise judge no change at all, and pass.
+        raise usage(given.command, "invalid_value", f"--{option.name} requires a revision")
     if not option.many and given.flag(option.name):
         raise usage(given.command, "conflicting_options", f"--{option.name} was given twice")
     given.add(option, value)
@@ -188,7 +192,7 @@ def _unknown(command: Command, name: str, known: dict[str, Option]) -> Workpacke
 
 
 def overview(columns: int | None = None) -> str:
-    """`workpacket --help`, for a terminal of so many columns; None: do not wrap."""
+    """Return the output of `workpacket --help`, wrapped for a terminal of that width; None: do not wrap."""
     width = max(len(name) for name, _, _ in COMMANDS)
     room = columns - width - 4 if columns and columns > width + 24 else None
     lines = [

@@ -66,8 +66,8 @@ def _show_board(arguments: Arguments) -> Output:
 def cards_of(
     arguments: Arguments, repository: Repository, facts: Facts, *, published: bool = False
 ) -> Iterator[tuple[Card, str]]:
-    """Yield every packet with a lane, by id, with the time of its last event. `published`: without information that is
-    only valid here and now, such as the running process.
+    """Yield every packet with a lane, by id, with the time of its last event. `published`: leave out information that
+    is valid only here and now, such as the running process.
     """
     from workpacket.cli.history import log_at
 
@@ -108,7 +108,7 @@ def _entry(card: Card) -> str:
 
 
 def _plain(board: tuple[Column, ...]) -> str:
-    """Return the board without a terminal, in the format of the board file."""
+    """Return the board in the format of the board file, for output that is not a terminal."""
     lines: list[str] = []
     for column in board:
         lines += [f"## {column.heading}", *map(_entry, column.cards), ""]
@@ -199,7 +199,7 @@ def _show_status(arguments: Arguments) -> Output:
 
 
 class _Waiting(NamedTuple):
-    """A packet that cannot move on until somebody does something, and since when."""
+    """A packet that cannot move on until someone acts, and since when."""
 
     id: str
     need: str
@@ -223,7 +223,7 @@ def _waiting(facts: Facts) -> Iterator[_Waiting]:
 
 
 def _new_roots(root: str) -> list[str]:
-    """Return new roots of trust. Most repositories have none, and need not import the code that reads the record."""
+    """Return new roots of trust. Most repositories have none, and do not import the code that reads the record."""
     if not os.path.lexists(os.path.join(root, REANCHORED_PATH)):
         return []
     from workpacket.shell.approvals.new_root import roots_here

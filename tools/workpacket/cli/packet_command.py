@@ -1,4 +1,4 @@
-"""Shared by the lifecycle commands: finding the packet, executing, reporting what was done and what is next."""
+"""Shared by the lifecycle commands: find the packet, execute, and report the result and the next step."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ if TYPE_CHECKING:
 Decide: TypeAlias = Callable[[Facts, PacketFacts], Answer]
 
 ACTING = (
-    Option("as", "who acts (default: WORKPACKET_ACTOR, then git's user.name)", value="NAME"),
+    Option("as", "the actor (default: WORKPACKET_ACTOR, then git's user.name)", value="NAME"),
     Option("kind", "the kind of actor", choices=KINDS),
 )
-COMMIT = Option("commit", "commit what the command writes (default: as the policy says)")
+COMMIT = Option("commit", "commit what the command writes (default: that of the policy)")
 SIGN = Option("sign", "approve it first, at this terminal, as `workpacket approve` does")
-REASON = Option("reason", "why, in words", value="TEXT")
+REASON = Option("reason", "the reason, as text", value="TEXT")
 DECLARING = (
     Option("harness", "the program that the agent runs in (or: WORKPACKET_HARNESS)", value="NAME"),
     Option("harness-version", "the version of that program (or: WORKPACKET_HARNESS_VERSION)", value="VERSION"),
@@ -54,7 +54,7 @@ def actor_of(arguments: Arguments, repository: Repository) -> Actor:
 
 
 def declared(arguments: Arguments) -> Declared | None:
-    """Return what the session declares of itself, on the command line or in variables that only their user sets.
+    """Return what the session declares about itself, on the command line or in variables that only users set.
 
     Variables of harnesses are not read: they say where a shell runs, not who does the work.
     """
@@ -63,7 +63,7 @@ def declared(arguments: Arguments) -> Declared | None:
         key = option.name.replace("-", "_")
         text = arguments.value(option.name) or os.environ.get(f"WORKPACKET_{key.upper()}", "")
         if len(text) > _LONGEST_DECLARED or not text.isprintable():
-            what = f"--{option.name} takes one line of at most {_LONGEST_DECLARED} characters"
+            what = f"--{option.name} requires one line of at most {_LONGEST_DECLARED} characters"
             raise usage(arguments.command, "invalid_value", what)
         said |= {key: text.strip()} if text.strip() else {}
     if not said:
@@ -82,7 +82,7 @@ def required(arguments: Arguments, name: str) -> str:
 
 
 def words_of(arguments: Arguments, count: int, what: str) -> list[str]:
-    """Return the positional words, exactly as many as required."""
+    """Return the positional words; their number must be `count`."""
     if len(arguments.words) < count:
         raise usage(arguments.command, "missing_argument", f"it needs {what}")
     if len(arguments.words) > count:
@@ -98,8 +98,8 @@ def packet_command(
     words: int = 1,
     questions: Sequence[Question] = (),
 ) -> int:
-    """Run a command on the first packet; `also` are other packets whose facts it needs. `questions` are what its gate
-    asks about approvals.
+    """Run a command on the first packet; `also` are other packets whose facts it needs. `questions` are those that its
+    gate asks about approvals.
     """
     repository = here()
     name = packet_called(str(repository.root), words_of(arguments, words, "WP_ID")[0]).text
@@ -125,17 +125,15 @@ def is_package_id(word: str) -> bool:
 
 
 def packet_of(facts: Facts, name: str) -> PacketFacts:
-    """Return the packet as it was found; an error if it has disappeared since, or matches only on a case-insensitive
-    disk.
-    """
+    """Return the packet; raise an error if it has disappeared since, or matches only on a case-insensitive disk."""
     packet = facts.packets.get(name)
     if packet is None:
-        raise WorkpacketError("packet_unknown", f"there is no packet {name}", hint="workpacket list shows all")
+        raise WorkpacketError("packet_unknown", f"packet {name} not found", hint="workpacket list shows all")
     return packet
 
 
 def conclude(arguments: Arguments, carried: Carried, packet: str = "") -> int:
-    """Report the result; returns the exit status. A refusal names the packet."""
+    """Report the result and return the exit status. A refusal names the packet."""
     answer = carried.answer
     if not isinstance(answer, Planned):
         return refuse(arguments, packet, answer)
@@ -162,7 +160,7 @@ def conclude(arguments: Arguments, carried: Carried, packet: str = "") -> int:
 
 
 def _committed(arguments: Arguments, carried: Carried, answer: Planned, packet: str) -> Planned:
-    """Commit what the command wrote, and what is not committed of the packet's own document and log."""
+    """Commit what the command wrote, and uncommitted changes of the packet's own document and log."""
     repository = here()
     own = status(repository, f"{LOG_FOLDER}/{packet}", *packet_paths(packet)) if packet else []
     used = {envelope_path(digest) for event in answer.plan.events for digest in event.attest}
@@ -196,7 +194,7 @@ def _say_next(answer: Planned) -> None:
 
 
 def refuse(arguments: Arguments, packet: str, unmet: Sequence[Problem], data: Mapping[str, Json] | None = None) -> int:
-    """Report every unmet condition with the command that supplies it; return exit status 3."""
+    """Report every unmet condition with the command that supplies it, and return exit status 3."""
     if arguments.flag("json"):
         from workpacket.report.json_report import render_envelope
 

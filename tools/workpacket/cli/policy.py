@@ -1,4 +1,4 @@
-"""`workpacket policy`: the rules in force, and where they come from."""
+"""`workpacket policy`: the policy in force, and where each setting comes from."""
 
 from __future__ import annotations
 
@@ -76,8 +76,8 @@ def _own_actors(named: str) -> tuple[str, tuple[OwnActor, ...]]:
     """Return the person who uses this account, and the actors that have keys here: this person, then the agents by
     name.
 
-    The person is `named`, unless there is exactly one key of a person and it has another name. A key without such a
-    comment was not made for this purpose, and is left out.
+    The person is `named`, unless there is exactly one key of a person and it has another name. A key without the
+    comment of an event key is ignored.
     """
     found = [actor for path in sorted(keys_folder().glob("*.pub")) if (actor := _own_actor(path))]
     people = [actor.name for actor in found if not actor.agent]
@@ -101,7 +101,7 @@ def re_anchor(arguments: Arguments) -> int:
     repository, now = here(), moment()
     reason = arguments.value("reason")
     if not is_reason(reason):
-        what = "give --reason TEXT: one line of at most 240 characters, without quotes and backslashes"
+        what = "--reason requires one line of at most 240 characters, without quotes or backslashes"
         raise usage(arguments.command, "invalid_value" if reason else "missing_argument", what)
     with writing(repository, "policy re-anchor") as transaction, open_approvals(repository, None, now) as approvals:
         if approvals.base.policy.policy is None:
@@ -158,15 +158,15 @@ def _show(arguments: Arguments, policy: BasePolicy) -> int:
     _show_actors(policy.lifecycle.actors)
     given = ", ".join(proofs.env) or "nothing more"
     print(
-        f"{'proofs':<18}time limit {proofs.timeout_seconds} s; up to {proofs.output_bytes} bytes of output are "
-        f"searched; extra environment variables: {escape(given)}"
+        f"{'proofs':<18}time limit {proofs.timeout_seconds} s; the first {proofs.output_bytes} bytes of "
+        f"output are searched; extra environment variables: {escape(given)}"
     )
     print(f"next: {'workpacket policy test' if policy.anchored else ANCHORING}")
     return exits.OK
 
 
 def _show_lanes(policy: LifecyclePolicy) -> None:
-    """Show the order of the lanes, and why no packet can move, if so."""
+    """Show the order of the lanes and, if no packet can move, why."""
     print(f"{'way':<18}{' > '.join(policy.lanes.way)}")
     for lane in policy.lanes.added:
         gates = added_gates(policy, ADVANCED, lane.token)
@@ -174,7 +174,7 @@ def _show_lanes(policy: LifecyclePolicy) -> None:
         what = f"{lane.means}; " if lane.means else ""
         print(f"  {lane.token:<16}{escape(what)}section {escape(lane.section)}; way out: {escape(way_out)}")
     if policy.lanes.added:
-        print("after a change of lanes: workpacket board sync, then: workpacket init")
+        print("after a change of lanes, run: workpacket board sync, then: workpacket init")
     for fault in policy.lane_faults:
         print(f"not in force: {escape(fault.message)} ({fault.code}); until this is fixed, no packet can move")
 
@@ -193,7 +193,7 @@ def _actors(actors: Actors) -> Json:
 
 
 def _show_actors(actors: Actors) -> None:
-    """Show which key acts as whom, and from whom the judge of work must differ."""
+    """Show which key acts as whom, and from whom the judge of a packet must differ."""
     for actor in actors.by_name.values():
         behind = f", operated by {actor.operator}" if actor.operator else ""
         what = f"{actor.kind}{behind}; {', '.join(actor.roles)}; {', '.join(sorted(actor.keys)) or 'without a key'}"
@@ -201,11 +201,11 @@ def _show_actors(actors: Actors) -> None:
     if actors.present and not actors.faults:
         print(f"{'judge differs from':<18} {', '.join(actors.separation)}")
     for fault in actors.faults:
-        print(f"not in force: {escape(fault)}; until this is fixed, no event passes")
+        print(f"not in force: {escape(fault)}; until this is fixed, no event is accepted")
 
 
 def _named(item: str | ChecklistItem | AddedGate | AddedLane) -> str:
-    """Describe what the policy adds, on one line."""
+    """Describe an addition of the policy on one line."""
     match item:
         case ChecklistItem(item=name, section=section):
             return f"{name}: {section}"
@@ -226,7 +226,7 @@ def _plain(value: object) -> Json:
 
 
 def _test(arguments: Arguments, root: str) -> int:
-    """Test whether the policy in the work tree, the future one, is valid."""
+    """Test whether the policy in the work tree, which would be the next one, is valid."""
     findings = load_findings(POLICY_PATH, examine_file(root, POLICY_PATH, "policy").findings)
     if arguments.flag("json"):
         rows: list[Json] = [{"code": one.code, "line": one.line, "message": one.message} for one in findings]
@@ -245,10 +245,10 @@ COMMAND = Command(
     arguments="show|test|trust|re-anchor",
     description="""
 The policy on the base revision is in force, never the one in the work tree. `trust` adds your key to the work tree's
-policy, and the table [approvals] if it is missing; it takes effect once it is on the base.
+policy, and the table [approvals] if it is missing; the change takes effect once it is on the base.
 
 `re-anchor` is for people who lost the keys: it records that the policy of the work tree replaces that of the base
-although no key is left that could approve it. `check --base` accepts it only if the CI configuration on the base names
+although no key is left to approve the change. `check --base` accepts it only if the CI configuration on the base names
 its digest.""",
     options=(
         Option("base", "the revision to read the policy from", value="REV"),

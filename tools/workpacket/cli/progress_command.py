@@ -71,16 +71,20 @@ def desk_of(
 
 
 def lanes_for(root: str, features: tuple[str, ...]) -> Mapping[str, str]:
-    """Return the lanes of packets, only if a feature could be a packet id, because reading the logs takes time."""
+    """Return the lanes of packets. The logs are read only if a feature could be a packet id, because that
+    takes time.
+    """
     return look_at_logs(root).lanes if any(feature.casefold().startswith("wp") for feature in features) else {}
 
 
 def caller_of(arguments: Arguments, agent: str) -> Caller:
-    """Return the writer: agent#instance if an instance is given, otherwise processes, whose end can be observed."""
+    """Return the writer: agent#instance if an instance is given, otherwise the calling processes, whose end can be
+    observed.
+    """
     instance = arguments.value("instance") or os.environ.get("WORKPACKET_INSTANCE", "")
     if instance:
         if not _INSTANCE.match(instance):
-            raise usage(arguments.command, "invalid_value", f"{instance!r} is not a valid instance name")
+            raise usage(arguments.command, "invalid_value", f"invalid instance name {instance!r}")
         return caller_named(f"{agent}#{instance}")
     return caller_with(owner_of(arguments))
 
@@ -167,13 +171,13 @@ COMMAND = Command(
     arguments="MILESTONE FEATURE AGENT [TEXT] | list | close FEATURE | adopt FEATURE AGENT | restore FEATURE AGENT",
     description="""
 A milestone is claimed, drafted, review-requested, review-approved, blocked, done or note. It is written to the log and
-to docs/progress/FEATURE-AGENT.md: phase, status, last action, time, and one note. One writer holds a file until it is
-done, for an hour after its last milestone, or until its process is gone. The digests of files named by path in the
-text, and of each --artifact, are stored; `resume` shows which have changed since. `list` shows the roles that are not
-done. `close` completes those of a finished feature. `adopt` accepts a file that contradicts the log, `restore` rewrites
-its fields from the log.""",
+to docs/progress/FEATURE-AGENT.md: phase, status, last action, time, and one note. One writer holds a file until the
+role is done, an hour has passed since its last milestone, or its process has ended. The digests of files named by path
+in the text, and of each --artifact, are stored; `resume` shows which have changed since. `list` shows the roles that
+are not done. `close` completes those of a finished feature. `adopt` accepts a file that contradicts the log, `restore`
+rewrites its fields from the log.""",
     options=(
-        Option("team", "the team of the role; list: only this team", value="TEAM"),
+        Option("team", "the team of the role; list: show only this team", value="TEAM"),
         Option("phase", "the current phase of the work (default: unchanged)", value="PHASE"),
         Option("artifact", "a file that the role created, if the text does not name it", value="PATH", many=True),
         Option("instance", "the writer, if several have this role (default: the calling process)", value="NAME"),

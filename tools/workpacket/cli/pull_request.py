@@ -1,4 +1,4 @@
-"""`workpacket report pr`: what a pull request does to the packets, for its page."""
+"""`workpacket report pr`: the effects of a pull request on the packets, for its page."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _run(arguments: Arguments) -> int:
     chosen(arguments, ("pr",))
     base = arguments.value("base")
     if not base:
-        raise usage(arguments.command, "missing_argument", "it needs --base REV: the commit to merge into")
+        raise usage(arguments.command, "missing_argument", "--base REV is required: the commit to merge into")
     workspace = open_workspace()
     checking = parse(CHECK, ["--base", base, *(["--worktree"] if arguments.flag("worktree") else [])])
     outcome = outcome_of(checking, workspace, Cache(None, workspace.fingerprint))
@@ -137,14 +137,14 @@ COMMAND = Command(
     _run,
     arguments="pr",
     description="""
-Prints Markdown for the page of a pull request: whether the check passes and why not, and for each packet that the
-change moves its lane, what its contract gains and loses, its criteria with their proofs, who approved it with which
-key, and what it waits for. Whatever the change itself has written is shown as code. The first line is a mark by which
-a later run finds the comment and replaces it.""",
+Prints Markdown for the page of a pull request: whether the check passes, and if not, why; and for each packet that the
+change moves, its lane, the changes of its contract, its criteria with their proofs, who approved it with which key, and
+what it waits for. Text from the change itself is shown as code. The first line is a mark by which a later run finds the
+comment to replace it.""",
     options=(
         Option("base", "the commit to merge into", value="REV"),
         Option("worktree", "judge the files below .GOV in the work tree, unlike CI"),
-        Option("out", "write it to this file, which must not exist yet", value="FILE"),
+        Option("out", "write to this file, which must not exist yet", value="FILE"),
     ),
     examples=("workpacket report pr --base origin/main", "workpacket report pr --base origin/main --out comment.md"),
 )

@@ -1,5 +1,5 @@
-"""Shared by read-only commands about packets: facts without the lock, notes about unfinished writes, and what their
-output depends on besides documents.
+"""Shared by read-only commands about packets: facts gathered without the lock, notes about unfinished writes, and what
+the output depends on besides documents.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from workpacket.shell.transactions import JOURNAL_FOLDER
 from workpacket.shell.transactions.recovery import unfinished
 from workpacket.value import replace
 
-# For read-only commands: the actor hardly matters, and a missing name must not prevent output.
+# A read-only command hardly needs the actor, so a missing name must not prevent output.
 NOBODY = Actor("nobody", "agent")
 
 
 def open_for_reading() -> Repository:
-    """Return the repository; notes report unfinished writes, which read-only commands do not recover, and files missing
-    from this work tree.
+    """Return the repository, with notes on unfinished writes, which read-only commands do not recover, and on files
+    missing from this work tree.
     """
     repository = here()
     for left in unfinished(repository):
@@ -88,7 +88,9 @@ def all_facts(repository: Repository) -> Facts:
 
 
 def facts_from_summaries(repository: Repository) -> Facts:
-    """Return the same with the dependencies of each packet; if there are many, unchanged files are not read again."""
+    """Return the same with the dependencies of each packet; if there are many packets, unchanged files are not read
+    again.
+    """
     facts = all_facts(repository)
     if len(facts.packets) < MANY:
         return facts
@@ -103,8 +105,8 @@ def facts_from_summaries(repository: Repository) -> Facts:
 
 
 def output(repository: Repository, text: str, *, lasts: bool = True, also: Sequence[str] = ()) -> Output:
-    """Return the output. `lasts` says whether it is independent of the time; `also` are further files that it depends
-    on. Unfinished writes are reported each time until they are recovered.
+    """Return the output. `lasts` says whether it is independent of the time; `also` are other files that it depends on.
+    Unfinished writes are reported every time until they are recovered.
     """
     places = [
         repository.common_dir / "packed-refs",

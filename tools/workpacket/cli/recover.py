@@ -51,7 +51,7 @@ def _show(arguments: Arguments, left: list[tuple[str, str, tuple[str, ...], tupl
 COMMAND = Command(
     "recover",
     run,
-    description="Without an option, shows what is unfinished. Versions changed since are set aside first.",
+    description="Without an option, shows what is unfinished. Versions that changed since then are set aside first.",
     options=(Option("forward", "finish it"), Option("back", "undo it")),
     examples=("workpacket recover", "workpacket recover --forward"),
 )

@@ -1,4 +1,6 @@
-"""Commands that write board and registry: generated from the log, hand edits adopted, versions merged for git."""
+"""Commands that write the board and the registry: generate them from the log, adopt hand edits, and merge versions for
+git.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,7 @@ def sync_board(arguments: Arguments) -> int:
 
 
 def to_go_on(repository: Repository, carried: Carried) -> Carried:
-    """Make finishing the merge the next step, during a merge."""
+    """During a merge, make finishing the merge the next step."""
     waiting = unmerged(repository)
     if waiting is None or not isinstance(carried.answer, Planned):
         return carried
@@ -45,7 +47,7 @@ def to_go_on(repository: Repository, carried: Carried) -> Carried:
 
 
 def _adopt(arguments: Arguments) -> int:
-    """Record each hand edit as a move; edits that are not moves are listed and not applied."""
+    """Record each hand edit as a move; list edits that are not moves, without applying them."""
     repository = here()
     actor = actor_of(arguments, repository)
     facts = gather(repository, None, actor)
@@ -75,7 +77,7 @@ def move_entry(arguments: Arguments) -> int:
     name = packet_called(str(repository.root), arguments.words[1]).text
     lanes = read_base_policy(repository).lifecycle.lanes.named(arguments.words[2].replace("_", " "))
     if len(lanes) != 1:
-        raise usage(arguments.command, "invalid_value", f"{arguments.words[2]!r} names no lane")
+        raise usage(arguments.command, "invalid_value", f"unknown lane {arguments.words[2]!r}")
     carried = _moved(arguments, name, lanes[0].token, arguments.value("reason") or "moved on the board")
     return conclude(arguments, carried, name)
 
@@ -136,11 +138,11 @@ _MARKER = 7
 def _run_merge_driver(arguments: Arguments) -> int:
     words = arguments.words
     if len(words) not in {4, 5} or not (words[4:] or ["7"])[0].isdecimal():
-        raise usage(arguments.command, "missing_argument", "git gives it the words %O %A %B %P %L")
+        raise usage(arguments.command, "missing_argument", "expected the words that git passes: %O %A %B %P %L")
     base, ours, theirs, path = words[:4]
     versions = (Path(base).read_bytes(), Path(ours).read_bytes(), Path(theirs).read_bytes())
     merged = merge(here(), path, versions, int(words[4]) if words[4:] else _MARKER)
-    # Git has created this file only for us, and reads the result of the merge from it.
+    # Git created this file only for us, and reads the result of the merge from it.
     Path(ours).write_bytes(merged.data)
     status = exits.FINDINGS if merged.contradicts else exits.OK
     if arguments.flag("json"):
@@ -162,8 +164,8 @@ Git calls it if `.GOV/.gitattributes` says `merge=workpacket` and the driver is 
 
     git config merge.workpacket.driver 'workpacket merge-driver %O %A %B %P %L'
 
-The places of entries come from the logs of both sides; the text of both owners is kept. Without it git merges these
-files like any others, and `workpacket board sync` corrects the result.""",
+The logs of both sides decide where entries are; text written by people is kept from both. Without the driver, git
+merges these files like any others, and `workpacket board sync` corrects the result.""",
     examples=("git config merge.workpacket.driver 'workpacket merge-driver %O %A %B %P %L'",),
 )
 

@@ -1,6 +1,5 @@
-"""`workpacket resume`: what is unfinished here, what can be resumed and what cannot, and the answers that allow it.
-Covers runs, sessions, batches, roles, steps and checkpoint commits. Unreadable items do not affect the others: they are
-listed with the code that says why.
+"""`workpacket resume`: list unfinished work, resume it, and answer the questions that stop it. Covers runs, sessions,
+batches, roles, steps and checkpoint commits. Unreadable items do not affect the others: they are listed with a code.
 """
 
 from __future__ import annotations
@@ -78,8 +77,8 @@ STEP_LOGS = ".events.jsonl"
 
 
 def scan(runtime: Runtime, team: str, caller: Callable[[str], Caller]) -> list[Resumable]:
-    """Return resumable items first, then stopped ones. With a team, only its roles. `caller` maps a role ('' for a
-    batch) to the caller, whose own work does not count as busy.
+    """Return the unfinished items: resumable ones first, then stopped ones. With a team, only its roles. `caller` maps
+    a role ('' for a batch) to the caller, whose own work does not count as busy.
     """
     try:
         repository = find_repository(Path.cwd())
@@ -118,7 +117,7 @@ def _runs(runtime: Runtime, repository: Repository | None) -> Iterator[Resumable
         except WorkpacketError as error:
             yield _refused("run", line.id, error)
     for one in disagreements(repository, runtime) if repository is not None else ():
-        if one.what != "unlinked":  # it is listed as what it is: unfinished
+        if one.what != "unlinked":  # it is listed below as unfinished
             stop = Problem("run_links_disagree", one.message, hint=choice_about(one))
             yield Resumable("run", one.run, "nowhere", "log and store disagree", "", (stop,))
 
@@ -193,7 +192,7 @@ def _steps(repository: Repository) -> Iterator[Resumable]:
 
 
 def _answer_of_step(arguments: Arguments, work: Resumable) -> list[str]:
-    """Answer the question that a person denied before: the step goes on, or not, when its pipeline is started."""
+    """Answer the question that a person denied before; the step continues, or not, when its pipeline is started."""
     repository = here()
     path, _, _ = work.why.partition(":")
     log = StepLog(os.path.join(repository.root, path))
@@ -209,7 +208,7 @@ def _answer_of_step(arguments: Arguments, work: Resumable) -> list[str]:
 
 
 def _commits(repository: Repository, runtime: Runtime) -> Iterator[Resumable]:
-    """Yield the run of another program with the newest sidecar; a sidecar does not say whether its run is done."""
+    """Yield the run of another program that has the newest sidecar; a sidecar does not say whether its run is done."""
     newest: tuple[str, str] = ("", "")
     for path, _ in sidecar_files(repository):
         try:
@@ -225,7 +224,7 @@ def _commits(repository: Repository, runtime: Runtime) -> Iterator[Resumable]:
 
 
 def carry_on(arguments: Arguments) -> int:
-    """List everything, or the given item, or resume it if `--yes` or the person says so."""
+    """List everything or the given item, or resume it if `--yes` is given or the person says so."""
     with open_runtime() as runtime:
         found = scan(
             runtime,
@@ -267,7 +266,7 @@ def _work_named(found: Sequence[Resumable], word: str) -> Resumable:
 
 
 def _chosen(arguments: Arguments, found: Sequence[Resumable]) -> list[Resumable]:
-    """Return what to resume now. Stopped items are left out: their codes say what must be done first."""
+    """Return the items to resume now. Stopped items are left out: their codes say what must be done first."""
     ready = [one for one in found if one.goes_on or (arguments.words and one.only_waits)]
     if arguments.words and not ready and arguments.flag("yes"):
         stop = found[0].stops[0]
@@ -347,12 +346,14 @@ def _require_no_question(arguments: Arguments) -> None:
     if given:
         raise usage(arguments.command, "missing_argument", f"--{given[0]} applies to one run: name it first")
     if len(arguments.words) > 1:
-        raise usage(arguments.command, "unexpected_argument", f"only a run has questions, not {arguments.words[0]!r}")
+        raise usage(
+            arguments.command, "unexpected_argument", f"only a run has questions; {arguments.words[0]!r} is not a run"
+        )
 
 
 def _one(arguments: Arguments, runtime: Runtime) -> int:
     if len(arguments.words) > 2:
-        raise usage(arguments.command, "unexpected_argument", "name one run, and one of its questions")
+        raise usage(arguments.command, "unexpected_argument", "expected one run, and at most one of its questions")
     run = run_named(runtime, arguments.words[0])
     _require_work(runtime, run)
     decision, questions = runtime.waiting(run)
@@ -402,13 +403,13 @@ def _named(arguments: Arguments, run: str, questions: tuple[OpenQuestion, ...]) 
 
 
 def _answered(arguments: Arguments, runtime: Runtime, run: str, questions: tuple[OpenQuestion, ...]) -> bool:
-    """Store the answer from the command line or the terminal; return whether there is one."""
+    """Store the answer from the command line or the terminal, and return whether there is one."""
     value = _value_given(arguments)
     given = [name for name in (*YES_OR_NO, *OUTCOMES) if arguments.flag(name)]
     named = [(name, step) for name in OUTCOMES for step in arguments.all_of(name) if step]
     if named and not {*YES_OR_NO} & {*given}:
         if len(arguments.words) > 1 or len(named) < sum(len(arguments.all_of(name)) for name in OUTCOMES):
-            raise usage(arguments.command, "conflicting_options", "name the question, or a step after each option")
+            raise usage(arguments.command, "conflicting_options", "name the question, or give a step after each option")
         _settle_steps(arguments, runtime, run, named, value)
         return True
     if len(given) > 1:
@@ -425,7 +426,7 @@ def _answered(arguments: Arguments, runtime: Runtime, run: str, questions: tuple
 
 
 def _value_given(arguments: Arguments) -> Json | NoValue:
-    """Return the value of --value, for the one effect that is marked as done."""
+    """Return the value of --value, for the only effect that is marked as done."""
     if not arguments.all_of("value"):
         return NO_VALUE
     if len(arguments.all_of("mark-done")) != 1 or arguments.flag("retry") or arguments.flag("compensate"):
@@ -434,7 +435,9 @@ def _value_given(arguments: Arguments) -> Json | NoValue:
         value: Json = json.loads(arguments.value("value"))
         stored_text(value)
     except (ValueError, RecursionError) as error:
-        raise usage(arguments.command, "invalid_value", f"--value is not valid JSON for the store: {error}") from None
+        raise usage(
+            arguments.command, "invalid_value", f"invalid --value: not JSON that the store accepts: {error}"
+        ) from None
     return value
 
 
@@ -453,11 +456,11 @@ def _the_one(arguments: Arguments, run: str, answer: str, questions: tuple[OpenQ
 
 
 def _require_shown(arguments: Arguments, run: str, answer: str, question: OpenQuestion) -> None:
-    """Require that the question was shown: its digest is given, or it is shown now."""
+    """Require that the question was shown: either its digest is given, or it is shown now."""
     digest = arguments.value("confirm")
     if digest and digest != question.digest:
         raise RunBlocked(
-            f"{question.id} of {run} has changed since: its digest is {question.digest}, not {digest}",
+            f"{question.id} of {run} has changed: its digest is {question.digest}, not {digest}",
             code="needs_confirmation",
             hint=f"workpacket resume {run}",
         )
@@ -491,13 +494,15 @@ def _answered_at_terminal(
 def _settle_steps(
     arguments: Arguments, runtime: Runtime, run: str, named: list[tuple[str, str]], value: Json | NoValue
 ) -> None:
-    """Settle `--mark-done STEP`: any effect with an unknown outcome or result, even if its program could settle it."""
+    """Settle `--mark-done STEP`: any effect with an unknown outcome or result, even one that its program
+    could settle.
+    """
     state = runtime.state(run)
     open_effects = {record.step: record.effect for record in (*state.unknown_effects, *state.open_receipts)}
     for option, step in named:
         if step not in open_effects:
             known = ", ".join(open_effects) or "none"
-            what = f"{step!r} is not an effect of unknown outcome or result of {run}; those are: {known}"
+            what = f"{step!r} is not an effect with an unknown outcome or result in {run}; those are: {known}"
             raise usage(arguments.command, "invalid_value", what)
         runtime.settle(run, open_effects[step], CHOICES[option], arguments.value("note"), value=value)
 
@@ -542,12 +547,12 @@ COMMAND = Command(
     arguments="[ID [QUESTION]]",
     description="""
 Without an id, lists everything unfinished: runs, sessions, batches, roles, steps, checkpoint commits. It shows what can
-be resumed, and what stops the rest; --yes resumes it, and at a terminal the person chooses. An agent's work is leased
-and recorded, and the agent's next action is printed. With the id of a run, shows what waits for a person: a question of
-its program, a changed value, an effect of unknown outcome or result; each with an id, its subject, and a digest.
-QUESTION is that id; it may be omitted if only one is open. --yes covers exactly what the digest was printed for: at a
-terminal the same call shows it, elsewhere --confirm names it. Then the run resumes the way it began: by its program, or
-by `workpacket run start NAME`.""",
+be resumed, and what stops the rest; --yes resumes everything that can be, and at a terminal you choose. An agent's work
+is leased and recorded, and the agent's next action is printed. With the id of a run, shows what waits for a person: a
+question of its program, a changed value, or an effect with an unknown outcome or result; each with an id, its subject,
+and a digest. QUESTION is that id; it may be omitted if only one is open. --yes answers exactly the question that was
+shown: a terminal shows it in the same call, elsewhere --confirm must give its digest. Then the run resumes the way it
+began: by its program, or by `workpacket run start NAME`.""",
     options=(
         Option("team", "without an id: only the roles of this team", value="TEAM"),
         Option("owner", "the process that does an agent's work (default: the caller)", value="PID"),
@@ -557,12 +562,16 @@ by `workpacket run start NAME`.""",
         Option("no", "answer the question with no"),
         Option("confirm", "the digest printed with the question", value="DIGEST"),
         Option(
-            "mark-done", "this effect of unknown outcome or result did happen", value="STEP", many=True, optional=True
+            "mark-done",
+            "this effect with an unknown outcome or result did happen",
+            value="STEP",
+            many=True,
+            optional=True,
         ),
-        Option("value", "the result of the effect of --mark-done, as JSON (default: null)", value="JSON"),
-        Option("retry", "repeat this effect of unknown outcome", value="STEP", many=True, optional=True),
-        Option("compensate", "undo this effect of unknown outcome", value="STEP", many=True, optional=True),
-        Option("note", "a sentence to store with the answer", value="TEXT"),
+        Option("value", "the result of the effect given with --mark-done, as JSON (default: null)", value="JSON"),
+        Option("retry", "repeat this effect, whose outcome is unknown", value="STEP", many=True, optional=True),
+        Option("compensate", "undo this effect, whose outcome is unknown", value="STEP", many=True, optional=True),
+        Option("note", "a comment to store with the answer", value="TEXT"),
     ),
     examples=(
         "workpacket resume",

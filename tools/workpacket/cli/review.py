@@ -30,7 +30,7 @@ from workpacket.git.repository import Repository
 from workpacket.git.revisions import list_worktrees, switch_branch
 from workpacket.lifecycle.contract import is_complete
 from workpacket.lifecycle.facts import Facts, PacketFacts
-from workpacket.lifecycle.gates import VERDICT_GATE, ends_unjudged
+from workpacket.lifecycle.gates import VERDICT_GATE, ends_unjudged, report_term
 from workpacket.lifecycle.moves import Answer
 from workpacket.lifecycle.proofs import PROOF_CODES, demands_of, folded
 from workpacket.lifecycle.review import Proofs, record_evidence, submit, submit_refusal, verdict
@@ -53,7 +53,7 @@ def _run_submit(arguments: Arguments) -> int:
     repository = here()
     name = packet_called(str(repository.root), words_of(arguments, 1, "WP_ID")[0]).text
     actor, said = actor_of(arguments, repository), declared(arguments)
-    # Proof commands may take long; no one else should have to wait for them.
+    # Proof commands may take long, so they run without the lock.
     facts = facts_before(repository, [name], actor)
     evidence, uncommitted = _evidence(arguments, repository, facts, name)
     if not arguments.flag("record-only"):
@@ -73,7 +73,7 @@ def _run_submit(arguments: Arguments) -> int:
 
 
 def _say_whether(arguments: Arguments, repository: Repository, facts: Facts, name: str, evidence: Proofs) -> int:
-    """Report what keeps the packet from being submitted with this evidence; nothing is written."""
+    """Report what prevents the packet from being submitted with this evidence, without writing anything."""
     packet = facts.packets[name]
     work = work_done(repository, packet, facts.target_branch, arguments.value("commit"))
     unmet = submit_refusal(facts, packet, work, evidence)
@@ -87,7 +87,7 @@ def _say_whether(arguments: Arguments, repository: Repository, facts: Facts, nam
 
 
 def _run_done(arguments: Arguments) -> int:
-    """Submit; where no one has to judge the work and all of it is committed, return to the target branch."""
+    """Submit the work. If no one must judge it and all of it is committed, return to the target branch."""
     result = _run_submit(arguments)
     repository = here()
     if result != exits.OK or status(repository):
@@ -105,7 +105,7 @@ def _run_done(arguments: Arguments) -> int:
 
 
 def _evidence(arguments: Arguments, repository: Repository, facts: Facts, name: str) -> tuple[Proofs, Sequence[str]]:
-    """Return proofs that were run now, and uncommitted files that prevented them."""
+    """Return the proofs that were run now, and uncommitted files that prevented others."""
     from workpacket.lifecycle.contract import provable
     from workpacket.runtime.records.redaction import Redactor
     from workpacket.shell.governing.evidence import Prover, numbered, require_no_secret
@@ -134,7 +134,7 @@ def _evidence(arguments: Arguments, repository: Repository, facts: Facts, name: 
 def _beside_contract(
     typed: Sequence[tuple[str, str]], demands: Mapping[str, Demand], arguments: Arguments
 ) -> list[tuple[str, str]]:
-    """The proofs of criteria that the contract leaves open. `all=` is meant for those alone."""
+    """Return the proofs of criteria that the contract leaves open. `all=` applies only to those."""
     free = []
     for criterion, how in typed:
         demand = demands.get(folded(criterion))
@@ -151,7 +151,9 @@ def _beside_contract(
 def _with_contract_proofs(
     arguments: Arguments, repository: Repository, facts: Facts, name: str, evidence: Proofs
 ) -> Proofs:
-    """The proofs that the contract demands, run here and at the base, unless something else has to be done first."""
+    """Return the proofs that the contract requires, run here and at the base, unless another condition must be met
+    first.
+    """
     packet = facts.packets[name]
     from workpacket.lifecycle.contract import provable
 
@@ -190,9 +192,9 @@ def _with_contract_proofs(
     return Proofs(rows, evidence.came_to, faults)
 
 
-_LATER: Final = "was not run: the other conditions come first"
+_LATER: Final = "was not run: other conditions must be met first"
 _PROVING: Final = (
-    Option("prove", "a command or a place in the code that proves line N", value="N=COMMAND", many=True),
+    Option("prove", "a command, or a place in the code, that proves line N", value="N=COMMAND", many=True),
     Option("not-applicable", "why line N, which the contract exempts, does not apply", value="N=REASON", many=True),
 )
 _SUBMIT = Command(
@@ -200,17 +202,17 @@ _SUBMIT = Command(
     _run_submit,
     arguments="WP_ID",
     description="""
-Each line of DONE_MEANS, counted from 1, needs a proof. Where the contract demands one, its tests are run at the commit
-and again where the work left the target branch: one of them has to fail there without the work. For the other lines you
-name a command that succeeds, or a `path:line`; `all=` means every one of them. A command is run at the submitted
-commit, without a shell (to use one, write N=sh -c '...'), with the environment and limits of [evidence] in the policy.
-Its exit code, and the length and digest of its output, are recorded; the end of the output, without secrets, stays in
-this clone, where `workpacket trace` shows it.""",
+Each line of DONE_MEANS, counted from 1, needs a proof. If the contract requires a proof, its tests are run at the
+submitted commit and again where the work left the target branch: one of them must fail there, without the work. For the
+other lines, give a command that succeeds, or a `path:line`; `all=` applies to each of them. A command is run at the
+submitted commit, without a shell (to use one, write N=sh -c '...'), with the environment and limits of [evidence] in
+the policy. Its exit code, and the length and digest of its output, are recorded; the end of the output, without
+secrets, stays in this clone, where `workpacket trace` shows it.""",
     options=(
         *_PROVING,
         Option("commit", "the commit to judge (default: HEAD)", value="REV"),
-        Option("check", "run the proofs and say what is missing, without writing anything"),
-        Option("record-only", "record the proofs, and submit later"),
+        Option("check", "run the proofs and report what is missing, without writing anything"),
+        Option("record-only", "record the proofs without submitting"),
         *DECLARING,
         *ACTING,
     ),
@@ -225,9 +227,14 @@ this clone, where `workpacket trace` shows it.""",
 def _run_verdict(arguments: Arguments) -> int:
     choice = words_of(arguments, 2, "WP_ID and a verdict")[1].upper()
     if choice not in choices("verdict"):
-        raise usage(arguments.command, "invalid_value", f"{choice!r} is none of {', '.join(choices('verdict'))}")
-    report = _report(arguments.value("report"))
-    approved = signed_first(arguments, arguments.words[0], "--gate", VERDICT_GATE, "--verdict", choice)
+        raise usage(
+            arguments.command,
+            "invalid_value",
+            f"invalid verdict {choice!r}: expected one of {', '.join(choices('verdict'))}",
+        )
+    report = report_at(arguments.value("report"))
+    rested = ("--report", arguments.value("report")) if report is not None else ()
+    approved = signed_first(arguments, arguments.words[0], "--gate", VERDICT_GATE, "--verdict", choice, *rested)
     if approved != exits.OK:
         return approved
 
@@ -248,12 +255,12 @@ def _run_verdict(arguments: Arguments) -> int:
         arguments,
         decide,
         words=2,
-        questions=(verdict_question(choice),),
+        questions=(verdict_question(choice, report_term(report)),),
     )
     return sync_team_claim(arguments, result)
 
 
-def _report(path: str) -> Json:
+def report_at(path: str) -> Json:
     """Return the validator's current report."""
     if not path:
         return None
@@ -265,14 +272,16 @@ def _report(path: str) -> Json:
         with open(path, "rb") as stream:
             return {"path": place, "sha256": hashlib.sha256(stream.read()).hexdigest()}
     except FileNotFoundError as error:
-        raise WorkpacketError("path_not_found", f"there is no report {path}") from error
+        raise WorkpacketError("path_not_found", f"report {path} not found") from error
 
 
 _VERDICT = Command(
     "verdict",
     _run_verdict,
     arguments="WP_ID PASS|FAIL|CHANGES|OUTDATED_ONLY",
-    description="You cannot judge your own work. A verdict requires a report; on a light packet, --reason may be it.",
+    description=(
+        "You cannot judge your own work. A verdict requires a report; for a light packet, --reason can replace it."
+    ),
     options=(
         Option("report", "the validator's report, a file in the repository", value="FILE"),
         Option("reference", "where the requested changes are described", value="PLACE"),
@@ -293,9 +302,9 @@ _DONE = Command(
     _run_done,
     arguments="WP_ID",
     description="""
-Runs the proofs that the packet names, and submits the commit. Where the policy asks no one to judge the work, it counts
-as MERGED (not judged) once it is on the target branch, which is checked out if everything is committed; elsewhere the
-verdict of somebody else comes next.""",
+Runs the proofs that the packet names, and submits the commit. If the policy does not require a judge, the work counts
+as MERGED (not judged) once it is on the target branch, which is checked out if everything is committed. Otherwise, the
+verdict of someone else comes next.""",
     options=(*_PROVING, COMMIT, *DECLARING, *ACTING),
     examples=("workpacket done WP-1-Greet-The-User-v1", "workpacket done WP-1-Greet-The-User-v1 --commit"),
 )

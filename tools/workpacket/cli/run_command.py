@@ -1,6 +1,6 @@
 """`workpacket run`: runs whose steps are commands, for shell scripts and agents of any kind.
 
-`workpacket queue` and `workpacket worker`: offering runs on a server, and executing them.
+`workpacket queue` and `workpacket worker`: offer runs on a server, and execute them.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def run(arguments: Arguments) -> int:
     least = 2 if action == "step" else 1
     most = None if action == "step" else 1
     if len(arguments.words) < least or (most is not None and len(arguments.words) > most):
-        needed = {"start": "the name of the run", "step": "a handle and the name of the step"}
+        needed = {"start": "expected the name of the run", "step": "expected a handle and the name of the step"}
         raise usage(arguments.command, "missing_argument", f"`run {action}` takes {needed.get(action, 'a handle')}")
     signal.signal(signal.SIGTERM, _interrupt)
     holder = process_named(owner_of(arguments) or os.getppid())
@@ -136,13 +136,13 @@ def inputs_of(arguments: Arguments) -> dict[str, Json]:
     for word in arguments.all_of("input"):
         name, equals, value = word.partition("=")
         if not name or not equals:
-            raise usage(arguments.command, "invalid_value", f"--input takes NAME=VALUE, not {word!r}")
+            raise usage(arguments.command, "invalid_value", f"invalid --input {word!r}: expected NAME=VALUE")
         inputs[name] = value
     return inputs
 
 
 def require_packet(packet: str) -> None:
-    """Require a packet: work cannot start from a stub."""
+    """Require a packet, because work cannot start from a stub."""
     root = open_workspace().root
     folder = os.path.join(root, GOVERNANCE_FOLDER)
     if not os.path.isdir(folder):
@@ -151,7 +151,7 @@ def require_packet(packet: str) -> None:
         stub = "/" not in packet and os.path.isfile(os.path.join(folder, "task_packets", "stubs", f"{packet}.md"))
         raise WorkpacketError(
             "packet_not_active",
-            f"{packet} is only a stub" if stub else f"there is no packet {packet}",
+            f"{packet} is only a stub" if stub else f"packet {packet} not found",
             hint=f"just create-task-packet {packet}" if stub else "workpacket list",
         )
 
@@ -207,7 +207,7 @@ def _stop(arguments: Arguments, session: Session) -> int:
         from workpacket.report.explain import nearest_codes
 
         near = nearest_codes(word, catalogue())
-        what = f"unknown stop reason: {word!r}" + (f"; did you mean {near[0]}?" if near else "")
+        what = f"unknown stop reason {word!r}" + (f"; did you mean {near[0]}?" if near else "")
         raise usage(arguments.command, "unknown_code", what)
     scripted.stop(session, code, arguments.value("note"))
     run = session.state.stream
@@ -230,21 +230,24 @@ RUN = Command(
     arguments="start NAME | step HANDLE STEP [-- PROGRAM...] | checkpoint HANDLE | milestone HANDLE | stop HANDLE",
     description="""
 `run start` begins the run of that name, or continues the unfinished one, and prints a handle for the other commands.
-`run step` runs a program once: repeated, in this attempt or a later one, it prints the stored result instead. `run
-checkpoint --commit` commits the work as a milestone of the run, once; `run milestone` prints the last one whose commit
-is verified to be here, -1 for none. With --packet the run is recorded in the log of the packet, which cannot get a
-verdict while the run is unfinished. The exit status of `run` is that of the stop reason: see `workpacket explain CODE`.
+`run step` runs a program once: if it is repeated, in this attempt or a later one, it prints the stored result instead.
+`run checkpoint --commit` commits the work as a milestone of the run, once; `run milestone` prints the number of the
+last one whose commit is verified to be here, or -1. With --packet the run is recorded in the log of the packet, which
+cannot get a verdict while the run is unfinished. The exit status of `run` is that of the stop reason: see `workpacket
+explain CODE`.
 """,
     options=(
         Option("packet", "start: the work packet that the run belongs to", value="WP_ID"),
         Option("key", "start: an idempotency key for the run", value="KEY"),
         Option("run", "start: continue a run that another tool began, under its id", value="ID"),
-        Option("input", "start: what the results depend on", value="NAME=VALUE", many=True),
-        Option("scope", "start: what the run may change", value="PATH", many=True),
+        Option("input", "start: an input that the results depend on", value="NAME=VALUE", many=True),
+        Option("scope", "start: a path that the run may change", value="PATH", many=True),
         Option("code-version", "start: the version of the script; a change must be confirmed", value="TEXT"),
         Option("from", "start: resume only from this checkpoint", value="CHECKPOINT"),
         Option("retry-token", "start: the token of a checkpoint, valid for one attempt", value="TOKEN"),
-        Option("allow-deps", "start: dependencies that may change, `*` for any characters", value="NAME", many=True),
+        Option(
+            "allow-deps", "start: dependencies that may change; `*` matches any characters", value="NAME", many=True
+        ),
         Option("fresh", "start: start a new run even if there is an unfinished one"),
         Option("owner", "the process that owns the run, $$ in a script (default: the caller)", value="PID"),
         Option("timeout", "step: stop the program after this many seconds", value="SECONDS"),
@@ -253,15 +256,15 @@ verdict while the run is unfinished. The exit status of `run` is that of the sto
         Option("name", "checkpoint: its name", value="TEXT"),
         Option("git", "checkpoint: require the same commit and a clean work tree on resume"),
         Option("commit", "checkpoint: commit what the run changed, as a milestone, and print the commit"),
-        Option("milestone", "checkpoint: its number, from 0 (default: the next one)", value="NUMBER"),
+        Option("milestone", "checkpoint: the number of the milestone, from 0 (default: the next one)", value="NUMBER"),
         Option("tier", "checkpoint --commit: the tier of verification that was passed, for the sidecar", value="TEXT"),
         Option(
             "verification", "checkpoint --commit: a command that passed, for the sidecar", value="COMMAND", many=True
         ),
-        Option("legacy", "milestone: treat commit messages without a run as this run's"),
+        Option("legacy", "milestone: treat commit messages that name no run as this run's"),
         Option("token", "checkpoint: also print a token that starts one retry from here"),
-        Option("reason", "stop: why it stops early; without a reason it is finished", value="CODE"),
-        Option("note", "stop: a sentence to store with the reason", value="TEXT"),
+        Option("reason", "stop: the reason for stopping early; without it, the run is finished", value="CODE"),
+        Option("note", "stop: a comment to store with the reason", value="TEXT"),
     ),
     examples=(
         "run=$(workpacket run start nightly --owner $$)",
@@ -287,7 +290,7 @@ def _offer(arguments: Arguments) -> int:
         require_packet(arguments.value("packet"))
     priority = arguments.value("priority", "0")
     if not priority.lstrip("-").isdigit() or abs(int(priority)) > ANY:
-        raise usage(arguments.command, "invalid_value", f"--priority must be a whole number, not {priority!r}")
+        raise usage(arguments.command, "invalid_value", f"invalid --priority {priority!r}: expected a whole number")
     with server_runtime(arguments) as runtime:
         from workpacket.runtime.queue.offering import Offer, queue_of
 
@@ -339,7 +342,7 @@ def _revive(arguments: Arguments) -> int:
 
         if not queue_of(runtime.store, arguments.value("queue", "default")).revive(number):
             raise usage(arguments.command, "invalid_value", f"there is no dead job {number}")
-    return answer(arguments, f"job {number} waits again\n", {"job": number}, then="workpacket queue list")
+    return answer(arguments, f"job {number} is waiting again\n", {"job": number}, then="workpacket queue list")
 
 
 ACTIONS = ("offer", "list", "revive")
@@ -350,18 +353,18 @@ QUEUE = Command(
     _queue,
     arguments="offer NAME | list | revive JOB",
     description="""
-The queue is on the server that WORKPACKET_STORE names. Finished jobs are removed; jobs that failed permanently stay,
-with the reason, until they are revived.""",
+The queue is on the server that WORKPACKET_STORE names. Finished jobs are removed; jobs that failed permanently are
+kept, with the reason, until they are revived.""",
     options=(
-        Option("queue", "which queue (default)", value="QUEUE"),
+        Option("queue", "the name of the queue", value="QUEUE"),
         Option("packet", "offer: the work packet that the run belongs to", value="WP_ID"),
-        Option("key", "offer: an idempotency key; a run offered again is not done twice", value="KEY"),
-        Option("input", "offer: what the results depend on", value="NAME=VALUE", many=True),
+        Option("key", "offer: an idempotency key; a run that is offered again is not executed twice", value="KEY"),
+        Option("input", "offer: an input that the results depend on", value="NAME=VALUE", many=True),
         Option("priority", "offer: runs with a higher number come first (default: 0)", value="N"),
         Option("delay", "offer: wait at least this many seconds", value="SECONDS"),
-        Option("lane", "offer: at most --limit runs of one lane are active at a time", value="LANE"),
+        Option("lane", "offer: the lane of the run; at most --limit runs of a lane are active at a time", value="LANE"),
         Option("limit", "offer: the limit of the lane (default: 1)", value="N"),
-        Option("tries", "offer: how often it may fail (default: 5)", value="N"),
+        Option("tries", "offer: the number of failures after which the job is dead (default: 5)", value="N"),
     ),
     examples=(
         "workpacket queue offer import --key 2026-10 --input month=10 --lane bank --limit 2",
@@ -374,11 +377,11 @@ with the reason, until they are revived.""",
 @refusing
 def work(arguments: Arguments) -> int:
     if len(arguments.words) != 1:
-        raise usage(arguments.command, "missing_argument", "name the tasks: MODULE:TASKS")
+        raise usage(arguments.command, "missing_argument", "expected the tasks: MODULE:TASKS")
     lease = number_of(arguments, "lease", 30)
     idle = number_of(arguments, "idle", 1)
     if not lease or not idle:
-        raise usage(arguments.command, "invalid_value", "--lease and --idle must be more than 0 seconds")
+        raise usage(arguments.command, "invalid_value", "--lease and --idle must be greater than 0")
     tasks = _tasks(arguments)
     try:
         with server_runtime(arguments, lease_seconds=lease) as runtime:
@@ -408,7 +411,7 @@ def _ender(worker: Worker) -> Any:
 def _tasks(arguments: Arguments) -> Mapping[str, Any]:
     module, colon, name = arguments.words[0].partition(":")
     if not (module and colon and name):
-        raise usage(arguments.command, "invalid_value", f"give the tasks as MODULE:TASKS, not {arguments.words[0]!r}")
+        raise usage(arguments.command, "invalid_value", f"invalid tasks {arguments.words[0]!r}: expected MODULE:TASKS")
     sys.path.insert(0, os.getcwd())
     try:
         found = getattr(import_module(module), name)
@@ -424,11 +427,11 @@ WORKER = Command(
     work,
     arguments="MODULE:TASKS",
     description="""
-TASKS is a mapping in MODULE, from the name of a run to the function that does it; MODULE is imported from the current
-folder. SIGTERM or Ctrl-C ends the worker at the next boundary of its run, which another worker can resume at once; a
-second one ends it in the middle of a step.""",
+TASKS is a mapping in MODULE, from the name of a run to the function that executes it; MODULE is imported from the
+current folder. SIGTERM or Ctrl-C stops the worker at the next boundary of its run, which another worker can resume
+immediately; a second signal stops it in the middle of a step.""",
     options=(
-        Option("queue", "which queue (default)", value="QUEUE"),
+        Option("queue", "the name of the queue", value="QUEUE"),
         Option("lease", "how long a silent worker keeps its run, in seconds (default: 30)", value="SECONDS"),
         Option("idle", "seconds to wait before checking an empty queue again (default: 1)", value="SECONDS"),
         Option("until-empty", "exit when the queue is empty"),

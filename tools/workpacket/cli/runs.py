@@ -48,7 +48,7 @@ from workpacket.runtime.stores.place import server_url, store_path
 from workpacket.runtime.stores.sqlite.access import code_of
 from workpacket.runtime.stores.transfer import export_lines, import_lines
 
-# The sign of each type of event, and the fields that identify its subject.
+# The symbol of each type of event, and the fields that identify its subject.
 _SHOWN: dict[str, tuple[str, tuple[str, ...]]] = {
     "run.started": ("begin", ("name", "packet")),
     "attempt.started": ("begin", ("attempt",)),
@@ -109,7 +109,7 @@ DAY = 86_400_000_000
 
 def _export_raw(arguments: Arguments) -> int:
     if server_url():
-        raise usage(arguments.command, "conflicting_options", "--raw works only for a file; use pg_dump on a server")
+        raise usage(arguments.command, "conflicting_options", "--raw requires a file; use pg_dump on a server")
     if arguments.value("format"):
         raise usage(arguments.command, "conflicting_options", "--raw and --format exclude each other")
     return _write(arguments, _raw_lines(), {"store": str(store_path(Path.cwd()))})
@@ -125,13 +125,13 @@ def _export(arguments: Arguments, runtime: Runtime) -> int:
 
 
 def _raw_lines() -> Iterable[str]:
-    """Yield the file as SQL, read by SQLite itself, for a file that our own reader refuses."""
+    """Yield the file as SQL, read by SQLite itself, in case our own reader refuses the file."""
     import sqlite3
     from contextlib import closing
 
     path = store_path(Path.cwd())
     if not path.exists():
-        raise WorkpacketError("checkpoint_missing", f"there is no store at {path}", path=str(path))
+        raise WorkpacketError("checkpoint_missing", f"store {path} not found", path=str(path))
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
             yield from connection.iterdump()
@@ -154,7 +154,7 @@ def _write(arguments: Arguments, lines: Iterable[str], data: dict[str, Json]) ->
 
 def _import(arguments: Arguments, runtime: Runtime) -> int:
     if len(arguments.words) != 1:
-        raise usage(arguments.command, "missing_argument", "name one file")
+        raise usage(arguments.command, "missing_argument", "expected one file")
     try:
         lines = Path(arguments.words[0]).read_text("utf-8").splitlines()
     except UnicodeDecodeError:
@@ -285,7 +285,7 @@ def _arriving(runtime: Runtime, run: str, lines: int, *, follow: bool) -> Iterat
 
 def _diff(arguments: Arguments, runtime: Runtime) -> int:
     if len(arguments.words) != 2:
-        raise usage(arguments.command, "missing_argument", "name two runs")
+        raise usage(arguments.command, "missing_argument", "expected two runs")
     one, two = (run_named(runtime, word) for word in arguments.words)
     differences = list(_differences(runtime.state(one), runtime.state(two)))
     text = "".join(f"{what}: {old} -> {new}\n" for what, old, new in differences) or "no difference\n"
@@ -316,7 +316,7 @@ def _by_key(what: str, one: Mapping[str, str], two: Mapping[str, str]) -> Iterat
             yield f"{what} {key}", old, new
 
 
-# What a person types about a disagreement that only they can settle.
+# The commands for a disagreement that only a person can settle.
 _CHOICES = {
     "elsewhere": "workpacket runs unlink {} --reason TEXT",
     "unlinked": "workpacket cancel {}",
@@ -357,7 +357,9 @@ def _unlink(arguments: Arguments, runtime: Runtime) -> int:
     and why.
     """
     if len(arguments.words) != 1 or "/" not in arguments.words[0]:
-        raise usage(arguments.command, "missing_argument", "name one run of a packet, as in WP-1-Parser-v1/nightly@1")
+        raise usage(
+            arguments.command, "missing_argument", "expected one run of a packet, such as WP-1-Parser-v1/nightly@1"
+        )
     run, reason = arguments.words[0], required(arguments, "reason")
     packet, repository = run.rpartition("/")[0], find_repository(Path.cwd())
     actor = actor_of(arguments, repository)
@@ -409,7 +411,7 @@ def cancel(arguments: Arguments) -> int:
         run = one_run(runtime, arguments)
         runtime.cancel(run, arguments.value("reason", "cancelled on the command line"))
         state = runtime.state(run).status
-        text = f"{run} is cancelled\n" if state == "cancelled" else f"{run} will end at its next boundary\n"
+        text = f"{run} is cancelled\n" if state == "cancelled" else f"{run} will stop at its next boundary\n"
         data: dict[str, Json] = {"run": run, "state": state}
         return with_links(runtime, answer(arguments, text, data, then=f"workpacket runs show {run}"))
 
@@ -420,10 +422,10 @@ RUNS = Command(
     arguments="list [PREFIX] | show ID | tail ID | diff ID ID | export ID | import FILE | prune | verify [ID]"
     " | settle | unlink ID",
     description="""
-A run is named by its id, or by an unambiguous prefix of it. `prune` removes finished runs without an event for some
-days; without --yes it only lists them. A run of a packet is recorded in the packet's log, and blocks a verdict while it
-is unfinished. If a crash left log and store inconsistent, `settle` records in the log what the store knows; for a run
-whose store is gone, a person declares with `unlink` that it is lost, and why.""",
+A run is named by its id, or by an unambiguous prefix of it. `prune` removes finished runs whose last event is older
+than some days; without --yes, it only lists them. A run of a packet is recorded in the packet's log, and blocks a
+verdict while it is unfinished. If a crash left log and store inconsistent, `settle` records in the log what the store
+knows; for a run whose store is gone, a person declares with `unlink` that it is lost, and why.""",
     options=(
         Option("state", "list: only runs in this state",
                choices=("live", "interrupted", "stopped", "cancelled", "completed")),
@@ -436,7 +438,7 @@ whose store is gone, a person declares with `unlink` that it is lost, and why.""
         Option("output", "export: write to this file", value="FILE"),
         Option("raw", "export: the whole store as SQL, without interpreting it; also for newer versions"),
         Option("older-than", "prune: days without an event (default: 30)", value="DAYS"),
-        Option("yes", "prune: actually remove them"),
+        Option("yes", "prune: remove the runs, instead of listing them"),
         Option("reason", "unlink: why the run will never be finished", value="TEXT"),
         *ACTING,
     ),
@@ -459,8 +461,8 @@ CANCEL = Command(
     cancel,
     arguments="ID",
     description="""
-An active run ends before its next step, chunk or effect, never between an effect and its record. A run without a worker
-is cancelled at once. Both can be resumed later if a person confirms.""",
+An active run stops before its next step, chunk or effect, never between an effect and its record. A run without a
+worker is cancelled immediately. Both can be resumed later if a person confirms.""",
     options=(Option("reason", "the reason, for readers of the log", value="TEXT"),),
     examples=("workpacket cancel nightly@00000003 --reason 'wrong month'",),
 )

@@ -1,4 +1,4 @@
-"""`workpacket session`: the outcomes of sessions with a model, and an operator's decisions about them."""
+"""`workpacket session`: show the outcomes of sessions with a model, and record an operator's decisions about them."""
 
 from __future__ import annotations
 
@@ -53,14 +53,14 @@ def _continue(arguments: Arguments) -> int:
         held = imported(runtime.store, f"session/{key}")
         if not held:
             hint = "workpacket import session PATH"
-            raise WorkpacketError("checkpoint_missing", f"no artifact of a session {key!r} was imported", hint=hint)
+            raise WorkpacketError("checkpoint_missing", f"no imported artifact has the session {key!r}", hint=hint)
         return _said(arguments, assess(runtime, carry_over(runtime, artifact_of(held[-1].checkpoint.values))))
 
 
 def _session_named(runtime: Runtime, word: str) -> str:
     stream = run_named(runtime, word)
     if not stream.rpartition("@")[0].endswith("session"):
-        raise WorkpacketError("checkpoint_missing", f"{stream} is no session", hint="workpacket session list")
+        raise WorkpacketError("checkpoint_missing", f"{stream} is not a session", hint="workpacket session list")
     return stream
 
 
@@ -101,9 +101,9 @@ COMMAND = Command(
     description="""
 `show` prints the state of a session without changing it: its status and reason, every call without an outcome, and the
 possible decisions. `decide` settles a blocked session: `cancel` ends it, `repair` treats effects in doubt as done and
-damaged records as lost, `retry` does it again. `continue` starts here, in its last saved state, a session of another
-machine whose artifact was imported with `workpacket import session`.""",
-    options=(Option("note", "decide: a sentence to store with the decision", value="TEXT"),),
+damaged records as lost, `retry` does it again. `continue` resumes on this machine, from its last saved state, a session
+of another machine whose artifact was imported with `workpacket import session`.""",
+    options=(Option("note", "decide: a comment to store with the decision", value="TEXT"),),
     examples=(
         "workpacket session show session@review-42",
         "workpacket session decide session@review-42 repair --note 'the comment is there'",

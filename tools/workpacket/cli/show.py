@@ -1,4 +1,4 @@
-"""`show`: what a person or an agent needs to work on a packet."""
+"""`show`: everything that a person or an agent needs to work on a packet."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _run_show(arguments: Arguments) -> int:
 
 
 def _show_as_of(arguments: Arguments, at: str) -> int:
-    """What the log said then. Documents are not shown: git has them, and this shows what they say now."""
+    """Show what the log said then. Documents are left out: git has their old versions."""
     repository, facts, packet = packet_facts(arguments)
     state = fold(log_at(arguments, repository, packet.log, at))
     view = PacketView(
@@ -112,8 +112,9 @@ _RESULTS = {"met": "proved", "not_met": "failed", "not_applicable": "not applica
 
 
 def _proofs(packet: PacketFacts) -> dict[str, CriterionView]:
-    """By the text of the criterion, the last proof since the packet was last claimed: what came before was for other
-    work."""
+    """Return, by the text of the criterion, the last proof since the packet was last claimed: earlier ones are about
+    other work.
+    """
     claimed = max((event.clock for event in packet.state.history if event.type == "claimed"), default=0)
     rows = [each for each in latest_evidence(packet) if each[0].clock > claimed]
     found = [evidence_of(event, row, commit) for event, row, commit in rows]
@@ -170,7 +171,7 @@ def _recent(history: Sequence[LogEvent]) -> tuple[str, ...]:
 def _as_json(
     facts: Facts, packet: PacketFacts, view: PacketView, runs: Sequence[PacketRun], state: PacketState | None = None
 ) -> dict[str, Json]:
-    """`state` is that of an earlier time; nothing of now is told beside it."""
+    """Return the packet as JSON. If `state` is that of an earlier time, nothing current is included."""
     then = state or packet.state
     proven = proven_events(facts.policy.actors, [packet])
     lease, assignment = then.lease, then.assignment
@@ -205,11 +206,12 @@ COMMAND = Command(
     _run_show,
     arguments="WP_ID",
     description="""
-What to do and why, when it is done and how far that is proved, where to work, who holds it, what happened last, and
-what is missing for the next lane. Without --full, long lists are cut short. With --at, only what the log said then.""",
+Shows what to do and why, the criteria and their proofs, where to work, who holds the packet, what happened last, and
+what is missing for the next lane. Without --full, long lists are truncated. With --at, shows only what the log said
+then.""",
     options=(
-        Option("full", "show lists whole"),
-        Option("at", "as of this day, event or revision", value="DATE|EVENT|REV"),
+        Option("full", "show long lists in full"),
+        Option("at", "show it as of this day, event or revision", value="DATE|EVENT|REV"),
         *ACTING,
     ),
     examples=("workpacket show WP-1-Parser-v1", "workpacket show WP-1-Parser-v1 --at 2026-03-01"),

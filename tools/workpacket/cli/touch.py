@@ -1,4 +1,4 @@
-"""`--browser` of `approve`, `revoke` and `key init`: the same question in a page, answered by touching a key."""
+"""`--browser` of `approve`, `revoke` and `key init`: the same question on a page, answered by touching a key."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from workpacket.shell.audit import page_file
 from workpacket.shell.keys import OwnKey, find_key, touch_key_path, write_public_key
 from workpacket.shell.one_shot_page import PATIENCE, OneShotPage, Shown, Told, one_shot_page
 
-# The window breaks the rows, and shows that it did.
+# The window wraps the rows, and marks where.
 _UNBROKEN = Style(width=100_000)
 _YES = {"approve": "Approve with a touch", "reject": "Reject with a touch", "revoke": "Revoke with a touch"}
 _CLOSE = "You may close this page."
@@ -47,13 +47,13 @@ _DONE = {"approve": "Approved", "reject": "Rejected", "revoke": "Revoked"}
 
 
 def chosen_key(arguments: Arguments) -> OwnKey:
-    """The key named or the usual one. A key of a page signs in a page, and no other does."""
+    """Return the given key, or the default one. A key of a page can sign only on a page, and no other key can."""
     browser = arguments.flag("browser")
     if browser and arguments.value("statement-out"):
         raise usage(arguments.command, "conflicting_options", "--browser and --statement-out exclude each other")
     key = find_key(arguments.value("key") or (str(touch_key_path()) if browser else ""))
     if browser and key.public.application != LOCAL:
-        what = f"{key.path} is not a key for pages of {LOCAL}, so no page here can ask it"
+        what = f"{key.path} is not a key for pages of {LOCAL}, so no page here can use it"
         raise WorkpacketError("signing_key_unfit", what, hint="workpacket key init --browser", path=key.path)
     if key.public.signs_in_pages and not browser and not arguments.value("statement-out"):
         what = f"{key.path} is a key for pages, which ssh-keygen cannot use"
@@ -68,7 +68,9 @@ def decide_in_page(
     show: Callable[[TextIO, Style], None],
     finish: Callable[[bytes], int],
 ) -> int:
-    """Show what the terminal would show, wait for the touch, and `finish` with the signature: the exit status."""
+    """Show on a page what the terminal would show, wait for the touch, pass the signature to `finish`, and return the
+    exit status.
+    """
     trusted = trusted_or_error(approvals)
     port = _port(trusted)
     public = Path(key.path if key.path.endswith(".pub") else f"{key.path}.pub")
@@ -89,7 +91,9 @@ def decide_in_page(
             pin=pin,
         )
         title = f"{said.decision.capitalize()} {said.packet} at the gate {said.gate}"
-        lead = f"As {said.approver} ({said.role}) of {said.repository.name}. The buttons are below all that is signed."
+        lead = (
+            f"As {said.approver} ({said.role}) of {said.repository.name}. The buttons are below the text to be signed."
+        )
         _ask(page, TouchPage(title, lead, text.getvalue(), _YES[said.decision], asked))
         return page.wait(lambda document: _decided(document, page.origin, draft, key, finish))
 
@@ -108,7 +112,7 @@ def _decided(
 
 
 def register(principal: str, path: Path, trusted: Trusted | None) -> NewKey:
-    """A new key of a page, whose public half is written to `path`."""
+    """Register a new key of a page; its public half is written to `path`."""
     pages = (trusted.policy.pages if trusted is not None else None) or PagesAccepted((), ())
     if path.exists():
         hint = "name another file: workpacket key init --browser PATH"
@@ -125,7 +129,7 @@ def register(principal: str, path: Path, trusted: Trusted | None) -> NewKey:
             user=_encoded(secrets.token_bytes(16)),
             person=principal,
         )
-        lead = f"{principal} approves with it, once .GOV/policy/allowed_signers of the base has its line."
+        lead = f"{principal} can approve with it once .GOV/policy/allowed_signers of the base contains its line."
         _ask(page, TouchPage("Register a key for approvals", lead, "", "Register with a touch", asked))
 
         def judge(document: object) -> tuple[NewKey, Told]:
@@ -145,7 +149,7 @@ def _refused(answer: object) -> WorkpacketError:
     if isinstance(answer, Problem):
         return WorkpacketError.of(answer)
     assert isinstance(answer, Declined)
-    return WorkpacketError("approval_not_given", "it was declined in the page; nothing was signed")
+    return WorkpacketError("approval_not_given", "it was declined on the page; nothing was signed")
 
 
 def _port(trusted: Trusted) -> int:
@@ -153,8 +157,8 @@ def _port(trusted: Trusted) -> int:
     if pages is None or not pages.port:
         raise WorkpacketError(
             "webauthn_not_accepted",
-            "the policy on the base names no port for a page of this machine, so no approval could be given in one",
-            hint="workpacket policy trust --key FILE.pub adds [approvals.webauthn] for a key of a page",
+            "the policy on the base sets no port for pages on this machine, so nothing can be approved on a page",
+            hint="workpacket policy trust --key FILE.pub adds [approvals.webauthn] for such a key",
         )
     return pages.port
 
@@ -164,13 +168,13 @@ def _encoded(data: bytes) -> str:
 
 
 def _ask(page: OneShotPage, asked: TouchPage) -> None:
-    """Serve the page, and bring it before the person: its address in the terminal, and in a browser where there is one.
+    """Serve the page, print its address in the terminal, and open a browser if there is one.
 
-    A browser in the terminal would take it over, and knows no security keys.
+    A browser that runs in the terminal is not used: it would take over the terminal, and supports no security keys.
     """
     files = PageFiles(page_file("touch.css"), page_file("touch.js"))
     page.show(Shown(render_touch_page(asked, files), security_policy(files)))
-    sys.stderr.write(f"Open this page, which is shown once: {page.address}\n")
+    sys.stderr.write(f"Open this page (it is shown only once): {page.address}\n")
     sys.stderr.flush()
     if os.name == "nt" or sys.platform == "darwin" or any(os.environ.get(name) for name in _DISPLAYS):
         import webbrowser

@@ -1,6 +1,6 @@
 """From requirement to commit: `trace`, and `impact` for what depends on a file or passage.
 
-`workpacket audit`: what is wrong, since when, and who must act; as text, or as a report to keep.
+`workpacket audit`: report what is wrong, since when, and who must act, as text or as a file.
 """
 
 from __future__ import annotations
@@ -65,11 +65,11 @@ def _run_trace(arguments: Arguments) -> int:
 
 
 def _named(made: Audit, words: Sequence[str]) -> list[str]:
-    """Return the given packets, for a base all revisions; all packets if none is given."""
+    """Return the given packets, with all revisions of a base; all packets if none is given."""
     packets = made.facts.packets
     for word in words:
         if not any(word in {name, packet.id.base} for name, packet in packets.items()):
-            raise WorkpacketError("packet_unknown", f"there is no packet {word}", hint="workpacket list shows all")
+            raise WorkpacketError("packet_unknown", f"packet {word} not found", hint="workpacket list shows all")
     return sorted(name for name, one in packets.items() if not words or {name, one.id.base} & set(words))
 
 
@@ -91,7 +91,7 @@ def _as_json(matters: Sequence[AuditFinding]) -> list[Json]:
 
 
 def _logs(made: Audit, names: Sequence[str]) -> dict[str, str]:
-    """Return the last output of these packets' proofs by digest, if it is in this clone."""
+    """Return, by digest, the end of the output of these packets' proofs, if it is in this clone."""
     every = [one for name in names for criterion in made.traces[name].criteria for one in criterion.evidence]
     digests = {one.log_sha256: one.log_tail for one in every if one.log_sha256}
     repository = here()
@@ -141,14 +141,13 @@ def _last_lines(log: str) -> list[str]:
 
 def _run_impact(arguments: Arguments) -> int:
     if len(arguments.words) != 1:
-        raise usage(arguments.command, "missing_argument", "name one path or one anchor")
+        raise usage(arguments.command, "missing_argument", "expected one path or one anchor")
     _, made = examine()
     asked = arguments.words[0]
     rows = impact(made.facts, made.traces, asked)
     if not rows and not _is_there(place_in(asked)[0]):
         what = (
-            f"{told(asked)} is not a file in this repository, and no packet depends on a file or an anchor with "
-            "that name"
+            f"{told(asked)} is not a file in this repository, and no packet depends on a file or an anchor of that name"
         )
         raise WorkpacketError(
             "path_not_found", what, hint="give the path from the top of the repository, as `trace` shows it"
@@ -198,12 +197,12 @@ _TRACE = Command(
     _run_trace,
     arguments="[WP_ID|BASE...|PATH:LINE]",
     description="""
-Without an id, all packets are traced, and missing links are listed: requirements without a packet, packets without a
+Without an id, traces all packets, and lists missing links: requirements without a packet, packets without a
 requirement, criteria without evidence, evidence without a criterion. A link is suspect if its target has changed since.
-The end of a proof's output is shown in the clone where it was run.
+The end of a proof's output is shown only in the clone in which it was run.
 
-With PATH:LINE, the commit that wrote the line, its packets (by their logs and by its trailers), their contract, who
-approved and judged it, and the harness and model as declared. Where nothing says it, the answer is `undeclared`.""",
+With PATH:LINE, shows the commit that wrote the line, its packets (by their logs and by its trailers), their contract,
+who approved and judged it, and the declared harness and model. If nothing is declared, the answer is `undeclared`.""",
     examples=("workpacket trace", "workpacket trace WP-1-Parser-v1", "workpacket trace src/parser.py:40"),
 )
 
@@ -257,7 +256,7 @@ def _report(arguments: Arguments) -> int:
 
 
 def _form(arguments: Arguments, target: str) -> str:
-    """Return the requested format, otherwise that of the file name, otherwise text."""
+    """Return the requested format, or else that of the file name, or else text."""
     if arguments.flag("json"):
         if arguments.flag("format") and arguments.value("format") != "json":
             raise usage(arguments.command, "conflicting_options", "--format and --json exclude each other")
@@ -267,7 +266,9 @@ def _form(arguments: Arguments, target: str) -> str:
         return arguments.value("format")
     if target and ending not in _BY_ENDING:
         known = ", ".join(_BY_ENDING)
-        raise usage(arguments.command, "invalid_value", f"{target!r} does not end in one of {known}; use --format")
+        raise usage(
+            arguments.command, "invalid_value", f"the name {target!r} does not end in one of {known}; use --format"
+        )
     return _BY_ENDING.get(ending, "text")
 
 
@@ -287,7 +288,7 @@ def _rendered(form: str, made: Audit, outcome: CheckOutcome, status: int) -> str
 
 
 def _write(target: str, data: bytes) -> None:
-    """Write a temporary file first, so that the report is never incomplete."""
+    """Write the report to a temporary file first, so that it is never incomplete."""
     try:
         if os.path.lexists(target) and not _is_report(target):
             raise WorkpacketError(
@@ -325,11 +326,11 @@ AUDIT = Command(
     description="""
 Applies every rule, verifies every signature and the log, traces every packet from requirement to commit, and reports
 every problem. With --out the report is written to a file, in the format of its extension: .html, .json, .sarif or .md.
-The page needs neither a network nor other files. The clock is ignored: expiry is judged as of the head commit, so the
-same repository gives the same bytes. The exit statuses are those of `check`.""",
+The HTML page needs neither a network nor other files. The clock is ignored: expiry is judged as of the head commit, so
+the same repository always produces the same bytes. The exit statuses are those of `check`.""",
     options=(
         Option("format", "the format of the report", choices=FORMATS),
-        Option("out", "write it to this file, replacing an earlier report", value="FILE"),
+        Option("out", "write the report to this file, replacing an earlier one", value="FILE"),
     ),
     examples=(
         "workpacket audit",

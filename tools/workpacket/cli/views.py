@@ -1,5 +1,5 @@
 """Commands whose answer is cached until something that it depends on changes. The code that computes an answer is
-imported only when needed.
+imported only when it is needed.
 """
 
 from __future__ import annotations
@@ -27,8 +27,10 @@ _STATUS = Command(
 _NEXT = Command(
     "next",
     _show_all,
-    options=(Option("for", "include what this actor holds, and leave out what is assigned to others", value="NAME"),),
-    description="Sorted by the number of packets that wait for it, then by risk, then by age.",
+    options=(
+        Option("for", "include packets held by this actor, and leave out those assigned to others", value="NAME"),
+    ),
+    description="Sorted by the number of waiting packets, then by risk, then by age.",
     examples=("workpacket next", "workpacket next --for coder-1"),
 )
 
@@ -90,14 +92,14 @@ _SEARCH = Command(
     _run_list,
     arguments="WORD...",
     description="""
-Finds packets in whose ids, titles, documents and events all the words occur, in any order and any case. Packets whose
-id or title contains them come first. Each is shown with the first lines that contain a word.""",
+Finds packets whose ids, titles, documents and events contain all the words, in any order and any case. Packets with the
+words in id or title come first. Each packet is shown with the first lines that contain a word.""",
     options=(LIMIT,),
     examples=("workpacket search parser", "workpacket search rate limit --json"),
 )
 
 
-# Like `cli.packet_command.ACTING`, which is too heavy for read-only commands.
+# Like `cli.packet_command.ACTING`, which takes too long to import for read-only commands.
 _KINDS = ("human", "agent", "ci")
 
 
@@ -119,15 +121,15 @@ _BOARD = Command(
     _run_board,
     arguments="show | sync [WP_ID...] | move WP_ID LANE | export",
     description="""
-`sync` makes status lines, board and registry match the log, and adds missing sections. With --adopt it records hand
-edits of the board as moves, if they need only a reason. `move` makes such a move from the command line. `show` displays
-the lanes side by side on a terminal; `export` writes a page that needs neither network nor scripts.""",
+`sync` makes status lines, board and registry match the log, and adds missing sections. With --adopt, hand edits of the
+board are recorded as moves if they need only a reason. `move` makes such a move from the command line. `show` displays
+the lanes side by side on a terminal; `export` writes a page that needs neither a network nor scripts.""",
     options=(
         Option("adopt", "record hand edits as moves instead of undoing them"),
-        Option("at", "show it as of this day or revision", value="DATE|REV"),
-        Option("out", "export: to this file, which must not exist yet (default: standard output)", value="FILE"),
-        Option("reason", "why, in words", value="TEXT"),
-        Option("as", "who acts (default: WORKPACKET_ACTOR, else git's user.name)", value="NAME"),
+        Option("at", "show: as of this day or revision", value="DATE|REV"),
+        Option("out", "export: write to this file, which must not exist yet (default: standard output)", value="FILE"),
+        Option("reason", "the reason, as text", value="TEXT"),
+        Option("as", "the actor (default: WORKPACKET_ACTOR, then git's user.name)", value="NAME"),
         Option("kind", "the kind of actor", choices=_KINDS),
     ),
     examples=(

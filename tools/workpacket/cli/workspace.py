@@ -1,6 +1,6 @@
 """The repository that a command works in, its cache, and how to name files in it.
 
-A progress bar, on a terminal, for work that takes longer than a second.
+Also a progress bar on the terminal, for work that takes longer than a second.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Workspace:
         full = os.path.join(self.here, word)
         path = _below(self.root, full)
         if path is None:
-            # An editor names files by the path that its user took, which may include a link to the repository.
+            # An editor names files by the path that its user opened, which may include a link to the repository.
             folder, name = (full, "") if os.path.isdir(full) else os.path.split(full)
             path = _below(os.path.realpath(self.root), os.path.join(os.path.realpath(folder), name))
         if path is None:
@@ -67,7 +67,7 @@ class Workspace:
 
 
 def _below(root: str, full: str) -> str | None:
-    """Return the path relative to `root`, '' for itself; None if it is elsewhere."""
+    """Return the path relative to `root`, '' for `root` itself; None if it is elsewhere."""
     path = os.path.relpath(full, root).replace(os.sep, "/")
     if path == ".." or path.startswith("../") or os.path.isabs(path):
         return None
@@ -82,8 +82,8 @@ def open_workspace(*, named: bool = False) -> Workspace:
     try:
         found = locate(here)
     except WorkpacketError as error:
-        # Documents are also checked without git, or with a broken one, but never in place of a repository that was
-        # named.
+        # Documents can also be checked without git, or with a broken git, but not if the environment names a
+        # repository.
         folder = None if os.environ.get("GIT_DIR") else _governed_folder(here)
         if folder is not None:
             return Workspace(folder, None, None, here)
@@ -119,12 +119,12 @@ def write_new(target: str, data: bytes) -> None:
 
 
 def write_report(workspace: Workspace, word: str, text: str) -> None:
-    """A report may be written again and again, but never over a governance document."""
+    """Write a report, replacing an earlier one, but never over a governance document."""
     from workpacket.documents.places import kind_of
 
     path = os.path.join(workspace.here, word)
     if kind_of(os.path.relpath(path, workspace.root).replace(os.sep, "/")) is not None:
-        message = f"{word} is in a place for governance documents"
+        message = f"{word} is in a folder for governance documents"
         raise WorkpacketError("invalid_value", message, hint="name another file")
     try:
         with open(path, "w", encoding="utf-8", newline="") as file:
@@ -135,7 +135,7 @@ def write_report(workspace: Workspace, word: str, text: str) -> None:
 
 
 def say_that_nothing_is_governed() -> None:
-    """A note for who has not begun yet; none below a governed folder, or outside of any repository."""
+    """Print a note for users who have not begun yet, except below a governed folder or outside any repository."""
     from workpacket.documents.places import ROOTS
 
     try:
@@ -147,7 +147,7 @@ def say_that_nothing_is_governed() -> None:
 
 
 def progress_bar() -> Callable[[int, int], None]:
-    """Return a function to call with (done, all). It draws on standard error, so that output stays clean."""
+    """Return a function to call with (done, all). It draws on standard error, so that the output stays clean."""
     if not sys.stderr.isatty():
         return lambda _done, _all: None
     started = drawn = time.monotonic()

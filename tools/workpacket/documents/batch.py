@@ -1,9 +1,8 @@
 """The four files of a batch scope: `checkpoint.yaml`, `tasks.yaml`, `dependencies.yaml`, `validation.yaml`.
 
 `tasks.yaml` defines the work, `dependencies.yaml` its order, `checkpoint.yaml` is the state after the last batch.
-Several generations are in use: tasks as ids or as mappings, dependencies as edges, nodes or within phases.
-
-The YAML files write tasks as ids, as mappings with an id, or in groups of these.
+Several generations are in use: tasks as ids, as mappings with an id, or in groups of these; dependencies as edges,
+nodes or within phases.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from workpacket.text.source import Source
 from workpacket.text.yaml_strict import NodePath, load_yaml, written_as_text
 from workpacket.value import Value
 
-# Values that are always text: `2` as the label of a batch, a commit id of digits, an id of a task.
+# Values that are always text: the label `2` of a batch, a commit id made of digits, the id of a task.
 _TEXT_KEYS = frozenset(
     [
         *("id", "name", "title", "status", "branch", "base", "scope_name", "spec_name"),
@@ -36,7 +35,7 @@ _TEXT_LISTS = frozenset(
         *("reviewers", "critical_path", "deferred_issues"),
     ]
 )
-# The keys of a checkpoint: a value below another key is not read here, and keeps its YAML type.
+# The keys of a checkpoint. A value below any other key is not read here, and keeps its YAML type.
 CHECKPOINT_KEYS = frozenset(
     [
         *("base", "batch", "branch", "deferred_issues", "implementation_config", "incomplete_stages", "last_batch"),
@@ -44,7 +43,7 @@ CHECKPOINT_KEYS = frozenset(
         *("spec_path", "tasks", "timestamp", "updated_at"),
     ]
 )
-# Fields that show that a mapping among deferred issues is intended as one.
+# Fields that show that a mapping among deferred issues was intended as a mapping.
 ISSUE_FIELDS = frozenset(
     {"batch", "severity", "description", "location", "id", "issue", "reason", "task", "resolution"}
 )
@@ -104,7 +103,7 @@ class TaskEntry(NamedTuple):
 
 
 def status_word(status: Text | None) -> str:
-    """Return a status for comparison; a missing one means pending."""
+    """Return a status in a form to compare; a missing one means pending."""
     return status.value.strip().casefold().replace("-", "_").replace(" ", "_") if status is not None else "pending"
 
 
@@ -173,13 +172,13 @@ class BatchCheckpoint(BatchDocument):
 
     @cached_property
     def groups(self) -> Mapping[str, tuple[TaskEntry, ...]]:
-        """The tasks by state: `done`, `pending`, ..."""
+        """Return the tasks by state: `done`, `pending`, ..."""
         groups = self.mapping_at("checkpoint", "tasks")
         return {name: tuple(task_entries(group)) for name, group in groups.items()}
 
     @cached_property
     def next_tasks(self) -> tuple[TaskEntry, ...]:
-        """The tasks of the next batch."""
+        """Return the tasks of the next batch."""
         return tuple(task_entries(self.at("checkpoint", "next_batch")))
 
     @property
@@ -190,7 +189,7 @@ class BatchCheckpoint(BatchDocument):
 
     @property
     def reviewers(self) -> tuple[str, ...]:
-        """The names of the reviewers."""
+        """Return the names of the reviewers."""
         node = self.at("checkpoint", "review_config", "reviewers")
         listed = node.items if node is not None and isinstance(node.value, list) else [node] if node is not None else []
         named = (item.get("name") if item.mapping else item for item in listed)
@@ -201,7 +200,7 @@ class BatchCheckpoint(BatchDocument):
         return self.items_at("checkpoint", "deferred_issues")
 
     def labels(self) -> Iterator[Text]:
-        """The labels of the last batch, the next one, and those in which issues were found."""
+        """Yield the labels of the last batch, of the next one, and of those in which issues were found."""
         places = [self.at("checkpoint", "last_batch"), self.at("checkpoint", "next_batch", "number")]
         places += [issue.get("batch") for issue in self.deferred_issues]
         found = (as_text(node) for node in places)
@@ -245,13 +244,13 @@ class BatchTasks(BatchDocument):
         return tuple(task_entries(self.at("tasks")))
 
     def tasks(self) -> list[Task]:
-        """The tasks as `batch_plan` takes them."""
+        """Return the tasks in the form that `batch_plan` needs."""
         phases = self.phase_of
         return [entry.as_task(phases.get(entry.id.value, "")) for entry in self.entries]
 
     @cached_property
     def phase_of(self) -> Mapping[str, str]:
-        """The phase of each task, for tasks that a phase lists."""
+        """Return the phase of each task that is part of one."""
         return _phases(self.items_at("phases"))
 
     def summary(self) -> Mapping[str, object]:
@@ -270,7 +269,7 @@ class BatchTasks(BatchDocument):
 
 # The keys of dependencies.yaml below which tasks and their dependencies are.
 _FORMS = ("edges", "nodes", "tasks", "dependencies", "phases", "batches")
-# Other keys that are known; what is below any other key is a task if the file has none of the forms.
+# Other known keys; a value below any other key is a task if the file has none of the forms.
 _ABOUT_THE_FILE = frozenset(
     {"scope", "spec", "code", "name", "version", "created", "revised", "updated", "meta", "phase_policy"}
     | {"critical_path", "actions", "notes", "note"}
@@ -278,8 +277,8 @@ _ABOUT_THE_FILE = frozenset(
 
 
 class BatchDependencies(BatchDocument):
-    """`dependencies.yaml` in one of its forms: a mapping of tasks to what they depend on (`edges`, `nodes`, `tasks`,
-    `dependencies`, or the file itself), the same as a list of mappings, phases with tasks, or batches in their order.
+    """`dependencies.yaml` in one of its forms: a mapping of tasks to their dependencies (`edges`, `nodes`, `tasks`,
+    `dependencies`, or the file itself), the same as a list of mappings, phases with tasks, or batches in order.
     """
 
     kind = "batch_dependencies"
@@ -291,7 +290,7 @@ class BatchDependencies(BatchDocument):
 
     @cached_property
     def dependencies(self) -> list[Dependency]:
-        """Pairs of a task and its dependency, from every unambiguous form."""
+        """Return pairs of a task and its dependency, from every unambiguous form."""
         found: list[Dependency] = []
         for holder in self._holders:
             found += self._of_mapping(holder)
@@ -303,7 +302,7 @@ class BatchDependencies(BatchDocument):
 
     @cached_property
     def in_order(self) -> list[Dependency]:
-        """Pairs of a task and one of the batch before its own, in a file that states only batches."""
+        """Return pairs of a task and one in the batch before its own, for a file that states only batches."""
         if self.dependencies or self.loose_dependencies:
             return []
         batches = [[entry.id for entry in task_entries(batch)] for batch in self.items_at("batches")]
@@ -311,13 +310,15 @@ class BatchDependencies(BatchDocument):
 
     @cached_property
     def files(self) -> Mapping[str, tuple[str, ...]]:
-        """The files of each task that the file names."""
+        """Return the files of each task for which the file names any."""
         entries = [*self._phase_tasks(), *(entry for holder in self._holders for entry in _entries_of(holder))]
         return {entry.id.value: _values(entry.files) for entry in reversed(entries) if entry.files}
 
     @cached_property
     def unread(self) -> tuple[Text, ...]:
-        """The keys whose values are in no known form, and '' with the start of a file that has no known key."""
+        """Return the keys whose values are in an unknown form, and '' with the start of a file that has no
+        known key.
+        """
         root = self.root
         if root is None or not root.keys or set(root.mapping) <= _ABOUT_THE_FILE:
             return ()
@@ -333,14 +334,14 @@ class BatchDependencies(BatchDocument):
 
     @cached_property
     def _holders(self) -> list[Node]:
-        """The nodes whose keys or items are tasks."""
+        """Return the nodes whose keys or items are tasks."""
         if not self._forms and self.root is not None and not self.unread:
             return [self.root]
         return [node for name in _FORMS[:4] if (node := self.at(name)) is not None]
 
     @cached_property
     def loose_dependencies(self) -> list[Dependency]:
-        """Pairs `{from: a, to: b}`, which are ambiguous: either may depend on the other."""
+        """Return pairs `{from: a, to: b}`, which are ambiguous: either task may depend on the other."""
         return [
             (one, other)
             for edge in self.items_at("edges")
@@ -350,7 +351,7 @@ class BatchDependencies(BatchDocument):
 
     @cached_property
     def named_tasks(self) -> tuple[Text, ...]:
-        """Every mention of a task, except as a dependency."""
+        """Return every mention of a task, except as a dependency."""
         found = [one for one, _ in self.dependencies]
         found += [entry.id for entry in self._phase_tasks()]
         found += [entry.id for batch in self.items_at("batches") for entry in task_entries(batch)]
@@ -359,7 +360,7 @@ class BatchDependencies(BatchDocument):
 
     @cached_property
     def phase_of(self) -> Mapping[str, str]:
-        """The phase of each task, for tasks that a phase lists."""
+        """Return the phase of each task that is part of one."""
         return _phases(self.items_at("phases"))
 
     def _phase_tasks(self) -> Iterator[TaskEntry]:
@@ -403,7 +404,7 @@ def _is_form(name: str, value: Node) -> bool:
 
 
 def _is_task(value: Node) -> bool:
-    """Whether the value below the id of a task says what it depends on, or nothing."""
+    """Whether the value below a task id states its dependencies, or nothing."""
     if isinstance(value.value, dict):
         known = {"depends_on", "blocks", "file", "files", "name", "title", "phase", "id", "parallel"}
         return not value.value or not known.isdisjoint(value.mapping)

@@ -1,13 +1,13 @@
-"""One scope of batches as a whole: `tasks.yaml` and `dependencies.yaml` combined, and which tasks are next. A task
-waits for everything that either file names: its own `depends_on`, the edges, and the dependencies of its phase. A pair
-`{from, to}` counts in the direction that `tasks.yaml` confirms; if it confirms neither, the pair is `undecided`.
+"""One scope of batches as a whole: `tasks.yaml` and `dependencies.yaml` combined, and the next tasks. A task waits for
+everything that either file names: its own `depends_on`, the edges, and the dependencies of its phase. A pair `{from,
+to}` counts in the direction that `tasks.yaml` confirms; if it confirms neither, the pair is `undecided`.
 
-The next tasks are computed from ids, states, dependencies and files. A task is *satisfied* when nothing has to wait for
-it any more: it is done, completed or descoped. A deferred task is not. A pending task whose dependencies are all
-satisfied is *ready*. The next batch takes ready tasks in the order of the file, as long as no two of them touch the
-same files; a task that names no files might touch any, so it goes alone. With the policy `barrier`, a phase starts only
-when the earlier phases are finished. Problems that make a plan impossible are found first, each with its own code, and
-then nothing is proposed.
+The next tasks are computed from ids, states, dependencies and files. A task is *satisfied* when no other task must wait
+for it any more: it is done, completed or descoped. A deferred task is not satisfied. A pending task whose dependencies
+are all satisfied is *ready*. The next batch takes ready tasks in the order of the file, as long as no two of them
+change the same files; a task that names no files might change any, so it gets a batch alone. With the policy `barrier`,
+a phase starts only when the earlier phases are finished. Problems that make a plan impossible are reported first, each
+with its own code; then no batch is proposed.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ ProblemCode = Literal[
     "batch_task_twice", "batch_dependency_unknown", "batch_dependency_cycle", "batch_dependency_deadlock"
 ]
 
-# Characters that make a path a pattern; which files match is known only as far as the folder before it.
+# Characters that make a path a pattern. Only the folder before the first of them is known to match.
 _PATTERN = frozenset("*?[{")
 
 
 class PlanProblem(Value):
-    """Why there is no plan. `tasks` are the ids concerned: for a cycle its members, with the first one repeated at the
+    """Why there is no plan. `tasks` are the ids concerned; for a cycle, its members with the first one repeated at the
     end.
     """
 
@@ -84,7 +84,7 @@ def satisfied(tasks: Sequence[Task]) -> frozenset[str]:
 
 
 def first_batch(ready: Sequence[Task]) -> list[Task]:
-    """Return as many tasks from the start of `ready` as change different files."""
+    """Return the longest start of `ready` in which all tasks change different files."""
     chosen: list[Task] = []
     taken: list[str] = []
     for task in ready:
@@ -118,7 +118,7 @@ def is_elsewhere(name: str) -> bool:
 
 
 def _of_open_phase(tasks: Sequence[Task]) -> list[Task]:
-    """Return the tasks of the first unfinished phase, and those without a phase. Phases are ordered by their first
+    """Return the tasks of the first unfinished phase, and tasks without a phase. Phases are ordered by their first
     task.
     """
     over = SATISFIED | {"deferred"}
@@ -129,7 +129,7 @@ def _of_open_phase(tasks: Sequence[Task]) -> list[Task]:
 
 
 def normal_path(path: str) -> str:
-    """Return a path for comparison: one separator, no `.` and `..`, no line numbers, no case; for a pattern, its
+    """Return a path in a form to compare: one separator, no `.` and `..`, no line numbers, no case; for a pattern, its
     folder.
     """
     parts: list[str] = []
@@ -150,14 +150,14 @@ def overlap(one: str, other: str) -> bool:
     return one == other or not one or not other or one.startswith(f"{other}/") or other.startswith(f"{one}/")
 
 
-# Fields of a task that change while it is worked on; everything else defines the task.
+# Fields of a task that change while someone works on it; all others define the task.
 _OF_THE_WORK = frozenset({"status", "evidence", "active_form", "activeForm", "notes", "completed_at", "commit"})
 _NAMES = ("content", "name", "title")
 _NAMES_OF_PHASES = ("id", "name", "title")
 
 
 class BatchScope(Value):
-    """`policy` is that of the scope: `phase_policy` in dependencies.yaml, or below `meta` in tasks.yaml."""
+    """One scope. `policy` is its `phase_policy`, from dependencies.yaml or below `meta` in tasks.yaml."""
 
     tasks: tuple[Task, ...]
     names: Mapping[str, str]
@@ -199,7 +199,9 @@ def _group(task: Task, under_way: tuple[str, ...]) -> str:
 def scope_of(
     tasks: BatchTasks, dependencies: BatchDependencies | None, files: Mapping[str, tuple[str, ...]] = NOTHING
 ) -> BatchScope:
-    """Return the scope. Which files a task changes is what `tasks.yaml` says, else dependencies.yaml, else `files`."""
+    """Return the scope. The files that a task changes are those in `tasks.yaml`, or else in dependencies.yaml, or else
+    in `files`.
+    """
     own = {task.id: task for task in tasks.tasks()}
     waits: dict[str, list[str]] = {name: list(task.depends_on) for name, task in own.items()}
     phases: Mapping[str, str] = {}
@@ -238,7 +240,7 @@ def scope_of(
 
 
 def _of_phases(phases: Sequence[Node], known: Mapping[str, Task]) -> Iterator[tuple[str, str]]:
-    """Yield the dependencies that tasks inherit from their phase: tasks, or all tasks of another phase."""
+    """Yield the dependencies that tasks inherit from their phase: on tasks, or on all tasks of another phase."""
     listed = [(phase, [entry.id.value for entry in task_entries(phase)]) for phase in phases]
     listed = [(phase, [name for name in tasks if name in known]) for phase, tasks in listed]
     members: dict[str, list[str]] = {}

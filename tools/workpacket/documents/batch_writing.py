@@ -1,4 +1,4 @@
-"""Writing `checkpoint.yaml` and the statuses of `tasks.yaml`.
+"""Write `checkpoint.yaml` and the statuses in `tasks.yaml`.
 
 A file in canonical form is rewritten in that form; a file that people wrote keeps every byte that need not change. A
 new file has the keys of the published format, in order. Part of a `checkpoint.yaml` is a view of the log. The rest
@@ -36,7 +36,9 @@ class NextBatch(Value):
 
 
 class BatchView(Value):
-    """`groups` is empty in files of the newer form, where tasks.yaml has the states. `phase` is '' between batches."""
+    """The part of a checkpoint that is a view of the log. `groups` is empty in files of the newer form, where
+    tasks.yaml has the states. `phase` is '' between batches.
+    """
 
     branch: str = ""
     base: str = ""
@@ -84,7 +86,7 @@ def view_of_json(stored: Mapping[str, Json]) -> BatchView:
 
 
 def view_of(document: BatchCheckpoint) -> BatchView:
-    """Return what the file says."""
+    """Return the view stated in the file."""
     groups: dict[str, tuple[str, ...]] = {}
     for name, entries in document.groups.items():
         known = _GROUP_NAMES.get(name, name)
@@ -156,7 +158,7 @@ _OF_A_BATCH = ("phase_cursor", "incomplete_stages")
 
 
 class Words:
-    """What is known about tasks besides their ids: names, and the files they change."""
+    """Details of tasks besides their ids: names, and the files that they change."""
 
     def __init__(self, names: Mapping[str, str], files: Mapping[str, tuple[str, ...]]) -> None:
         self.names = names
@@ -167,13 +169,13 @@ def canonical(values: Plain) -> bytes:
     return write_yaml(with_numbers(values)).encode("utf-8")
 
 
-# The places of the number of a batch: an integer in the published format, although a label such as `2a` is text.
+# The places of batch numbers, which are integers in the published format, although a label such as `2a` is text.
 _NUMBERS = (("last_batch",), ("next_batch", "number"))
 
 
 def with_numbers(values: Plain, stated: Plain = None) -> Plain:
-    """Return the values of a checkpoint with the numbers of batches as integers, except where `stated`, the values in
-    the file, has the same number as text.
+    """Return the values of a checkpoint with batch numbers as integers, except where `stated`, the values in the file,
+    has the same number as text.
     """
     checkpoint = values.get("checkpoint") if isinstance(values, dict) else None
     if not isinstance(values, dict) or not isinstance(checkpoint, dict):
@@ -207,12 +209,12 @@ def _number(value: Plain, stated: Plain) -> Plain:
 
 
 def is_canonical(source: Source, values: Plain) -> bool:
-    """Whether the file is what we would write for these values."""
+    """Whether the file is exactly what we would write for these values."""
     return not source.bom and source.encode() == canonical(values)
 
 
 def written(document: BatchCheckpoint | None, folder: str, view: BatchView, words: Words) -> bytes:
-    """Return the bytes of the checkpoint updated to `view`. `CannotEdit` if only a person can do that."""
+    """Return the bytes of the checkpoint updated to `view`; raise `CannotEdit` if only a person can make the change."""
     if document is None:
         return canonical(brought_up(None, folder, view, words))
     plain = document.root.plain() if document.root is not None else None
@@ -277,8 +279,8 @@ def _wanted(stated: Values, view: BatchView, words: Words) -> Values:
 
 
 def _entries(stated: Values) -> tuple[dict[str, Values], dict[str, Values]]:
-    """Return the tasks that the file writes as mappings, by id, with all their keys: in the groups, and in the next
-    batch.
+    """Return the tasks that the file writes as mappings, by id, with all their keys: those in the groups, and those in
+    the next batch.
     """
     groups, following = stated.get("tasks"), stated.get("next_batch")
     lists = list(groups.values()) if isinstance(groups, dict) else []

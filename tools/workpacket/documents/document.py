@@ -1,14 +1,14 @@
-"""What every document has, and the descriptors with which a kind declares its fields.
+"""The base of all documents, and the descriptors with which a kind declares its fields.
 
-A kind is a class: each field is declared on one line, as a path into the tree of nodes that its reader builds, so the
-declaration gives the typed value, and each value keeps its place in the file.
+A kind is a class. Each field is declared on one line, as a path into the tree of nodes that the reader builds; the
+declaration gives the typed value, which keeps its place in the file.
 
     class Stub(Document):
         kind = "stub"
         created_at = TextAt("metadata", "created_at")
 
 The layout of a kind of Markdown document, its sections and fields, is data. Readers, rules, `fmt`, templates and
-reference pages all use it, so they cannot disagree about a heading.
+reference pages all use it, so they always agree about a heading.
 """
 
 from __future__ import annotations
@@ -65,15 +65,15 @@ class Document:
 
     @property
     def schema(self) -> str:
-        """The name of the JSON Schema that the document must satisfy."""
+        """Return the name of the JSON Schema that the document must satisfy."""
         return self.kind
 
     def summary(self) -> Mapping[str, object]:
-        """What the document tells the rest of the repository: see `summary.py`."""
+        """Return what the document tells the rest of the repository: see `summary.py`."""
         return {}
 
     def place(self, text: Text | None) -> tuple[int, int]:
-        """Return line and column of a text; without one, the start of the file."""
+        """Return line and column of a text; without a text, the start of the file."""
         return self.source.line_and_column(text.start) if text is not None else (1, 1)
 
     def mention(self, text: Text | None) -> Mention:
@@ -109,8 +109,8 @@ class Document:
         return TextRun.quoting(self.source.text, text.start, text.value) if text is not None else None
 
     def first_line(self, text: Text | None) -> TextRun | None:
-        """Return the part of a text on its first line; None if it begins with something other than its words. Commands
-        replace only this part and leave the lines below to their author.
+        """Return the part of a text on its first line; None if it begins with something other than words. Commands
+        replace only this part, and leave the lines below to their author.
         """
         if text is None:
             return None
@@ -195,7 +195,7 @@ class FieldSpec(Value):
 
     @property
     def written(self) -> str:
-        """How the field begins in a canonical document."""
+        """Return the beginning of the field in a canonical document."""
         return f"- **{self.label}:**" if self.bold else f"- {self.label}:"
 
 
@@ -226,9 +226,9 @@ class SectionSpec(Value):
 
 
 class Layout(Value):
-    """The sections of a kind, in the order of its template. Headings of `levels` count; the first level is canonical.
-    `extra` sections are allowed anywhere. `older` ones belong to earlier forms of the kind; they are read and reported.
-    `frames` are keys of headings that only group sections.
+    """The sections of a kind, in the order of its template. Only headings of `levels` begin sections; the first level
+    is canonical. `extra` sections are allowed anywhere. `older` sections belong to earlier forms of the kind; they are
+    read and reported. `frames` are keys of headings that only group sections.
     """
 
     levels: tuple[int, ...]
@@ -249,7 +249,7 @@ class Layout(Value):
 
 @lru_cache(maxsize=4096)
 def heading_key(title: str) -> str:
-    """Return a heading for comparison: `INTENT (DRAFT)`, `Intent (draft)` and `Intent` all give `intent`.
+    """Return a heading in a form to compare: `INTENT (DRAFT)`, `Intent (draft)` and `Intent` all become `intent`.
 
     Remarks in parentheses or brackets, values after a colon, markup and emoji are ignored.
     """
@@ -260,11 +260,11 @@ _D = TypeVar("_D", bound=Document)
 
 
 def read_once(kind: Callable[[Source], _D], source: Source) -> _D:
-    """Return the document of this kind, parsed once per command. It is shared, so it must not be changed."""
+    """Return the document of this kind, parsed once per command. It is shared, so do not change it."""
     return cast(_D, _read(kind, source.path, source.text, source.bom))
 
 
-# A command reads one packet closely and a few others; when it reads many, none is requested again.
+# A command examines one packet and a few others; if it reads many, none is requested again.
 @lru_cache(maxsize=16)
 def _read(kind: Callable[[Source], Document], path: str, text: str, bom: bool) -> Document:
     return kind(Source(path, text, bom=bom))

@@ -1,7 +1,7 @@
-"""What the Markdown kinds with front matter have in common: fields above, text below.
+"""The base of the Markdown kinds with front matter: fields above, text below.
 
-The tree of values is the front matter. In the fields that a kind names, every plain scalar is read as the characters in
-the file: ids, labels and titles are always text.
+The tree of values is the front matter. In the fields that a kind lists, every plain scalar is read as the characters in
+the file, because ids, labels and titles are always text.
 
 The front matter is a YAML block that begins on the very first line with `---` and ends with the next line that is `---`
 or `...`; white space may follow either, a byte order mark may come first, and line ends may be of any kind. Its
@@ -32,9 +32,9 @@ _LATE = lazy_pattern(rf"(?:[ \t]*(?:\r\n|\r|\n))++(---){_LINE_END}")
 
 
 class FrontMatter(Value):
-    """The loaded block: its YAML is [start, end); the Markdown begins at `body`, the start of `body_line`.
+    """The loaded block. Its YAML is [start, end); the Markdown begins at `body`, the start of `body_line`.
 
-    A file without such a block has `present` false, a body that is the whole file, and no root.
+    For a file without such a block, `present` is false, the body is the whole file, and there is no root.
     """
 
     loaded: Loaded
@@ -53,7 +53,7 @@ def read_front_matter(source: Source, limits: Limits = DATA) -> FrontMatter:
         late = _LATE.match(text)
         if late is None or _CLOSING.search(text, late.end()) is None:
             return _absent()
-        hint = "remove what comes before it"
+        hint = "remove the text before it"
         message = "front matter must begin on the first line of a file"
         return _absent(Problem("front_matter_not_first", message, Location.span(late.start(1), late.end(1)), hint))
     start = opening.end()
@@ -77,7 +77,7 @@ def _absent(*faults: Problem) -> FrontMatter:
 class FrontMatterDocument(Document):
     """A document with front matter. `blocks` and `outline` are those of the text below it."""
 
-    # Top-level fields that hold text, or lists of text.
+    # Top-level fields that contain text, or lists of text.
     text_fields: ClassVar[frozenset[str]]
 
     def __init__(self, source: Source) -> None:
@@ -85,7 +85,7 @@ class FrontMatterDocument(Document):
         root = front.loaded.root
         super().__init__(source, _texts_of(source, root, self.text_fields) if root is not None else None)
         self.has_front_matter = front.present
-        # Where the text below the front matter begins.
+        # The offset where the text below the front matter begins.
         self.body = front.body
         self.faults = front.loaded.faults
         blocks = read_blocks(source, front.body)

@@ -2,8 +2,8 @@
 
 `ORCHESTRATOR_GATES.json` lists the gates that the orchestrator recorded for each packet, oldest first.
 `validator_gates/<WP_ID>.json` records the validation of one packet. Its sessions are in a mapping by packet
-(`validation_sessions`), in lists (`sessions`, `archived_sessions`), or the file itself is one session. Each has a list
-of gates, oldest first.
+(`validation_sessions`) or in lists (`sessions`, `archived_sessions`), or the file itself is one session. Each has a
+list of gates, oldest first.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class GateEvent(NamedTuple):
 
 
 class GateDocument(Document):
-    """A gate log: `histories` are lists of events, each in chronological order."""
+    """A gate log. `histories` are lists of events, each in chronological order."""
 
     histories: list[list[GateEvent]]
 
@@ -72,7 +72,7 @@ class OrchestratorGates(GateDocument):
 
 
 _HOLDERS = ("validation_sessions", "sessions", "archived_sessions")
-# In the order in which a passing validation goes through them.
+# In the order in which a successful validation passes them.
 GATES = ("WP_APPENDED", "COMMITTED", "REPORT_PRESENTED", "USER_ACKNOWLEDGED")
 
 
@@ -90,7 +90,7 @@ class ValidatorGates(GateDocument):
         ]
 
     def packet_texts(self) -> Iterator[Text]:
-        """Yield the ids in the sessions; also the key of a session with no id or a different one."""
+        """Yield the ids in the sessions, and the key of a session that has no id or a different one."""
         yield from (stated for session in self.sessions if (stated := packet_of(session)) is not None)
         keyed = self.at("validation_sessions")
         if keyed is None or keyed.keys is None:

@@ -4,8 +4,8 @@ Two generations are read. The current one has METADATA and QUALITY_GATE; an olde
 tier, test plan and done criteria. Only METADATA describes the packet itself: reports further down quote other packets
 and states. A new task packet is written from its stub and refinement; anything still undecided becomes a named TODO.
 
-A packet in the light form is its own stub and refinement: one file with a scope, criteria and a section REFINEMENT.
-It has no status, because only the log says in which lane it is, and so its file changes only when its contract does.
+A packet in the light form is its own stub and refinement: one file with a scope, criteria and a section REFINEMENT. It
+has no status, because only the log has its lane. Therefore its file changes only when its contract does.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ LIGHT_SECTIONS = (
     SectionSpec("refinement", "REFINEMENT", "prose"),
 )
 LIGHT: Final = Layout((2,), LIGHT_SECTIONS, extra=(SectionSpec("notes", "NOTES", "prose"),))
-# A form is declared in one place only, so that no quotation further down can change how a packet is read.
+# A form is declared in only one place, so that no quotation further down can change how a packet is read.
 _LIGHT = lazy_pattern(r"\A# [^\n]*\n\s*## SCOPE[ \t]*\r?\n\s*- FORM: light[ \t]*\r?$", re.MULTILINE)
 _QUOTED = lazy_pattern(r"`[^`]+`")
 # `1.1 Greeting` in .GOV/spec/SPEC_v1.md, sha256 1f2e...
@@ -140,7 +140,7 @@ class SpecAnchor(Value):
 
 
 def scope_pieces(entry: str) -> list[str]:
-    """Return the paths of an entry of a light packet: those between backticks, if there are several on one line."""
+    """Return the paths of an entry of a light packet: those in backticks, if there are several on one line."""
     quoted: list[str] = _QUOTED.findall(entry)
     return quoted if len(quoted) > 1 else [entry]
 
@@ -174,13 +174,13 @@ class Packet(WorkDocument):
 
     @property
     def title(self) -> str:
-        """The heading of the document, which names the work of a light packet."""
+        """Return the heading of the document, which names the work of a light packet."""
         first = next((section for section in self.outline.walk() if section.level == 1), None)
         return first.title if first is not None else ""
 
     @property
     def refinement_text(self) -> str:
-        """The technical refinement of a light packet, without its anchor; '' if it has none."""
+        """Return the technical refinement of a light packet, without its anchor; '' if it has none."""
         placed = self.placed_section("refinement")
         body = body_of(self.source, placed.section) if placed is not None else ""
         return _ANCHOR.sub("", body).strip()
@@ -246,7 +246,7 @@ _LONGEST_LIST: Final = 100
 
 class PacketText(Value):
     """The content of the packet. Lists contain the Markdown of one item each; `acceptance` is a list as in the stub.
-    `coordination` is what the stub says about other work, with the dependencies.
+    `coordination` is the text of the stub about other work, with the dependencies.
     """
 
     wp_id: WorkPacketId
@@ -369,7 +369,9 @@ def _items(items: Sequence[str], empty: str) -> list[str]:
 
 
 class LightText(Value):
-    """The content of a packet in the light form. A criterion may name the command that proves it, or why none does."""
+    """The content of a packet in the light form. A criterion may name the command that proves it, or why it
+    needs none.
+    """
 
     title: str
     why: str = ""
@@ -383,7 +385,7 @@ class LightText(Value):
 
 
 def render_light(text: LightText) -> str:
-    """Return the file. What was not given has no line, and no section."""
+    """Return the file. Parts that were not given have no line and no section."""
     head = ["- FORM: light"]
     head += [f"- {key}: {said}" for key, said in (("Why", text.why), ("RISK_TIER", text.risk)) if said]
     head += [f"- DEPENDENCIES: {', '.join(text.dependencies)}"] if text.dependencies else []
@@ -412,7 +414,7 @@ def _paths(key: str, entries: Sequence[str]) -> list[str]:
 
 
 def criterion_lines(said: str, command: str, exempt: str) -> list[str]:
-    """Return a criterion as an item, with what must prove it below."""
+    """Return a criterion as an item, with the required proof below."""
     demands = [f"  - PROVED_BY: {_code(command)}"] if command else []
     return [f"- {said}", *demands, *([f"  - EXEMPT: {exempt}"] if exempt else [])]
 

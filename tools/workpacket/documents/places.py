@@ -1,6 +1,4 @@
-"""Which paths contain which kinds of document. Data only: it is read at every start, before anything large is
-imported.
-"""
+"""The paths of each kind of document. Data only: it is read at every start, before anything large is imported."""
 
 from __future__ import annotations
 
@@ -86,7 +84,7 @@ def kind_of_name(name: str, names: tuple[NamePattern, ...]) -> str | None:
 
 @lru_cache(maxsize=256)
 def names_in(folder: str) -> tuple[NamePattern, ...]:
-    """Return the patterns of document names in `folder`: computed once per folder, which may contain ten thousand
+    """Return the patterns of document names in `folder`, computed once per folder, which may contain ten thousand
     files.
     """
     segments = folder.split("/")

@@ -12,7 +12,7 @@ from workpacket.text.toml_strict import load_toml
 
 
 class PolicyDocument(Document):
-    """The policy. Every section is read from this one tree: each revision of it is parsed once per process."""
+    """The policy. Every section is read from this one tree; each revision of it is parsed once per process."""
 
     kind = "policy"
 

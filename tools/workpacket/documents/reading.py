@@ -1,4 +1,4 @@
-"""From source to document: select the reader for its kind, and import no other."""
+"""Read documents: select the reader for a kind, and import no other."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from workpacket.text.source import Source
 
 
 class DocumentKind(NamedTuple):
-    """A kind of document: the class that reads it, in the module named after the kind or the given one, and its rules.
-    `rules` are the modules of `workpacket.rules` for this kind, in addition to those for every kind; its JSON Schema is
-    named after the kind.
+    """A kind of document: the class that reads it, in the module named after the kind or in the given one, and its
+    rules. `rules` are the modules of `workpacket.rules` for this kind, in addition to those for every kind; the JSON
+    Schema is named after the kind.
     """
 
     name: str

@@ -1,9 +1,9 @@
 """Technical refinements: the findings before a packet may be activated, and the person's approval. The approval fields
 are filled in before signing, because the signed text must say that it was approved. The token is the old name with a
-date, for programs that look for it; it proves nothing by itself, but the envelope does, which covers exactly these
-bytes. Each packet needs a different token, so approvals within one minute use the next free minutes. Only a few tokens
-are possible for an approver and a time, so a statement signed elsewhere can be attached to the same bytes later. The
-scaffold of a refinement is complete in form, with every open item marked as a TODO.
+date, for programs that look for it; it proves nothing by itself. The envelope, which covers exactly these bytes, is the
+proof. Each packet needs a different token, so approvals within one minute use the next free minutes. There are only a
+few possible tokens for an approver and a time, so a statement signed elsewhere can be attached to the same bytes later.
+The scaffold of a refinement is complete in form, with every open item marked as a TODO.
 """
 
 from __future__ import annotations
@@ -119,8 +119,8 @@ class Refinement(StructuredDocument):
 
     @property
     def open_points(self) -> list[tuple[str, Text]]:
-        """Return the points of the checklist that are not passed, including an unticked box, whatever word follows
-        it.
+        """Return the points of the checklist that are not passed, including those with an unticked box, whatever word
+        follows it.
         """
         said = ((point, self.text_at("clearly_covers", normal_key(point))) for point in COVERAGE_POINTS)
         return [(point, text) for point, text in said if text is not None and _NOT_PASSED.match(text.value)]
@@ -181,7 +181,7 @@ class Refinement(StructuredDocument):
 
     @property
     def spec_digest(self) -> Text | None:
-        """The digest that decides; older refinements have a SHA-256 in the field named after SHA-1."""
+        """Return the digest that decides; older refinements have a SHA-256 in the field named after SHA-1."""
         return self.spec_sha256 or self.spec_sha1
 
     def summary(self) -> Mapping[str, object]:
@@ -322,12 +322,12 @@ def _escaped(text: str) -> str:
 
 LABELS = ("USER_REVIEW_STATUS", "USER_SIGNATURE", "USER_APPROVAL_EVIDENCE")
 _LONGEST_NAME = 40
-# How many approvals one person can give in the same minute; a token up to an hour off still fits the time it names.
+# How many approvals one person can give in the same minute; a token up to an hour off still fits its time.
 _MINUTES = 60
 
 
 def tokens_of(approver: str, at: datetime) -> Iterator[str]:
-    """Yield `ann310120261200` for ann@example.org, in UTC, and those of the following minutes."""
+    """Yield `ann310120261200` for ann@example.org, in UTC, followed by those of the next minutes."""
     name = re.sub(r"[^a-z]", "", approver.partition("@")[0].casefold())[:_LONGEST_NAME] or "approver"
     return (f"{name}{at + timedelta(minutes=later):%d%m%Y%H%M}" for later in range(_MINUTES))
 
@@ -357,7 +357,7 @@ def fill(source: Source, packet: str, token: str) -> Source | str:
 
 
 def _fields(document: Refinement) -> dict[str, tuple[str, tuple[int, int]] | None]:
-    """Return values and their spans, including those of empty fields, which a typed document does not have."""
+    """Return values with their spans, including those of empty fields, which a typed document does not have."""
     placed = document.placed_section("metadata")
     found = {field.name: (field.value, field.value_span) for field in reversed(placed.fields)} if placed else {}
     return {label: found.get(normal_key(label)) for label in LABELS}

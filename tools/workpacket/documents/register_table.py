@@ -1,7 +1,7 @@
 """The table of a register, found by the names of its columns and read row by row.
 
 A register may contain other tables, and its own can be broken: by a blank line between two rows, a missing separator
-line, or text in between. Markdown then shows half of the table. Here all rows are still read, and each says what
+line, or text in between. Markdown then shows half of the table. Here all rows are still read, and each records what
 separates it.
 
 An excerpt is a register without most of its lines, for a command that moves one packet out of ten thousand: nine tenths
@@ -11,14 +11,13 @@ do not begin or end a section or table, so the excerpt has the same sections, ta
 entries for the packets in question, and all prose. The edits are then mapped back to the whole text.
 
 In doubtful cases the excerpt is the whole register: with a fence or a comment, which may hide lines; with a carriage
-return; with entries in another form, or a table with another header. Tests prove that both ways make the same edits.
-This module also writes empty task boards and registries, and single lines of each.
-
-Only lines that are visible on the rendered page count: not those in fences and comments.
+return; with entries in another form, or a table with another header. Tests prove that both ways result in the same
+edits. This module also writes empty task boards and registries, and single lines of each.
 
 Board, registry and audit are read line by line, as every tool that edits them does: an entry or a row is one line, and
-ten thousand of them are read quickly. Lines in a fence or an HTML comment are examples or notes, not entries. A fence
-or comment that is never closed hides nothing, because one forgotten mark must not empty a board.
+ten thousand of them are read quickly. Only visible lines count: lines in a fence or an HTML comment are examples or
+notes, not entries. A fence or comment that is never closed hides nothing, because one forgotten mark must not empty a
+board.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ class SourceLine(NamedTuple):
 
 
 def visible_lines(source: Source) -> Iterator[SourceLine]:
-    """Yield the visible lines in order, blank ones included."""
+    """Yield the visible lines in order, including blank ones."""
     hidden = _hidden_lines(source) if any(mark in source.text for mark in _HIDING) else frozenset()
     text = source.text
     starts = source.line_starts
@@ -83,8 +82,8 @@ def _hidden_lines(source: Source) -> frozenset[int]:
 
 
 def _fence_ends(lines: list[str]) -> dict[int, int]:
-    """Return for each line that may open a fence the line that would close it; both as indexes. It works backwards, so
-    that a file full of unclosed fences is read in one pass: `closing` contains the lines that may close a fence,
+    """Return, for each line that may open a fence, the line that would close it; both as indexes. It works backwards,
+    so that a file full of unclosed fences is read in one pass: `closing` contains the lines that may close a fence,
     nearest last, and only those longer than all nearer ones.
     """
     marks = [(index, match) for index, line in enumerate(lines) if (match := _FENCE.match(line))]
@@ -115,7 +114,7 @@ def _comment_end(lines: list[str], index: int) -> int | None:
 
 
 _DASHES = lazy_pattern(r"[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*\Z")
-# What ends a table without a blank line before it.
+# Matches lines that end a table without a blank line before them.
 _OTHER_BLOCK = lazy_pattern(
     r"[ \t]*(?:#{1,6}[ \t]|>|[-*+][ \t]|[0-9]{1,9}[.)][ \t]|`{3}|~{3}|<|([-*_])[ \t]*(?:\1[ \t]*){2,}\Z)"
 )
@@ -128,7 +127,7 @@ R = TypeVar("R")
 
 
 class Row(NamedTuple):
-    """One row. `torn`: what separates it from the previous row. `cells` are those it actually has."""
+    """One row. `torn` is what separates it from the previous row. `cells` are the cells that it actually has."""
 
     line: int
     span: tuple[int, int]
@@ -141,7 +140,7 @@ class Row(NamedTuple):
 
 
 class Table:
-    """`columns` are the keys of the header cells, `has_dashes` says whether the separator line follows."""
+    """One table. `columns` are the keys of the header cells, `has_dashes` says whether the separator line follows."""
 
     __slots__ = ("columns", "end", "has_dashes", "header", "rows")
 
@@ -219,7 +218,7 @@ def _keys(row: Row) -> Iterator[str]:
 
 
 def _continues(line: SourceLine, table: Table) -> bool:
-    """Read the next line after a row, if it still belongs to the table."""
+    """Read the next line after a row, and return whether it still belongs to the table."""
     if not line.text.strip() or _OTHER_BLOCK.match(line.text):
         return False
     if not table.rows and not table.has_dashes and line.number == table.header.line + 1 and _DASHES.match(line.text):
@@ -240,7 +239,7 @@ def _row(line: SourceLine, torn: Torn) -> Row:
 
 
 def plain(cell: Text) -> Text:
-    """Return the text of a cell without code and emphasis marks; for a link to a file, its target."""
+    """Return the text of a cell without code and emphasis marks; for a link to a file, return its target."""
     value, start, end = cell.value, cell.start, cell.end
     if value[:1] not in _MARKS:
         return cell
@@ -278,16 +277,16 @@ def row_line(base: str, path: str, cell: str, notes: str) -> str:
     return f"| {base} | {path} | {cell} | {notes} |"
 
 
-# Below this size, reading all of a register takes no longer than deciding what to leave out.
+# Below this size, reading a whole register takes no longer than deciding what to leave out.
 _MUCH = 16 * 1024
 
 
 class Excerpt:
-    """`source` is the text to read. `whole_edits` maps its edits to the whole text."""
+    """A shortened register. `source` is the text to read. `whole_edits` maps its edits to the whole text."""
 
     def __init__(self, whole: Source, spans: Sequence[tuple[int, int]]) -> None:
         self.source = whole
-        # Where each piece begins in the excerpt, and its distance from there in the whole.
+        # For each piece, where it begins in the excerpt, and its distance from there in the whole text.
         self._starts = [0]
         self._shifts = [0]
         if len(spans) > 1:
@@ -298,8 +297,8 @@ class Excerpt:
                 self._starts.append(start - self._shifts[-1])
 
     def whole_edits(self, edits: Iterable[Edit]) -> list[Edit]:
-        """Return the edits for the whole. Each edit stays in one piece: only whole lines were left out, none of them
-        next to a deleted line.
+        """Return the edits for the whole text. Each edit stays in one piece: only whole lines were left out, none of
+        them next to a deleted line.
         """
         moved = []
         for edit in edits:

@@ -6,7 +6,7 @@
 The signature audit: one row for each signature token that a person gave, newest first.
 
 `| Signature | Used By | Date/Time | Purpose | Master Spec Version | Notes |`. `Used By` names a role; the purpose or
-the notes name the packet. Approvals also get a row here, a projection of the envelope for people who look here.
+the notes name the packet. Approvals also get a row, as a projection of the envelope for people who read the audit.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _AUDIT_ROW_START = lazy_pattern(r"[`*]*[a-z]+[0-9]{12}\b")
 
 
 class Token:
-    """One token of the notes. `kind` is `active`, `supersedes`, `from_stub` or, for free text, ''."""
+    """One token of the notes. `kind` is `active`, `supersedes` or `from_stub`, and '' for free text."""
 
     __slots__ = ("kind", "text", "values")
 
@@ -93,7 +93,7 @@ class RegistryRow:
 
     @property
     def active_id(self) -> WorkPacketId | None:
-        """The id of the packet that the path names, if any."""
+        """Return the id of the packet that the path names, if any."""
         return self._values.active
 
     @property
@@ -111,12 +111,12 @@ class RegistryRow:
 
     @property
     def active_path(self) -> str:
-        """The path in comparable form."""
+        """Return the path in a form to compare."""
         return self.active.value.removeprefix("./") if self.active is not None else ""
 
     @property
     def tokens(self) -> list[Token]:
-        """The notes, token by token."""
+        """Return the notes as tokens."""
         if self._tokens is None:
             self._tokens = _tokens(self.notes) if self.notes is not None else []
         return self._tokens
@@ -212,7 +212,7 @@ def _ids_in(text: Text, first: int, last: int) -> list[Text]:
     start = first
     for part in text.value[first:last].split(","):
         name = part.strip()
-        # Searching prose costs ten times as much as reading an id, and nearly always the part is an id.
+        # Searching prose takes ten times as long as reading an id, and nearly every part is an id.
         if _packet_id(name) is not None:
             spans = [(part.index(name), name)]
         else:

@@ -1,8 +1,8 @@
 """Progress files of roles: `docs/progress/<feature>-<role>.md`, and other files in their folder. A checkpoint records
 the state of one role in one feature, in seven fields. Cost summaries, feature summaries, templates and other notes in
-the same folder are recognized; nothing is resumed from them. New checkpoints are written in the canonical form, that of
-the published format: the seven fields in order and in double quotes, then other keys, then the text. In an existing
-file, only changed values are replaced and one note is added; every other byte, including comments, is kept.
+the same folder are recognized, but nothing is resumed from them. New checkpoints are written in the canonical form,
+that of the published format: the seven fields in order and in double quotes, then other keys, then the text. In an
+existing file, only changed values are replaced and one note is added; every other byte, including comments, is kept.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _OPEN = frozenset(STATUSES[:-1])
 
 Note = Literal["checkpoint", "older_checkpoint", "summary", "cost_summary", "template", "other"]
 
-# Keys found almost only in checkpoints; this many of them suffice, so that some may be missing.
+# Keys that occur almost only in checkpoints; this many of them suffice, so that some may be missing.
 _TELLING = ("team", "agent", "phase", "last_action", "updated")
 _ENOUGH = 3
 _CHECKPOINT_TYPES = frozenset({"checkpoint", "progress_checkpoint"})
@@ -65,7 +65,7 @@ class RoleProgress(FrontMatterDocument):
 
     @cached_property
     def note(self) -> Note:
-        """The kind of this file."""
+        """Return the kind of this file."""
         kind = _word(self.text_at("type"))
         if self.stem.startswith("_") or self._is_blank():
             return "template"
@@ -87,9 +87,9 @@ class RoleProgress(FrontMatterDocument):
 
     @cached_property
     def finishes(self) -> str:
-        """The feature that this summary declares complete; '' for other files and partial summaries."""
+        """Return the feature that this summary declares complete; '' for other files and partial summaries."""
         match = _SUMMARY.search(self.stem)
-        # A feature may itself be called after a stage: `automated-testing`.
+        # A feature may itself be named after a stage: `automated-testing`.
         whole = self.stem.casefold() == f"{value_of(self.feature)}-summary".casefold()
         partial = match is not None and (match["before"] or "").casefold() in _STAGES and not whole
         complete = _word(self.status) in {"complete", "completed", "done"}
@@ -156,7 +156,7 @@ def _word(text: Text | None) -> str:
 
 
 def _spelled(word: str) -> str:
-    """Return a word for comparison: `in-progress` and `In Progress` are `in_progress`."""
+    """Return a word in a form to compare: `in-progress` and `In Progress` become `in_progress`."""
     return re.sub(r"[\s_-]+", "_", word.strip()).casefold()
 
 
@@ -165,7 +165,7 @@ EMPTY_BODY = f"\n{HEADING}\n"
 
 
 def canonical(front: Mapping[str, Plain], body: str) -> bytes:
-    """Return the file of a checkpoint; `NotWritable` if a value cannot be written in YAML."""
+    """Return the file of a checkpoint; raise `NotWritable` if a value cannot be written in YAML."""
     order = [*(key for key in KEYS if key in front), *(key for key in front if key not in KEYS)]
     lines = "".join(_line(key, front[key]) for key in order)
     return f"---\n{lines}---\n{body}".encode()
@@ -187,8 +187,8 @@ def front_of(document: RoleProgress) -> dict[str, Plain]:
 
 
 def advanced(document: RoleProgress, fields: Mapping[str, str], note: str = "") -> bytes:
-    """Return the file with these fields and, if it is not empty, one more note. `CannotEdit` if more would have to
-    change.
+    """Return the file with these fields and, if `note` is not empty, one more note; raise `CannotEdit` if more would
+    have to change.
     """
     text = _front(document)
     for key, value in fields.items():
@@ -211,7 +211,9 @@ def _front(document: RoleProgress) -> YamlText:
 
 
 def noted(source: Source, note: str) -> Source:
-    """Return the document with another note at the end of `## Progress Notes`, a section that is added if missing."""
+    """Return the document with another note at the end of `## Progress Notes`, a section that is added if it is
+    missing.
+    """
     document = RoleProgress(source)
     sections = [section for section in document.sections() if section.name == "progress_notes"]
     eol = source.eol

@@ -1,7 +1,7 @@
 """`SPEC_CURRENT.md`, which names the specification in force, and the names of anchors in a specification.
 
-Also tells whether an anchor names a passage, or only says that there is none; and finds the passages, which are the
-sections of the specification.
+This module also determines whether an anchor names a passage, or only says that there is none, and finds the passages,
+which are the sections of the specification.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ _FILLING = frozenset(
 
 
 def names_passage(name: str) -> bool:
-    """Whether an anchor names a passage: false for `None known.`, `n/a`, `TBD`, `-` and the like. Every word must be a
-    filler, and one of them a negation: `4.2 None of the above` names a passage.
+    """Whether an anchor names a passage: False for `None known.`, `n/a`, `TBD`, `-` and the like. An anchor without a
+    passage consists of filler words, at least one of them a negation: `4.2 None of the above` names a passage.
     """
     words = _WORD.findall(name.casefold())
     empty = _NONE | _LATER
@@ -71,14 +71,14 @@ _FOLDERS = (GOVERNANCE_FOLDER, SPECIFICATIONS_FOLDER, SHARED_FOLDER)
 
 
 def candidates(name: str) -> tuple[str, ...]:
-    """Return where a specification named in a refinement may be."""
+    """Return the possible paths of a specification named in a refinement."""
     if not name or name.startswith("/") or ".." in name.split("/") or len(name) > PATH_LENGTH or not name.isprintable():
         return ()
     return (name,) if "/" in name else (name, *(f"{folder}/{name}" for folder in _FOLDERS))
 
 
 def specification_places(pointer: Source | None) -> tuple[str, ...]:
-    """Return where the specification named by the pointer may be; empty without a pointer."""
+    """Return the possible paths of the specification named by the pointer; none without a pointer."""
     target = read_once(SpecPointer, pointer).target if pointer is not None else None
     return candidates(target.value) if target is not None else ()
 
@@ -88,7 +88,9 @@ _NUMBER = lazy_pattern(r"[0-9]+(?:\.[0-9]+)*\.?\Z")
 
 
 class Passage(Value):
-    """A section of a specification: its lines, from the heading to the next one of its level, and all titles above."""
+    """A section of a specification: its lines, from the heading to the next heading of its level, and all
+    titles above.
+    """
 
     titles: tuple[str, ...]
     level: int
@@ -102,12 +104,12 @@ class Passage(Value):
 
     @property
     def digest(self) -> str:
-        """What an anchor pins: the text of the section, whatever its line ends are."""
+        """Return the digest that an anchor pins: that of the section's text, whatever its line ends are."""
         return hashlib.sha256(self.text.encode("utf-8", "surrogateescape")).hexdigest()
 
     @property
     def says(self) -> str:
-        """The text below the heading, without the headings in it."""
+        """Return the text below the heading, without the headings in it."""
         return "\n".join(line for line in self.text.split("\n") if not _HEADING.match(line)).strip()
 
     def in_roadmap(self, headings: Sequence[str]) -> str:
@@ -116,7 +118,7 @@ class Passage(Value):
 
 
 def passages(specification: Source) -> Iterator[Passage]:
-    """Yield every section, in the order of the file."""
+    """Yield every section, in file order."""
     found = [(number, len(match[1]), match[2]) for number, match in _headings(specification)]
     above: list[tuple[int, str]] = []
     for index, (line, level, title) in enumerate(found):
@@ -155,7 +157,7 @@ def _words(text: str) -> str:
 
 
 def with_requirement(specification: Source, title: str, text: str, roadmap: Sequence[str]) -> str:
-    """Return the specification with a requirement as a section of its own, at the end of the main body."""
+    """Return the specification with a new section for the requirement, at the end of the main body."""
     tops = [one for one in passages(specification) if one.level == 2 and not one.in_roadmap(roadmap)]
     main = next((one for one in tops if "main body" in one.title.casefold()), tops[-1] if tops else None)
     lines = specification.text.splitlines(keepends=True)

@@ -4,11 +4,9 @@ It builds a tree of nodes from a layout and is tolerant of the ways in which peo
 headings, any case. Deviations from the layout are not judged here; sections and fields are kept, with their places, for
 the rules.
 
-What stubs and packets have in common: an id, a status, dependencies, and the summary made from them.
-
-Packets also state evidence: blocks of COMMAND, EXIT_CODE, LOG_PATH and so on, and EVIDENCE_MAPPING. A block begins with
-COMMAND. Indented lines, bullets, bold keys and backticks around values are accepted; an empty value never continues on
-the next line.
+Stubs and packets have in common an id, a status, dependencies, and the summary made from them. Packets also state
+evidence: blocks of COMMAND, EXIT_CODE, LOG_PATH and so on, and EVIDENCE_MAPPING. A block begins with COMMAND. Indented
+lines, bullets, bold keys and backticks around values are accepted; an empty value never continues on the next line.
 """
 
 from __future__ import annotations
@@ -33,7 +31,7 @@ if TYPE_CHECKING:
 
 _VALUES = LISTS | {"fence"}
 
-# In quoted lines, the information whether anything ran is at the beginning, or the line is short.
+# In quoted lines, the statement that nothing ran is at the beginning, or the line is short.
 _LONGEST_PROOF = 2000
 
 
@@ -57,7 +55,7 @@ class StructuredDocument(Document):
 
     @property
     def awaits_answers(self) -> bool:
-        """Whether these fields say that they wait for the person, as the tool writes it."""
+        """Whether these fields still wait for the person, in the words that the tool writes."""
         return False
 
     def __init__(self, source: Source) -> None:
@@ -71,7 +69,7 @@ class StructuredDocument(Document):
         self.preamble_fields = read_fields(source, list(self._preamble()))
         self.placed: list[PlacedSection] = []
         self.unknown: list[Section] = []
-        # Sections whose heading has another level: still read, and reported as such.
+        # Sections whose heading has a different level: they are still read, and reported as such.
         self.misplaced = list(self._at_other_levels())
         sections = [*self.sections_at(self.layout.levels), *self.misplaced]
         for section in sorted(sections, key=lambda section: section.line):
@@ -123,7 +121,7 @@ class StructuredDocument(Document):
         entries: dict[str, Node] = {}
         keys: dict[str, tuple[int, int]] = {}
         for placed in self.placed:
-            # If a section occurs twice, the first counts; a rule reports the second.
+            # If a section occurs twice, the first one counts; a rule reports the second.
             if placed.spec.key not in entries:
                 entries[placed.spec.key] = self.section_node(placed)
                 keys[placed.spec.key] = placed.section.title_span
@@ -195,8 +193,8 @@ def _fields_node(placed: PlacedSection) -> Node:
 
 
 def _value_node(field: Field, spec: FieldSpec, *, own_line: bool) -> Node:
-    """Return the value of a field. With `own_line`, text nested below the value is not part of it: for ids, dates and
-    statuses.
+    """Return the value of a field. With `own_line`, text nested below the value does not belong to it: for ids, dates
+    and statuses.
     """
     if spec.many:
         own = [Node(field.value, *field.value_span)] if field.value else []
@@ -225,11 +223,11 @@ class WorkDocument(StructuredDocument):
 
     @property
     def title_text(self) -> str:
-        """One line that names the work."""
+        """Return one line that names the work."""
         return value_of(self.what)
 
     def id_text(self) -> Text | None:
-        """Return where the document states its own id."""
+        """Return the text with which the document states its own id."""
         return self.wp_id
 
     def status_text(self) -> Text | None:
@@ -249,7 +247,7 @@ class WorkDocument(StructuredDocument):
 
     @property
     def own_id(self) -> str:
-        """The id in the document, otherwise the one in its file name."""
+        """Return the id in the document, or else the one in its file name."""
         text = self.id_text()
         return leading_id(text.value) if text is not None and text.value else self.stem
 
@@ -341,7 +339,7 @@ def evidence_blocks(source: Source, start: int, end: int) -> list[EvidenceBlock]
 
 
 def _stated(key: str, written: str) -> str:
-    """Return the value on a line: for a path, the text in backticks; for a command, everything. '' for a
+    """Return the value on a line: for a path, the text in backticks; for a command, the whole text; '' for a
     placeholder.
     """
     quoted = _QUOTED.match(written) if key.startswith("LOG_") else None

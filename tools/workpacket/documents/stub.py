@@ -99,7 +99,7 @@ class Stub(WorkDocument):
 
     @cached_property
     def status_line(self) -> Field | None:
-        """The status above the first section, as in the older family."""
+        """Return the status above the first section, as in the older family."""
         return next((field for field in self.preamble_fields if field.name == "status"), None)
 
     def status_text(self) -> Text | None:
@@ -112,7 +112,7 @@ class Stub(WorkDocument):
         return self.dependencies
 
     def markdown_of(self, section: str, key: str = "") -> tuple[str, ...]:
-        """Return each item of a section, or of a field in it, with the items below it on lines of their own."""
+        """Return each item of a section, or of a field in it, with the items below it on separate lines."""
         placed = self.placed_section(section)
         if placed is None:
             return ()
@@ -123,7 +123,7 @@ class Stub(WorkDocument):
 
     @cached_property
     def boxes(self) -> list[tuple[int, int]]:
-        """The places of the characters inside the boxes of the checklist."""
+        """Return the places of the characters inside the boxes of the checklist."""
         placed = self.placed_section("activation_checklist")
         items = items_of_section(self.source, placed.section) if placed is not None else ()
         return [item.box for item in items if item.box is not None]
@@ -221,5 +221,5 @@ def _listed(key: str, items: Sequence[str]) -> list[str]:
 
 
 def _items(items: Sequence[str]) -> list[str]:
-    """Return a list. An empty one says so, because an empty section looks forgotten."""
+    """Return a list. If it is empty, say so explicitly, because an empty section looks forgotten."""
     return [f"- {item.strip()}" for item in items] or ["- None known."]

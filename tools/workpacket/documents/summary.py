@@ -1,7 +1,8 @@
-"""What a document tells the rest of the repository.
+"""Summaries: what a document tells the rest of the repository.
 
-Rules across files, `list`, the board and the registry use only summaries, never the text, so ten thousand packets can
-be compared without reading any of them again. A summary is plain JSON, because it is cached. A place is [line, column].
+Rules across files, `list`, the board and the registry use only summaries, never the text, so that ten thousand packets
+can be compared without reading any of them again. A summary is plain JSON, because it is cached. A place is [line,
+column].
 """
 
 from __future__ import annotations
@@ -90,7 +91,7 @@ class RowSummary(TypedDict):
 
 class RegistrySummary(TypedDict):
     rows: list[RowSummary]
-    # Where a row would be added.
+    # The place where a row would be added.
     end_place: Place
 
 
@@ -153,7 +154,7 @@ class RoleSummary(TypedDict):
 class BatchSummary(TypedDict):
     """One of the four files of a batch folder.
 
-    `depends` are pairs of a task and its dependency; the direction of the pairs in `loose` is unclear. `statuses` and
+    `depends` are pairs of a task and its dependency; the direction of the pairs in `loose` is unknown. `statuses` and
     `files` are by task. `next` and `parallel` describe the next batch.
     """
 

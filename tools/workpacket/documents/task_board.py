@@ -48,7 +48,9 @@ _COMMENT = lazy_pattern(r"<!--.*?-->")
 
 
 class EntrySyntax(NamedTuple):
-    """The positions within the line. `head` extends to the end of the token; a span is None if the part is missing."""
+    """The parts of an entry, as positions within the line. `head` extends to the end of the token; a span is None if
+    the part is missing.
+    """
 
     head: Span
     id: Span
@@ -70,7 +72,7 @@ def read_entry(line: str, lanes: LaneTable = BUILT_IN) -> EntrySyntax | None:
 def read_any_form(line: str, lanes: LaneTable = BUILT_IN) -> EntrySyntax | None:
     """Return the entry by the slow path, for lines that are not in canonical form."""
     beginning = _BEGINNING.match(line)
-    # Code that opens before the id and does not close after it quotes more than the id: an example.
+    # Code that opens before the id and does not close after it quotes more than the id: it is an example.
     if beginning is None or beginning["open"].count("`") != beginning["close"].count("`"):
         return None
     group = "plain" if beginning["plain"] is not None else "bracketed"
@@ -87,7 +89,7 @@ def read_any_form(line: str, lanes: LaneTable = BUILT_IN) -> EntrySyntax | None:
         return EntrySyntax((0, beginning.end()), (start, end), None, _rest(line, beginning.end()), False)
     unlinked = group == "bracketed" and bool(name) and "](" not in beginning.group()
     whole_form = unlinked and bool(_TOKEN_LIKE.match(line[slice(*token[0])]))
-    # More deeply indented, only the full form is an entry: everything else there is a note on the entry above.
+    # With more indentation, only the full form is an entry: everything else is a note on the entry above.
     if not whole_form and (beginning["indent"] or name[:2].upper() != "WP"):
         return None
     return EntrySyntax((0, token[1]), (start, end), token[0], _rest(line, token[1]), False)
@@ -194,7 +196,7 @@ class BoardEntry:
         return _COMMENT.sub("", self.rest.value).strip()
 
     def details(self) -> dict[str, Text]:
-        """Return `branch: x - coder: y - last_sync: z` of an entry in the section Active, as far as present."""
+        """Return the parts of `branch: x - coder: y - last_sync: z` that an entry in the section Active has."""
         found: dict[str, Text] = {}
         rest = self.rest
         value = rest.value
@@ -230,7 +232,7 @@ class BoardSection:
 
     @property
     def key(self) -> str:
-        """The key of the section of the board, '' for any other heading."""
+        """Return the key of the section of the board, '' for any other heading."""
         return self.known.key if self.known is not None else ""
 
 
@@ -240,7 +242,7 @@ class TaskBoard(Document):
     def __init__(self, source: Source, lanes: LaneTable = BUILT_IN) -> None:
         super().__init__(source, None)
         self.lanes = lanes
-        # The first one has no heading: it holds entries above the first heading.
+        # The first section has no heading: it contains entries above the first heading.
         self.headings: list[BoardSection] = [BoardSection(SourceLine(1, 0, ""), 0, (0, 0), lanes, spaced=True)]
         self.entries: list[BoardEntry] = []
         self._read()
@@ -248,7 +250,7 @@ class TaskBoard(Document):
 
     @property
     def sections(self) -> list[BoardSection]:
-        """The sections of the board, in file order."""
+        """Return the sections of the board, in file order."""
         return [heading for heading in self.headings if heading.known is not None]
 
     def section(self, key: str) -> BoardSection | None:
@@ -275,7 +277,7 @@ class TaskBoard(Document):
                 self.entries.append(entry)
                 current.insert_at = starts[line.number]
             elif not current.entries and not _RULE.match(text):
-                # Without entries, a new one goes after the owner's text on the section.
+                # A new entry in an empty section goes after people's text about the section.
                 current.insert_at = starts[line.number]
 
     def _tree(self) -> Node:
@@ -347,7 +349,7 @@ def _heading(line: SourceLine, lanes: LaneTable) -> BoardSection | None:
     words = heading_words(line.text, match.end(), len(line.text))
     spaced = bool(match["blank"]) or words[0] == words[1]
     section = BoardSection(line, len(match["marks"]), words, lanes, spaced=spaced)
-    # Without a blank, only we read it as a heading, and only if it names a section.
+    # Without a space, only we read it as a heading, and only if it names a section.
     return section if spaced or section.known is not None else None
 
 

@@ -1,6 +1,6 @@
 """Work packages of spec-kitty: one file per package, in the folder of its mission. Tools read the front matter; people
-follow the text below it. The history may have any form: more than forty are in use, and nothing is derived from it. The
-text may also state dependencies, in two ways. A command: `spec-kitty implement WP07 --base WP05`. Or a sentence or
+follow the text below it. The history may have any form (more than forty are in use), and nothing is derived from it.
+The text may also state dependencies, in two ways. A command: `spec-kitty implement WP07 --base WP05`. Or a sentence or
 field about the package itself: `This WP depends on WP01 and WP02`, `**Depends on**: WP01 (models) + WP03`,
 `Dependencies: none`; below a heading `Dependencies`, each list item that begins with an id. Dependencies of other
 packages or subtasks, and packages named in any other way, are ignored.
@@ -26,7 +26,7 @@ Way = Literal["command", "sentence", "none"]
 
 _ID = r"(?:[A-Za-z0-9][A-Za-z0-9._-]{0,76}--)?WP[0-9]{2,9}"
 _COMMAND = lazy_pattern(rf"\bimplement\s+(?P<own>WP[0-9]{{2,9}})\b[^\n`]{{0,80}}?--base[ =](?P<base>{_ID})\b")
-# The maximum and minimum of what may separate words; bounded, so that no text takes long.
+# The minimum and maximum length of the text between words; bounded, so that no text takes long.
 _GAP = r"[\s*_`>]{0,40}"
 _SPACE = r"[\s*_`>]{1,40}"
 _SUBJECT = rf"(?:(?:this|the) (?:WP|work package)|it|(?P<own>WP[0-9]{{2,9}})){_SPACE}"
@@ -44,7 +44,7 @@ _HEADINGS = frozenset({"dependencies", "depends_on"})
 
 
 class Stated(NamedTuple):
-    """One package that the text names as a dependency, or, with `id` '', that it has none."""
+    """One package that the text names as a dependency; `id` is '' for a statement that there are none."""
 
     id: str
     start: int
@@ -168,25 +168,25 @@ class WorkPackage(FrontMatterDocument):
 
     @property
     def mission(self) -> str:
-        """The folder of the mission: `kitty-specs/<mission>/tasks/WP07-slug.md`."""
+        """Return the folder of the mission: `kitty-specs/<mission>/tasks/WP07-slug.md`."""
         segments = self.path.split("/")
         return segments[-3] if len(segments) >= len(("mission", "tasks", "file")) else ""
 
     @property
     def file_id(self) -> str:
-        """The id at the beginning of the file name."""
+        """Return the id at the beginning of the file name."""
         match = _FILE_ID.match(self.path.rpartition("/")[2])
         return match.group() if match else ""
 
     @property
     def own_id(self) -> str:
-        """The id in the document, else the one in its file name."""
+        """Return the id in the document, or else the one in its file name."""
         stated = self.work_package_id
         return stated.value if stated is not None and stated.value else self.file_id
 
     @cached_property
     def dependencies(self) -> tuple[Text, ...]:
-        """The dependencies of the package according to the front matter."""
+        """Return the dependencies of the package according to the front matter."""
         written = self.dependencies_text
         if written is None:
             return self.texts_at("dependencies")
@@ -201,13 +201,13 @@ class WorkPackage(FrontMatterDocument):
 
     @cached_property
     def subtask_ids(self) -> tuple[Text, ...]:
-        """The ids of the subtasks; an id may be followed by a description."""
+        """Return the ids of the subtasks; an id may be followed by a description."""
         found = ((text, _SUBTASK.match(text.value)) for text in self.subtasks)
         return tuple(Text(match.group(), text.start, text.end) for text, match in found if match is not None)
 
     @cached_property
     def subtask_headings(self) -> tuple[Text, ...]:
-        """The ids of the subtasks that have a heading of their own."""
+        """Return the ids of the subtasks with a separate heading."""
         found = ((section.title_span, _SUBTASK_HEADING.match(section.title)) for section in self.sections())
         return tuple(
             Text(match["id"], span[0] + match.start("id"), span[0] + match.end("id"))
@@ -217,7 +217,7 @@ class WorkPackage(FrontMatterDocument):
 
     @cached_property
     def described_subtasks(self) -> frozenset[str]:
-        """The ids of the subtasks with which a heading, list item or paragraph below the front matter begins."""
+        """Return the ids of the subtasks with which a heading, list item or paragraph below the front matter begins."""
         return frozenset(match["id"] for match in _SUBTASK_LINE.finditer(self.source.text, self.body))
 
     def done_items(self) -> Iterator[Item]:
@@ -249,7 +249,7 @@ class WorkPackage(FrontMatterDocument):
 
 
 def scoped(name: str, mission: str) -> str:
-    """Return a short id as written outside its mission; anything else unchanged."""
+    """Return a short id as it is written outside its mission; anything else unchanged."""
     return f"{mission}--{name}" if mission and _SHORT_ID.match(name) else name
 
 

@@ -1,1 +1,1 @@
-"""What test runners report, and what two runs of the same tests prove: pure, without processes or files."""
+"""The reports of test runners, and what two runs of the same tests prove. Pure: no processes, no files."""

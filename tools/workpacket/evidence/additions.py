@@ -1,9 +1,9 @@
-"""What a change adds, and whether an error names something of it.
+"""The names that a change adds, and whether an error is about one of them.
 
-A test that needs something new cannot run without it: the module cannot be imported, the function is not there, the
-file is missing. Such an error says that the test fails without the change. Any other error says nothing: the test
-could not run, for whatever reason. Therefore a name counts only where an error says that it is missing, and only if
-the change adds it: a module or file that is new, or a word in an added line that its file did not have before.
+A test that needs something new cannot run without it: the module cannot be imported, the function does not exist, the
+file is missing. Such an error shows that the test fails without the change. Any other error shows only that the test
+could not run. Therefore a name counts only if an error says that it is missing, and only if the change adds it: a new
+module or file, or a word in an added line that its file did not have before.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ _NOT_FOUND: Final = lazy_pattern(
     r"not found|no such file|could ?n[o']t (?:find|read)|can ?not (?:find|open)|ENOENT|must be present", re.IGNORECASE
 )
 _PATH: Final = lazy_pattern(r"[^\s'\"`,;()<>]+")
-# Errors that say that something is missing or unreadable, and not that an answer is wrong.
+# Errors that say that something is missing or unreadable, not that an answer is wrong.
 _NOT_THERE: Final = lazy_pattern(
     r"\b(?:ModuleNotFoundError|ImportError|FileNotFoundError|NotADirectoryError|SyntaxError|IndentationError|TabError)\b"
     r"|Cannot find module|command not found|[Nn]o such file or directory|can't open file"
 )
-# What is read and not run: a test that needs it opens it.
+# Files that are read and not run: a test that needs one opens it.
 _DATA: Final = frozenset({
     "", ".json", ".yaml", ".yml", ".toml", ".txt", ".md", ".rst", ".csv", ".tsv", ".xml", ".html", ".css", ".svg",
     ".sql", ".ini", ".cfg", ".conf", ".env", ".tmpl", ".j2", ".jinja", ".po", ".sh", ".bash", ".schema",
@@ -63,8 +63,9 @@ _DATA: Final = frozenset({
 
 
 class FileAdditions(Value):
-    """A file that the change adds or changes. `added` are its new lines by number; `before` its text at the base, None
-    for none; `text` that with the work, where it is Python."""
+    """A file that the change adds or changes. `added` are its new lines by number; `before` is its text at the base,
+    None for a new file; `text` is its text with the work, if it is Python.
+    """
 
     path: str
     added: Mapping[int, str]
@@ -73,8 +74,10 @@ class FileAdditions(Value):
 
 
 class Additions(Value):
-    """`words` are new in their file, `paths` are new files and folders. `lines` are the added lines of Python,
-    `data` the changed files that are read, `other` source that is not watched, `python` the changed files of Python."""
+    """Everything that a change adds. `words` are new in their file, `paths` are new files and folders. `lines` are the
+    added lines of Python, `data` the changed files that are read, `other` the source files that are not watched,
+    `python` the changed files of Python.
+    """
 
     words: frozenset[str] = frozenset()
     paths: frozenset[str] = frozenset()
@@ -85,22 +88,22 @@ class Additions(Value):
 
     @property
     def functions(self) -> frozenset[str]:
-        """The names by which a test can mean a new function."""
+        """Return the names by which a test can refer to a new function."""
         return frozenset(name for file in self.python for name in new_names(file))
 
     @property
     def measurable(self) -> bool:
-        """Whether a test that needs the change must be seen to touch it, where it is watched at all."""
+        """Whether a test that needs the change must be seen to touch it, as far as the files can be watched."""
         return bool(self.lines) or bool(self.data and not self.other)
 
     def names(self, path: str) -> bool:
-        """Whether it is one of the changed files, as it is written in the words of a command."""
+        """Whether a word of a command is one of the changed files."""
         name = posixpath.basename(path)
         return bool(name) and any(posixpath.basename(each) == name for each in {*self.lines, *self.data, *self.other})
 
 
 def additions(files: Sequence[FileAdditions], folders: Iterable[str] = ()) -> Additions:
-    """`folders` are those that are new."""
+    """Return the additions of a change. `folders` are the new ones."""
     words: set[str] = set()
     lines: dict[str, tuple[int, ...]] = {}
     data, other = set(), set()
@@ -121,12 +124,12 @@ def additions(files: Sequence[FileAdditions], folders: Iterable[str] = ()) -> Ad
 
 
 def names_addition(message: str, added: Additions, beside: Sequence[str] = ()) -> bool:
-    """Whether an error says that something is missing which the change adds. `beside` are names that do not count."""
+    """Whether an error says that something that the change adds is missing. Names in `beside` do not count."""
     return any(_is_added(name, added) for name in _missing(message) if name not in beside)
 
 
 def says_missing(message: str) -> bool:
-    """Whether an error says that something is missing, and not that an answer is wrong, whatever the answer is."""
+    """Whether an error says that something is missing, rather than that an answer is wrong."""
     return _NOT_THERE.search(message) is not None and not message.startswith(("AssertionError", "Failed:"))
 
 
@@ -140,7 +143,7 @@ def _missing(message: str) -> Iterator[str]:
 
 
 def _is_added(name: str, added: Additions) -> bool:
-    """A path, the dotted name of a module, a name behind one, or a word."""
+    """Whether the change adds this path, dotted module name, attribute of a module, or word."""
     name = name.strip("`'\".:")
     last = re.split(r"::|\.", name)[-1] if "/" not in name else name
     return last in added.words or any(_is_path_of(name, path) for path in added.paths)

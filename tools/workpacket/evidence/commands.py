@@ -1,4 +1,4 @@
-"""Which test runner a command starts, what has to be added so that it reports, and which commands prove nothing."""
+"""The test runner that a command starts, the options that make it report, and commands that prove nothing."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from workpacket.value import Value
 Runner = Literal["pytest", "unittest", "go", "cargo", "jest", ""]
 
 PROBE: Final = "workpacket_probe"
-# They change nothing and look at nothing that work could change, except whether a file is there.
+# They change nothing, and test nothing that work could change, except whether a file exists.
 _TRIVIAL: Final = frozenset({
     "true", "false", ":", "echo", "printf", "test", "[", "[[", "ls", "stat", "cat", "head", "tail", "wc", "file",
     "exit", "sleep", "pwd", "cd", "date", "which", "type", "command", "touch", "mkdir", "cp", "mv", "rm", "yes", "seq",
     "env", "uname", "whoami", "hostname", "basename", "dirname", "realpath", "readlink", "set", "export", "wait", "tee",
 })  # fmt: skip
 _SHELLS: Final = frozenset({"sh", "bash", "dash", "zsh", "ksh", "busybox"})
-# Programs that start another one: how many words of their own follow them.
+# Programs that start another one, with the number of their own words before it.
 _STARTERS: Final = {"env": 0, "nohup": 0, "nice": 0, "time": 0, "exec": 0, "command": 0, "timeout": 1, "stdbuf": 0}
 _WITH_RUN: Final = frozenset({"uv", "poetry", "pipenv", "pdm", "hatch", "rye"})
 _TAKE_A_WORD: Final = frozenset({"-n", "-u", "-s", "-k", "-C", "-S"})
 _ASSIGNMENT: Final = lazy_pattern(r"[A-Za-z_][A-Za-z0-9_]*=")
 _PYTHON: Final = lazy_pattern(r"(?:python|pypy)[0-9.]*(?:\.exe)?\Z")
 _SAYS_ONLY: Final = frozenset({"--version", "-V", "--help", "-h"})
-# After which word, or joined to it by `=`, a command names the file of its JUnit report.
+# The options with which a command names the file of its JUnit report, as the next word or after `=`.
 _JUNIT_OPTIONS: Final = frozenset({
     "--junitxml", "--junit-xml", "--output-junit", "--log-junit", "--junitfile", "--junit", "--junit-output",
     "--xunit-file",
 })  # fmt: skip
-# The option of a shell after which its script comes, maybe joined to others: `-ec`.
+# The option of a shell that precedes its script, possibly joined to others: `-ec`.
 _SCRIPT: Final = lazy_pattern(r"-[a-zA-Z]*c\Z")
 _OPERATORS: Final = frozenset({";", "&&", "||", "|", "&", "\n"})
 
@@ -46,7 +46,7 @@ class Started(Value):
 
 
 def started(words: Sequence[str]) -> Started:
-    """What a command comes to behind the programs that only start another."""
+    """Return the program that a command finally starts, behind programs that only start another."""
     at = _first(words)
     name = posixpath.basename(words[at]) if at < len(words) else ""
     rest = words[at + 1 :]
@@ -75,7 +75,7 @@ def _python(words: Sequence[str], at: int) -> Started:
 
 
 def _first(words: Sequence[str]) -> int:
-    """The place of the program that others only start."""
+    """Return the place of the first program that is not just a starter of others."""
     at = 0
     while at < len(words):
         name = posixpath.basename(words[at])
@@ -95,7 +95,9 @@ def _past_own(words: Sequence[str], at: int) -> int:
 
 
 def instrumented(words: Sequence[str], probe: str, report: str) -> list[str]:
-    """The same command, reporting. `probe` is the folder of our probe, `report` where jest writes."""
+    """Return the same command with reporting enabled. `probe` is the folder of our probe, `report` the file that jest
+    writes.
+    """
     found = started(words)
     told = [re.sub(r"(?<!\w)PYTHONPATH=", f"PYTHONPATH={probe}:", word) for word in words]
     told = [re.sub(r"\APYTEST_ADDOPTS=", f"PYTEST_ADDOPTS=-p {PROBE}.for_pytest ", word) for word in told]
@@ -109,7 +111,7 @@ def instrumented(words: Sequence[str], probe: str, report: str) -> list[str]:
 
 
 def junit_files(words: Sequence[str]) -> list[str]:
-    """The files that the command itself names as its JUnit report, `sh -c` looked into."""
+    """Return the JUnit report files that the command itself names, also inside `sh -c`."""
     found = []
     for each in _simple_commands(words):
         for index, word in enumerate(each):
@@ -122,7 +124,9 @@ def junit_files(words: Sequence[str]) -> list[str]:
 
 
 def is_trivial(words: Sequence[str]) -> bool:
-    """Whether all that is run could not fail for want of the work, or only asks whether a file is there."""
+    """Whether nothing that the command runs could fail because of missing work, or it only tests whether a
+    file exists.
+    """
     return all(_does_nothing(each) for each in _simple_commands(words))
 
 
@@ -138,7 +142,7 @@ def _does_nothing(words: Sequence[str]) -> bool:
 
 
 def _simple_commands(words: Sequence[str]) -> Iterator[list[str]]:
-    """The command, or those that `sh -c` would run, as far as words and operators tell."""
+    """Yield the command, or those that `sh -c` would run, as far as words and operators show."""
     at = _first(words)
     shell = at < len(words) and posixpath.basename(words[at]) in _SHELLS
     told = next((place for place in range(at + 1, len(words)) if _SCRIPT.match(words[place])), 0) if shell else 0

@@ -1,19 +1,16 @@
-"""What two runs of the same tests prove: with the work, and at the base with the tests of the work laid over it.
+"""What two runs of the same tests prove: one with the work, and one at the base with the tests of the work laid over
+it.
 
-| with the work | at the base | it is |
-|---|---|---|
-| passed | failed, or could not run for want of what the change adds | `needed` |
-| passed | passed | `kept` |
-| passed | anything else, or not there | `could_not_run`: neither proof nor counter-proof |
-| failed | passed | `broken` |
-| failed | anything else | `failing` |
+| with the work | at the base | it is | |---|---|---| | passed | failed, or could not run because something that the
+change adds is missing | `needed` | | passed | passed | `kept` | | passed | anything else, or not there |
+`could_not_run`: neither proof nor counter-proof | | failed | passed | `broken` | | failed | anything else | `failing` |
 | skipped | | `skipped` |
 
-A criterion is proved by a needed test that is seen to execute something of the change, or, where the contract exempts
-it, by tests that still pass. Nothing may fail.
+A criterion is proved by a needed test that is seen to execute part of the change, or, if the contract exempts it, by
+tests that still pass. No test may fail.
 
-Two controls follow, of the needed tests alone. With the new functions emptied that a test names, it has to fail, or it
-is `kept`: it says nothing about them. With the work, it has to pass once more, or it passed for want of a second time.
+Two controls follow, only for the needed tests. With the new functions that it names emptied, a test must fail;
+otherwise it is `kept`, because it says nothing about them. With the work, it must pass a second time.
 """
 
 from __future__ import annotations
@@ -33,7 +30,9 @@ _SHOWN: Final = 3
 
 
 class AskedProof(Value):
-    """What the contract demands as proof of a criterion; `exempt` is why no needed test proves it, None if one must."""
+    """The proof that the contract demands for a criterion; `exempt` is why no needed test proves it, None
+    if one must.
+    """
 
     command: str
     tests: Sequence[str] = ()
@@ -42,7 +41,7 @@ class AskedProof(Value):
 
 
 class Side(Value):
-    """One run. `fault` says why it could not run at all, '' if it did. `output` is the end of what it printed."""
+    """One run. `fault` says why it could not run at all, '' if it did. `output` is the end of its output."""
 
     report: TestReport
     exit_code: int = 0
@@ -61,8 +60,8 @@ NO_CONTROLS: Final = Controls()
 
 
 class ProofJudgement(Value):
-    """The messages of `faults` go on after `DONE_MEANS 1: `. `tests` are those that the criterion is about. `execution`
-    is '' where no test had to be watched.
+    """The judgement of a proof. The messages of `faults` continue `DONE_MEANS 1: `. `tests` are those that the
+    criterion is about. `execution` is '' if no test had to be watched.
     """
 
     faults: tuple[Problem, ...]
@@ -81,7 +80,7 @@ class ProofJudgement(Value):
 def judge(
     asked: AskedProof, here: Side, base: Side | None, added: Additions, controls: Controls = NO_CONTROLS
 ) -> ProofJudgement:
-    """`base` is None for an exempt criterion, which needs no comparison."""
+    """Judge the two runs. `base` is None for an exempt criterion, which needs no comparison."""
     runner = here.report.runner
     if here.fault:
         return ProofJudgement((Problem("proof_not_run", f"{asked.command} {here.fault}"),), {}, runner)
@@ -107,20 +106,20 @@ def judge(
 
 
 def _is_indifferent(name: str, controls: Controls) -> bool:
-    """Whether it passes whatever the new functions answer."""
+    """Whether the test passes whatever the new functions return."""
     runs = [side.report.tests.get(name) for side in controls.emptied]
     return bool(runs) and all(ran is not None and ran.status == "passed" for ran in runs)
 
 
 def _controlled(needed: Mapping[str, Ran], chosen: Mapping[str, Ran], controls: Controls) -> Problem | None:
-    """What the further runs say against all the tests that seemed to be needed."""
+    """Return a problem if the controls contradict all the tests that seemed to be needed."""
     indifferent = [name for name in chosen if _is_indifferent(name, controls)]
     if indifferent and not needed:
         meant = sorted({each for name in indifferent for each in chosen[name].mentions})
-        return Problem("proof_not_needed", f"{_some(indifferent)} passes whatever {_some(meant)} answers")
+        return Problem("proof_not_needed", f"{_some(indifferent)} passes whatever {_some(meant)} returns")
     again = controls.again.report.tests if controls.again is not None else needed
     once = [name for name in needed if name not in again or again[name].status != "passed"]
-    return Problem("test_failed", f"{_some(once)} passed, and failed when it was run again") if once else None
+    return Problem("test_failed", f"{_some(once)} passed, but failed when it was run again") if once else None
 
 
 def _is_asked(name: str, ran: Ran, asked: AskedProof) -> bool:
@@ -130,8 +129,9 @@ def _is_asked(name: str, ran: Ran, asked: AskedProof) -> bool:
 
 
 def is_named(name: str, test: str) -> bool:
-    """Whether the contract means this test: by its id, by a file, class or package before it, or without its
-    parameters. The name of a test alone means it wherever its runner puts it: behind a package or a file."""
+    """Whether the contract means this test: by its id, by a file, class or package that contains it, or without its
+    parameters. The bare name of a test means it in any package or file.
+    """
     if name == test or name.startswith((f"{test}::", f"{test}[", f"{test}.", f"{test}/")):
         return True
     if "/" in test or "::" in test:
@@ -140,16 +140,16 @@ def is_named(name: str, test: str) -> bool:
 
 
 def _lies_at(ran: Ran, path: str) -> bool:
-    """A test whose file the runner does not say is taken for one of these."""
+    """Whether the test is in this path. A test without a known file is assumed to be."""
     path = path.rstrip("/").removeprefix("./")
     return not ran.path or ran.path == path or ran.path.startswith(f"{path}/")
 
 
 def _faults_here(asked: AskedProof, here: Side, chosen: Mapping[str, Ran]) -> Iterator[Problem]:
-    """What is wrong with the run with the work, whatever the base says."""
+    """Yield what is wrong with the run with the work, whatever the base says."""
     report = here.report
     if asked.tests and report.runner == EXIT_CODE:
-        what = f"{asked.command} does not report its tests, so nothing shows that {_some(asked.tests)} ran"
+        what = f"{asked.command} does not report its tests, so it is unknown whether {_some(asked.tests)} ran"
         yield Problem("no_test_executed", what)
         return
     failing = [name for name, ran in report.tests.items() if ran.status in {"failed", "error"}]
@@ -178,12 +178,12 @@ def _compared(name: str, ran: Ran, base: Side | None, asked: AskedProof, added: 
     if ran.status != "passed":
         return "broken" if then is not None and then.status == "passed" else "failing"
     if base is None or (then is not None and then.status == "passed"):
-        return "kept"  # an exempt criterion is not compared
+        return "kept"  # an exempt criterion needs no comparison
     return "needed" if _fails_there(name, ran, then, base, asked, added) else "could_not_run"
 
 
 def _fails_there(name: str, ran: Ran, then: Ran | None, base: Side, asked: AskedProof, added: Additions) -> bool:
-    """Whether a test that passes here did not pass at the base for want of the change."""
+    """Whether a test that passes here did not pass at the base because the change was missing."""
     if base.fault:
         return False
     if then is None:
@@ -191,13 +191,15 @@ def _fails_there(name: str, ran: Ran, then: Ran | None, base: Side, asked: Asked
         return names_addition(why, added)
     if then.status == "failed" and not says_missing(then.message):
         return True
-    # Of a command without a report nothing tells its own errors from those of what it calls.
+    # Without a report, a command's own errors look like those of the programs that it calls.
     beside = asked.command.split() if base.report.runner == EXIT_CODE else ()
     return then.status != "skipped" and names_addition(then.message, added, beside)
 
 
 def _hides(where: str, name: str, ran: Ran) -> bool:
-    """Whether what could not be loaded is where the test is. unittest names a module, and may leave out its package."""
+    """Whether the thing that could not be loaded contains the test. unittest names a module, and may leave out its
+    package.
+    """
     if not where or name.startswith((f"{where}::", f"{where}.", f"{where}/")) or where == ran.path:
         return True
     return "/" not in where and f".{where}." in f".{name}"
@@ -216,12 +218,12 @@ def _none_needed(compared: Mapping[str, Comparison], base: Side) -> Problem:
 
 
 def _execution(needed: Mapping[str, Ran], report: TestReport, added: Additions) -> Execution | None:
-    """None if a test was watched, could have executed something of the change, and did not."""
+    """Return None if a test was watched, could have executed part of the change, and did not."""
     if not report.measured or not added.measurable:
         return "not measured"
     if any(ran.touched for ran in needed.values()):
         return "measured"
-    # What runs in a program of its own is not always watched; then it must at least be one of the change.
+    # Code that runs in a separate program is not always watched; then the program must at least be part of the change.
     words = (word for ran in needed.values() for command in ran.started for word in command.split())
     return "not measured" if any(added.names(word) for word in words) else None
 

@@ -1,9 +1,9 @@
-"""Python source whose new functions are emptied: what a test has to notice that proves them.
+"""Empty the new functions of Python source, which a test that proves them must notice.
 
-A test may fail without the change only because a name is missing, and execute the change without looking at what comes
-of it: it calls the new function and asserts nothing. With the bodies taken out, and the names left, such a test passes.
-Each body is replaced twice, by an answer that is an object and by None; a test that passes both times says nothing
-about the function. What was there before is not emptied, because a test may well show that it no longer does something.
+A test may fail without the change only because a name is missing, and execute the change without checking the result:
+it calls the new function and asserts nothing. With the bodies removed and the names kept, such a test passes. Each body
+is replaced twice, with an object and with None as the result; a test that passes both times says nothing about the
+function. Old functions are not emptied, because a test may well show that they no longer do something.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from typing import Final
 from workpacket.value import Value
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
-# What a body is replaced by, one after the other.
+# The replacements of a body, one after the other.
 ANSWERS: Final = ("object()", "None")
 
 
 class PythonFile(Value):
-    """A changed file of Python, and as it was at the base: '' for a new one."""
+    """A changed file of Python, and its text at the base, '' for a new file."""
 
     path: str
     text: str
@@ -28,13 +28,13 @@ class PythonFile(Value):
 
 
 def new_names(file: PythonFile) -> frozenset[str]:
-    """The names by which a test can mean a new function: its own, and that of its class."""
+    """Return the names by which a test can refer to a new function: its own, and that of its class."""
     found = (name for _, names in _new(file) for name in names)
     return frozenset(found)
 
 
 def emptied(file: PythonFile, names: Collection[str], answer: str) -> str | None:
-    """The text with the new functions emptied that one of these names means; None if there are none."""
+    """Return the text with the new functions that one of these names refers to emptied; None if there are none."""
     tree, changed = _parsed(file.text), False
     if tree is None:
         return None
@@ -62,12 +62,12 @@ def _known(text: str) -> frozenset[str]:
 def _parsed(text: str) -> ast.Module | None:
     try:
         return ast.parse(text)
-    except (SyntaxError, ValueError):  # of a later Python, or not Python
+    except (SyntaxError, ValueError):  # of a later Python version, or not Python
         return None
 
 
 def _functions(tree: ast.Module) -> Iterator[tuple[str, _Function]]:
-    """Functions and methods by their qualified names; not those inside of functions."""
+    """Yield functions and methods by their qualified names, except those inside functions."""
     todo: list[tuple[str, ast.AST]] = [("", tree)]
     while todo:
         owner, node = todo.pop()
@@ -81,7 +81,7 @@ def _functions(tree: ast.Module) -> Iterator[tuple[str, _Function]]:
 
 
 def _body(function: _Function, answer: str) -> list[ast.stmt]:
-    """An initializer answers None. A generator stays one, which yields nothing."""
+    """Return the new body. An initializer returns None. A generator remains one, which yields nothing."""
     said = "return" if function.name == "__init__" else f"return {answer}"
     text = "return\n    yield" if _yields(function) else said
     made = ast.parse(f"def f():\n    {text}").body[0]

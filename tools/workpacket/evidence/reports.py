@@ -1,15 +1,12 @@
-"""What a test runner reported: each test by its id, with its outcome, and errors that kept tests from running.
+"""The report of a test runner: each test by its id, with its outcome, and errors that kept tests from running.
 
-| runner | read from |
-|---|---|
-| pytest, unittest | lines of JSON that our probe writes (`shell/governing/probe`) |
-| go test | the lines of JSON of `go test -json`, between which the compiler prints text |
-| cargo test | what it prints: `test NAME ... ok` |
-| jest | the file of `jest --json --outputFile` |
-| anything else | files of JUnit XML; without one, its exit code alone |
+| runner | read from | |---|---| | pytest, unittest | lines of JSON that our probe writes (`shell/governing/probe`) | |
+go test | the lines of JSON of `go test -json`, between which the compiler prints text | | cargo test | what it prints:
+`test NAME ... ok` | | jest | the file of `jest --json --outputFile` | | anything else | files of JUnit XML; without
+one, its exit code alone |
 
-A report that is cut short, or another text, gives fewer tests, never more. Tests that were skipped, and tests
-that were expected to fail, are listed but prove nothing.
+A truncated report, or an unrelated text, results in fewer tests, never more. Tests that were skipped, and tests that
+were expected to fail, are listed but prove nothing.
 """
 
 from __future__ import annotations
@@ -28,11 +25,11 @@ EXIT_CODE: Final = "exit code"
 
 
 class Ran(Value):
-    """A test. `error` is a failure outside of the test itself: in what prepares it.
+    """One test. `error` is a failure outside the test itself, in its setup.
 
-    `path` is its file, from the top of the repository; '' where the runner does not say. `touched` is a line or file
-    of the change that it was seen to execute or read, `started` are the programs that it started, `mentions` the
-    functions and classes that the change adds and its code names.
+    `path` is its file, from the top of the repository; '' if the runner does not say. `touched` is a line or file of
+    the change that it was seen to execute or read, `started` are the programs that it started, `mentions` the functions
+    and classes added by the change that its code names.
     """
 
     status: Status
@@ -44,15 +41,17 @@ class Ran(Value):
 
 
 class Obstacle(Value):
-    """Why tests could not run: those whose id or path begins with `where`, all if it is ''."""
+    """An error that kept tests from running: those whose id or path begins with `where`, or all if it is ''."""
 
     where: str
     message: str
 
 
 class TestReport(Value):
-    """`plugins` are files of the repository that changed how the runner works. `measured`: it was watched which lines
-    the tests execute. `unfinished`: a runner began, and was ended before it had told everything."""
+    """The report of one run. `plugins` are files of the repository that changed how the runner works. `measured`:
+    whether the lines that the tests execute were recorded. `unfinished`: a runner began, but was stopped before it had
+    reported everything.
+    """
 
     __test__ = False
 
@@ -65,13 +64,15 @@ class TestReport(Value):
 
 
 def by_exit_code(command: str, exit_code: int, output: str) -> TestReport:
-    """The command as its own and only test."""
+    """Return a report with the command as its only test."""
     status: Status = "passed" if exit_code == 0 else "failed"
     return TestReport(EXIT_CODE, {command: Ran(status, message=output)})
 
 
 def as_watched(report: TestReport, text: str) -> TestReport:
-    """The same report, with what programs of the repository did that were run: each test is credited with it."""
+    """Return the same report, with the observations of programs of the repository that were run: each test is credited
+    with them.
+    """
     rows = list(_json_lines(text))
     if not any(row.get("kind") == "process" for row in rows):
         return report
@@ -82,7 +83,7 @@ def as_watched(report: TestReport, text: str) -> TestReport:
 
 
 def read_probe(text: str) -> TestReport | None:
-    """None if no runner with our probe was started."""
+    """Parse the report of our probe; None if no runner with the probe was started."""
     rows = [row for row in _json_lines(text) if isinstance(row.get("kind"), str)]
     runners = [str(row.get("runner")) for row in rows if row["kind"] == "start"]
     if not runners:
@@ -96,7 +97,7 @@ def read_probe(text: str) -> TestReport | None:
             path, message = str(row.get("path", "")), str(row.get("message", ""))
             mentions = tuple(map(str, row.get("mentions", ())))
             ran = Ran(row["status"], path, message, touched.get(name, ""), started, mentions)
-            # A report with two answers for one test is not that of its runner.
+            # A report with two results for one test does not come from its runner.
             twice = name in tests and tests[name].status != ran.status
             tests[name] = Ran("failed", path, "it was reported twice, with different outcomes") if twice else ran
     obstacles = [
@@ -113,7 +114,7 @@ def _json_lines(text: str) -> Iterator[dict[str, Any]]:
     for line in text.splitlines():
         try:
             value = json.loads(line) if line.startswith("{") else None
-        except ValueError:  # the last line of a process that was killed
+        except ValueError:  # the last line of a killed process is incomplete
             continue
         if isinstance(value, dict):
             yield value
@@ -123,7 +124,7 @@ _GO_STATUS: Final[Mapping[str, Status]] = {"pass": "passed", "fail": "failed", "
 
 
 def read_go(text: str) -> TestReport:
-    """A test with subtests is listed as well as they are."""
+    """Parse the report of go test. A test with subtests is listed along with them."""
     tests: dict[str, Ran] = {}
     said: dict[str, str] = {}
     build: list[str] = []
@@ -153,7 +154,9 @@ _CARGO_STATUS: Final[Mapping[str, Status]] = {"ok": "passed", "FAILED": "failed"
 
 
 def read_cargo(text: str) -> TestReport:
-    """Doc tests are named after their file and line, and so are not the same tests elsewhere."""
+    """Parse the output of cargo test. Doc tests are named after their file and line, so they have other names
+    elsewhere.
+    """
     files = [(match.start(), match["path"]) for match in _CARGO_FILE.finditer(text)]
     tests = {}
     for match in _CARGO_TEST.finditer(text):
@@ -164,7 +167,7 @@ def read_cargo(text: str) -> TestReport:
     counted = [int(count) for count in _CARGO_PASSED.findall(text)]
     if counted and sum(ran.status == "passed" for ran in tests.values()) > sum(counted):
         # Tests may print what looks like a result.
-        return TestReport("cargo", obstacles=(Obstacle("", "it lists more tests that passed than it counts"),))
+        return TestReport("cargo", obstacles=(Obstacle("", "it lists more passed tests than it counts"),))
     broken = "error: could not compile" in text or not tests
     return TestReport("cargo", tests, (Obstacle("", text),) if broken else ())
 
@@ -173,7 +176,7 @@ _JEST_STATUS: Final[Mapping[str, Status]] = {"passed": "passed", "failed": "fail
 
 
 def read_jest(text: str, root: str) -> TestReport:
-    """`root` is the folder in which it was run, to which its absolute paths belong."""
+    """Parse the report of jest. `root` is the folder in which it was run, to which its absolute paths refer."""
     whole = next(_json_lines(text.strip()), {})
     tests, obstacles = {}, []
     for suite in _dicts(whole.get("testResults")):
@@ -198,12 +201,12 @@ def _below(path: str, root: str) -> str:
     return posixpath.normpath(path.removeprefix(root.replace("\\", "/").rstrip("/") + "/"))
 
 
-# Of a test case, what makes it no pass; the first that is there counts.
+# The elements of a test case that mean that it did not pass; the first one counts.
 _JUNIT: Final[tuple[tuple[str, Status], ...]] = (("error", "error"), ("failure", "failed"), ("skipped", "skipped"))
 
 
 def read_junit(files: Iterable[bytes]) -> TestReport:
-    """A test case that is listed twice passed only if it passed each time."""
+    """Parse JUnit XML. A test case that is listed twice passed only if it passed each time."""
     tests: dict[str, Ran] = {}
     for data in files:
         for case in _test_cases(data):
@@ -225,7 +228,7 @@ def _junit_case(case: Any) -> Ran:
 
 
 def _test_cases(data: bytes) -> list[Any]:
-    """The elements; none where it is not XML, or XML with a document type of its own, which could name other files."""
+    """Return the elements; none if the data is not XML, or has its own document type, which could name other files."""
     from xml.etree import ElementTree as ET
 
     if b"<!DOCTYPE" in data:

@@ -1,1 +1,1 @@
-"""Access to git: locations are found without starting a process, everything else goes through one hardened wrapper."""
+"""Access to git: locations are found without starting a process; everything else uses one hardened wrapper."""

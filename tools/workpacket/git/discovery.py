@@ -1,9 +1,8 @@
-"""Where the repository is, by git's own rules, read from files: starting git costs more than a whole check of one file.
+"""Find the repository by git's own rules, from files: starting git takes longer than a whole check of one file.
 
 Unusual cases (a variable such as GIT_DIR in the environment, `core.worktree`, an included configuration) are left to
-git itself. This module imports nothing large, because a check with a cached answer starts with it.
-
-A quick look at the index for the fast path to cached output: it imports nothing and never starts git.
+git itself. This module imports nothing large, because a check with a cached answer starts with it. For the same reason,
+`may_hide` looks at the index without starting git.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ class RepositoryPaths:
 
 
 def locate(start: str, environ: Mapping[str, str] = os.environ) -> RepositoryPaths:
-    """Return the repository around `start`; WorkpacketError if there is none, or one without a work tree."""
+    """Return the repository around `start`; raise WorkpacketError if there is none, or one without a work tree."""
     if any(environ.get(name) for name in _STEERING_VARIABLES):
         return _ask_git(start)
     try:
@@ -207,7 +206,7 @@ def _is_entry(data: bytes, folder: bytes) -> bool:
     position = data.find(folder + b"\0")
     while position >= 0:
         # An entry gives the length of its path. The names of trees, which git stores after the entries, do not: after
-        # each commit the folder is one of them.
+        # each commit, the folder is one of them.
         if int.from_bytes(data[position - 2 : position], "big") & 0xFFF == len(folder):
             return True
         position = data.find(folder + b"\0", position + 1)

@@ -2,8 +2,8 @@
 
 The common form of the index, version 2 in one file, is read here: starting git for it would take longer than the rest
 of a small command. An entry ends with two bytes of flags and its path. The flags contain the length of the path, which
-distinguishes the start of an entry from the same bytes inside another. Other versions, which compress paths or carry
-further flags such as skip-worktree, are left to `git ls-files -v`.
+distinguishes the start of an entry from the same bytes inside another. Other versions, which compress paths or have
+additional flags such as skip-worktree, are left to `git ls-files -v`.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def read_index(repository: Repository, *places: str) -> Index:
 
 
 def _plain_file(repository: Repository) -> bytes | None:
-    """Return None if only git can read it: the file is missing or is a split index."""
+    """Return the bytes of the index; None if only git can read it, because the file is missing or is a split index."""
     try:
         if any(name.startswith("sharedindex.") for name in os.listdir(repository.git_dir)):
             return None

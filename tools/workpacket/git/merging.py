@@ -1,6 +1,6 @@
-"""Which commits git is merging while it calls a merge driver, and the files in the result. Git gives a driver three
-versions of one file and no commits. A merge names the other side in the environment (`GITHEAD_<id>`); a rebase, a
-cherry-pick and a stash do not, but they apply the change of one commit, and the commit that changed one version into
+"""Find the commits that git is merging while it calls a merge driver, and the files in the result. Git gives a driver
+three versions of one file, but no commits. A merge names the other side in the environment (`GITHEAD_<id>`); a rebase,
+a cherry-pick and a stash do not, but they apply the change of one commit, and the commit that changed one version into
 the other can be found. The result is verified: the commits must contain these versions at this path.
 
 Trial merges: the tree that two commits would produce, without a branch, an index or a work tree. Their objects are
@@ -35,12 +35,12 @@ _SETTINGS: Final = (
     "-c", f"core.attributesFile={os.devnull}",
 )  # fmt: skip
 _NOBODY: Final = "workpacket <> 0 +0000"
-# git's reply to an unknown option.
+# git's message about an unknown option.
 _USAGE: Final = 129
 
 
 class Sides(Value):
-    """The commits: the common ancestor ('' if none), ours, theirs, and the untracked files of a stash."""
+    """The merged commits: the common ancestor ('' if none), ours, theirs, and the untracked files of a stash."""
 
     base: str
     ours: str
@@ -51,7 +51,7 @@ class Sides(Value):
 def find_sides(
     repository: Repository, path: str, versions: tuple[bytes, bytes, bytes], environment: Mapping[str, str]
 ) -> Sides | None:
-    """Return the commits that hold these versions (base, ours, theirs) of `path`; None if they cannot be determined."""
+    """Return the commits with these versions (base, ours, theirs) of `path`; None if they cannot be determined."""
     ours = head_commit(repository)
     if ours is None:
         return None
@@ -69,7 +69,7 @@ def find_sides(
 
 def merged_files(repository: Repository, sides: Sides, *folders: str) -> tuple[dict[str, str], frozenset[str]]:
     """Return the ids of the files below `folders` in the result of the merge, by path, and the paths that differ. For a
-    file that both sides changed the id is theirs; relevant files are written once and never changed.
+    file that both sides changed, the id is theirs; the relevant files are written once and never changed.
     """
     base, ours, theirs, untracked = (
         {entry.path: entry.object_id for entry in list_tree(repository, commit, *folders)} if commit else {}
@@ -176,7 +176,7 @@ class TrialMerges:
         if answer.status == _USAGE:
             raise WorkpacketError(
                 "tool_missing",
-                "this git cannot compute trial merges, so it is unknown whether what landed was judged",
+                "this git cannot compute trial merges, so it is unknown whether the landed work is the judged work",
                 hint="Install git 2.38 or newer",
             )
         # A status of 1 means conflicts, but also a missing commit: then no tree is printed.
@@ -196,15 +196,15 @@ class TrialMerges:
         return self._git("merge-base", "--end-of-options", one, other, check=False).text.partition("\n")[0]
 
     def differences(self, old: str, new: str) -> dict[str, Difference]:
-        """The differences between two trees (or those of two commits), by path. A rename is two differences."""
+        """Return the differences between two trees (or those of two commits), by path. A rename is two differences."""
         return differences(self._repository, old, new, self._environment)
 
     def overlaid(self, commit: str, entries: Mapping[str, str]) -> str:
-        """The tree of the commit with other entries (mode and id; '' to leave one out) at these paths."""
+        """Return the tree of the commit with other entries (mode and id; '' to leave one out) at these paths."""
         index = {"GIT_INDEX_FILE": os.path.join(self._environment["GIT_OBJECT_DIRECTORY"], "index")}
         self._git("read-tree", f"{commit}^{{tree}}", environment=index)
         nothing = f"0 {'0' * len(commit)}"
-        # What is left out comes first: a folder may take the place of a file.
+        # Deletions come first: a folder may replace a file.
         rows = sorted((entries[path] != "", path) for path in entries)
         lines = "".join(f"{entries[path] or nothing}\t{path}\0" for _, path in rows)
         given = lines.encode("utf-8", "surrogateescape")
@@ -215,7 +215,7 @@ class TrialMerges:
 def differences(
     repository: Repository, old: str, new: str, environment: Mapping[str, str] = NOTHING
 ) -> dict[str, Difference]:
-    """The differences between two trees (or those of two commits), by path. A rename is two differences."""
+    """Return the differences between two trees (or those of two commits), by path. A rename is two differences."""
     answer = run_git(
         repository.root, "diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", *AS_COMMITTED,
         "--end-of-options", old, new, "--", environment=environment,

@@ -1,8 +1,7 @@
-"""Reading what was committed: trees and files, many at a time.
+"""Read committed trees and files, many at a time.
 
-What each commit in a history changed, with one call of git, which is many times faster than asking for each file.
-
-Git is asked for the raw form, in which a path always follows the row that describes it. In a plain list of names, a
+The changes of all commits in a history are read by one call of git, which is many times faster than a call for each
+file. The raw form is requested, in which a path always follows the row that describes it. In a plain list of names, a
 path with a newline and a control character could pass for the header of another commit. Also compares work tree, HEAD
 and commits; makes commits and finds them by message; and tells whether a history that no longer contains a commit still
 contains its changes, after a rebase, squash or cherry-pick.
@@ -154,7 +153,7 @@ def commit_paths(repository: Repository, message: str, paths: Sequence[str]) -> 
 
 
 def commit_with_staged(repository: Repository, message: str, paths: Sequence[str]) -> str:
-    """Commit these paths, deletions included, and what is staged; returns the new commit. Hooks run as usual."""
+    """Commit these paths, including deletions, and everything staged; return the new commit. Hooks run as usual."""
     if paths:
         run_git(repository.root, "add", "--all", "--", *paths)
     run_git(
@@ -165,7 +164,7 @@ def commit_with_staged(repository: Repository, message: str, paths: Sequence[str
 
 
 def commits_before(repository: Repository, head: str, *, trailer: str, saying: str = "") -> Iterator[Commit]:
-    """Yield `head` and its ancestors, newest first; with `saying`, those whose message contains this text."""
+    """Yield `head` and its ancestors, newest first; with `saying`, only those whose message contains this text."""
     chosen = (f"--grep={saying}", "--fixed-strings") if saying else ()
     answer = run_git(
         repository.root, "log", "-z", "--no-decorate", "--no-show-signature",
@@ -178,7 +177,7 @@ def commits_before(repository: Repository, head: str, *, trailer: str, saying: s
 
 
 def commit_with_trailer(repository: Repository, head: str, trailer: str, value: str) -> Commit | None:
-    """Return the newest commit of this history that carries the trailer; a message that only quotes it does not."""
+    """Return the newest commit of this history that has the trailer; a message that only quotes it does not count."""
     found = commits_before(repository, head, trailer=trailer, saying=f"{trailer}: {value}")
     return next((commit for commit in found if value in commit.trailers), None)
 
@@ -238,7 +237,7 @@ def changed_paths(repository: Repository, base: str, head: str, *paths: str) -> 
 
 
 def added_lines(repository: Repository, base: str, head: str, *paths: str) -> dict[str, dict[int, str]]:
-    """The lines that `head` has and `base` has not, by path and by number. Binary files have none."""
+    """Return the lines that `head` has and `base` does not, by path and by number. Binary files have none."""
     compared = (
         "-r", "--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=all", "--end-of-options",
         base, head, "--", *paths,
@@ -343,7 +342,7 @@ def is_in_index(repository: Repository, path: str) -> bool:
 
 
 _REVERTED = lazy_pattern(r"^This reverts commit ([0-9a-f]{40,64})\.?$", re.MULTILINE)
-# A command line has room for this many names; the commits searched are those that touch any of them.
+# A command line has room for this many names; the searched commits are those that touch any of them.
 _PATHS = 200
 
 
@@ -359,8 +358,8 @@ def trees_before(repository: Repository, head: str, beside: str = "") -> set[str
 
 
 def holds_changes_of(repository: Repository, commit: str, head: str) -> bool:
-    """Whether each change up to `commit` that is missing from `head` is there as another commit, or all are in one
-    commit.
+    """Whether each change up to `commit` that is missing from `head` is there as another commit, or all of them are in
+    one commit.
     """
     base = merge_base(repository, commit, head)
     if base is None or base == head:
@@ -371,8 +370,9 @@ def holds_changes_of(repository: Repository, commit: str, head: str) -> bool:
 
 
 def taken_back(repository: Repository, commit: str, head: str) -> bool:
-    """Whether the change of `commit`, an ancestor of `head`, was last undone: by a commit with the opposite change, or
-    one that says that it reverts this one."""
+    """Whether the change of `commit`, an ancestor of `head`, is currently undone: by a commit with the opposite change,
+    or by one that says that it reverts this one.
+    """
     parent = _resolved(repository, f"{commit}^")
     if parent is None:
         return False
@@ -415,7 +415,9 @@ _CONTENTS = ("100644", "100755", "120000")
 
 
 class Change(NamedTuple):
-    """A path that a commit changed: A added, D deleted, M modified, T another type. `blob` is '' if it was deleted."""
+    """A path that a commit changed: A added, D deleted, M modified, T another type. `blob` is '' if the path was
+    deleted.
+    """
 
     letter: str
     blob: str

@@ -1,4 +1,4 @@
-"""The repository that commands ask git about, and whether a git operation is in progress, read from git's files."""
+"""The git repository of a command, and whether a git operation is in progress, read from git's files."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def operation_in_progress(repository: Repository) -> str:
     return next((name for mark, name in _MARKS if repository.git_path(mark).exists()), "")
 
 
-# The id of an object in full: what it names never changes.
+# The full id of an object, which never refers to anything else.
 FULL_ID: Final = re.compile(r"(?:[0-9a-f]{40}|[0-9a-f]{64})\Z")
 
 _SETTINGS = r"^(init\.defaultbranch|user\.name)$"
@@ -45,7 +45,7 @@ class Repository(Value):
 
     @cached_property
     def settings(self) -> Mapping[str, str]:
-        """The git settings that concern us, read together: by name in lower case."""
+        """Return the git settings that concern us, read together, by name in lower case."""
         answer = run_git(self.root, "config", "-z", "--get-regexp", _SETTINGS, check=False)
         rows = (row.partition("\n") for row in answer.text.split("\0"))
         return {name: value for name, _, value in rows}
@@ -55,7 +55,9 @@ class Repository(Value):
         return {}
 
     def ask_once(self, *arguments: str, check: bool = True) -> Answer:
-        """Git's answer to a question about objects by their ids in full. Several parts of one command ask the same."""
+        """Return git's answer to a question about objects by their full ids, cached because several parts of one
+        command ask the same.
+        """
         answer = self._answers.get(arguments)
         if answer is None:
             answer = run_git(self.root, *arguments, check=check)
@@ -69,6 +71,6 @@ class Repository(Value):
 
 
 def find_repository(start: Path, environ: Mapping[str, str] = os.environ) -> Repository:
-    """Return the repository around `start`; WorkpacketError if there is none, or one without a work tree."""
+    """Return the repository around `start`; raise WorkpacketError if there is none, or one without a work tree."""
     found = locate(str(start), environ)
     return Repository(Path(found.root), Path(found.git_dir), Path(found.common_dir))

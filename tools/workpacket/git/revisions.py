@@ -1,10 +1,10 @@
-"""Revisions: from names to commits, and how commits are related. Branches are read from git's own files, because
-starting git costs more than the rest of a small command. Only the common form is read here, one file per reference and
-`packed-refs`. Anything else (the reftable format, an unusual name) is left to git.
+"""Revisions: resolve names to commits, and relate commits to one another. Branches are read from git's own files,
+because starting git takes longer than the rest of a small command. Only the common form is read here, one file per
+reference and `packed-refs`. Anything else (the reftable format, an unusual name) is left to git.
 
 Branches and linked work trees.
 
-Git itself is asked what it ignores: the rules are in several files and in the user's settings.
+Whether a path is ignored is left to git: the rules are in several files and in the user's settings.
 """
 
 from __future__ import annotations
@@ -98,7 +98,9 @@ class Branch(Value):
 
 
 def commit_of(repository: Repository, revision: str) -> str:
-    """Return the full id of the commit that `revision` names; WorkpacketError `unknown_revision` if there is none."""
+    """Return the full id of the commit that `revision` names; raise WorkpacketError `unknown_revision` if there is
+    none.
+    """
     commit = resolved(repository, f"{revision}^{{commit}}")
     if commit is None:
         raise WorkpacketError(
@@ -110,12 +112,12 @@ def commit_of(repository: Repository, revision: str) -> str:
 
 
 def head_commit(repository: Repository) -> str | None:
-    """Return the commit checked out, None before the first one."""
+    """Return the commit that is checked out, None before the first one."""
     return commit_at(repository, "HEAD")
 
 
 def current_branch(repository: Repository) -> str | None:
-    """Return the short name of the branch checked out; None for a detached HEAD."""
+    """Return the short name of the branch that is checked out; None for a detached HEAD."""
     target = symbolic_target(repository, "HEAD")
     return target.removeprefix("refs/heads/") or None
 
@@ -170,7 +172,7 @@ def resolved(repository: Repository, expression: str) -> str | None:
 
 
 def is_ignored(repository: Repository, path: str) -> bool:
-    """Whether git ignores `path`. It need not exist; a committed one is not ignored."""
+    """Whether git ignores `path`, which need not exist. A committed path is not ignored."""
     # check-ignore refuses literal pathspecs, which `run_git` sets.
     answer = run_git(
         repository.root, "--no-literal-pathspecs", "check-ignore", "--quiet", "--", f"./{path}", check=False
@@ -191,7 +193,7 @@ class Worktree(Value):
 
 
 def local_branches(repository: Repository) -> dict[str, str]:
-    """Return the local branches: short name to commit."""
+    """Return the commits of the local branches, by short name."""
     answer = run_git(repository.root, "for-each-ref", "--format=%(objectname) %(refname:lstrip=2)", "refs/heads/")
     rows = (row.split(" ", 1) for row in answer.text.splitlines())
     return {name: commit for commit, name in rows}
@@ -205,7 +207,7 @@ def require_branch_name(repository: Repository, name: str) -> None:
 
 
 def add_branch(repository: Repository, name: str, start: str) -> None:
-    """Create a branch at the commit `start`; an existing one is an error, never moved."""
+    """Create a branch at the commit `start`. An existing branch is an error and is never moved."""
     require_branch_name(repository, name)
     if name in local_branches(repository):
         raise WorkpacketError("branch_exists", f"the branch {name} already exists")

@@ -1,8 +1,8 @@
 """The only place that runs git.
 
-Commands are lists and never pass a shell. The environment is set so that git does not prompt or page, prints English,
-takes no optional locks, does not use the network, treats paths literally, and shows history as it was committed:
-replacement objects and grafts, which anyone can add to a clone, are off.
+Commands are lists and never pass through a shell. The environment is set so that git does not prompt or page, prints
+English, takes no optional locks, does not use the network, treats paths literally, and shows history as it was
+committed: replacement objects and grafts, which anyone can add to a clone, are off.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ FETCH_ALL: Final = (
 
 
 class Answer(Value):
-    """How git ended and what it printed."""
+    """The exit status of git, and its output."""
 
     status: int
     output: bytes
@@ -122,7 +122,7 @@ def run_git(
 def git_failure(subcommand: str, answer: Answer) -> WorkpacketError:
     if _NOT_FETCHED in answer.complaint:
         return WorkpacketError("object_missing", f"git {subcommand}: {answer.complaint}", hint=FETCH_ALL)
-    said = answer.complaint or f"status {answer.status}, without a word"
+    said = answer.complaint or f"status {answer.status}, without a message"
     return WorkpacketError("git_failed", f"git {subcommand}: {said}")
 
 

@@ -4,12 +4,12 @@ The lane comes from the graph (`lanes`), everything else from replaying the even
 only on the set of files, not on the order in which they arrived. The state is a value for gates, boards and reports to
 read.
 
-The lane of a packet whose history may have branched. Every move depends on the moves that its writer saw. The *latest*
-moves of a history are those on which no other move depends. If there is only one, or if all agree, the packet is in
-that lane. If they contradict each other, the packet is forked until a `fork.resolved` event names them all: any other
-move on a fork joins the contradiction instead of hiding it. Moves that agree still contradict each other if a holder, a
-commit or a verdict was recorded on the way to one of them; otherwise a packet done and judged on two branches would
-combine two pieces of work.
+The history of a packet may have branches. Every move depends on the moves that its writer saw. The *latest* moves of a
+history are those on which no other move depends. If there is only one, or if all agree, the packet is in that lane. If
+they contradict each other, the packet is forked until a `fork.resolved` event names them all: any other move on a fork
+joins the contradiction instead of hiding it. Moves that agree still contradict each other if a holder, a commit or a
+verdict was recorded on the way to one of them; otherwise a packet done and judged on two branches would combine two
+pieces of work.
 
 This does not judge whether a move is legal; the lanes come from the events (docs/approvals/moves.md).
 """
@@ -41,7 +41,9 @@ _NAMING: Final = frozenset(
 
 
 class PacketLease(Value):
-    """Who holds the packet, and until when. The lease of a packet adopted from before the log does not end."""
+    """The holder of the packet, and the end of the lease. The lease of a packet adopted from before the log does not
+    end.
+    """
 
     holder: str
     lease: str
@@ -49,7 +51,7 @@ class PacketLease(Value):
 
 
 class Assignment(Value):
-    """Where and by whom the work will be done; '' if unknown."""
+    """Where the work will be done, and by whom; '' if unknown."""
 
     assignee: str = ""
     branch: str = ""
@@ -185,7 +187,9 @@ class _StateDraft:
 
     @cached_property
     def trunk(self) -> frozenset[str]:
-        """The events that have seen all earlier events in the order of replay: without branches, all events."""
+        """Return the events that have seen all earlier events in the order of replay; without branches, these are all
+        events.
+        """
         heads: set[str] = set()
         found: set[str] = set()
         for event in self.log.events:
@@ -241,7 +245,7 @@ class _StateDraft:
         self.runs[key] = LinkedRun(key[1], self.links[key][0])
 
     def close(self, event: LogEvent) -> None:
-        """Close the links that the writer of the end had seen: one made on another branch in the meantime stays
+        """Close the links that the writer of the end had seen: a link made on another branch in the meantime stays
         open.
         """
         key = _key_of(event)
@@ -306,7 +310,7 @@ _CHANGES: Final[Mapping[str, _Change]] = {
 
 
 class LaneState(Value):
-    """The resulting lane, the latest moves (several if forked), and errors on the way. `came_from` is the lane from
+    """The resulting lane, the latest moves (several if forked), and errors along the way. `came_from` is the lane from
     which the packet was blocked.
     """
 

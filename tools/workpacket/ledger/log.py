@@ -7,9 +7,8 @@ Events in older versions of the format are upgraded while reading; the files are
 needs it, a function is added here that converts events of the previous version. Version 2 needs none: its events may
 have a signature, and are otherwise like those of version 1.
 
-Whether a JSON value is a valid event of a known version, and if not, what is wrong with it. Uses the schemas of
-`model.event_types`, compiled by the same acceptor as for documents. Each type is compiled when its first event occurs:
-a log has few types, and ten thousand events must be decoded within a second.
+Events are validated by the schemas of `model.event_types`, which the same acceptor compiles as for documents. Each type
+is compiled when its first event occurs: a log has few types, and ten thousand events must be decoded within a second.
 """
 
 from __future__ import annotations
@@ -58,7 +57,7 @@ def _accepts(kind: str) -> Callable[[Plain], bool]:
     """Return a check of the data of a type of event; of the envelope, for ""."""
     shape: Shape = DATA[kind] if kind else ENVELOPE
     accepts = compile_acceptor(_ready(shape))
-    assert accepts is not None, "an event uses no keyword unknown to the acceptor"
+    assert accepts is not None, "an event uses only keywords that the acceptor knows"
     return accepts
 
 
@@ -114,7 +113,7 @@ class Format(Value):
     upcasters: Mapping[int, Upcaster] = NOTHING
 
     def upcast(self, value: dict[str, Json]) -> dict[str, Json]:
-        """Return the event in the current version, or as close as it can be converted."""
+        """Return the event in the current version, or as close to it as it can be converted."""
         while True:
             version = value.get("v")
             if type(version) is not int or version not in self.upcasters:
@@ -131,7 +130,7 @@ FORMAT: Final = Format(VERSION)
 
 _EVENT_NAME = lazy_pattern(r"[0-9a-f]{64}\.json")
 _decode_json = json.JSONDecoder(parse_float=Fractional).decode
-# The canonical form of values inside the profile, to which the shapes are limited; see `model.canonical`.
+# The canonical form of values inside the profile, to which the schemas are limited; see `model.canonical`.
 _encode_json = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
 
 
@@ -182,7 +181,7 @@ def _canonical_value(data: bytes) -> dict[str, Any] | None:
 
 
 def _not_what_was_written(path: str, data: bytes, identity: str, names: Container[str]) -> Problem:
-    # The content is intact, and the file with its name holds something else.
+    # The content is intact, but the file with its name contains something else.
     if f"{identity}.json" in names:
         return fault("event_names_swapped", path, f"its content is that of {identity}.json")
     unconverted = hashlib.sha256(data.replace(b"\r\n", b"\n")).hexdigest()
@@ -269,12 +268,12 @@ def join_events(packet: str, events: Iterable[LogEvent], findings: Iterable[Prob
     found = list(findings)
     attached: dict[str, LogEvent] = {}
     followed: set[str] = set()
-    # Clocks increase along every edge, so in this order parents come before their children.
+    # Clocks increase along every edge, so this order puts parents before their children.
     for event in sorted(known.values(), key=_replay_order):
         problem = _joint_fault(event, known)
         if problem is not None:
             found.append(problem)
-        # An event above a faulty one is left out without a finding of its own: its file is in order.
+        # An event above a faulty one is left out without a separate finding: its file is in order.
         elif all(parent in attached for parent in event.parents):
             attached[event.id] = event
             followed.update(event.parents)
@@ -320,7 +319,7 @@ class EventWriter(Value):
 
 
 class NewLogEvent(Value):
-    """What happened to a packet, before it is added to the log."""
+    """What happened to a packet, not yet added to the log."""
 
     type: str
     data: Mapping[str, Json]
@@ -329,7 +328,7 @@ class NewLogEvent(Value):
 
 
 def next_event(writer: EventWriter, packet: str, happening: NewLogEvent, *, after: Sequence[LogEvent]) -> LogEvent:
-    """Return the event that follows `after`: all heads of the log, or the event made just before in the same command.
+    """Return the event that follows `after`: all heads of the log, or the previous event of the same command.
 
     Malformed data is a bug in the program, not in a document, and raises ValueError.
     """

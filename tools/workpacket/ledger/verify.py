@@ -3,14 +3,16 @@ edited byte, other line endings, swapped names, a missing or forged event, an ev
 second first event. It does not reveal that its end was cut off or replaced with a consistent one. That needs something
 outside the log:
 
-- a base revision: nothing under log, approvals and checkpoints may be changed or deleted since;
-- a signed checkpoint (`checkpoints`): the heads that CI saw on the protected branch must still exist. Neither reveals
-  events that were never written, or ends that were cut off before any base or checkpoint saw them.
+- a base revision: nothing under log, approvals and checkpoints may be changed or deleted since then;
+- a signed checkpoint (`checkpoints`): the heads that CI saw on the protected branch must still exist.
 
-Checkpoints of the log: which heads the protected branch had, and how much of the log a signature covers. Every
-checkpoint includes the digests of the earlier ones, so a signature covers its own checkpoint and all before it: what a
-revoked key signed becomes valid again when CI signs the next one. Higher layers judge who signed and whether that
-counts; here it is a value.
+Neither
+  reveals events that were never written, or ends that were cut off before any base or checkpoint saw them.
+
+A
+  checkpoint records the heads that the protected branch had. Every checkpoint includes the digests of the earlier ones,
+  so a signature covers its own checkpoint and all before it: a checkpoint signed by a revoked key becomes valid again
+  when CI signs the next one. Higher layers judge who signed and whether that counts; here it is a value.
 """
 
 from __future__ import annotations
@@ -33,8 +35,8 @@ APPEND_ONLY_FOLDERS: Final = (LOG_FOLDER, ATTESTATIONS_FOLDER, CHECKPOINTS_FOLDE
 
 
 class Vouching(Value):
-    """The verdict on the signature of a checkpoint. `by` is the valid signer or ''; `fault` is a code. A `broken` one
-    was tampered with; other faults may come from the passage of time.
+    """The verdict on the signature of a checkpoint. `by` is the valid signer or ''; `fault` is a code. A `broken`
+    signature was tampered with; other faults may come from the passage of time.
     """
 
     by: str = ""
@@ -45,7 +47,7 @@ class Vouching(Value):
 
 
 class Checkpoint(Value):
-    """A judged checkpoint. `by` is who signed it or a later one."""
+    """A judged checkpoint. `by` is the signer of this checkpoint or of a later one."""
 
     event: LogEvent
     own: Vouching
@@ -85,7 +87,7 @@ def judge_checkpoints(logs: Mapping[str, Log], verifier: Verifier) -> tuple[Chec
     events = log.events if log is not None else ()
     later: dict[str, str] = {}
     judged = []
-    # Backwards: the checkpoints that one depends on come after it.
+    # Backwards: later checkpoints cover earlier ones.
     for event in reversed(events):
         own = verifier(event)
         by = own.by or later.get(event.id, "")
@@ -135,7 +137,7 @@ def lost_heads(packet: str, log: Log | None, named: Iterable[NamedHeads]) -> lis
 
 
 def signatures_without_event(logs: Mapping[str, Log], paths: Iterable[str]) -> list[Problem]:
-    """Return signatures without a checkpoint in the log: the checkpoint was removed, or a file has the wrong name."""
+    """Report signatures whose checkpoint is not in the log: it was removed, or a file has the wrong name."""
     log = logs.get(CHECKPOINT_LOG)
     known = {signature_path(identity) for identity in log.by_id} if log is not None else set()
     message = "the log has no checkpoint of this name"

@@ -1,6 +1,6 @@
-"""Activation turns a stub into a packet, if its gate allows it. Evidence decides, never a ticked box. The seven items
-of a stub's checklist are, as preconditions: 1 the requirement is in the main body of the specification, and not only in
-a roadmap; 2 the technical refinement is complete and was shown; 3 the user's signature; 4 the refinement is approved.
+"""Activation turns a stub into a packet if its gate allows it. Evidence decides, never a ticked box. The seven items of
+a stub's checklist are, as preconditions: 1 the requirement is in the main body of the specification, not only in a
+roadmap; 2 the technical refinement is complete and was shown; 3 the user's signature; 4 the refinement is approved.
 Postconditions, checked in the files that the activation would write, and later in the existing ones: 5 the packet; 6
 scope and acceptance of the stub in it; 7 the entry on the board.
 """
@@ -36,7 +36,7 @@ from workpacket.problem import Edit, Location, Problem
 from workpacket.text.source import Source
 from workpacket.value import Value
 
-# The modules used by the gate are loaded at once, those used by the plan only after the gate is passed.
+# The gate's modules are loaded immediately, those of the plan only after the gate is passed.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from workpacket.documents.packet import Packet
@@ -48,8 +48,8 @@ if TYPE_CHECKING:
 
 
 def ticking(stub: Stub, numbers: Collection[int]) -> Iterator[Edit]:
-    """Yield the edits that tick these boxes of the stub's checklist, counted from 1. A checklist of other items is left
-    alone: it is not known what its boxes mean.
+    """Yield the edits that tick these boxes of the stub's checklist, counted from 1. A checklist with other items is
+    left alone, because the meaning of its boxes is unknown.
     """
     boxes = stub.boxes
     for number in numbers if len(boxes) == len(ITEMS) else ():
@@ -99,8 +99,8 @@ _EMPTY_SIGNATURES: Final = ("", "PENDING", "<pending>", "TODO")
 
 
 class ActivationEvidence(Value):
-    """What the gate examines. `faults` are the errors that a check of the refinement finds, including anchors. Approval
-    is not included: it is judged by the approvals layer (`lifecycle.gates`), and no waiver can lift it.
+    """The input of the gate. `faults` are the errors that a check of the refinement finds, including its anchors.
+    Approval is not included: the approvals layer judges it (`lifecycle.gates`), and no waiver can lift it.
     """
 
     packet: str
@@ -114,7 +114,7 @@ class ActivationEvidence(Value):
 
 
 def preconditions(evidence: ActivationEvidence) -> tuple[Problem, ...]:
-    """Return everything that is missing before the stub may become a packet."""
+    """Return everything that is missing before the stub can become a packet."""
     if evidence.refinement is None:
         return tuple(_without_refinement(evidence))
     return (
@@ -127,7 +127,7 @@ def preconditions(evidence: ActivationEvidence) -> tuple[Problem, ...]:
 
 
 def _without_refinement(evidence: ActivationEvidence) -> Iterator[Problem]:
-    """Report items 1 to 4, which depend on the refinement; each is listed, because none of them is done."""
+    """Report items 1 to 4, which depend on the refinement; all of them, because without it none is done."""
     name, path = evidence.packet, evidence.refinement_path
     refine = f"workpacket refine {name}"
     missing = "no technical refinement: write one that anchors the work in the main body of the specification"
@@ -175,7 +175,7 @@ def unmet_of_main_body(facts: Facts, packet: PacketFacts) -> tuple[Problem, ...]
 
 
 def _points_open(refinement: Refinement) -> Iterator[Problem]:
-    """Report points of the checklist that contradict its verdict; the user would sign both."""
+    """Report points of the checklist that contradict its verdict, because the user would sign both."""
     for point, text in refinement.open_points:
         place = _at(refinement, text.start)
         message = f"{point!r} says {text.value!r}, which is not passed"
@@ -201,12 +201,14 @@ def _presented(evidence: ActivationEvidence, refinement: Refinement) -> Iterator
 
 
 def _added_items(evidence: ActivationEvidence, refinement: Refinement) -> Iterator[Problem]:
-    """Report missing items added by the policy: each requires a section of the refinement."""
+    """Report missing items that the policy adds: each requires a section of the refinement."""
     sections = {heading_key(section.title): section for section in refinement.outline.walk()}
     for item in evidence.policy.checklist:
         section = sections.get(heading_key(item.section))
         if section is None or not body_of(refinement.source, section):
-            message = f"the policy's item {item.item} requires the section {item.section} in the refinement, with text"
+            message = (
+                f"the item {item.item} of the policy requires a section {item.section} with text in the refinement"
+            )
             yield Problem("checklist_item_unmet", message, Location(refinement.path), f"edit {refinement.path}")
 
 
@@ -288,7 +290,7 @@ def activation_unmet(facts: Facts, packet: PacketFacts) -> tuple[tuple[Problem, 
 
 
 def unmet_besides_signature(facts: Facts, packet: PacketFacts) -> tuple[Problem, ...]:
-    """Return what would keep the gate of a stub closed even if the user signed now."""
+    """Return the conditions that would keep the gate of a stub closed even if the user signed now."""
     if packet.lane not in transition("activate").origins:
         return ()
     if packet.light:
@@ -318,7 +320,7 @@ def _preconditions(facts: Facts, packet: PacketFacts) -> tuple[tuple[Problem, ..
 
 
 def _undemanded(facts: Facts, packet: PacketFacts) -> Iterator[Problem]:
-    """What is signed has to say how it will be proved, where the policy asks for it."""
+    """Report criteria whose contract names no proof, if the policy requires one: it must be part of what is signed."""
     from workpacket.lifecycle.contract import demands_unmet, stated
 
     contract = stated(packet.stub, packet.refinement) if packet.stub is not None else ""
@@ -341,7 +343,9 @@ def _evidence(facts: Facts, packet: PacketFacts) -> ActivationEvidence:
 
 
 def activate(facts: Facts, packet: PacketFacts) -> Answer:
-    """Plan the packet, the moved entry, the row, the event, and superseded earlier revisions: all or nothing."""
+    """Plan the packet, the moved board entry, the registry row, the event, and superseded earlier revisions: all or
+    nothing.
+    """
     if packet.light:
         from workpacket.lifecycle.forms import activate_light
 
@@ -396,7 +400,7 @@ def activate(facts: Facts, packet: PacketFacts) -> Answer:
 
 
 def terms_in_event(contract: Contract) -> dict[str, Json]:
-    """Return what the event says about the contract, so that lists and boards need not read the documents."""
+    """Return the contract's terms for the event, so that lists and boards need not read the documents."""
     dependencies: list[Json] = [*contract.dependencies]
     title, risk = " ".join(contract.title.split())[:2000], contract.risk[:200]
     until = standing_until(contract.scope)
@@ -405,7 +409,9 @@ def terms_in_event(contract: Contract) -> dict[str, Json]:
 
 
 def light_terms(contract: Contract, packet: PacketFacts) -> dict[str, Json]:
-    """Return the same about a light packet, without what its document leaves out, or its event `created` has said."""
+    """Return the same for a light packet, without parts that its document leaves out, or that its event
+    `created` has.
+    """
     begun = packet.state.history[0].data if packet.state.history else {}
     return {key: said for key, said in terms_in_event(contract).items() if said and begun.get(key) != said}
 
@@ -415,7 +421,9 @@ def _no_contract(packet: PacketFacts, why: str) -> Problem:
 
 
 def _said_otherwise(packet: PacketFacts, contract: Contract, source: Source) -> Iterator[Problem]:
-    """Report differences: the packet must state the contract of its stub, because that one was approved."""
+    """Report differences between packet and stub: the packet must state the contract of its stub, which is the approved
+    one.
+    """
     from workpacket.documents.packet import Packet
     from workpacket.lifecycle.contract import stated
     from workpacket.lifecycle.contract_drift import difference
@@ -430,7 +438,7 @@ def _said_otherwise(packet: PacketFacts, contract: Contract, source: Source) -> 
 
 
 def _after(draft: Draft, stub: Stub, source: Source, name: str) -> tuple[Problem, ...]:
-    """Return the postconditions, checked in the files as the plan would leave them."""
+    """Return the postconditions that are not met in the files that the plan would write."""
     from workpacket.documents.packet import Packet
     from workpacket.documents.task_board import TaskBoard
 

@@ -1,8 +1,8 @@
-"""Amending replaces the approved contract with another one, approved in the same way.
+"""Replace the approved contract with another one that is approved in the same way.
 
 `reapprove` replaces approvals that were revoked, or whose keys were.
 
-An event on the base is never rewritten, and it names its envelopes. Another event therefore names new ones for it, at
+An event on the base is never rewritten, and it names its envelopes. Therefore another event names new ones for it, at
 the same gate and on the same terms.
 """
 
@@ -26,7 +26,7 @@ from workpacket.value import Value
 
 
 def amend(facts: Facts, packet: PacketFacts, show: Callable[[Contract], str], *, reason: str) -> Answer:
-    """Plan the amendment. `show` prints the difference from the contract in force, which may only be left in git."""
+    """Plan the amendment. `show` prints the differences from the contract in force, which may exist only in git."""
     name = packet.id.text
     row = Transition("amend", "amended", AMENDABLE, packet.lane)
     unmet = move_unmet(packet.state, row, facts.policy.lanes) or _judged_before(packet)
@@ -61,12 +61,14 @@ def amend(facts: Facts, packet: PacketFacts, show: Callable[[Contract], str], *,
 
 
 def _judged_before(packet: PacketFacts) -> tuple[Problem, ...]:
-    """What was blocked in review or after it goes back to there: its verdict would be on another contract."""
+    """Refuse to amend a packet that was blocked in review or later: it would return there with a verdict on another
+    contract.
+    """
     origin = packet.state.came_from
     if origin is None or origin in AMENDABLE:
         return ()
-    message = f"{packet.id} was blocked in {origin}, where its contract is what is judged"
-    hint = f"workpacket unblock {packet.id}, then: have it sent back, or workpacket reopen {packet.id} --reason TEXT"
+    message = f"{packet.id} was blocked in {origin}, a lane in which its contract is being judged"
+    hint = f"workpacket unblock {packet.id}, then have it sent back, or: workpacket reopen {packet.id} --reason TEXT"
     return (Problem("wrong_lane", message, hint=hint),)
 
 
@@ -87,13 +89,13 @@ def _amended(packet: PacketFacts) -> Contract | Problem:
         return Problem("contract_changed", message, Location(packet.packet_path), hint)
     assert isinstance(contract, Contract)
     if in_force(packet.log) == {contract.digest}:
-        message = f"the files state the contract in force, {contract.digest[:12]}"
+        message = f"the files still state the contract in force, {contract.digest[:12]}"
         return Problem("contract_unchanged", message, hint=f"workpacket contract {packet.id}")
     return contract
 
 
 class Withdrawn(Value):
-    """A gate that an event passed with approvals that no longer count, and the verdict on the present ones."""
+    """A gate that an event passed with approvals that no longer count, and its verdict on the current approvals."""
 
     event: LogEvent
     gate: str

@@ -1,15 +1,14 @@
-"""What the log says of a packet, as in-toto statements that other tools read.
+"""The log of a packet as in-toto statements, which other tools can read.
 
 - The proofs of a submission: `test-result/v0.1`, whose subject is the commit on which they ran.
-- Work that landed: a verification summary of SLSA about the commit of the target branch. Its properties say what was
-  verified of the source. No level of SLSA's source track is claimed: that rests on how the forge protects
+- Landed work: an SLSA verification summary about the commit of the target branch. Its properties say what was
+  verified about the source. No level of SLSA's source track is claimed: that depends on how the forge protects
   the branch, which nothing in a repository can show.
 
-They repeat what the log and the approvals say, for readers who have neither. A signature of the machine that exports
-them adds who repeated it, in stock DSSE, as the tools of in-toto verify it: they do not read the SSH signatures of
-people. Its key is Ed25519 or ECDSA in PEM (PKCS #8) and opens no gate. The key id is the one that TUF and in-toto
-compute in Python: the SHA-256 of the key in canonical JSON of their own kind, where a string has no escapes but for
-quotes and backslashes.
+They repeat the log and the approvals for readers who have neither. The exporting machine signs them in standard DSSE,
+which in-toto tools verify; they do not read the SSH signatures of people. The key is Ed25519 or ECDSA in PEM (PKCS #8)
+and opens no gate. The key id is the one that TUF and in-toto compute in Python: the SHA-256 of the key in their own
+kind of canonical JSON, where only quotes and backslashes in strings are escaped.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ JUDGED: Final = "ORG_SOURCE_WORKPACKET_JUDGED"
 
 
 class VerifiedSource(Value):
-    """The repository and branch, the policy that judged, and who repeats it: URIs, as SLSA wants them."""
+    """The repository, the branch, the policy and the exporter, as URIs, which SLSA requires."""
 
     name: str
     resource: str
@@ -57,8 +56,8 @@ class VerifiedSource(Value):
 
 
 class AttestedPacket(Value):
-    """A packet whose work was submitted. `landed` is the commit of the target branch that brought it, '' if none did.
-    `refused` are the codes of what is wrong with it; with any, the summary says FAILED.
+    """A packet whose work was submitted. `landed` is the commit of the target branch that contains it, '' if there is
+    none. `refused` are the codes of its faults; if there are any, the summary says FAILED.
     """
 
     state: PacketState
@@ -71,7 +70,9 @@ class AttestedPacket(Value):
 
     @property
     def contract(self) -> str:
-        """The digest of the contract that was in force when the work was submitted; '' from before contracts."""
+        """Return the digest of the contract in force when the work was submitted; '' if that was before there were
+        contracts.
+        """
         said = ""
         for event in self.state.history:
             if event is self.submitted:
@@ -81,12 +82,12 @@ class AttestedPacket(Value):
 
     @property
     def envelopes(self) -> tuple[str, ...]:
-        """The digests of the approvals that its events name."""
+        """Return the digests of the approvals that its events name."""
         return tuple(dict.fromkeys(digest for event in self.state.history for digest in event.attest))
 
     @property
     def properties(self) -> tuple[str, ...]:
-        """What was verified of the source."""
+        """Return what was verified about the source."""
         submitted = self.submitted
         opened = any(event.type in {"activated", "amended"} and event.attest for event in self.state.history)
         judged = any(event.text("verdict") == "PASS" and event.attest for event in self.state.verdicts)
@@ -110,7 +111,7 @@ class AttestedPacket(Value):
 
 
 def proofs_of(packet: AttestedPacket, source: VerifiedSource) -> Iterator[dict[str, Json]]:
-    """A statement for each commit on which proofs of the last submission ran."""
+    """Yield a statement for each commit on which proofs of the last submission ran."""
     submitted = packet.submitted
     if submitted is None:
         return
@@ -123,7 +124,9 @@ def proofs_of(packet: AttestedPacket, source: VerifiedSource) -> Iterator[dict[s
 
 
 def _result(packet: AttestedPacket, submitted: LogEvent, rows: Sequence[Mapping[str, Json]]) -> dict[str, Json]:
-    """What does not apply has not passed: it is named with the warnings, with its reason."""
+    """Return the test result. An inapplicable criterion has not passed: it is listed with the warnings, with its
+    reason.
+    """
     by_result = _by_result(rows)
     result = "FAILED" if by_result["not_met"] else "WARNED" if by_result["not_applicable"] else "PASSED"
     event = f"{LOG_FOLDER}/{packet.state.packet}/{submitted.id}.json"
@@ -140,7 +143,7 @@ def _result(packet: AttestedPacket, submitted: LogEvent, rows: Sequence[Mapping[
 
 
 def _by_result(rows: Sequence[Mapping[str, Json]]) -> dict[str, list[Json]]:
-    """Each criterion with what proved it, and then the ids of its needed tests."""
+    """Return each criterion with its proof, followed by the ids of its needed tests."""
     found: dict[str, list[Json]] = {"met": [], "not_applicable": [], "not_met": []}
     for row in rows:
         told = str(row["criterion"]) + "".join(f" ({row[key]})" for key in ("command", "reason") if key in row)
@@ -152,7 +155,7 @@ def _by_result(rows: Sequence[Mapping[str, Json]]) -> dict[str, list[Json]]:
 
 
 def landing_of(packet: AttestedPacket, source: VerifiedSource, proofs: Sequence[str]) -> dict[str, Json] | None:
-    """The summary about the landed commit. `proofs` are the digests of the exported statements about it."""
+    """Return the summary about the landed commit. `proofs` are the digests of the exported statements about it."""
     if not packet.landed:
         return None
     inputs: list[Json] = [{"uri": envelope_path(each), "digest": {"sha256": each}} for each in packet.envelopes]
@@ -182,7 +185,7 @@ def _statement(
 
 
 class MachineKey(Value):
-    """`public` is its public half in PEM, for those who verify."""
+    """A key of a machine. `public` is its public half in PEM, for verifiers."""
 
     key_id: str
     public: str
@@ -190,11 +193,13 @@ class MachineKey(Value):
 
 
 def read_machine_key(data: bytes) -> MachineKey:
-    """The key in a PEM file without a passphrase; raises WorkpacketError."""
+    """Return the key in a PEM file without a passphrase; raises WorkpacketError."""
     try:
         key = serialization.load_pem_private_key(data, None)
     except (ValueError, TypeError, UnsupportedAlgorithm):
-        raise WorkpacketError("machine_key_unfit", "this is not a private key in PEM without a passphrase") from None
+        raise WorkpacketError(
+            "machine_key_unfit", "this is not a private key in PEM format without a passphrase"
+        ) from None
     if isinstance(key, Ed25519PrivateKey):
         raw = key.public_key().public_bytes(serialization.Encoding.Raw, serialization.PublicFormat.Raw)
         return MachineKey(_key_id("ed25519", "ed25519", raw.hex()), _pem(key.public_key()), key.sign)
@@ -203,7 +208,7 @@ def read_machine_key(data: bytes) -> MachineKey:
         public = _pem(private.public_key())
         key_id = _key_id("ecdsa", "ecdsa-sha2-nistp256", public)
         return MachineKey(key_id, public, lambda message: private.sign(message, ec.ECDSA(hashes.SHA256())))
-    raise WorkpacketError("machine_key_unfit", "the key is not of Ed25519 or of ECDSA on the curve P-256")
+    raise WorkpacketError("machine_key_unfit", "the key is neither Ed25519 nor ECDSA on the curve P-256")
 
 
 def _pem(public: Ed25519PublicKey | ec.EllipticCurvePublicKey) -> str:
@@ -217,7 +222,7 @@ def _key_id(kind: str, scheme: str, public: str) -> str:
 
 
 def signed_statement(statement: dict[str, Json], key: MachineKey) -> bytes:
-    """The DSSE envelope in one line."""
+    """Return the DSSE envelope on one line."""
     payload = canonical_bytes(statement)
     signature = {"keyid": key.key_id, "sig": encode_base64(key.sign(pae(payload)))}
     envelope: dict[str, Json] = {

@@ -1,18 +1,16 @@
-"""Who wrote a change: what a session declares of itself, the trailers of commits that carry it, and reading them back.
+"""Who wrote a change: what a session declares about itself, and the trailers of commits that record it.
 
-Nothing here is verified and nothing is guessed. A harness and model are what somebody declared; a commit message names
-an assistant only if it does so in a known convention, with the address or the name of a known one. The answer to
-everything else is "undeclared".
+Nothing here is verified, and nothing is guessed. Harness and model are what someone declared; a commit message names an
+assistant only if it does so in a known convention, with the address or the name of a known assistant. Otherwise, the
+answer is "undeclared".
 
-| convention | read as |
-|---|---|
-| `Assisted-by: AGENT:MODEL [TOOLS]` | the agent and model as written; a bare name or an address has to be known |
-| `Co-authored-by: NAME <ADDRESS>`, or the commit's author | the name, if the address belongs to a known assistant |
-| `Generated-by: NAME`, `Made-with: NAME`, a line `Generated with [NAME](...)` | the name, if it is known |
-| `Claude-Session: ID` and the like | the session, and the name in the key |
+| convention | read as | |---|---| | `Assisted-by: AGENT:MODEL [TOOLS]` | the agent and model as written; a bare name or
+an address must be known | | `Co-authored-by: NAME <ADDRESS>`, or the commit's author | the name, if the address belongs
+to a known assistant | | `Generated-by: NAME`, `Made-with: NAME`, a line `Generated with [NAME](...)` | the name, if it
+is known | | `Claude-Session: ID` and the like | the session, and the name in the key |
 
-Trailers count at the end of the message, and at the end of each message that a squash has joined. A message that quotes
-a trailer does not carry it.
+Trailers count at the end of the message, and at the end of each message that a squash has joined. A trailer that is
+only quoted does not count.
 """
 
 from __future__ import annotations
@@ -27,12 +25,12 @@ from workpacket.model.events import LogEvent
 from workpacket.value import Value
 
 UNDECLARED: Final = "undeclared"
-# Events that may say with what the work is done.
+# Events that may say with which harness and model the work is done.
 DECLARING: Final = frozenset({"claimed", "submitted"})
 
 
 class Declared(Value):
-    """What a session says of itself; '' for what it does not say."""
+    """What a session says about itself; '' for parts that it does not declare."""
 
     harness: str = ""
     harness_version: str = ""
@@ -40,13 +38,13 @@ class Declared(Value):
     session: str = ""
 
     def data(self) -> dict[str, Json]:
-        """The field of an event; nothing if nothing is declared."""
+        """Return the field of an event; empty if nothing is declared."""
         said: dict[str, Json] = {key: text for key in FIELDS if (text := str(getattr(self, key)))}
         return {"declared": said} if said else {}
 
     @property
     def trailer(self) -> str:
-        """The value of `Assisted-by`, '' if neither harness nor model is declared."""
+        """Return the value of `Assisted-by`, '' if neither harness nor model is declared."""
         if not (self.harness or self.model):
             return ""
         return f"{self.harness or UNDECLARED}:{self.model or UNDECLARED}"
@@ -64,22 +62,23 @@ _NOTHING: Final = Declared()
 
 
 def trailers(packet: str, events: Iterable[LogEvent], now: Declared = _NOTHING) -> list[str]:
-    """The lines for a commit, or for the text of a pull request, so that a squash keeps them. With a declaration of
-    the present session, it alone is named; otherwise everything that the log has."""
+    """Return the lines for a commit, or for the text of a pull request, so that a squash keeps them. If the present
+    session is declared, only that is named; otherwise everything in the log.
+    """
     said = [now] if now.trailer else [declared_in(event) for event in events if event.type in DECLARING]
     named = dict.fromkeys(each.trailer for each in said if each.trailer)
     return [f"Work-Packet: {packet}", *(f"Assisted-by: {each}" for each in named)]
 
 
 class Assistance(Value):
-    """What a commit says: assistants as it names them, their sessions, and the packets that it belongs to."""
+    """The statements of a commit: assistants as it names them, their sessions, and the packets that it belongs to."""
 
     assistants: tuple[str, ...] = ()
     sessions: tuple[str, ...] = ()
     packets: tuple[str, ...] = ()
 
 
-# Addresses by which assistants sign, and accounts of theirs whose address a forge makes.
+# Addresses with which assistants sign, and their accounts whose address a forge makes.
 _ADDRESSES: Final = frozenset({
     "noreply@anthropic.com", "cursoragent@cursor.com", "copilot@github.com", "noreply@openai.com", "codex@openai.com",
     "noreply@aider.chat", "amp@ampcode.com", "noreply@opencode.ai", "openhands@all-hands.dev", "crush@charm.land",
@@ -92,7 +91,7 @@ _KNOWN: Final = (
     "Claude Code", "Claude", "OpenAI Codex", "Codex CLI", "Codex", "GitHub Copilot", "Copilot", "Cursor", "aider",
     "Gemini CLI", "Gemini Code Assist", "Amp", "Crush", "OpenCode", "OpenHands", "Devin", "Windsurf", "Cline", "Jules",
 )  # fmt: skip
-# Keys whose value is a session, and whose it is; '' if the key does not say.
+# Keys whose value is a session, and the assistant; '' if the key does not name one.
 _SESSIONS: Final = {
     "claude-session": "Claude", "codex-session": "Codex", "amp-thread-id": "Amp", "agent-session": "",
     "ai-session": "", "entire-checkpoint": "",
@@ -110,11 +109,11 @@ _JOINED: Final = lazy_pattern(r"\* |-{5,}\Z|commit [0-9a-f]{40,64}\Z")
 
 
 def assistance(author: str, message: str) -> Assistance:
-    """What a commit says of who assisted. `author` is its author as NAME <ADDRESS>."""
+    """Return what a commit says about its assistants. `author` is its author as NAME <ADDRESS>."""
     found: dict[str, dict[str, None]] = {"assistants": {}, "sessions": {}, "packets": {}}
     for kind, text in (*_of_author(author), *_of_message(message)):
         found[kind].setdefault(text)
-    # The name in the key of a session is only the answer where nothing else is.
+    # The name in the key of a session is the answer only if there is no other.
     named = [name for name in found["assistants"] if not name.startswith("\0")]
     keys = [name[1:] for name in found["assistants"] if name.startswith("\0")]
     return Assistance(tuple(named or keys), tuple(found["sessions"]), tuple(found["packets"]))
@@ -151,7 +150,9 @@ def _of_message(message: str) -> Iterator[tuple[str, str]]:
 
 
 def _closing_blocks(message: str) -> Iterator[list[str]]:
-    """The paragraphs of trailers, and of one line that says with what it was made, with which a message ends."""
+    """Yield the paragraphs at the end of a message that consist of trailers, or of one line that names the
+    assistant.
+    """
     paragraphs = _paragraphs(message)
     for index, block in enumerate(paragraphs):
         following = next((each for each in paragraphs[index + 1 :] if not _is_footer(each)), None)
@@ -160,7 +161,7 @@ def _closing_blocks(message: str) -> Iterator[list[str]]:
 
 
 def _paragraphs(message: str) -> list[list[str]]:
-    """Without the indentation that git gives to the messages that it squashes."""
+    """Return the paragraphs without the indentation that git gives to squashed messages."""
     lines = message.replace("\r\n", "\n").split("\n")
     squashed = any(line == "Squashed commit of the following:" for line in lines[:1])
     found: list[list[str]] = [[]]
@@ -203,6 +204,6 @@ def _assistant(value: str, *, by_agent: bool) -> str:
 
 
 def _known(text: str) -> str:
-    """A known name, without the number of a version behind it."""
+    """Return a known name, without the version number after it."""
     named = _NAMED.match(text)
     return f"{named['name']}{named['more'] or ''}" if named is not None else ""

@@ -1,8 +1,8 @@
-"""The backlog: a new stub, its technical refinement, and that refinement shown to the user.
+"""The backlog: a new stub, its technical refinement, and showing that refinement to the user.
 
-Adopts a repository that was governed without a log: its documents determine the first event of each log. Nothing is
-rewritten. If board and packet contradict each other, the packet is skipped and the contradiction listed until someone
-says which one to believe.
+`adopt` takes over a repository that was governed without a log: its documents determine the first event of each log.
+Nothing is rewritten. If board and packet contradict each other, the packet is skipped and the contradiction is listed
+until someone says which one to believe.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Preference = Literal["", "board", "packet"]
 
 
 class NewStub(Value):
-    """The content of the new stub. `source` is what it was made from: (kind, name)."""
+    """The content of the new stub. `source` is the (kind, name) of what it was made from."""
 
     id: WorkPacketId
     what: str = ""
@@ -53,7 +53,7 @@ class NewStub(Value):
 
 
 class Recurring(Value):
-    """Small recurring changes, which a standing packet covers."""
+    """A kind of small recurring changes, which a standing packet covers."""
 
     what: str
     why: str
@@ -61,7 +61,8 @@ class Recurring(Value):
     paths: tuple[str, ...]
 
 
-# The paths include neither code nor what CI runs; a person who wants those adds them to the scope and signs it.
+# The paths include neither code nor anything that CI runs; a person who wants those adds them to the scope and signs
+# it.
 RECURRING: Final = {
     "deps": Recurring(
         "Keep the dependencies up to date",
@@ -95,7 +96,7 @@ def new(facts: Facts, intent: NewStub) -> Answer:
     taken = {known.casefold(): known for known in facts.known}
     if intent.id.key in taken:
         command = f"workpacket why {taken[intent.id.key]}"
-        return (Problem("packet_exists", f"there is {taken[intent.id.key]} already", hint=command),)
+        return (Problem("packet_exists", f"{taken[intent.id.key]} already exists", hint=command),)
     text = render_stub(
         StubText(
             wp_id=intent.id,
@@ -153,7 +154,7 @@ def refine(facts: Facts, packet: PacketFacts, anchor: str = "") -> Answer:
     if found is None:
         stub = packet.stub
         candidates = [anchor.value for anchor in stub.spec_anchor_candidates] if stub is not None else []
-        # An anchor that says that there is none does not name a passage, and no one should sign it as one.
+        # An anchor that says that there is none names no passage, so no one should sign it as an anchor.
         anchors = [anchor for anchor in candidates if names_passage(anchor)]
         pointer = facts.spec_pointer.path
         known = RefinementText(packet.id, facts.moment.now, pointer, spec.path, spec.digest, anchors, spec.sha1)
@@ -196,7 +197,7 @@ def named_passage(specification: Source, name: str) -> Passage | Problem:
     several = f"{len(named)} sections" if named else "no section"
     titles = "; ".join(one.title for one in (named or list(passages(specification)))[:8])
     message = f"{specification.path} has {several} {name!r}; it has: {titles}"
-    return Problem("anchor_not_found", message, Location(specification.path), "name one of them by its whole heading")
+    return Problem("anchor_not_found", message, Location(specification.path), "give the full heading of one of them")
 
 
 def specification_missing(facts: Facts) -> Problem:
@@ -210,7 +211,7 @@ def specification_missing(facts: Facts) -> Problem:
 
 
 def present(facts: Facts, packet: PacketFacts) -> Answer:
-    """Record that the technical refinement block was shown, by its digest; the command prints it."""
+    """Record the digest of the technical refinement block, which the command prints, as shown."""
     name = packet.id.text
     unmet = list(move_unmet(packet.state, transition("activate"), facts.policy.lanes))
     refinement = packet.refinement
@@ -237,8 +238,8 @@ def present(facts: Facts, packet: PacketFacts) -> Answer:
         in_main_body = not unmet_of_main_body(facts, packet)
         draft.edit(packet.stub.source, ticking(packet.stub, (1, 2) if in_main_body else (2,)))
     then = (
-        f"ask the user to read it and to run in a terminal: workpacket approve {name} --gate {ACTIVATION_GATE}, "
-        f"then: just create-task-packet {name}"
+        f"ask the user to read it and to run, in a terminal: workpacket approve {name} --gate "
+        f"{ACTIVATION_GATE}, then: just create-task-packet {name}"
     )
     block = presented_block(refinement)
     said = f"the refinement of {name} was shown"
@@ -246,7 +247,7 @@ def present(facts: Facts, packet: PacketFacts) -> Answer:
 
 
 class LaneStatement(Value):
-    """The statement of one document about the lane: all lanes that it may mean."""
+    """What one document says about the lane: all the lanes that it may mean."""
 
     kind: str
     path: str
@@ -259,7 +260,7 @@ class LaneStatement(Value):
 
 
 class Adoption(Value):
-    """One packet without a log: what was found, and the resulting lane, '' if it is contradictory."""
+    """One packet without a log: what was found, and the resulting lane, '' if the documents contradict each other."""
 
     packet: PacketFacts
     found: tuple[LaneStatement, ...]
@@ -270,14 +271,14 @@ class Adoption(Value):
     @property
     def contradiction(self) -> str:
         said = "; ".join(
-            f"{one.path}:{one.line} says {one.says!r}" if one.says else f"{one.path}:{one.line} says no lane"
+            f"{one.path}:{one.line} says {one.says!r}" if one.says else f"{one.path}:{one.line} names no lane"
             for one in self.found
         )
         return f"{self.packet.id}: {said}"
 
 
 def adopt(facts: Facts, prefer: Preference = "", only: Sequence[str] = ()) -> Planned:
-    """A log for every packet that has none."""
+    """Plan a log for every packet that has none."""
     lanes = facts.policy.lanes
     board = TaskBoard(facts.board, lanes) if facts.board is not None else None
     entries = _entries(board)
@@ -296,7 +297,7 @@ def adopt(facts: Facts, prefer: Preference = "", only: Sequence[str] = ()) -> Pl
     said = f"{counted(len(taken), 'packet')} adopted" + (
         f", {len(open_ones)} contradict themselves" if open_ones else ""
     )
-    # The preferred document has no answer for those that are left.
+    # The preferred document does not help for the remaining packets.
     left = " or ".join(f"workpacket adopt --prefer {one}" for one in ("board", "packet") if one != prefer)
     then = left if open_ones else "workpacket board sync"
     contradictions: list[Json] = list(open_ones)

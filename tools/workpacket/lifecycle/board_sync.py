@@ -1,9 +1,12 @@
 """Regenerate board and registry from the logs: after hand edits, and when git merges two versions. Hand edits of the
-board are recorded as moves, or undone. The log resolves some conflicts that git has written into a document: on board
-and registry, both sides moved adjacent entries, so the lines of both are kept and regenerating removes duplicates. In a
-packet it resolves the status if nothing else conflicts. All other conflicts are left to people. In a merge, each
-version is first regenerated from the log of the merge result, since boards mostly differ in the places of entries. What
-still differs is prose, which is merged as text.
+board are recorded as moves, or undone.
+
+The log resolves some of the conflicts that git writes into a document. On board and registry, the lines of both sides
+are kept, and regenerating removes the duplicates. In a packet, the log resolves the status if nothing else conflicts.
+All other conflicts are left to people.
+
+In a merge, each version is first regenerated from the log of the merge result, because boards differ mostly in the
+places of entries. The remaining differences are prose, which is merged as text.
 """
 
 from __future__ import annotations
@@ -42,7 +45,7 @@ from workpacket.text.edits import apply_edits
 from workpacket.text.source import Source
 from workpacket.value import Value, replace
 
-# In these documents, the lines of both sides are kept: a duplicate entry is then corrected from the log.
+# In these documents, the lines of both sides are kept; the log then decides which of two entries is correct.
 KEEPING_BOTH = (BOARD_PATH, REGISTRY_PATH)
 
 _CONFLICT = lazy_pattern(
@@ -57,7 +60,9 @@ _STATUS = lazy_pattern(r"^([ \t]*(?:[-*+][ \t]+)?\*\*Status:\*\*)[^\r\n]*", re.M
 
 
 def without_conflicts(source: Source) -> Source:
-    """Return the document without the conflicts that the log resolves: see `KEEPING_BOTH`, and a packet's status."""
+    """Return the document without the conflicts that the log resolves: see `KEEPING_BOTH`, and the status
+    of a packet.
+    """
     if "<<<<<<<" not in source.text:
         return source
     return apply_edits(source, _settled_conflict(source))
@@ -68,7 +73,7 @@ def _settled_conflict(source: Source) -> Iterator[Edit]:
     for conflict in _CONFLICT.finditer(source.text):
         ours, theirs = conflict["ours"], conflict["theirs"]
         if _MARKS.search(ours) or _MARKS.search(theirs):
-            continue  # a heading underlined with seven signs, or a nested conflict: the two cannot be distinguished
+            continue  # a heading underlined with seven signs, or a nested conflict: the two look the same
         if both:
             mine = set(ours.splitlines())
             added = (line for line in theirs.splitlines(keepends=True) if line.rstrip("\r\n") not in mine)
@@ -78,8 +83,8 @@ def _settled_conflict(source: Source) -> Iterator[Edit]:
 
 
 def sync(facts: Facts, *, board: bool = True, registry: bool = True) -> Planned:
-    """Make the projections agree with the logs. Packets that have no log, an inconsistent log, a fork, or a lane that
-    the policy no longer defines are left as they are.
+    """Make the projections agree with the logs. Packets are left as they are if they have no log, an inconsistent log,
+    a fork, or a lane that the policy no longer defines.
     """
     command = "board sync" if board else "registry sync"
     found, facts = facts, _settled(facts, board=board, registry=registry)
@@ -153,12 +158,14 @@ def _sync_board(draft: Draft, known: dict[str, PacketFacts]) -> None:
 
 
 def _is_off_board(board: Source, name: str) -> bool:
-    """Whether the board does not list the packet at all: archived packets need not return to it."""
+    """Whether the board does not list the packet at all: an archived packet need not return to it."""
     return f"[{name}]" not in board.text
 
 
 def _remark(packet: PacketFacts) -> str | None:
-    """Return the expected remark of the entry: the reason for a blocked packet, and that no one judged the work."""
+    """Return the remark that the entry should have: the reason for a blocked packet, or a note that no one judged the
+    work.
+    """
     if packet.lane == UNJUDGED:
         return "not judged"
     if packet.lane != "BLOCKED" or not packet.state.latest_moves:
@@ -168,7 +175,7 @@ def _remark(packet: PacketFacts) -> str | None:
 
 
 def hand_edits(facts: Facts) -> Iterator[tuple[PacketFacts, str, int]]:
-    """Yield the packets whose entry differs from the log: packet, lane on the board, line."""
+    """Yield the packets whose entry differs from the log: the packet, its lane on the board, and the line."""
     lanes = facts.policy.lanes
     board = TaskBoard(facts.board, lanes) if facts.board is not None else None
     seen: set[str] = set()
@@ -180,13 +187,15 @@ def hand_edits(facts: Facts) -> Iterator[tuple[PacketFacts, str, int]]:
         if not facts.is_drawn(packet.id.text):
             continue
         seen.add(entry.wp_id.value)
-        # Where landed work counts as done, the file may still show the lane in the log.
+        # If landed work counts as done, the file may still show the lane in the log.
         if packet.lane not in {"", FORKED, token} and packet.state.lane != token:
             yield packet, token, entry.line
 
 
 def move_to(facts: Facts, packet: PacketFacts, lane: str, *, reason: str, branch: str = "") -> Answer:
-    """Return the move that leads to `lane`, if it needs only a reason; otherwise the required command."""
+    """Return the move that leads to `lane`, if it needs only a reason; otherwise the problem that names the required
+    command.
+    """
     name = packet.id.text
     lanes = facts.policy.lanes
     rows = [row for row in leaving(packet.state.lane, lanes) if row.target == lane]
@@ -196,7 +205,7 @@ def move_to(facts: Facts, packet: PacketFacts, lane: str, *, reason: str, branch
     moves: Mapping[str, Callable[[], Answer]] = {
         "claim": lambda: claim(facts, packet, branch=branch, worktree=""),
         "release": lambda: release(facts, packet, reason=reason),
-        "block": lambda: block(facts, packet, reason=reason, until="the edit was recorded and is settled"),
+        "block": lambda: block(facts, packet, reason=reason, until="the edit was recorded"),
         "abandon": lambda: abandon(facts, packet, reason=reason),
         "reopen": lambda: reopen(facts, packet, reason=reason),
         ADVANCE: lambda: advance(facts, packet, reason=reason),
@@ -213,7 +222,7 @@ def move_to(facts: Facts, packet: PacketFacts, lane: str, *, reason: str, branch
 
 
 class Versions(Value):
-    """A document on both sides, and in their common ancestor."""
+    """A document on both sides of a merge, and in their common ancestor."""
 
     base: Source
     ours: Source
@@ -229,7 +238,9 @@ def is_drawn(path: str) -> bool:
 
 
 def drawn_alike(versions: Versions, facts: Facts) -> Versions:
-    """Return all three as in the log. If the log does not determine the status, all of them get ours."""
+    """Return all three versions as the log determines them. If the log does not determine the status, all of them get
+    ours.
+    """
     if versions.ours.path in KEEPING_BOTH:
         return versions.each(lambda source: drawn(source, facts))
     packet = _packet_of(versions.ours.path, facts)

@@ -1,6 +1,6 @@
-"""Who does the work: prepare, claim, renew, release, handover; and the links of the runs that do it.
+"""Who does the work: prepare, claim, renew, release, handover; and links to the runs that do it.
 
-A link is recorded before its run starts and closed after it has ended. No transaction spans both store and log: in this
+A link is recorded before its run starts and closed after it has ended. No transaction spans both store and log. In this
 order, a crash in between leaves an open link of a run that never started or has ended, but never an active run without
 a link.
 """
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 def prepare(
     facts: Facts, packet: PacketFacts, *, assignee: str, branch: str, worktree: str, base_commit: str, base_packet: str
 ) -> Answer:
-    """Record where and by whom the work will be done; the shell has already created branch and work tree."""
+    """Record where the work will be done, and by whom; the shell has already created branch and work tree."""
     name = packet.id.text
     unmet = prepare_unmet(facts, packet)
     if unmet:
@@ -60,7 +60,7 @@ def claim_refusal(facts: Facts, packet: PacketFacts, branch: str) -> tuple[Probl
 
 
 def claim_unmet_of_draft(facts: Facts, packet: PacketFacts, branch: str) -> tuple[Problem, ...]:
-    """Return everything but the lane that prevents the actor from claiming."""
+    """Return everything except the lane that prevents the actor from claiming."""
     dependencies = packet.dependencies()
     lanes = {name: _dependency_lane(facts, name) for name in dependencies}
     claim = Claim(facts.actor.id, packet.state.assignment.branch or branch, facts.target_branch)
@@ -70,7 +70,7 @@ def claim_unmet_of_draft(facts: Facts, packet: PacketFacts, branch: str) -> tupl
 
 
 def _dependency_lane(facts: Facts, name: str) -> str:
-    """Return the lane of a dependency; for a base, the best lane among its revisions."""
+    """Return the lane of a dependency; for a base, the most advanced lane among its revisions."""
     if facts.lane_of(name):
         return facts.lane_of(name)
     lanes = [packet.lane for packet in facts.packets.values() if packet.id.base == name and packet.lane]
@@ -113,7 +113,7 @@ def record_claim(
 
 
 def _into(tree: str, target: str) -> str:
-    """Return the command that enters another work tree, whose log must include the claim; otherwise its commands would
+    """Return the command that enters another work tree. Its log must include the claim; otherwise its commands would
     refuse the holder.
     """
     place = shlex.quote(tree)
@@ -171,7 +171,7 @@ def release(facts: Facts, packet: PacketFacts, *, reason: str, to: str = "") -> 
 
 
 class Ending(Value):
-    """How a run ended. `digest` and `events` are those of its stream, if the store was read."""
+    """The end of a run. `digest` and `events` are those of its stream, if the store was read."""
 
     outcome: str
     code: str = ""
@@ -202,7 +202,7 @@ def open_link(state: PacketState, run: str, store: str) -> LinkedRun | None:
 
 
 def close_all(draft: Draft, packet: PacketFacts, outcome: str) -> tuple[str, ...]:
-    """Unlink the runs of a packet that has ended; return a note on each. The runs themselves are not stopped."""
+    """Unlink the runs of a packet that has ended, and return a note on each. The runs themselves are not stopped."""
     for run in packet.state.open_runs:
         draft.happened(packet, "run.closed", {**_names(run), **Ending(outcome).as_data()})
     return tuple(f"{run.run} is no longer linked; if it is still running: workpacket cancel {run.run}"

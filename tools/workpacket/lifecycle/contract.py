@@ -1,6 +1,6 @@
 """The contract of a packet: everything that a person approves, in one canonical form with one digest. A stub, the
-packet made from it and the light form state the same contract in different Markdown. The contract is therefore taken
-from fields and not from files: `docs/approvals/contract.md` lists the fields, defines a text, and says what is free. A
+packet made from it and the light form state the same contract in different Markdown. Therefore the contract is read
+from fields, not from files: `docs/approvals/contract.md` lists the fields, defines a text, and says what may vary. A
 field includes every byte up to the next field, however Markdown reads it, so nothing in a field can escape the digest:
 no nested list, no second paragraph, no comment.
 """
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 CONTRACT_VERSION: Final = 1
 
-# What the writers of stubs and packets insert when nothing was given.
+# What the writers of stubs and packets insert for missing input.
 _NOTHING_SAID = frozenset({"", "TODO", "None known."})
 _OPEN_BOX = lazy_pattern(r"\[ \]\s*\Z")
 _BOX = lazy_pattern(r"\A\[[ xX]\](?=\s|\Z)")
@@ -43,7 +43,7 @@ DEMAND = lazy_pattern(r"(PROVED_BY|TESTS|PATHS|EXEMPT):\s*(.*)\Z")
 
 
 class ContractUnreadable(ValueError):
-    """A document states one part of the contract twice or ambiguously."""
+    """A document that states part of the contract twice or ambiguously."""
 
 
 class Pinned(Value):
@@ -54,7 +54,7 @@ class Pinned(Value):
 
 
 class Demand(Value):
-    """What must prove a criterion; `exempt` says why it needs no proof."""
+    """The required proof of a criterion; `exempt` says why it needs none."""
 
     criterion: str
     command: str
@@ -93,7 +93,7 @@ class Contract(Value):
             "refinement": _pinned_json(self.refinement),
             "spec": _pinned_json(self.spec),
             "evidence": [_demand_json(demand) for demand in self.evidence],
-            # The canonical form of a full packet is older than the key.
+            # The canonical form of a full packet is older than this key.
             **({"form": self.form} if self.form != FULL_FORM else {}),
         }
 
@@ -150,7 +150,7 @@ def contract_of(document: Stub | Packet, refinement: Refinement | None) -> Contr
 
 
 def _light(packet: Packet, parts: _Parts) -> Contract:
-    """Return the contract of a light packet, whose one document is also its refinement."""
+    """Return the contract of a light packet, whose only document is also its refinement."""
     scope = packet.placed_section("scope")
     unknown = [field.key for field in scope.fields if scope.spec.field(field.name) is None] if scope is not None else []
     if unknown:
@@ -176,7 +176,7 @@ def _light(packet: Packet, parts: _Parts) -> Contract:
 
 
 def stated(document: Stub | Packet, refinement: Refinement | None) -> Contract | str:
-    """Return the contract, or why the document has none."""
+    """Return the contract, or why the document does not state one."""
     try:
         contract = contract_of(document, refinement)
         contract.encode()
@@ -188,8 +188,9 @@ def stated(document: Stub | Packet, refinement: Refinement | None) -> Contract |
 
 
 class Provable(Value):
-    """The criteria that have to be proved, as the packet words them; those of them that need no proof, and those whose
-    box is not ticked."""
+    """The criteria to prove, as the packet words them; those of them that need no proof, and those whose box is not
+    ticked.
+    """
 
     criteria: tuple[str, ...] = ()
     exempt: frozenset[str] = frozenset()
@@ -197,7 +198,7 @@ class Provable(Value):
 
 
 def provable(packet: Packet | None, refinement: Refinement | None) -> Provable:
-    """What a submission of the packet has to prove. The demands below a criterion are not criteria themselves."""
+    """Return what a submission of the packet must prove. The demands below a criterion are not criteria themselves."""
     if packet is None:
         return Provable()
     listed = tuple(criterion.value for criterion in packet.done_means)
@@ -212,7 +213,7 @@ def provable(packet: Packet | None, refinement: Refinement | None) -> Provable:
 
 
 def _has_open_box(source: Source, start: int) -> bool:
-    """Whether a box that is not ticked is before this place, or at it."""
+    """Whether an unticked box is at this place or before it."""
     number, column = source.line_and_column(start)
     line = source.line(number)
     return _OPEN_BOX.search(line[: column - 1]) is not None or line[column - 1 :].startswith("[ ] ")
@@ -235,7 +236,7 @@ class _Entry(Value):
 
 
 class _Parts:
-    """The parts of a document by section and field; each field with everything below it."""
+    """The parts of a document by section and field; a field includes everything below it."""
 
     def __init__(self, document: StructuredDocument) -> None:
         self._source = document.source
@@ -252,7 +253,7 @@ class _Parts:
         return "" if text in _NOTHING_SAID else text
 
     def criteria(self) -> list[_Entry]:
-        """Return the entries from the place used by current packets, older packets or stubs; two places at once are an
+        """Return the entries from the place that current packets, older packets or stubs use; two places at once are an
         error.
         """
         apart = [placed for key, placed in self._sections.items() if key in {"done_means", "acceptance_criteria"}]
@@ -308,7 +309,9 @@ class _Parts:
         return self._source.line_starts[line - 1]
 
     def _value_start(self, field: Field) -> int:
-        """Where the label ends: at a value behind it, else with its line. Nothing below that line is part of it."""
+        """Return the end of the label: at a value behind it, or else the end of its line, which nothing below belongs
+        to.
+        """
         (_, key_end), (start, _) = field.key_span, field.value_span
         line, _ = self._source.line_and_column(key_end)
         _, line_end = self._source.line_span(line)
@@ -340,7 +343,9 @@ def _key_of(field: Field, spec: SectionSpec) -> str:
 
 
 def _items(blocks: Iterable[Block], span: range, *, nested: bool = False) -> Iterator[tuple[bool, Block]]:
-    """The items of lists and of the lists in them that begin in the span; whether the item above begins there too."""
+    """Yield the items of lists, and of lists nested in them, that begin in the span; and whether the parent item begins
+    there too.
+    """
     for item in (item for block in blocks if block.kind in LISTS for item in block.children):
         begins = item.start in span
         if begins:
@@ -384,8 +389,8 @@ def _listed(text: str) -> tuple[str, ...]:
 
 
 def _scope(parts: _Parts, *, packet: bool) -> tuple[str, ...]:
-    """Return paths and words. A packet has the paths of its stub separately, next to the entries from which they were
-    taken.
+    """Return paths and words. A packet lists the paths of its stub separately, next to the entries that they were taken
+    from.
     """
     if not packet:
         return _set(_with_paths(parts.entries("scope", "in_scope")))
@@ -397,7 +402,7 @@ def _scope(parts: _Parts, *, packet: bool) -> tuple[str, ...]:
 
 
 def _listed_paths(parts: _Parts, field: str) -> Iterator[_Entry]:
-    """Yield the entries of a light packet, several may be on one line."""
+    """Yield the entries of a light packet; several may be on one line."""
     from workpacket.documents.packet import scope_pieces  # only the packet's own reader knows how they are written
 
     for entry in parts.entries("scope", field):
@@ -447,12 +452,12 @@ def _specification(refinement: Refinement | None) -> Pinned | None:
 
 
 def is_complete(demand: Demand | None) -> bool:
-    """Whether it says what to run, or why nothing is."""
+    """Whether the demand says what to run, or why nothing is run."""
     return demand is not None and bool(demand.command or demand.exempt)
 
 
 def demands_unmet(contract: Contract, policy: EvidencePolicy, path: str) -> Iterator[Problem]:
-    """What keeps a contract from being approved: criteria without a proof, and proofs that prove nothing."""
+    """Report what prevents the approval of a contract: criteria without a proof, and proofs that prove nothing."""
     demands = {demand.criterion: demand for demand in contract.evidence}
     for number, criterion in enumerate(contract.criteria, 1):
         demand = demands.get(criterion)

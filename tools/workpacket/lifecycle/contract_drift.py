@@ -1,8 +1,8 @@
-"""Whether stub and packet still state the approved contract, and whether amendments replaced the one in force.
+"""Check that stub and packet still state the approved contract, and that amendments replaced the one in force.
 
-The log names contracts by their digest: `activated` the first, `amended` each replacement. The files may change freely
-until then, and progress (status, evidence, notes) may change afterwards too: it is not part of the contract. The log of
-a packet activated before there were contracts names none, so it is not checked.
+The log names contracts by their digest: `activated` the first one, `amended` each replacement. Until activation the
+files may change freely. Progress (status, evidence, notes) may change afterwards too, because it is not part of the
+contract. The log of a packet that was activated before there were contracts names none, so it is not checked.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from workpacket.model.event_types import FULL_FORM
 from workpacket.model.events import LogEvent
 from workpacket.problem import Location, Problem
 
-# Every command asks which contract is in force; the files are parsed only when they are compared with it.
+# Every command asks for the contract in force; the files are parsed only to compare them with it.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from workpacket.documents.packet import Packet
@@ -31,7 +31,7 @@ _SHORT: Final = 12
 
 
 def contract_before(log: Log) -> str:
-    """Return the contract in force before the first amendment in a log that names none; '' if it was never amended."""
+    """Return the contract in force before the first amendment; '' if the log names none or has no amendment."""
     first = next((event for event in log.events if event.type in SETS_CONTRACT and event.text("contract")), None)
     return (first.text("previous") or "") if first is not None else ""
 
@@ -74,8 +74,8 @@ def contract_unmet(packet: PacketFacts) -> tuple[Problem, ...]:
 
 
 def covered(log: Log) -> str:
-    """Return what was approved, for display: the digest of a contract, or that it was only the refinement; '' for a
-    stub.
+    """Return what was approved, for display: the digest of a contract, or a note that only the refinement was approved;
+    '' for a stub.
     """
     held = sorted(in_force(log))
     if held:
@@ -84,14 +84,14 @@ def covered(log: Log) -> str:
 
 
 def _false_amendments(log: Log) -> Iterator[Problem]:
-    """Report amendments of a contract other than the one in force, or of work that was being judged."""
+    """Report amendments of a contract other than the one in force, and amendments of work that was being judged."""
     for event in log.events:
         if event.type != "amended":
             continue
         before = in_force(log, event.parents)
         previous = event.text("previous")
         if before and previous not in before:
-            message = "it claims to replace a contract other than the one approved before it"
+            message = "it claims to replace a contract that was not the one in force"
             yield Problem("contract_changed", message, Location(event.path))
         stand = standing(log.as_of(event.parents))
         lane = stand.came_from or stand.lane
@@ -102,7 +102,7 @@ def _false_amendments(log: Log) -> Iterator[Problem]:
 
 
 def _judged_beside(log: Log, setting: Sequence[LogEvent]) -> Iterator[Problem]:
-    """Report what was submitted or judged on one branch while the contract was amended on another."""
+    """Report work that was submitted or judged on one branch while the contract was amended on another one."""
     amended = [event for event in setting if event.type == "amended"]
     for move in standing(log).latest if amended else ():
         known = log.ancestry((move.id,))
@@ -121,9 +121,7 @@ def difference(before: Contract, after: Contract) -> Iterator[tuple[str, tuple[s
 
 
 def parts(contract: Contract) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield everything in the contract, by the names under which a person reads it. The title is shown only if it
-    differs.
-    """
+    """Yield every part of the contract under the name that a person sees. The title is shown only if it differs."""
     yield "packet", (contract.packet,)
     yield "form", (contract.form,) if contract.form != FULL_FORM else ()
     yield "title", (contract.title,) if contract.title != contract.what else ()

@@ -1,8 +1,8 @@
 """Coverage: whether a packet accounts for each path in a change. Work is covered by a held packet, and only within its
-scope. After the verdict it is covered as it was judged: what lands must be what git makes of the judged commit and the
-base, at every path. A standing packet covers its scope until its last day, without a claim or a verdict for each
-change. The documents of the governance folder need no packet. All facts from git are gathered beforehand; this only
-decides.
+scope. After the verdict it is covered as it was judged: at every path, the landed content must be what git makes of the
+judged commit and the base. A standing packet covers its scope until its last day, without a claim or a verdict for each
+change. The documents of the governance folder need no packet. All facts from git are gathered beforehand; this module
+only decides.
 """
 
 from __future__ import annotations
@@ -17,14 +17,15 @@ from workpacket.model.lanes import LaneTable
 from workpacket.model.layout import GOVERNANCE_FOLDER
 from workpacket.value import NOTHING, Value
 
-# How a packet covers: held work, judged work, for a time; `ready` ones cover only if they are standing packets.
+# How a packet covers its scope: by held work, by judged work, or for a time. A `ready` packet covers it only if it is a
+# standing packet.
 Kind = Literal["work", "verdict", "standing", "ready", ""]
 
 
 class Cover(Value):
-    """What a packet covers. A path must be in each of `scopes`: the approved one, and the current one.
+    """What a packet covers. A path must be in each of `scopes`: the approved one and the current one.
 
-    `why` explains, as the end of a sentence, why a packet covers nothing.
+    `why` is the reason why a packet covers nothing, as the end of a sentence.
     """
 
     packet: str
@@ -40,11 +41,11 @@ class Cover(Value):
 class Landing(Value):
     """What a change does to the tree outside the governance folder.
 
-    `changed` are the paths that differ from the base; `otherwise` those that differ from what the judged commits make
-    of the base, and among them `conflicts` those on which git could not bring the two together. `brought` holds for
-    each packet the paths that its judged commit changes in the base, with what it holds there. `reports` are files that
-    a verdict names by their digest, and programs below the governance folder as `init` writes them; `special` the paths
-    that become a program, a link or a submodule.
+    `changed` are the paths that differ from the base; `otherwise` are those that differ from what the judged commits
+    make of the base, and `conflicts` those among them that git could not merge. `brought` maps each packet to the paths
+    that its judged commit changes in the base, with their content. `reports` are files that a verdict names by their
+    digest, and programs below the governance folder as `init` writes them; `special` are paths that become a program, a
+    link or a submodule.
     """
 
     changed: frozenset[str]
@@ -68,7 +69,8 @@ class Uncovered(Value):
     message: str
 
 
-# What is read and never run. Anything else below the folder is a program, and needs a packet like one elsewhere.
+# Files that are read and never run. Anything else below the folder is a program, and needs a packet like any other
+# program.
 _DOCUMENTS: Final = (
     ".md", ".markdown", ".rst", ".txt", ".json", ".yaml", ".yml", ".toml", ".csv", ".tsv", ".xml", ".log", ".html",
     ".svg", ".png", ".jpg", ".pdf", ".sshsig",
@@ -77,7 +79,7 @@ _NAMED: Final = frozenset({"allowed_signers", "revoked_keys", ".gitattributes", 
 
 
 def is_governance(path: str) -> bool:
-    """Whether the path is one of the documents that govern, which need no packet: other judges look at them."""
+    """Whether the path is one of the governance documents, which need no packet because other checks judge them."""
     name = path.rpartition("/")[2]
     data = name in _NAMED or name.casefold().endswith(_DOCUMENTS)
     return path.startswith(f"{GOVERNANCE_FOLDER}/") and data
@@ -85,7 +87,7 @@ def is_governance(path: str) -> bool:
 
 def uncovered(landing: Landing, covers: Sequence[Cover], exempt: Sequence[str]) -> Iterator[Uncovered]:
     """Yield the paths of a landing that no packet covers, in order."""
-    # Without a held packet for each change, only text passes: a program, a link or a submodule needs a held packet.
+    # Without a held packet for each change, only plain files pass: a program, a link or a submodule needs one.
     exempted = landing.paths - landing.special - frozenset(outside(landing.paths, exempt, strict=True))
     for path in sorted(landing.paths):
         document = is_governance(path) and path not in landing.special
@@ -101,9 +103,9 @@ def uncovered(landing: Landing, covers: Sequence[Cover], exempt: Sequence[str]) 
 
 
 def _arrived(path: str, landing: Landing, judged: Sequence[Cover]) -> bool:
-    """Whether each judged commit that changes the path was judged by a packet with the path in its scope.
+    """Whether each judged commit that changes the path belongs to a packet with the path in its scope.
 
-    Work based on that of another packet contains the other's changes too, and accounts only for the difference.
+    Work based on that of another packet also contains the other's changes, and accounts only for the difference.
     """
     scoped = {cover.packet for cover in judged}
     states = {packet: states[path] for packet, states in landing.brought.items() if path in states}
@@ -118,7 +120,7 @@ def _objection(path: str, landing: Landing, judged: Sequence[Cover], having: Seq
     if path in landing.conflicts:
         message = f"the judged commit of {packet} and the base conflict here, and the resolution was not judged"
         return Uncovered("landed_otherwise", path, packet, message)
-    message = f"it differs from what the judged commit of {packet} makes of the base"
+    message = f"it differs from the result of merging the judged commit of {packet} into the base"
     return Uncovered("changed_after_verdict", path, packet, message)
 
 
@@ -126,7 +128,7 @@ def _without_packet(path: str, having: Sequence[Cover]) -> Uncovered:
     if not having:
         return Uncovered("change_uncovered", path, "", "it is not in the scope of any packet in progress")
     near = having[0]
-    why = "its judged commit does not change it" if near.kind == "verdict" else near.why
+    why = "its judged commit does not change the path" if near.kind == "verdict" else near.why
     return Uncovered("change_uncovered", path, near.packet, f"it is in the scope of {near.packet}, but {why}")
 
 
@@ -140,13 +142,13 @@ def judging(log: Log) -> tuple[LogEvent, str] | None:
 
 
 def submission_before(log: Log, verdict: LogEvent) -> LogEvent | None:
-    """What a verdict is about: the submission that was the last one before it."""
+    """Return the submission that a verdict is about: the last one before it."""
     before = log.ancestry(verdict.parents)
     return next((each for each in reversed(log.events) if each.type == "submitted" and each.id in before), None)
 
 
 def kind_of(lane: str, lanes: LaneTable) -> Kind:
-    """Return how a packet in this lane covers its scope, as far as the lane decides it."""
+    """Return how a packet in this lane covers its scope, as far as the lane decides."""
     way = lanes.way
     if lane == "READY_FOR_DEV":
         return "ready"

@@ -1,4 +1,4 @@
-"""Judge a change: whether every move between base and head is legal and passed its gate. Anyone can write an event
+"""Judge a change: every move between base and head must be legal and have passed its gate. Anyone can write an event
 file, so the conditions of the gates are checked again, in the events and in the files that they name: a submission has
 proof, a verdict is someone else's, an activation has its refinement. Approvals are judged elsewhere
 (`shell.approvals.check`).
@@ -32,10 +32,10 @@ from workpacket.model.layout import packet_paths
 from workpacket.problem import Problem
 from workpacket.value import NOTHING, Value, replace
 
-# The code of what no waiver can lift: no rule has this name.
+# The code for conditions that no waiver can lift: no rule has this name.
 _NEVER_LIFTED: Final = ""
 
-# The digest of a file as it is at head, None if it is missing.
+# Returns the digest of a file at head, None if the file is missing.
 DigestOf = Callable[[str], str | None]
 
 
@@ -48,14 +48,16 @@ class EventObjection(Value):
 
 
 class Around(Value):
-    """What the gates look at outside the judged log. `dependencies` are the packets that the claimed one waits for,
-    with whether they were ever done; `waivers` are those that were approved; `contained` says whether a commit is part
-    of head, and `submitted` what packet and git say of a submission; `open_points` are those of the refinement's
-    checklist that are not passed. `packets` are those that have a log; `versions` gives the bytes of a file in every
-    commit of this clone, by their digest. `standing` is asked where the policy has a gate for standing packets: the
-    last day of this one as its files say it, '' if it is none, and as those of the base do, None if the base has none.
-    `unreplayed` is why a verdict would have had to wait for a replay. `light`: whether the packet's document is in the
-    light form, and `light_unmet` what that document lacks.
+    """What the gates examine outside the judged log.
+
+    `dependencies` are the packets that the claimed one waits for, with whether they were ever done; `waivers` are the
+    approved ones; `contained` says whether a commit is part of head; `submitted` returns what packet and git say about
+    a submission; `open_points` are points of the refinement's checklist that are not passed. `packets` are those that
+    have a log; `versions` returns the bytes of a file in every commit of this clone, by digest. `standing` is used if
+    the policy has a gate for standing packets: it returns the last day of this packet according to its files ('' if it
+    is not a standing packet) and according to those of the base (None if the base does not have it). `unreplayed` is
+    the reason why a verdict should have waited for a replay. `light`: whether the packet's document is in the light
+    form; `light_unmet`: what that document lacks.
     """
 
     dependencies: Mapping[str, bool]
@@ -85,10 +87,10 @@ def judge_change(
     lanes: LaneTable = BUILT_IN,
     lease_hours: int = 72,
 ) -> Iterator[EventObjection]:
-    """Objections to the events of a log that are not on the base; `known` are the ids of those that are.
+    """Yield objections to the events of a log that are not on the base; `known` are the ids of those that are.
 
     `governed`: whether the base has a log at all. `reports` are those of the verdicts in all logs. `lanes` and
-    `lease_hours` are those of its policy.
+    `lease_hours` are those of the base's policy.
     """
     brought = [event for event in log.events if event.id not in known]
     if not any(_is_judged(event) for event in brought):
@@ -105,7 +107,7 @@ def judge_change(
             if not around().lifts(unmet):
                 yield EventObjection("move_without_gate", event, unmet.message)
         if event.type == "lease.renewed":
-            continue  # what it says counts only while its lease goes on, whatever the base has done since
+            continue  # it counts only until its lease ends, whatever the base has done since
         for message in unseen_moves(log, replay, event, on_base):
             yield EventObjection("move_beside_base", event, f"{event.type}: {message}")
         if event.type in SETS_CONTRACT:
@@ -119,15 +121,18 @@ def judge_change(
 
 
 def _is_judged(event: LogEvent) -> bool:
-    """Moves, who holds the packet, and anything that uses an approval: one given before the packet moved is about
-    another state."""
+    """Return true for moves, changes of the holder, and events that use an approval: an earlier approval is about
+    another state.
+    """
     return event.moves_lane or bool(event.attest) or event.type in CONSUMING or event.type in HOLDER_JUDGED
 
 
 def _past_runs(
     log: Log, event: LogEvent, known: frozenset[str], around: Callable[[], Around]
 ) -> Iterator[EventObjection]:
-    """A verdict or a merge written while a run was active, if its writer could see the run or the base has it."""
+    """Report a verdict or a merge that was written while a run was active, if its writer could see the run or the base
+    has it.
+    """
     if event.type not in {"verdict.given", "merged"} or not any(each.type == "run.linked" for each in log.events):
         return
     seen = (*event.parents, *(each.id for each in log.events if each.id in known))
@@ -145,7 +150,9 @@ def _illegal(replay: LaneReplay, event: LogEvent, lanes: LaneTable) -> Iterator[
 
 
 def _between(event: LogEvent, lanes: LaneTable) -> str:
-    """Describe a lane that a move bypasses although the base's policy adds it, or names although it does not."""
+    """Describe a lane that a move skips although the base's policy adds it, or a lane that the policy does
+    not define.
+    """
     unknown = [token for token in (event.lane_from, event.lane_to) if token and lanes.lane(token) is None]
     if unknown:
         return f": the base's policy does not define the lane {unknown[0]}"
@@ -160,7 +167,9 @@ def _between(event: LogEvent, lanes: LaneTable) -> str:
 
 
 def _placed_by_hand(log: Log, replay: LaneReplay, event: LogEvent, *, governed: bool) -> Iterator[EventObjection]:
-    """Report what a person decided by hand: at the beginning of all logs, or by settling a fork among its own lanes."""
+    """Report what a person decided by hand: the lane at the beginning of all logs, or their own lane in a
+    settled fork.
+    """
     if event.type == "adopted" and governed and event.lane_to not in MAY_BE_STUB:
         message = f"it was adopted as {event.lane_to}; once packets have logs, work must start as a stub"
         yield EventObjection("move_illegal", event, message)
@@ -175,14 +184,14 @@ def _placed_by_hand(log: Log, replay: LaneReplay, event: LogEvent, *, governed: 
 
 
 def _false_standing(event: LogEvent, around: Callable[[], Around]) -> Iterator[EventObjection]:
-    """A packet that the gate of standing ones let pass and that is none, or one that it was not asked about."""
+    """Report a packet that passed the gate of standing packets without being one, or one that bypassed it."""
     found = around().standing()
     if found is None:
         return
     here, before = found
     said = event.text("standing") or ""
     if said != here:
-        message = f"{event.type} says {_until(said)}, and the scope of the packet {_until(here)}"
+        message = f"{event.type} says {_until(said)}, but the scope of the packet says {_until(here)}"
         yield EventObjection("move_without_gate", event, message)
     elif before is not None and before != here:
         message = f"the base says {_until(before)}, and no amendment makes it {_until(here)}"
@@ -194,7 +203,7 @@ def _until(day: str) -> str:
 
 
 def _false_subjects(log: Log, event: LogEvent, around: Callable[[], Around]) -> Iterator[EventObjection]:
-    """What a submission or a verdict says that the packet was, and became, compared with what commits hold."""
+    """Compare what a submission or a verdict says about the packet's file, before and after, with the commits."""
     if event.type in {"submitted", "verdict.given"}:
         paths = packet_paths(log.packet)
         for subject in (each for each in event.subjects if each.path in paths):
@@ -216,7 +225,9 @@ Judge: TypeAlias = Callable[[_Move], Sequence[Problem]]
 
 
 def judges_of(rows: Iterable[Transition]) -> Mapping[str, Judge]:
-    """Return the judge of each type of event behind a gate. A gate without one would be open to a handwritten event."""
+    """Return the judge of each type of event behind a gate. A gate without a judge would be open to a handwritten
+    event.
+    """
     judges: dict[str, Judge] = {}
     for row in rows:
         judge = _JUDGES.get(row.gate)
@@ -224,9 +235,9 @@ def judges_of(rows: Iterable[Transition]) -> Mapping[str, Judge]:
             judges[row.event] = judge
         elif row.gate and row.gate not in _NOT_ASKED_AGAIN:
             raise LookupError(
-                f"`check --base` does not check the gate {row.gate!r} of {row.typed!r} again: add a judge to _JUDGES "
-                "in "
-                "tools/workpacket/lifecycle/event_checks.py, or say in _NOT_ASKED_AGAIN why none is needed"
+                f"`check --base` does not check the gate {row.gate!r} of {row.typed!r} again: add a judge "
+                "to _JUDGES in tools/workpacket/lifecycle/event_checks.py, or explain in _NOT_ASKED_AGAIN "
+                "why none is needed"
             )
     return judges
 
@@ -243,7 +254,7 @@ def _activation(move: _Move) -> list[Problem]:
     assert isinstance(refinement, Mapping)
     light = move.event.text("form") == LIGHT_FORM
     if light != move.around().light:
-        return [Problem(_NEVER_LIFTED, "the activation names another form than the document of the packet")]
+        return [Problem(_NEVER_LIFTED, "the activation names a different form from the document of the packet")]
     if light:
         return [Problem(_NEVER_LIFTED, why) for why in move.around().light_unmet()]
     if move.digest_of(str(refinement["path"])) != refinement["sha256"]:
@@ -257,16 +268,16 @@ def _activation(move: _Move) -> list[Problem]:
 def _claim(move: _Move) -> list[Problem]:
     around = move.around()
     missing = (name for name, done in around.dependencies.items() if not done)
-    unmet = [Problem("dependency_unmet", f"{name}, on which it depends, was not done") for name in missing]
+    unmet = [Problem("dependency_unmet", f"its dependency {name} was not done") for name in missing]
     # The same condition has another code when a person claims and the packet has no log.
     return [each for each in unmet if not around.lifts(replace(each, code="dependency_unknown_lane"))]
 
 
 def _successor(move: _Move) -> list[Problem]:
-    """No gate lies on it, but what takes the place of a packet has to be there."""
+    """Require that the replacement of a packet exists, although the move has no gate."""
     by = move.event.text("by") or ""
     fit = by in move.around().packets and by != move.event.packet
-    return [] if fit else [Problem(_NEVER_LIFTED, f"{by} cannot take the place of {move.event.packet}: it has no log")]
+    return [] if fit else [Problem(_NEVER_LIFTED, f"{by} cannot replace {move.event.packet}: it has no log")]
 
 
 def _merge(move: _Move) -> list[Problem]:
@@ -303,7 +314,7 @@ _JUDGES: Final[Mapping[str, Judge]] = {
 _NOT_ASKED_AGAIN: Final[Mapping[str, str]] = {
     "reason": "the event's schema requires one, so an event without it is refused when the log is read",
 }
-# Built at import, so that a transition whose gate has no judge fails at import and not for a reviewer.
+# Built at import, so that a transition whose gate has no judge fails at import, not for a reviewer.
 _JUDGE_OF_EVENT: Final = judges_of(TRANSITIONS)
 
 

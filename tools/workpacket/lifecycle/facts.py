@@ -1,4 +1,4 @@
-"""What a command knows about the repository before planning; gathered by the shell."""
+"""What a command knows about the repository before it plans; gathered by the shell."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 class PacketFacts(Value):
     """One packet: its files, None for missing ones, and its log.
 
-    `landed`: in this tree its work is on the target branch, as it was judged, or as it was submitted if the policy asks
-    for no judge.
+    `landed` says whether its work is on the target branch of this tree, as it was judged, or as it was submitted if the
+    policy requires no judge.
 
     With the summaries `stub_says` and `packet_says`, most questions can be answered without parsing a file. The reader
     of a kind is loaded with the first document of that kind.
@@ -90,7 +90,7 @@ class PacketFacts(Value):
 
     @property
     def lane(self) -> str:
-        """The effective lane: that of the log, except that landed work counts as done; '' without a log.
+        """Return the effective lane: that of the log, except that landed work counts as done; '' without a log.
 
         A move starts from `state.lane`, which is the same in every tree.
         """
@@ -100,19 +100,19 @@ class PacketFacts(Value):
 
     @property
     def light(self) -> bool:
-        """Whether it is in the light form, as the log says."""
+        """Whether the packet is in the light form, according to the log."""
         return self.state.light
 
     def dependencies(self) -> Sequence[str]:
-        """The packets that it waits for, according to the packet and to what was approved, otherwise its stub."""
+        """Return the packets that it waits for, according to the packet and the approved contract, or else its stub."""
         named = self._named_in("packet")
-        # Taking one out of the packet is not enough: only an amendment changes what was approved.
+        # Removing a dependency from the packet is not enough: only an amendment changes the approved contract.
         approved = self._approved_dependencies()
         named = [*dict.fromkeys((*named, *approved))] if approved is not None else named or self._named_in("stub")
         return [name for name in named if name.startswith("WP-")]
 
     def _approved_dependencies(self) -> Sequence[str] | None:
-        """Return those in the last event that sets the contract; None if there is none that says so."""
+        """Return the dependencies in the last event that sets the contract; None if no such event names them."""
         for event in reversed(self.state.history):
             if event.type in {"activated", "amended"}:
                 said = event.data.get("dependencies")
@@ -121,7 +121,7 @@ class PacketFacts(Value):
 
     def _named_in(self, kind: Literal["packet", "stub"]) -> Sequence[str]:
         says = self.packet_says if kind == "packet" else self.stub_says
-        # A document with a different id may name this very packet, which is not a dependency here.
+        # A document with a different id may name this packet itself, which is not a dependency here.
         if says is not None and says["id"] == self.id.text:
             return [mention[0] for mention in says["depends"]]
         document = self.packet if kind == "packet" else self.stub
@@ -131,7 +131,7 @@ class PacketFacts(Value):
 
     @property
     def risk(self) -> str:
-        """The risk in the packet; '' if it has none, or if there is only a stub."""
+        """Return the risk in the packet; '' if it has none, or if there is only a stub."""
         if self.packet_says is not None:
             return self.packet_says["risk"]
         text = self.packet.risk_tier if self.packet is not None else None
@@ -139,7 +139,8 @@ class PacketFacts(Value):
 
 
 class Facts(Value):
-    """`packets` are those that the command is about, their revisions and their dependencies; `known` names all.
+    """The state of the repository. `packets` are those that the command is about, their revisions and their
+    dependencies; `known` names all packets.
 
     `refinement_faults` are the errors that a check finds in a refinement, by packet. `approvals` has the verdict of the
     approvals layer for each gate of the command, `approved` the accepted waivers. `on_target`: whether the target

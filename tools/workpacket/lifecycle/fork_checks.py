@@ -1,6 +1,5 @@
-"""Judging moves in a history that has branches: docs/approvals/moves.md, rules 2 to 5, for events that a change brings.
-Also who held the packet, rule 7: the commands ask it of the person who types, and an event is a file that anyone can
-write.
+"""Judge moves in a history with branches: rules 2 to 5 of docs/approvals/moves.md, for the events in a change. Also
+rule 7, who held the packet: the commands check it for the person who types, but anyone can write an event file.
 
 A settlement is the only move without a row in the table of transitions, so everything in it is compared with the moves
 that it settles. Those are trusted; the settlement's claims about them are not.
@@ -21,7 +20,7 @@ from workpacket.problem import Problem
 
 
 def unseen_moves(log: Log, replay: LaneReplay, event: LogEvent, on_base: Collection[str]) -> Iterator[str]:
-    """Yield the moves that the base has and the writer of this event had not seen."""
+    """Yield the moves on the base that the writer of this event had not seen."""
     for identity in on_base:
         if not replay.has_seen(event, identity):
             move = log.by_id[identity]
@@ -29,7 +28,7 @@ def unseen_moves(log: Log, replay: LaneReplay, event: LogEvent, on_base: Collect
 
 
 def settlement_faults(log: Log, replay: LaneReplay, event: LogEvent) -> Iterator[str]:
-    """Yield everything in which a settlement does more than choose one branch of its fork."""
+    """Yield everything that a settlement does beyond choosing one branch of its fork."""
     latest = replay.join(event.parents)
     if replay.lane(latest) != FORKED:
         yield "there is no fork to settle"
@@ -40,7 +39,7 @@ def settlement_faults(log: Log, replay: LaneReplay, event: LogEvent) -> Iterator
         yield f"none of the moves that it settles leads to {event.lane_to}"
     named = {log.by_id[each].text("by") for each in latest if log.by_id[each].lane_to == event.lane_to}
     if len(named) > 1:
-        yield "the moves that it settles name several packets that take its place"
+        yield "the moves that it settles name different replacements of the packet"
     yield from _false_return(replay, event)
     holder = event.text("holder")
     if holder is not None and holder not in _holders(log, latest):
@@ -48,7 +47,9 @@ def settlement_faults(log: Log, replay: LaneReplay, event: LogEvent) -> Iterator
 
 
 def _holders(log: Log, latest: Iterable[str]) -> Iterator[str]:
-    """Who holds the packet at the end of each branch, and who held it before the fork. Who gave it back does not."""
+    """Yield the holders of the packet at the end of each branch, and before the fork. A holder who released it does not
+    count.
+    """
     branches = [log.ancestry([identity]) for identity in latest]
     for view in (*branches, frozenset.intersection(*branches)):
         lease = fold(log.as_of(view)).lease
@@ -57,8 +58,8 @@ def _holders(log: Log, latest: Iterable[str]) -> Iterator[str]:
 
 
 def _false_return(replay: LaneReplay, event: LogEvent) -> Iterator[str]:
-    """Report a wrong return lane: only the block says where a blocked packet returns to; blocks that differ leave no
-    answer.
+    """Report a wrong lane to return to: only the block says where a blocked packet returns, and different blocks leave
+    it open.
     """
     said = event.text("came_from")
     if event.lane_to == "BLOCKED":
@@ -68,13 +69,11 @@ def _false_return(replay: LaneReplay, event: LogEvent) -> Iterator[str]:
         elif said not in {None, origin}:
             yield f"the packet was blocked in {origin}, but the settlement says {said}"
     elif said is not None:
-        yield f"it says that the packet was blocked in {said}, and leads to {event.lane_to}"
+        yield f"it says that the packet was blocked in {said}, but leads to {event.lane_to}"
 
 
 def dropped_verdicts(replay: LaneReplay, heads: Iterable[str], lane: str | None) -> list[LogEvent]:
-    """Return the signed verdicts on the branches of the fork in this view that a settlement in `lane` does not
-    follow.
-    """
+    """Return the signed verdicts on the branches of the fork that a settlement in `lane` does not follow."""
     latest = replay.join(heads)
     if len(latest) < 2:
         return []
@@ -88,22 +87,24 @@ def dropped_verdicts(replay: LaneReplay, heads: Iterable[str], lane: str | None)
     return list(dict.fromkeys(found))
 
 
-# What only the holder of a packet may write while the lease lasts.
+# The events that only the holder of a packet may write during the lease.
 _BY_HOLDER: Final = frozenset({"released", "handed_over", "submitted", "lease.renewed"})
-# What says until when somebody holds a packet.
+# The events that say until when a packet is held.
 _LEASING: Final = frozenset({"claimed", "lease.renewed", "fork.resolved"})
 
 HOLDER_JUDGED: Final = _BY_HOLDER | _LEASING
 
 
 def holder_faults(log: Log, event: LogEvent, longest: timedelta) -> Iterator[Problem]:
-    """`longest` is for how long a claim may last. A lease that had ended by the event's own time keeps no one out."""
+    """Report events by others than the holder. `longest` is the longest time a claim may last. A lease that had ended
+    by the event's own time excludes no one.
+    """
     if event.type in _BY_HOLDER:
         holder = lease_held(fold(log.as_of(event.parents)), event.at)
         if holder and event.actor.id != holder:
             yield Problem("not_the_holder", f"{event.actor.id} wrote {event.type} while {holder} held the packet")
         if event.type == "lease.renewed" and event.text("holder") != holder:
-            message = f"it renews the lease of {event.text('holder')}, and {holder or 'no one'} held the packet"
+            message = f"it renews the lease of {event.text('holder')}, but {holder or 'no one'} held the packet"
             yield Problem("not_the_holder", message)
     ends = event.text("expires_at") if event.type in _LEASING else None
     if ends is not None and datetime.fromisoformat(ends) > datetime.fromisoformat(event.at) + longest:

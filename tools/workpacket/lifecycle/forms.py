@@ -1,7 +1,8 @@
-"""What each form of a packet requires, and how one in the light form meets it.
+"""The requirements of each form of packet, and how a packet in the light form meets them.
 
 The seven items of the founding checklist are the same in both forms. A full packet meets them with its stub, its
-refinement, its packet and the board; a light one with its one document, and the board is drawn from the log.
+refinement, its packet and the board; a light packet with its only document, and its board entry is generated from the
+log.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
 
 
 class FormRequirement(Value):
-    """What a packet needs before a lane, and where each form says it."""
+    """A requirement before a lane, and where each form meets it."""
 
     lane: str
     item: str
@@ -65,14 +66,14 @@ REQUIREMENTS: Final = (
     FormRequirement(
         "READY_FOR_DEV",
         "requirement_in_main_body",
-        "an anchor of the refinement lies in the main body of the specification",
-        "SPEC_ANCHOR names a section of the main body, as it is now",
+        "an anchor of the refinement is in the main body of the specification",
+        "SPEC_ANCHOR names a section of the main body, in its present version",
     ),
     FormRequirement(
         "READY_FOR_DEV",
         "refinement_presented",
         "the refinement is complete, and `refine --present` showed it",
-        "the section REFINEMENT says something; `approve` shows it",
+        "the section REFINEMENT has text; `approve` shows it",
     ),
     FormRequirement("READY_FOR_DEV", "user_signature", "USER_SIGNATURE is filled in", _SIGNED),
     FormRequirement("READY_FOR_DEV", "refinement_approved", _SIGNED, "the approval is of this text"),
@@ -85,13 +86,15 @@ REQUIREMENTS: Final = (
         "the packet has the scope and criteria of its stub",
         "DONE_MEANS and IN_SCOPE_PATHS are not empty",
     ),
-    FormRequirement("READY_FOR_DEV", "board_entry_moved", "the entry on the board is moved", "the log holds the move"),
-    FormRequirement("IN_PROGRESS", "claim", "a claim, on a branch of its own", "the same; `start` makes both"),
-    FormRequirement("IN_REVIEW", "proofs", "every criterion is proved", "the same; `done` runs the proofs"),
-    FormRequirement("MERGE_PENDING", "verdict", "the verdict of somebody else", "the same"),
-    FormRequirement("VALIDATED", "landing", "what was judged is on the target branch", "the same"),
     FormRequirement(
-        "MERGED", "landing", "no packet ends here", "what was submitted is on the target branch, not judged"
+        "READY_FOR_DEV", "board_entry_moved", "the entry on the board is moved", "the log contains the move"
+    ),
+    FormRequirement("IN_PROGRESS", "claim", "a claim, on a separate branch", "the same; `start` makes both"),
+    FormRequirement("IN_REVIEW", "proofs", "every criterion is proved", "the same; `done` runs the proofs"),
+    FormRequirement("MERGE_PENDING", "verdict", "the verdict of someone else", "the same"),
+    FormRequirement("VALIDATED", "landing", "the judged work is on the target branch", "the same"),
+    FormRequirement(
+        "MERGED", "landing", "no packet ends here", "the submitted work is on the target branch, not judged"
     ),
 )
 
@@ -100,12 +103,12 @@ _WORD: Final = lazy_pattern(r"[A-Za-z0-9]+")
 _SAYS_NOTHING: Final = lazy_pattern(
     r"(?i:[\W_]*(?:todo|tbd|none|nothing|n/?a|pending|unknown|as above|see above)?[\W_]*)"
 )
-# Fewer words are a title, and no finding.
+# Fewer words are a title, not a finding.
 _FEWEST_WORDS: Final = 3
 
 
 def slug_of(title: str) -> str:
-    """Return the slug of an id for a title; one made of its digest if no word of it can be written in ASCII."""
+    """Return the slug of an id for a title; if no word of it can be written in ASCII, a slug made of its digest."""
     plain = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode()
     slug = ""
     for word in _WORD.findall(plain):
@@ -150,7 +153,7 @@ def new_light(facts: Facts, wanted: NewPacket) -> Answer:
         anchor = _anchored(facts, draft, wanted.anchor, wanted.requirement, text.title)
         if isinstance(anchor, Problem):
             return (anchor,)
-        # The new section lands with the work, so it is part of what the packet may change.
+        # The new section lands with the work, so it is part of the scope.
         scope = (*text.scope, f"`{anchor.path}`") if wanted.requirement else text.scope
         text = replace(text, anchor=anchor, scope=scope)
     draft.put(path, None, render_light(text))
@@ -174,14 +177,14 @@ def _specification(facts: Facts, draft: Draft) -> Source | None:
 
 
 def _anchored(facts: Facts, draft: Draft, anchor: str, requirement: str, title: str) -> SpecAnchor | Problem:
-    """Return the anchor for a section of the specification, after the requirement is appended to it."""
+    """Return the anchor for a section of the specification, after appending the requirement."""
     found = facts.specification
     if facts.spec_pointer is None or found is None:
         return specification_missing(facts)
     if requirement:
         heading = title.replace("`", "'")
         if passages_named(found, heading):
-            message = f"{found.path} has a section {heading!r} already"
+            message = f"{found.path} already has a section {heading!r}"
             return Problem("anchor_not_found", message, Location(found.path), f"name it: --anchor {heading!r}")
         draft.put(found.path, found, with_requirement(found, heading, requirement, facts.policy.roadmap_headings))
         found, anchor = draft.file(found.path, found) or found, heading
@@ -211,7 +214,7 @@ def refine_light(facts: Facts, packet: PacketFacts, *, text: str, anchor: str) -
     left = light_unmet(replace(facts, specification=_specification(facts, draft)), replace(packet, packet_source=after))
     notes = tuple(f"{one.message}: {one.hint}" for one in left)
     then = left[0].hint if left else f"workpacket start {name}"
-    said = f"{document.path} says what was found out"
+    said = f"{document.path} has the refinement"
     return Planned(draft.plan(), said, then, {"id": name, "path": document.path}, notes)
 
 
@@ -228,8 +231,7 @@ def _section_edit(document: Packet, section: str) -> Edit:
 
 
 def light_unmet(facts: Facts, packet: PacketFacts) -> tuple[Problem, ...]:
-    """Return which items of the checklist the document of a light packet does not meet; approvals are not among
-    them."""
+    """Return the checklist items that the document of a light packet does not meet, except approvals."""
     document = packet.packet
     if document is None:
         command = f"git restore {packet.packet_path}"
@@ -246,7 +248,7 @@ def light_unmet(facts: Facts, packet: PacketFacts) -> tuple[Problem, ...]:
 
 
 def document_unmet(packet: PacketFacts, specification: Source | None, roadmap: Sequence[str]) -> Iterator[Problem]:
-    """Report what keeps a document from ever having been activated. A section that changed later is not among it."""
+    """Report what would have prevented the activation of a document. A section that changed later is not included."""
     document = packet.packet
     if document is None or not document.light:
         yield Problem("contract_unreadable", f"{packet.packet_path} is not in the light form")
@@ -267,12 +269,14 @@ def document_unmet(packet: PacketFacts, specification: Source | None, roadmap: S
 
 
 def _heading(passage: Passage) -> str:
-    """The title of a section as an anchor writes it, between backticks."""
+    """Return the title of a section as an anchor writes it, in backticks."""
     return passage.title.replace("`", "'")
 
 
 def _requirement_unmet(facts: Facts, packet: PacketFacts, document: Packet) -> Iterator[Problem]:
-    """Item 1: the requirement is in the main body of the specification, and reads as it did when it was pinned."""
+    """Report item 1: the requirement must be in the main body of the specification, and unchanged since it
+    was pinned.
+    """
     place, again = Location(document.path), f"workpacket refine {packet.id} --anchor HEADING"
     anchor, found = document.anchor, facts.specification
     if found is None:
@@ -307,17 +311,17 @@ def _passage_unmet(
 
 
 def _refinement_unmet(packet: PacketFacts, document: Packet) -> Iterator[Problem]:
-    """Item 2: the refinement says what was found out."""
+    """Report item 2: the refinement must have text."""
     text = document.refinement_text
     if _says_nothing(text) or len(_WORD.findall(text)) < _FEWEST_WORDS:
-        message = "no technical refinement: the section REFINEMENT says nothing about how it will be done"
+        message = "no technical refinement: the section REFINEMENT does not say how the work will be done"
         yield Problem(
             "refinement_missing", message, Location(document.path), f"workpacket refine {packet.id} --refinement TEXT"
         )
 
 
 def _terms_unmet(packet: PacketFacts, contract: Contract) -> Iterator[Problem]:
-    """Item 6: the contract says when the work is done, and which files it may change."""
+    """Report item 6: the contract must have criteria and paths."""
     place, edit = Location(packet.packet_path), f"edit {packet.packet_path}"
     if not contract.criteria:
         yield Problem("done_means_missing", "DONE_MEANS has no criterion", place, edit)
@@ -330,7 +334,7 @@ def _says_nothing(text: str) -> bool:
 
 
 def light_activation_unmet(facts: Facts, packet: PacketFacts) -> tuple[tuple[Problem, ...], tuple[LogEvent, ...]]:
-    """Return everything that keeps a light packet from being activated besides its approval, and the waivers used."""
+    """Return everything except its approval that keeps a light packet from being activated, and the waivers used."""
     unmet = move_unmet(packet.state, transition("activate"), facts.policy.lanes)
     if unmet:
         return unmet, ()
@@ -338,14 +342,14 @@ def light_activation_unmet(facts: Facts, packet: PacketFacts) -> tuple[tuple[Pro
 
 
 def signature_unmet(facts: Facts, packet: PacketFacts) -> tuple[Problem, ...]:
-    """Items 3 and 4: the approval of this contract, unless the policy asks for none."""
+    """Report items 3 and 4: the approval of this contract, unless the policy requires none."""
     if not approval_asked(facts.policy, light=True):
         return ()
     return tuple(approval_unmet(facts.approvals[ACTIVATION_GATE], packet.id.text))
 
 
 def record_activation(draft: Draft, packet: PacketFacts) -> tuple[Problem, ...]:
-    """Record the activation of a light packet; return what prevents it."""
+    """Record the activation of a light packet, or return what prevents it."""
     facts, document = draft.facts, packet.packet
     left, waived = light_activation_unmet(facts, packet)
     unmet = (*left, *(signature_unmet(facts, packet) if not left or left[0].code != "wrong_lane" else ()))
@@ -397,7 +401,7 @@ def activate_light(facts: Facts, packet: PacketFacts) -> Answer:
 
 
 def start_unmet(facts: Facts, packet: PacketFacts, branch: str) -> tuple[Problem, ...]:
-    """Return what keeps a light packet from being started: activated, if it is a draft, and claimed."""
+    """Return what keeps a light packet from being started, that is, activated (if it is a draft) and claimed."""
     if packet.state.lane != "STUB":
         return claim_refusal(facts, packet, branch)
     left = light_activation_unmet(facts, packet)[0]
@@ -407,7 +411,7 @@ def start_unmet(facts: Facts, packet: PacketFacts, branch: str) -> tuple[Problem
 
 
 def start_light(facts: Facts, packet: PacketFacts, branch: str, declared: Declared | None = None) -> Answer:
-    """Activate a light packet, if it is a draft, and claim it: one transaction."""
+    """Activate a light packet (if it is a draft) and claim it, in one transaction."""
     name = packet.id.text
     draft = Draft("start", facts)
     begun = packet.state.lane == "STUB"
@@ -418,5 +422,5 @@ def start_light(facts: Facts, packet: PacketFacts, branch: str, declared: Declar
     project(draft, {name: "IN_PROGRESS"})
     notes = (f"the approval was {UNASKED}",) if begun and not approval_asked(facts.policy, light=True) else ()
     said = f"{facts.actor.id} holds {name} until {claimed['expires_at']}, on {branch}"
-    then = f"do the work, git commit it, then: workpacket done {name}"
+    then = f"do the work, commit it with git, then: workpacket done {name}"
     return Planned(draft.plan(), said, then, {"id": name, "branch": branch, **claimed}, notes)

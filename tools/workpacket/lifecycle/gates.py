@@ -1,21 +1,21 @@
-"""The requirements of the gates: each returns every unmet condition, with the command that supplies it.
+"""The requirements of the gates. Each function returns every unmet condition, with the command that supplies it.
 
 - Scope: which files a packet may change, by the patterns of IN_SCOPE_PATHS. A pattern is a path; a path of a folder,
   which includes everything below it; or a path with `*` (within one folder) and `**` (any folders). An entry with a
   space in it is prose and allows nothing.
 - Terms: what an approval is for besides the bytes, such as the verdict, or the waived rule and its end. With the bytes
-  of the packet alone, approving one verdict could pass for approving another. Terms are in the statement's `scope` with
+  alone, the approval of one verdict could pass for the approval of another. Terms are in the statement's `scope` with
   the paths, so they are shown, signed and compared in the same way.
 - Approvals: whether a gate is approved is decided in one place, `approvals.decide`, for signatures and plain tokens
   alike. Here its verdict becomes conditions of the gate.
-- Waivers: which conditions an entitled person has lifted, and for how long.
+- Waivers: the conditions that an entitled person has lifted, and for how long.
 - Runs: judged from the log alone, so that CI, which has no store of runs, gets the same answer.
 - Work: claim, renew, release, submit, verdict, merged. Activation has its own module.
 - Added gates, `[lifecycle.gates.NAME]` of the policy. Such a gate requires an approval under its own name before the
-  move, in addition to all other requirements: a policy can make a move harder but never easier. It applies to one
-  move, so that an approval of one cannot pass for an approval of another; `on = "advance QA"` is the move out of the
-  added lane QA. A move that begins before there is a packet (`new`, `activate`), or may (`supersede`, `abandon`), has
-  none: there would be nothing to approve.
+  move, in addition to all other requirements: a policy can make a move harder but never easier. It applies to one move,
+  so that an approval of one cannot pass for an approval of another; `on = "advance QA"` is the move out of the added
+  lane QA. A move that begins before there is a packet (`new`, `activate`), or may (`supersede`, `abandon`), has none:
+  there would be nothing to approve.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ from workpacket.lifecycle.transitions import (
     transition,
     transitions,
 )
+from workpacket.model.canonical import Json
 from workpacket.model.event_types import LIGHT_FORM
 from workpacket.model.events import LogEvent
 from workpacket.model.lanes import BUILT_IN, LaneTable, lane_of_token
@@ -48,7 +49,9 @@ _STANDING: Final = re.compile(r"Standing until (\d{4}-\d{2}-\d{2})\b")
 
 
 def standing_until(scope: Iterable[str]) -> date | None:
-    """The last day of a standing packet, as its scope says; None where it is none, or names no day of the calendar."""
+    """Return the last day of a standing packet according to its scope; None for other packets, and for an
+    invalid date.
+    """
     for entry in scope:
         match = _STANDING.match(entry)
         if match is not None:
@@ -81,8 +84,8 @@ def names_one(entry: str) -> bool:
 
 
 def outside(paths: Iterable[str], entries: Sequence[str], *, strict: bool = False) -> list[str]:
-    """Return the paths that no entry allows. An entry also allows everything below it; with `strict`, only one like
-    `a/` does.
+    """Return the paths that no entry allows. An entry also allows everything below it; with `strict`, only an entry
+    like `a/` does.
 
     A folder can have any name: `a.md/` would let everything below it pass where `*.md` is intended to allow pages.
     """
@@ -107,7 +110,7 @@ if TYPE_CHECKING:
     from workpacket.approvals.facts import Verdict
 
 
-# The events that need an approval, and its gate.
+# The events that need an approval, and the gate for it.
 CONSUMING: Mapping[str, str] = {
     "activated": "activation",
     "verdict.given": "verdict",
@@ -124,19 +127,37 @@ HUMAN_GATES = frozenset(CONSUMING.values()) - OPTIONAL_GATES
 # For each gate with terms: the name of a term in the statement, and its key in the event.
 _LIFTING: Mapping[str, str] = {"rule": "rule", "until": "expires_at", "reason": "reason", "target": "target"}
 TERMS: Mapping[str, Mapping[str, str]] = {
-    "verdict": {"verdict": "verdict"},
+    "verdict": {"verdict": "verdict", "report": "report"},
     "override": _LIFTING,
     "waiver": _LIFTING,
     "resolve": {"lane": "lane_to"},
 }
-# Without it the rule is lifted for everything.
-OPTIONAL = frozenset({"target"})
+# Without a target the rule is lifted for everything.
+OPTIONAL = frozenset({"target", "report"})
+NO_REPORT = "none"
 
 
 def terms_of(event: LogEvent, gate: str) -> dict[str, str]:
-    """Return the terms that the event claims approval for at one of its gates."""
+    """Return the terms on which the event claims an approval at one of its gates."""
     wanted = TERMS.get(gate, {})
-    return {name: event.text(key) or "" for name, key in wanted.items()}
+    terms = {name: event.text(key) or "" for name, key in wanted.items()}
+    return {**terms, "report": report_term(event.data.get("report"))} if "report" in wanted else terms
+
+
+def report_term(report: Json) -> str:
+    """Return how a statement names the validator's report, a file and its digest."""
+    return f"{report['path']} sha256:{report['sha256']}" if isinstance(report, Mapping) else NO_REPORT
+
+
+def with_report(terms: Mapping[str, str], statements: Iterable[tuple[str, ...]]) -> Mapping[str, str]:
+    """Return the terms of a verdict as far as statements with these scopes say something of its report.
+
+    Older statements do not, and a question about a verdict that is not given yet leaves it open.
+    """
+    said = {line for scope in statements for line in scope if line.startswith("report: ")}
+    if not said:
+        return {name: text for name, text in terms.items() if name != "report"}
+    return terms if "report" in terms else {**terms, "report": min(said).partition(": ")[2]}
 
 
 def written(terms: Mapping[str, str]) -> tuple[str, ...]:
@@ -145,13 +166,13 @@ def written(terms: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def terms_in(gate: str, scope: tuple[str, ...]) -> tuple[str, ...]:
-    """Return those lines of a statement's scope that are terms of its gate."""
+    """Return the lines of a statement's scope that are terms of its gate."""
     starts = tuple(f"{name}: " for name in TERMS.get(gate, {}))
     return tuple(line for line in scope if starts and line.startswith(starts))
 
 
 ACTIVATION_GATE: Final = "activation"
-# The gate of standing packets, which takes the place of the first one where the policy names it.
+# The gate of standing packets, which replaces the first one if the policy names it.
 STANDING_GATE: Final = "standing"
 ACTIVATING: Final = frozenset({ACTIVATION_GATE, STANDING_GATE})
 VERDICT_GATE: Final = "verdict"
@@ -160,7 +181,7 @@ RESOLVE_GATE: Final = "resolve"
 ANCHORING: Final = "git add .GOV/policy && git commit -m 'Anchor the policy'"
 
 _APPROVING: Final = "workpacket approve {packet} --gate {gate}"
-# The command that satisfies a condition, if it is not one more approval.
+# The command that satisfies a condition, if another approval does not.
 _COMMANDS: Final[Mapping[str, str]] = {
     "policy_unanchored": ANCHORING,
     "approvers_unnamed": "workpacket policy trust",
@@ -178,7 +199,7 @@ _COMMANDS: Final[Mapping[str, str]] = {
 
 
 def approval_unmet(verdict: Verdict, packet: str, terms: Mapping[str, str] | None = None) -> Iterator[Problem]:
-    """Return everything that the approvals lack for the gate; empty if it is approved."""
+    """Return everything that the approvals lack for the gate; nothing if it is approved."""
     approve = " ".join([_APPROVING, *(f"--{name} {shlex.quote(text)}" for name, text in (terms or {}).items() if text)])
     for refusal in verdict.unmet:
         command = _COMMANDS.get(refusal.code, approve)
@@ -189,7 +210,7 @@ def approval_unmet(verdict: Verdict, packet: str, terms: Mapping[str, str] | Non
 
 
 def satisfying(verdict: Verdict) -> tuple[str, ...]:
-    """Return the envelopes to name in an event that passes this gate."""
+    """Return the envelopes that an event passing this gate must name."""
     return tuple(sorted({voice.envelope for voice in verdict.voices}))
 
 
@@ -229,7 +250,7 @@ def still_unmet(
 
 
 def covers(event: LogEvent, one: Problem) -> bool:
-    """Whether a waiver is about this condition."""
+    """Whether a waiver applies to this condition."""
     target = event.text("target") or ""
     return event.text("rule") == one.code and (not target or target in one.message)
 
@@ -259,7 +280,7 @@ def unfinished_runs(state: PacketState) -> Iterator[Problem]:
 
 
 def reminders(state: PacketState, what: str) -> tuple[str, ...]:
-    """Return notes for a command that an unfinished run does not block; `what` is the end of the sentence."""
+    """Return notes for a command that an unfinished run does not block; `what` ends the sentence."""
     return tuple(f"the run {run.run} is unfinished: {what}" for run in state.open_runs)
 
 
@@ -267,7 +288,7 @@ Proof = Literal["commit", "patch_id", "tree", ""]
 
 
 def lease_held(state: PacketState, now: str) -> str:
-    """Return who holds the packet now; '' if it is free or the lease has ended. A lease without an end does not
+    """Return the current holder of the packet; '' if it is free or the lease has ended. A lease without an end does not
     expire.
     """
     lease = state.lease
@@ -277,7 +298,7 @@ def lease_held(state: PacketState, now: str) -> str:
 
 
 class Claim(Value):
-    """The details of a claim. `branch` is where the work goes, '' if unknown."""
+    """The details of a claim. `branch` is the branch of the work, '' if unknown."""
 
     actor: str
     branch: str
@@ -304,7 +325,7 @@ def claim_unmet(
 def _held_by_other(state: PacketState, actor: str, now: str) -> Iterator[Problem]:
     holder = lease_held(state, now)
     if holder and holder != actor:
-        until = state.lease.expires_at if state.lease is not None and state.lease.expires_at else "it is released"
+        until = state.lease.expires_at if state.lease is not None and state.lease.expires_at else "until it is released"
         message = f"{holder} holds {state.packet} until {until}"
         yield Problem(
             "claimed_by_other", message, hint=f"ask {holder} to run: workpacket release {state.packet} --reason TEXT"
@@ -317,9 +338,11 @@ def _dependencies_unmet(
     for name in dependencies:
         lane = lanes.get(name, "")
         if not lane:
-            message = f"{name}, on which it depends, has no log, so its state is unknown"
-            made = f"workpacket adopt if it has documents, workpacket new {name} --what TEXT --why TEXT if it has none"
-            dropped = f"or take it out of the packet and run: workpacket amend {packet}"
+            message = f"its dependency {name} has no log, so its state is unknown"
+            made = (
+                f"run `workpacket adopt` if it has documents, otherwise `workpacket new {name} --what TEXT --why TEXT`"
+            )
+            dropped = f"or remove it from the packet and run: workpacket amend {packet}"
             yield Problem("dependency_unknown_lane", message, hint=f"{made}, {dropped}")
         elif lane not in policy.satisfied_by:
             wanted = " or ".join(policy.satisfied_by)
@@ -343,7 +366,7 @@ def _assignee_unmet(state: PacketState, claim: Claim) -> Iterator[Problem]:
 
 
 def holder_unmet(state: PacketState, actor: str, now: str) -> tuple[Problem, ...]:
-    """Report if someone else holds the packet: only the holder may release or submit it, unless the lease has ended."""
+    """Report a packet that someone else holds: only the holder may release or submit it, unless the lease has ended."""
     holder = lease_held(state, now)
     if holder and holder != actor:
         message = f"{holder} holds {state.packet}, not {actor}"
@@ -358,12 +381,13 @@ def holder_unmet(state: PacketState, actor: str, now: str) -> tuple[Problem, ...
 
 
 class Submission(Value):
-    """`proved`: results by criterion (`met`, `not_met`, `not_applicable`). `changed` is None where git cannot say.
+    """A submission to judge. `proved` has the result of each criterion (`met`, `not_met`, `not_applicable`). `changed`
+    is None if git cannot tell.
 
     `whose` is the packet of the checked-out branch, '' if there is none. `came_to` is the result of a criterion's
-    proof, as the end of a sentence; `elsewhere` is the commit at which a criterion was proved, if it is not that of the
-    work. `exempt` are the criteria that the contract lets go without a proof, `faults` what is wrong with the proof of
-    a criterion, `unticked` those whose box says that it is not done.
+    proof, as the end of a sentence; `elsewhere` is the commit at which a criterion was proved, if that is not the
+    commit of the work. `exempt` are the criteria that the contract exempts from proof, `faults` what is wrong with the
+    proof of a criterion, `unticked` the criteria whose box is not ticked.
     """
 
     actor: str
@@ -394,7 +418,7 @@ def submit_unmet(state: PacketState, submission: Submission, now: str) -> tuple[
 
 
 def _elsewhere(state: PacketState, submission: Submission) -> Iterator[Problem]:
-    """Report a submission of the work of another packet, or of none."""
+    """Report a submission of the work of another packet, or of no packet."""
     prepared, here = state.assignment, submission.branch
     if here is None or not prepared.branch or here == prepared.branch:
         return
@@ -430,9 +454,10 @@ def _criteria_unmet(packet: str, submission: Submission) -> Iterator[Problem]:
         if faults:
             continue
         if result == "not_applicable" and criterion not in submission.exempt:
-            message = f"{which}: the contract does not say that it may be left unproved"
+            message = f"{which}: the contract does not exempt it from proof"
             hint = (
-                f"workpacket submit {packet} --prove '{number}=COMMAND', or below the line: EXEMPT: REASON, and amend"
+                f"workpacket submit {packet} --prove '{number}=COMMAND', or write EXEMPT: REASON below the "
+                "line, and amend the contract"
             )
             yield Problem("evidence_missing", message, hint=hint)
             continue
@@ -461,7 +486,7 @@ def _scope_unmet(packet: str, submission: Submission) -> Iterator[Problem]:
 def uncommitted_unmet(packet: str, uncommitted: Sequence[str]) -> Iterator[Problem]:
     for path in uncommitted:
         message = f"{path} is not committed"
-        yield Problem("work_uncommitted", message, Location(path), f"git commit it, then: workpacket submit {packet}")
+        yield Problem("work_uncommitted", message, Location(path), f"commit it, then: workpacket submit {packet}")
 
 
 def _todo_unmet(packet: str, submission: Submission) -> Iterator[Problem]:
@@ -477,7 +502,9 @@ def _verdict_unmet(state: PacketState, actor: str, verdict: str, *, report: bool
     packet = state.packet
     if actor in state.holders:
         message = f"{actor} worked on {packet}; someone else must judge it"
-        yield Problem("verdict_by_coder", message, hint=f"another person types: workpacket verdict {packet} {verdict}")
+        yield Problem(
+            "verdict_by_coder", message, hint=f"have another person run: workpacket verdict {packet} {verdict}"
+        )
     if verdict == "CHANGES" and not reference and not report:
         message = "the requested changes are not referenced"
         yield Problem(
@@ -498,7 +525,9 @@ def merged_unmet(packet: str, commit: str, target: str, proof: Proof) -> tuple[P
     if not proof:
         message = f"neither {commit[:12]}, nor the same change, nor the same files are on {target}"
         return (
-            Problem("not_contained", message, hint=f"git merge it into {target}, then: workpacket merged {packet}"),
+            Problem(
+                "not_contained", message, hint=f"merge it into {target} with git, then: workpacket merged {packet}"
+            ),
         )
     return ()
 
@@ -507,18 +536,20 @@ def bearing(rows: Iterable[Transition]) -> tuple[Transition, ...]:
     return tuple(row for row in rows if row.origins and "STUB" not in row.origins)
 
 
-# Names of gates that the tool asks about itself.
+# Gate names that the tool itself uses.
 STANDARD: Final = frozenset({*CONSUMING.values(), STANDING_GATE, "policy"})
 
 
 def moves_under(on: str, lanes: LaneTable) -> tuple[Transition, ...]:
-    """Return the moves that have a gate. A gate without a valid move applies to all, so that a typo opens nothing."""
+    """Return the moves to which a gate applies. A gate without a valid move applies to all of them, so that a typo
+    opens nothing.
+    """
     rows = bearing(transitions(lanes))
     return tuple(row for row in rows if row.typed == on) or rows
 
 
 def added_gates(policy: LifecyclePolicy, event: str, choice: str = "") -> tuple[str, ...]:
-    """Return the gates that the policy adds to a move, by the type of its event and the outcome that it chooses."""
+    """Return the gates that the policy adds to a move, by the type of its event and the outcome chosen."""
     return tuple(
         added.gate
         for added in policy.gates
@@ -529,7 +560,8 @@ def added_gates(policy: LifecyclePolicy, event: str, choice: str = "") -> tuple[
 def settles_by_landing(state: PacketState, policy: LifecyclePolicy) -> bool:
     """Whether judged work is done once it has landed as judged, without an event that says so.
 
-    Not if there is a gate on `merged`, or a lane of the policy after it: then the command is required.
+    This is not the case if there is a gate on `merged`, or if the policy adds a lane after it: then the command is
+    required.
     """
     lanes = policy.lanes
     asked = added_gates(policy, "merged") or state.open_runs or not state.sound
@@ -537,9 +569,9 @@ def settles_by_landing(state: PacketState, policy: LifecyclePolicy) -> bool:
 
 
 def ends_unjudged(state: PacketState, policy: LifecyclePolicy) -> bool:
-    """Whether submitted work is finished once it has landed as submitted, because the policy asks no one to judge it.
+    """Whether submitted work is finished once it has landed as submitted, because the policy requires no judge.
 
-    Only in the light form: a full packet stays in review until somebody gives a verdict.
+    Only in the light form: a full packet stays in review until someone gives a verdict.
     """
     asked = policy.judged or policy.lanes.added or policy.gates or state.open_runs or not state.sound
     return state.lane == "IN_REVIEW" and state.light and not asked
@@ -555,7 +587,7 @@ def approval_asked(policy: LifecyclePolicy, *, light: bool) -> bool:
     return not (light and policy.packets.approvals == "none")
 
 
-# The gates that `[packets] approvals = "none"` does not ask about a light packet.
+# The gates that `[packets] approvals = "none"` omits for a light packet.
 _UNASKED_IF_LIGHT: Final = frozenset({ACTIVATION_GATE, AMENDMENT_GATE})
 
 

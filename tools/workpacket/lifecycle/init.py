@@ -1,13 +1,13 @@
-"""`init`: write what is missing, update what no one edited, leave everything else as it is.
+"""`init`: write missing files, update unedited ones, and leave everything else as it is.
 
-A file of ours counts as unedited if its digest is that of some text that `init` once wrote there; line ends and a
-byte order mark do not count, because git and editors change them on their own. In AGENTS.md one section is ours,
-between two marks; every other byte of that file is its owner's. In .gitignore it is the folders in which runs keep
-their views and, outside of git, their store.
+A file of ours counts as unedited if its digest is that of a text that `init` once wrote there; line ends and a byte
+order mark are ignored, because git and editors change them automatically. In AGENTS.md, one section between two marks
+is ours; every other byte of that file belongs to its owner. In .gitignore, ours are the folders in which runs keep
+their views and, outside git, their store.
 
-What it writes names what to install, so that CI and hooks run the tool that is running here. A bare name installs
-whatever an index has under it on that day, or nothing. A requirement therefore names a version on the index, a commit
-of a git repository, or an archive and its digest: PEP 610 records which of them is installed here.
+The written files name what to install, so that CI and hooks run the same tool as here. A bare name installs whatever an
+index has under that name on that day, or nothing. A requirement therefore names a version on the index, a commit of a
+git repository, or an archive and its digest: PEP 610 records which of them is installed here.
 """
 
 from __future__ import annotations
@@ -91,8 +91,8 @@ FOLDERS: Final = (".runr", ".workpacket")
 
 
 def also_ignoring(planned: Planned, before: bytes | None, folders: Collection[str]) -> Planned:
-    """Return the plan, with a line in `.gitignore` for each of `folders`, which git does not ignore yet. Everything
-    else in the file (None: there is none) stays as it is.
+    """Return the plan with a line in `.gitignore` for each of `folders`, which git does not ignore yet. Everything else
+    in the file stays as it is (None: the file does not exist).
     """
     if not folders:
         return planned
@@ -112,13 +112,15 @@ def also_ignoring(planned: Planned, before: bytes | None, folders: Collection[st
     )
 
 
-# The skills of teams that resume unfinished work if they are invoked without arguments, and where in them.
+# The skills of teams that resume unfinished work if they are invoked without arguments, and the place for the line.
 TEAM_SKILLS: Final = ("build-product", "plan-product")
 _DETERMINE_MODE: Final = lazy_pattern(r"^#{1,6} Determine Mode[^\n]*\n", re.MULTILINE)
 
 
 def also_hooking(planned: Planned, skills: Mapping[str, bytes], *, hook: bool) -> Planned:
-    """Return the plan with a line in each of the skills that makes it resume unfinished work, or with the offer."""
+    """Return the plan with a line in each of the skills that makes it resume unfinished work, or with an offer to add
+    it.
+    """
     lines = {path: _hook_of(path) for path, data in skills.items() if _hook_of(path).encode() not in data}
     if not lines:
         return planned
@@ -168,7 +170,7 @@ class ExistingFiles(Value):
 
 
 class InitFile(Value):
-    """The state of one file. `after` is its new content, if different."""
+    """The state of one file. `after` is its new content, if that differs."""
 
     path: str
     standing: Standing
@@ -195,13 +197,13 @@ def compare(
 ) -> list[InitFile]:
     """Return the state of each file. For groups that were not requested, only existing files count.
 
-    `policy` is the one next to the files: it affects what the protocols say about moves. `requirement` is what the
+    `policy` is that of the work tree: it affects what the protocols say about moves. `requirement` is what the
     requested workflow and hooks install; without one, each file keeps its own requirement. `form` is that of new
     packets.
     """
     own: dict[Dialect, Collection[str]] = {one: [path for path, _ in dialect_files(one, package)] for one in DIALECTS}
     governed = BOARD_PATH in seen.files and POLICY_PATH not in seen.files
-    # With a board that people kept themselves, missions are only part of the work.
+    # On a board that people kept themselves, missions are only part of the work.
     spoken = dialect or dialect_here(seen.files, own, missions=seen.missions and not governed)
     items = [
         replace(_file(_filled(file, seen, wanted, requirement), package, seen), group=file.group)
@@ -212,8 +214,9 @@ def compare(
 
 
 def init(items: list[InitFile], moment: Moment, *, has_key: bool = False, commits: bool = False) -> Planned:
-    """Plan the files. `has_key`: whether the person has created a key for approvals before; `commits`: whether they are
-    committed at once."""
+    """Plan the files. `has_key`: whether the person has created a key for approvals before; `commits`: whether the
+    files are committed immediately.
+    """
     changes = tuple(
         FileChange(item.path, None if item.before is None else digest(item.before), item.after)
         for item in items
@@ -250,14 +253,14 @@ _NEW_PACKET: Final = (
 
 
 def check(items: list[InitFile]) -> Iterator[Problem]:
-    """Report what `init` would do, as findings; and what it would leave."""
+    """Report the changes that `init` would make, as findings, and the files that it would leave."""
     says = {
         "missing": ("starter_missing", "error", "it does not exist", "workpacket init writes it"),
         "outdated": (
             "starter_outdated",
             "error",
-            "init would now write it differently",
-            "workpacket init brings it up to date",
+            "init would now write different content",
+            "workpacket init updates it",
         ),
         "edited": ("starter_edited", "warning", "", "to get the current version, move it away, then: workpacket init"),
     }
@@ -298,7 +301,7 @@ def _counts(file: StarterFile, seen: ExistingFiles, wanted: Collection[Group]) -
 
 
 def _filled(file: StarterFile, seen: ExistingFiles, wanted: Collection[Group], requirement: str | None) -> StarterFile:
-    """Return the file with the requirement, if its group was requested, else with the one that it has in the
+    """Return the file with the requirement, if its group was requested, or else with the requirement that it has in the
     repository.
     """
     if PLACEHOLDER not in file.text:
@@ -323,7 +326,7 @@ def _file(file: StarterFile, package: StarterTexts, seen: ExistingFiles) -> Init
     digests = {known_digest(text), known_digest(without_requirement(text))}
     if not digests.isdisjoint(known) or (file.stem and known_digest(stem_of(text)) in known):
         return InitFile(file.path, "outdated", before, _as_before(file.text, before))
-    return InitFile(file.path, "edited", why="it does not match what any version of init wrote")
+    return InitFile(file.path, "edited", why="it does not match any version that init ever wrote")
 
 
 def _agents(package: StarterTexts, seen: ExistingFiles) -> InitFile:
@@ -342,7 +345,7 @@ def _agents(package: StarterTexts, seen: ExistingFiles) -> InitFile:
         return InitFile(AGENTS, "current")
     if known_digest(section) not in package.shipped.get(AGENTS, ()):
         return InitFile(
-            AGENTS, "edited", before, why="its workpacket section does not match what any version of init wrote"
+            AGENTS, "edited", before, why="its workpacket section does not match any version that init ever wrote"
         )
     return InitFile(AGENTS, "outdated", before, after)
 
@@ -376,8 +379,8 @@ _REMEDY: Final = (
 
 
 def requirement_of(direct_url: Mapping[str, Json] | None, version: str) -> str:
-    """Return the requirement that installs what is running: `direct_url` is PEP 610's record, None for an install from
-    an index.
+    """Return the requirement that installs the running tool: `direct_url` is the record of PEP 610, None for an install
+    from an index.
     """
     if direct_url is None:
         return f"{NAME}=={version}"
@@ -398,7 +401,7 @@ def requirement_of(direct_url: Mapping[str, Json] | None, version: str) -> str:
 def pinned(requirement: str) -> str:
     """Return the requirement if it identifies exactly one state of the tool."""
     if not _PINNED.fullmatch(requirement):
-        message = f"{requirement!r} does not say which workpacket to install: it has no version, commit or digest"
+        message = f"{requirement!r} does not identify the workpacket to install: it has no version, commit or digest"
         raise WorkpacketError("install_source_open", message, hint=_REMEDY)
     return requirement
 
@@ -410,5 +413,5 @@ def written_in(text: str) -> str | None:
 
 
 def without_requirement(text: str) -> str:
-    """Return the file as the template has it."""
+    """Return the file as it is in the template."""
     return _WRITTEN.sub(f'"{PLACEHOLDER}"', text)

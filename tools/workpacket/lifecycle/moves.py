@@ -1,7 +1,7 @@
 """The result of a command, and how its plan is built: edits of files and events, each based on the previous ones. A
-command returns a plan or everything that is unmet. The new lane of a packet is recorded here, with the envelopes of the
-gates that the policy adds to the move. Status, board and registry are then updated by `lifecycle.projections`, which a
-refused command never loads.
+command returns a plan, or every unmet condition. The new lane of a packet is recorded here, with the envelopes of the
+gates that the policy adds to the move. Then `lifecycle.projections`, which a refused command never loads, updates
+status, board and registry.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Planned(Value):
     shown: str = ""
 
 
-# A plan, or every condition that is not met: never empty then.
+# A plan, or every unmet condition (at least one).
 Answer: TypeAlias = "Planned | tuple[Problem, ...]"
 
 
@@ -73,7 +73,7 @@ class Draft:
         self._seen[path] = FileSeen(path, source.digest if source is not None else None)
 
     def is_about(self, source: Source) -> None:
-        """Record the digest of a file that the event is about without changing it, because it may change later."""
+        """Record the digest of a file that the event is about, without changing it, because it may change later."""
         self.rests_on(source.path, source)
         self._about[source.path] = source.digest
 
@@ -121,7 +121,7 @@ class Draft:
 
 
 def added_unmet(facts: Facts, packet: PacketFacts, row: Transition) -> Iterator[Problem]:
-    """Report what is missing at the added gates of this move; a gate that was not queried is closed."""
+    """Report what is missing at the added gates of this move; a gate without an answer is closed."""
     name = packet.id.text
     for gate in added_gates(facts.policy, row.event, row.choice):
         verdict = facts.approvals.get(gate)
@@ -144,7 +144,7 @@ ASKED: Final = frozenset(row.command for row in TRANSITIONS if not row.anywhere)
 
 
 def whose_branch(facts: Facts, branch: str) -> str:
-    """Return the packet that was prepared on the branch, or would be by the pattern of the policy; '' if there is
+    """Return the packet for which the branch was prepared, or would be by the pattern of the policy; '' if there is
     none.
     """
     prepared = (name for name, packet in facts.packets.items() if branch and packet.state.assignment.branch == branch)
@@ -153,10 +153,10 @@ def whose_branch(facts: Facts, branch: str) -> str:
 
 
 def standing_unmet(facts: Facts, packet: PacketFacts, command: str, branch: str) -> tuple[Problem, ...]:
-    """Return the refusal of a command about `packet` on the branch of another one.
+    """Refuse a command about `packet` on the branch of another packet.
 
-    On the target branch the claim or the verdict would be seen only when that other packet is merged, which may be
-    never. The backlog may be changed from anywhere: `new`, `refine` and `activate` are not restricted.
+    The target branch would show the claim or the verdict only once that other packet is merged, which may be never. The
+    backlog may be changed from anywhere: `new`, `refine` and `activate` are not restricted.
     """
     name, own = packet.id.text, packet.state.assignment.branch
     if command not in ASKED or branch in {"", own, facts.target_branch}:
@@ -164,7 +164,7 @@ def standing_unmet(facts: Facts, packet: PacketFacts, command: str, branch: str)
     whose = whose_branch(facts, branch)
     if whose in {"", name}:
         return ()
-    message = f"you are on {whose}'s branch ({branch}); this would be recorded there instead of on the main branch"
+    message = f"you are on the branch of {whose} ({branch}); this would be recorded there instead of on the main branch"
     place = own if own and command != "merged" else facts.target_branch
     return (Problem("other_work_branch", message, hint=f"git switch {place}, then: workpacket {command} {name}"),)
 

@@ -1,4 +1,4 @@
-"""Next steps: everything that keeps a packet from its next lane, and which work is ready."""
+"""Next steps: the conditions that keep a packet from its next lane, and the work that is ready."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _RISK = {"HIGH": 0, "MEDIUM": 1, "LOW": 2}
 
 
 class PacketStatus(Value):
-    """Where a packet is, the command that moves it on, and what prevents that."""
+    """The lane of a packet, the command that moves it on, and what prevents that."""
 
     id: str
     lane: str
@@ -29,7 +29,7 @@ class PacketStatus(Value):
 
 
 def why(facts: Facts, packet: PacketFacts, work: Work, branch: str = "") -> PacketStatus:
-    """Return everything that keeps the packet from its next lane."""
+    """Return the status of the packet, with every condition that keeps it from its next lane."""
     name, lane = packet.id.text, packet.lane
     return PacketStatus(
         name,
@@ -50,7 +50,7 @@ def _unmet(facts: Facts, packet: PacketFacts, work: Work, branch: str) -> tuple[
         "activate": lambda: activation_unmet(facts, packet)[0],
         "claim": lambda: claim_refusal(facts, packet, branch),
         "submit": lambda: submit_refusal(facts, packet, work),
-        "verdict": lambda: verdict_refusal(facts, packet, "PASS", report=False, reference=""),
+        "verdict": lambda: verdict_refusal(facts, packet, "PASS", report="", reference=""),
     }
     if lanes.lane(packet.lane) is None:
         return (lane_retired(packet.id.text, packet.lane),)
@@ -62,7 +62,7 @@ def _unmet(facts: Facts, packet: PacketFacts, work: Work, branch: str) -> tuple[
 
 
 class Ready(Value):
-    """Work that can be started now. `waiting` is how many packets wait for it."""
+    """Work that can be started now. `waiting` is the number of packets that wait for it."""
 
     id: str
     lane: str
@@ -114,14 +114,14 @@ def _is_ready(facts: Facts, packet: PacketFacts, agent: str, done: frozenset[str
 
 
 def _is_standing(packet: PacketFacts) -> bool:
-    """Whether small changes come under it as they are made, so that there is nothing to take up."""
+    """Whether small changes come under the packet as they are made, so that there is nothing to claim."""
     said = any(event.text("standing") for event in setting_events(packet.log))
-    # Before events said so, only the packet did.
+    # Older events do not say it; only the packet does.
     return said or (packet.packet_source is not None and "Standing until " in packet.packet_source.text)
 
 
 def _satisfied(facts: Facts) -> frozenset[str]:
-    """Return the packets that no other needs to wait for any more, and their bases."""
+    """Return the packets that are done as far as others wait for them, and their bases."""
     done = [packet.id for packet in facts.packets.values() if packet.lane in facts.policy.satisfied_by]
     return frozenset(name for wp_id in done for name in (wp_id.text, wp_id.base))
 

@@ -1,36 +1,18 @@
 """The settings for the lifecycle, and for commands that prove criteria, in `policy.toml`.
 
-[lifecycle]
-target_branch = "main"
-lease_hours = 72
-satisfied_by = ["VALIDATED", "MERGE_PENDING"]
-roadmap_headings = ["roadmap"]
-branch_pattern = "wp/{id}"
+[lifecycle] target_branch = "main" lease_hours = 72 satisfied_by = ["VALIDATED", "MERGE_PENDING"] roadmap_headings =
+["roadmap"] branch_pattern = "wp/{id}"
 
-[[lifecycle.checklist]]
-item = "threat_model"
-section = "THREAT_MODEL"
+[[lifecycle.checklist]] item = "threat_model" section = "THREAT_MODEL"
 
-[lifecycle.gates.security]
-on = "merged"
+[lifecycle.gates.security] on = "merged"
 
-[lifecycle.lanes.QA]
-after = "IN_REVIEW"
-before = "MERGE_PENDING"
+[lifecycle.lanes.QA] after = "IN_REVIEW" before = "MERGE_PENDING"
 
-[evidence]
-env = ["JAVA_HOME"]
-timeout_seconds = 600
-output_bytes = 10485760
-tests = "required"
-proof_paths = ["tests/", "test/", "spec/", "**/*_test.*"]
-reports = ["target/surefire-reports/*.xml"]
-setup = ["npm ci"]
-replay = "second-party"
+[evidence] env = ["JAVA_HOME"] timeout_seconds = 600 output_bytes = 10485760 tests = "required" proof_paths = ["tests/",
+"test/", "spec/", "**/*_test.*"] reports = ["target/surefire-reports/*.xml"] setup = ["npm ci"] replay = "second-party"
 
-[coverage]
-mode = "required"
-exempt = ["translations/*.po"]
+[coverage] mode = "required" exempt = ["translations/*.po"]
 
 [packets]
 form = "light"
@@ -44,7 +26,7 @@ commit = "never"
 A lane that a repository adds is inserted between two adjacent lanes. The command that used to lead from one to the
 other now leads to the added lane, through the same gate, and `advance` leads on from there. An added lane never removes
 a gate. It cannot come before IN_PROGRESS, because activation and claim each lead directly to their lane. A table with
-an error is not in force, and until it is fixed no packet can move, so that a typo opens nothing.
+an error is not in force, and no packet can move until it is fixed, so that a typo opens nothing.
 """
 
 from __future__ import annotations
@@ -66,7 +48,7 @@ if TYPE_CHECKING:
     from workpacket.text.node import Plain
 
 
-# What a program needs to be found, to find its files and to use the person's language; none of it is a secret.
+# What a program needs to be found, to find its files and to use the person's language; none of it is secret.
 ALWAYS_PASSED: Final = (
     "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TERM", "TMPDIR", "TMP", "TEMP",
     "VIRTUAL_ENV", "SYSTEMROOT", "SYSTEMDRIVE", "WINDIR", "COMSPEC", "PATHEXT", "USERPROFILE", "APPDATA",
@@ -79,10 +61,10 @@ MOST_OUTPUT: Final = 1024 * 1024 * 1024
 TOKEN: Final = re.compile(r"[A-Z]+(?:_[A-Z]+)*\Z")
 TITLE: Final = re.compile(r"[A-Za-z]+(?:[ -][A-Za-z]+)*\Z")
 LONGEST_NAME: Final = 40
-# The lanes in order, and those between which there is room.
+# The lanes in order, and the pairs between which a lane can be added.
 _STEPS: Final = tuple(pairwise(WAY))
 _ROOM: Final = _STEPS[2:]
-# Sections of built-in lanes with work in progress; an added lane may share them.
+# Board sections of built-in lanes with work in progress; an added lane may share them.
 _SHARED: Final = frozenset({"in progress", "in review"})
 _BUILT_IN_HEADINGS: Final = frozenset(words_of(section.key) for section in BUILT_IN.sections)
 _SHORT: Final = 3
@@ -94,11 +76,11 @@ Replay = Literal["second-party", "off"]
 
 
 class EvidencePolicy(Value):
-    """`env` are variables that proofs get in addition to `ALWAYS_PASSED`.
+    """The settings for proofs. `env` are variables that proofs get in addition to `ALWAYS_PASSED`.
 
-    `tests`: whether the contract has to name the proof of each criterion. `proof_paths` are where tests lie, `reports`
-    where runners leave files of JUnit XML, `setup` the commands that prepare a tree. `replay`: whether another party
-    has to replay the proofs before a verdict.
+    `tests`: whether the contract must name the proof of each criterion. `proof_paths` are the paths of tests, `reports`
+    those of the JUnit XML files that test runners write, `setup` the commands that prepare a tree. `replay`: whether
+    another party must replay the proofs before a verdict.
     """
 
     env: tuple[str, ...] = ()
@@ -129,7 +111,7 @@ def evidence_policy(root: Node | None) -> EvidencePolicy:
         _strings(table.get("env")),
         _number(table.get("timeout_seconds"), LONGEST, EvidencePolicy().timeout_seconds),
         _number(table.get("output_bytes"), MOST_OUTPUT, EvidencePolicy().output_bytes),
-        # What cannot be read asks for everything.
+        # An unreadable policy requires everything.
         "off" if tests is None or tests.text == "off" else "required",
         _strings(table.get("proof_paths")) or PROOF_PATHS,
         _strings(table.get("reports")),
@@ -151,7 +133,9 @@ _MODES: Final[Mapping[str, Mode]] = {"required": "required", "warn": "warn", "of
 
 
 class CoveragePolicy(Value):
-    """`exempt` are patterns of paths that need no packet, as in IN_SCOPE_PATHS. None is exempt by default."""
+    """The settings for coverage. `exempt` are patterns of paths that need no packet, as in IN_SCOPE_PATHS; empty by
+    default.
+    """
 
     mode: Mode = "off"
     exempt: tuple[str, ...] = ()
@@ -182,8 +166,8 @@ class PacketsPolicy(Value):
 
     `form` is that of new packets. `approvals`: whether the activation of a light packet needs an approval. `phase` is
     the second part of ids made from titles. `commit`: whether commands commit what they wrote. `board` says where board
-    and registry are written: on every branch, on the target branch only, or nowhere; '' for full packets on every
-    branch, and for light ones nowhere.
+    and registry are written: on every branch, only on the target branch, or nowhere; '' means on every branch for full
+    packets, and nowhere for light ones.
     """
 
     form: Form = "full"
@@ -199,11 +183,11 @@ _PHASE: Final = re.compile(r"(?:[0-9]+|[A-Z][A-Z0-9]*)\Z")
 
 
 def packets_policy(root: Node | None) -> PacketsPolicy:
-    """Return the settings of packets in a loaded `policy.toml`. What cannot be read asks for an approval."""
+    """Return the settings of packets in a loaded `policy.toml`. Unreadable settings require an approval."""
     if root is None:
         return PacketsPolicy()
     form: Form = "light" if root.string_at("packets", "form") == "light" else "full"
-    # A gate that names approvers is not switched off beside it.
+    # A gate that names approvers is not switched off by this setting.
     approved = root.get("approvals", "gates", "activation") is not None
     phase, commit = root.string_at("packets", "phase"), root.get("packets", "commit")
     return PacketsPolicy(
@@ -215,14 +199,14 @@ def packets_policy(root: Node | None) -> PacketsPolicy:
     )
 
 
-# The tables that say whom, and what, the required check believes.
+# The tables that say whom and what the required check trusts.
 _GUARDING: Final = ("actors", "approvals", "verdict")
 
 
 def unguarded_changes(before: Node | None, after: Node | None) -> list[str]:
-    """The tables of a policy that a change weakens although the policy names no one who could approve that.
+    """Return the tables of a policy that a change weakens although the policy names no one who could approve that.
 
-    A policy that has approvers is approved as a whole, and one that asks for nothing has nothing to weaken.
+    A policy with approvers is approved as a whole, and a policy without requirements has nothing to weaken.
     """
     coverage = coverage_policy(before)
     guards = before is not None and (before.get("actors") is not None or coverage.mode == "required")
@@ -262,7 +246,7 @@ class LifecyclePolicy(Value):
     """The rules in force. `origins` gives the source of each: `default`, or a line of the policy.
 
     `evidence`, `coverage` and `packets` are the tables of these names, as are `[actors]` and `[verdict]`. `judged`:
-    whether a gate of the approvals asks who gives a verdict.
+    whether the approvals have a gate for verdicts.
 
     `lane_faults` are the errors in added lanes: while there is any, no packet can move.
     """
@@ -286,7 +270,7 @@ class LifecyclePolicy(Value):
 
     @cached_property
     def actors(self) -> Actors:
-        """The tables `[actors]` and `[verdict]`, which most policies do not have."""
+        """Return the tables `[actors]` and `[verdict]`, which most policies do not have."""
         from workpacket.approvals.actors import Actors, read_actors
 
         return Actors() if self.actor_tables is None else read_actors(*self.actor_tables)
@@ -305,7 +289,7 @@ KEYS: Final = tuple(name for name in LifecyclePolicy.__match_args__ if name not 
 def lifecycle_policy(root: Node | None, source: Source) -> LifecyclePolicy:
     """Return the policy in a loaded `policy.toml`. Invalid settings are left out; `check` reports them."""
     if root is None:
-        # The lanes and gates that it adds are unknown, so nothing moves.
+        # Its lanes and gates are unknown, so nothing moves.
         what = f"{source.path} cannot be read, so its lanes and gates are unknown"
         unread = LaneFault("lanes_unfit", "", "", what, "workpacket policy test")
         return LifecyclePolicy(lane_faults=(unread,), coverage=coverage_policy(None), actor_tables=_UNREADABLE)
@@ -330,7 +314,7 @@ def lifecycle_policy(root: Node | None, source: Source) -> LifecyclePolicy:
     return LifecyclePolicy(**said, origins=origins)
 
 
-# An unreadable table lists no actor, so that no event passes.
+# An unreadable table lists no actor, so no event passes.
 _UNREADABLE: Final = ("", None)
 
 
@@ -399,7 +383,7 @@ def _gates(node: Node) -> Iterator[AddedGate]:
 
 
 class LaneFault(Value):
-    """What is wrong with a declared lane; `key` is the setting, '' for the lane itself."""
+    """A fault of a declared lane; `key` is the setting, '' for the lane itself."""
 
     code: str
     token: str
@@ -409,7 +393,7 @@ class LaneFault(Value):
 
 
 def title_of(token: str) -> str:
-    """Return the title of a lane without one: `SECURITY_REVIEW` is `Security Review`, `QA` stays `QA`."""
+    """Return the title of a lane that sets none: `SECURITY_REVIEW` is `Security Review`, `QA` stays `QA`."""
     return " ".join(word if len(word) <= _SHORT else word.capitalize() for word in token.split("_"))
 
 
@@ -447,7 +431,7 @@ def lane_faults(declared: Sequence[AddedLane]) -> Iterator[LaneFault]:
 def _name_faults(lane: AddedLane, taken: dict[str, str], headings: dict[str, str]) -> Iterator[LaneFault]:
     token = lane.token
     if not TOKEN.match(token) or len(token) > LONGEST_NAME:
-        message = f"{token!r} is not a valid name of a lane"
+        message = f"{token!r} is not a valid lane name"
         hint = f"use up to {LONGEST} capital letters, with _ between words, such as QA or SECURITY_REVIEW"
         yield LaneFault("lane_name_malformed", token, "", message, hint)
     elif BUILT_IN.lane(token) is not None:
@@ -506,7 +490,7 @@ def _neighbour_faults(lane: AddedLane, by_token: Mapping[str, AddedLane]) -> Ite
 
 
 def _meant(name: str, token: str, by_token: Mapping[str, AddedLane]) -> str:
-    from difflib import get_close_matches  # needed only for a fault, and every command reads the policy
+    from difflib import get_close_matches  # needed only for a fault, but every command reads the policy
 
     known = [*WAY[2:], *(other for other in by_token if other != token)]
     close = [*_named_within(name), *get_close_matches(name.upper(), known, n=1)]
@@ -514,8 +498,8 @@ def _meant(name: str, token: str, by_token: Mapping[str, AddedLane]) -> str:
 
 
 def _named_within(name: str) -> Iterator[str]:
-    """Yield the lanes in order that some of the words name, most words first: READY_FOR_REVIEW contains `for
-    review`.
+    """Yield, in order, the lanes that some of the words name, most words first: READY_FOR_REVIEW contains
+    `for review`.
     """
     words = words_of(name).split()
     for count in range(len(words), 0, -1):
@@ -530,7 +514,7 @@ def _place_faults(
     token = lane.token
     first = next(other for other in declared if other.after == lane.after)
     if first is not lane:
-        message = f"{token} and {first.token} both come after {lane.after}, and work can move to only one of them"
+        message = f"{token} and {first.token} both come after {lane.after}, but work can move to only one of them"
         hint = f"write `after = {_quoted(first.token)}`, and in {first.token} `before = {_quoted(token)}`"
         yield LaneFault("lane_place_taken", token, "after", message, hint)
         return
@@ -553,7 +537,7 @@ def _place_faults(
 
 
 def _ends(lane: AddedLane, by_token: Mapping[str, AddedLane]) -> tuple[str, str]:
-    """Return the lanes around the chain that contains the lane; an added lane if the chain is a cycle."""
+    """Return the lanes at both ends of the chain that contains the lane; if the chain is a cycle, an added lane."""
     start, end = lane.after, lane.before
     for _ in by_token:
         start = by_token[start].after if start in by_token else start
@@ -562,7 +546,7 @@ def _ends(lane: AddedLane, by_token: Mapping[str, AddedLane]) -> tuple[str, str]
 
 
 def _one_sided(lane: AddedLane, by_token: Mapping[str, AddedLane]) -> Iterator[LaneFault]:
-    """Report one-sided neighbours: unless both name each other, work could be unable to leave or reach a lane."""
+    """Report one-sided neighbors: unless both name each other, work might be unable to leave or reach a lane."""
     for key, name, back in (("after", lane.after, "before"), ("before", lane.before, "after")):
         other = by_token.get(name)
         said = getattr(other, back) if other is not None else lane.token

@@ -1,5 +1,5 @@
 """Packet status, task board and registry as projections of the log: the edits that make them agree with it. Prose
-between the entries is kept; in an entry, only what the log determines is rewritten.
+between the entries is kept; within an entry, only the parts that the log determines are rewritten.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from workpacket.problem import Edit
 from workpacket.text.source import Source
 from workpacket.value import Value
 
-# Lanes whose entries give a reason; after another token the words would mislead.
+# Lanes whose entries give a reason; after another token the text would mislead.
 
 _EXPLAINED = frozenset({"BLOCKED"})
 # Above this number of bases, parsing every row of the registry once is faster than searching each row for each base.
@@ -55,7 +55,7 @@ class InForce(Value):
 
 
 def lane_named(token: str, lanes: LaneTable = BUILT_IN) -> Lane:
-    """Return the lane of an event. An unknown one comes from a newer log or an older policy."""
+    """Return the lane of an event. An unknown lane comes from a newer log or an older policy."""
     lane = lanes.lane(token)
     if lane is None:
         raise WorkpacketError("lane_unknown", f"the log says {token}, which is not a lane here")
@@ -99,7 +99,7 @@ def _placed(board: TaskBoard, placement: Placement, entries: list[BoardEntry]) -
         raise WorkpacketError(
             "board_section_absent",
             f"the board has no section {home.heading!r}",
-            hint="workpacket board sync adds the sections that are missing",
+            hint="workpacket board sync adds missing sections",
             path=board.path,
         )
     keeper = next((entry for entry in entries if entry.section.key == section.key), None)
@@ -126,7 +126,7 @@ def _line(placement: Placement, entry: BoardEntry | None) -> str:
 
 
 def _removal(source: Source, entry: BoardEntry) -> Edit:
-    """Return the line with its end, and one of two blank lines that would meet."""
+    """Remove the line with its end, and one of two blank lines that would become adjacent."""
     starts = [*source.line_starts, len(source.text)]
     start, end = starts[entry.line - 1], starts[entry.line]
     blank_before = entry.line > 1 and not source.line(entry.line - 1).strip()
@@ -187,7 +187,7 @@ def _rows_that_may_name(registry: TraceabilityRegistry, bases: Sequence[str]) ->
 
 
 def _names_a_later_one(row: RegistryRow, wanted: InForce) -> bool:
-    """Whether the row names a later revision than any here: it may be on another branch, so it is kept."""
+    """Whether the row names a later revision than any here: it may be on another branch, so the row is kept."""
     active, here = row.active_id, WorkPacketId.try_parse(wanted.id)
     return active is not None and here is not None and (active.revision or 1) > (here.revision or 1)
 
@@ -220,8 +220,8 @@ def _row_edits(row: RegistryRow, wanted: InForce, noted: Iterable[str], lanes: L
 
 
 def _active_note(row: RegistryRow, wanted: InForce) -> list[str]:
-    """Return the token `active=<id>`: unchanged if it already names the packet, because the owner may have added words
-    to it.
+    """Return the token `active=<id>`. It stays unchanged if it already names the packet, because the owner may have
+    added words to it.
     """
     noted = [token for token in row.tokens if token.kind == "active"]
     if any(value.value == wanted.id for token in noted for value in token.values):
@@ -260,7 +260,8 @@ def project(
     notes: Iterable[str] = (),
     packet_files: Mapping[str, Source] | None = None,
 ) -> None:
-    """Update status, board and registry for these packets and lanes, as far as the policy has them drawn here.
+    """Update status, board and registry for these packets and lanes, as far as the policy has them written on this
+    branch.
 
     `notes` go into the row of the first; `packet_files` are packets that this command itself writes.
     """
@@ -304,10 +305,11 @@ def project_registry(draft: Draft, rows: Sequence[InForce]) -> None:
 
 
 def in_force(facts: Facts, base: str, moved: Mapping[str, str], written: Mapping[str, Source]) -> InForce | None:
-    """Return the revision of a base in force: the highest packet not archived, else the highest stub, else the last.
+    """Return the revision of a base that is in force: the highest packet that is not archived, else the highest stub,
+    else the last revision.
 
-    `moved` holds the lanes after the command, `written` the packets that it writes. While a revision has no log, or is
-    in a lane that the policy no longer has, the one in force is unknown, and the row is unchanged.
+    `moved` has the lanes after the command, `written` the packets that it writes. While a revision has no log, or is in
+    a lane that the policy no longer defines, the one in force is unknown, and the row is unchanged.
     """
     found: list[tuple[int, int, InForce]] = []
     for packet in facts.packets.values():

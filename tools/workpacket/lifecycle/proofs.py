@@ -1,8 +1,8 @@
 """Whether evidence is the proof that the contract demands of a criterion.
 
-A demand binds whatever the policy says, because it was signed. With `tests = "required"` every criterion needs one. It
-is asked for at the activation and at an amendment, so that no work begins towards a criterion that cannot be proved; at
-a submission; and by `check --base` once more. A replay is asked for where the policy says `replay = "second-party"`.
+A demand is binding whatever the policy says, because it was signed. With `tests = "required"`, every criterion needs
+one. It is checked at activation and amendment, so that no work begins on a criterion that cannot be proved; at
+submission; and again by `check --base`. A replay is required if the policy says `replay = "second-party"`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from workpacket.text.source import Source
 
 _DEMANDED: Final = lazy_pattern(r"\s+[-*+]\s+(?:PROVED_BY|TESTS|PATHS|EXEMPT):")
-# What may be wrong with a proof, and is known only when it was run.
+# Faults of a proof that are known only after it was run.
 PROOF_CODES: Final = frozenset({
     "proof_undeclared", "proof_trivial", "proof_not_run", "no_test_executed", "test_not_run", "test_failed",
     "proof_not_needed", "base_not_run", "change_not_executed", "proof_program_changed", "proof_other_command",
@@ -39,12 +39,12 @@ PROOF_CODES: Final = frozenset({
 
 
 def folded(text: Json) -> str:
-    """As criteria are compared: where they are written, marks and blanks may differ."""
+    """Return a criterion in a form to compare: the text may differ in marks and blanks."""
     return " ".join(unicodedata.normalize("NFC", str(text)).split())
 
 
 def demands_of(packet: PacketFacts) -> Mapping[str, Demand]:
-    """The demands of the packet's contract by criterion, folded; none if there is no contract to read."""
+    """Return the demands of the packet's contract by criterion, folded; none if there is no readable contract."""
     if packet.packet is None:
         return {}
     contract = stated(packet.packet, packet.refinement)
@@ -52,21 +52,23 @@ def demands_of(packet: PacketFacts) -> Mapping[str, Demand]:
 
 
 def unlike_demand(row: Mapping[str, Json], demand: Demand | None, *, required: bool) -> Iterator[Problem]:
-    """What keeps a row of evidence from being the proof that the contract demands."""
+    """Yield what is wrong with a row of evidence as the proof that the contract demands."""
     if demand is None or not is_complete(demand):
         if required:
             yield Problem("proof_undeclared", "the contract names no proof")
         return
     if row.get("result") == "not_applicable":
         if demand.exempt is None or demand.command:
-            yield Problem("exemption_unsigned", "the contract demands a proof, and no reason why it does not apply")
+            yield Problem(
+                "exemption_unsigned", "the contract demands a proof, not a reason why the criterion does not apply"
+            )
         return
     if demand.exempt is not None and row.get("exempt") != demand.exempt:
         yield Problem("exemption_unsigned", "its exemption is not the one in the contract")
     if demand.command and row.get("command") != demand.command:
         yield Problem("proof_other_command", f"the contract demands {demand.command}")
     elif demand.command and not row.get("runner"):
-        yield Problem("no_test_executed", "nothing says which tests ran")
+        yield Problem("no_test_executed", "it is unknown which tests ran")
     elif demand.exempt is None:
         yield from _unproved(row)
 
@@ -75,15 +77,17 @@ def _unproved(row: Mapping[str, Json]) -> Iterator[Problem]:
     outcomes = row.get("outcomes")
     counts = outcomes if isinstance(outcomes, Mapping) else {}
     if not row.get("needed") or not counts.get("needed"):
-        yield Problem("proof_not_needed", "no test of it fails without the work")
+        yield Problem("proof_not_needed", "none of its tests fails without the work")
     if counts.get("broken") or counts.get("failing"):
-        yield Problem("test_failed", "tests of it failed")
+        yield Problem("test_failed", "some of its tests failed")
     if "execution" not in row or "base" not in row:
-        yield Problem("change_not_executed", "nothing says at which base, and whether its tests execute the work")
+        yield Problem(
+            "change_not_executed", "it is unknown at which base its tests ran, and whether they execute the work"
+        )
 
 
 def record_replay(facts: Facts, packet: PacketFacts, commit: str, differences: Sequence[str]) -> Answer:
-    """What somebody found who ran the proofs of a submission again."""
+    """Record the result of a person who ran the proofs of a submission again."""
     from workpacket.lifecycle.moves import Draft, Planned
 
     name, result = packet.id.text, "different" if differences else "same"
@@ -96,7 +100,7 @@ def record_replay(facts: Facts, packet: PacketFacts, commit: str, differences: S
 
 
 class NewDemand(Value):
-    """What is to prove a criterion, as it was typed; '' for what was not."""
+    """The required proof of a criterion, as it was typed; '' for parts that were not given."""
 
     number: int
     command: str = ""
@@ -111,7 +115,9 @@ class NewDemand(Value):
 
 
 def write_demand(facts: Facts, packet: PacketFacts, demand: NewDemand) -> Answer:
-    """Into the stub, and into the packet where there is one; then it takes an approval, or an amendment."""
+    """Write the demand into the stub, and into the packet if there is one; it then needs an approval or an
+    amendment.
+    """
     from workpacket.lifecycle.moves import Draft, Planned
 
     name = packet.id.text
@@ -121,7 +127,7 @@ def write_demand(facts: Facts, packet: PacketFacts, demand: NewDemand) -> Answer
     for each, texts in [*listed, *([(document, document.done_means)] if document is not None else [])]:
         criteria = [text for text in texts if not DEMAND.match(text.value)]
         if not 1 <= demand.number <= len(criteria):
-            message = f"{each.path} has {counted(len(criteria), 'criterion')}, so none is number {demand.number}"
+            message = f"{each.path} has {counted(len(criteria), 'criterion')}, so there is no number {demand.number}"
             return (Problem("evidence_missing", message, Location(each.path), f"workpacket contract {name}"),)
         draft.edit(each.source, [_demand_edit(each.source, criteria[demand.number - 1].start, demand)])
     then = f"workpacket approve {name} --gate {'amendment' if document is not None else 'activation'}"
@@ -130,7 +136,7 @@ def write_demand(facts: Facts, packet: PacketFacts, demand: NewDemand) -> Answer
 
 
 def _demand_edit(source: Source, start: int, demand: NewDemand) -> Edit:
-    """What was demanded below the item gives way to what is demanded now."""
+    """Return the edit that replaces the previous demand below the item with the new one."""
     first = source.line_and_column(start)[0]
     head = source.line(first)
     depth = len(head) - len(head.lstrip())
@@ -147,7 +153,7 @@ def _demand_edit(source: Source, start: int, demand: NewDemand) -> Edit:
 
 
 def replay_unmet(events: Iterable[LogEvent], policy: EvidencePolicy, actors: Actors) -> str:
-    """Why a verdict PASS has to wait for a replay, '' if it need not: the last replay by somebody else counts."""
+    """Return why a verdict PASS must wait for a replay, '' if it need not: the last replay by somebody else counts."""
     if policy.replay == "off":
         return ""
     listed = list(events)
@@ -164,7 +170,7 @@ def replay_unmet(events: Iterable[LogEvent], policy: EvidencePolicy, actors: Act
         and not any(not_apart(event.actor.id, listed, actors))
     ]
     if not found:
-        return f"only those who did the work have replayed the proofs of {(commit or 'a commit')[:12]}"
+        return f"the proofs of {(commit or 'a commit')[:12]} were replayed only by those who did the work"
     if found[-1].text("result") != "same":
-        return f"the replay by {found[-1].actor.id} came to something else"
+        return f"the replay by {found[-1].actor.id} had a different result"
     return ""

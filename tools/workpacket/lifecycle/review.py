@@ -1,6 +1,6 @@
-"""Submit, verdict and merged, and the reports of verdicts. One report file may serve several verdicts: it grows, and
-each verdict records its digest at the time. A file that differs from what an older verdict recorded is fine if a later
-verdict recorded its current digest; otherwise it was changed without the validators.
+"""The moves `submit`, `verdict` and `merged`, and the reports of verdicts. One report file may serve several verdicts:
+it grows, and each verdict records its digest at the time. A file that differs from what an older verdict recorded is
+fine if a later verdict recorded its current digest; otherwise it was changed without the validators.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 
 class Report(Value):
-    """A file as recorded in a verdict, and the time of the verdict."""
+    """A file as a verdict recorded it, and the time of the verdict."""
 
     path: str
     sha256: str
@@ -69,7 +69,7 @@ def reports_of(logs: Iterable[Log]) -> tuple[Report, ...]:
 
 
 def is_vouched_for(report: Report, present: str | None, reports: Iterable[Report]) -> bool:
-    """Whether this verdict or a later one recorded the file's current digest `present`."""
+    """Whether this verdict or a later one recorded the file's current digest, `present`."""
     if present == report.sha256:
         return True
     return any((one.path, one.sha256) == (report.path, present) and one.at >= report.at for one in reports)
@@ -80,9 +80,9 @@ _TODO = lazy_pattern(r"TODO\b")
 
 class Work(Value):
     """What was done, according to git. `changed` is None if the starting commit is unknown. `branch` is the one checked
-    out, '' for a detached HEAD; None if the commit was given instead. `alike` are those commits with proofs whose work
-    is the same as that of this one. `onto` is the commit of the target branch that the work left, with a digest of what
-    it makes of that one.
+    out, '' for a detached HEAD; None if the commit was given instead. `alike` are the commits with proofs whose work is
+    the same as that of this commit. `onto` is the commit of the target branch where the work began, with a digest of
+    what the work changes in it.
     """
 
     commit: str
@@ -96,8 +96,8 @@ class Work(Value):
 
 class Proofs(Value):
     """What was proved. `rows` are those of the event; `came_to` says how the proof of a criterion ended, as the end of
-    a sentence: it is shown to the person who ran the command and not stored. `faults` are what was wrong with proofs
-    that the contract demands.
+    a sentence, which is shown to the person who ran the command and not stored. `faults` lists what is wrong with
+    proofs that the contract demands.
     """
 
     rows: Sequence[Mapping[str, Json]] = ()
@@ -119,7 +119,7 @@ def submit_refusal(facts: Facts, packet: PacketFacts, work: Work, evidence: Proo
     rows = [*recorded(packet), *evidence.rows]
     proved = {str(row["criterion"]): str(row["result"]) for row in rows}
     todo = [field.key for placed in document.placed for field in placed.fields if _TODO.match(field.value)]
-    if in_force(packet.log):  # a risk that was not stated was approved as such, and only an amendment can state it
+    if in_force(packet.log):  # a missing risk was approved as such, and only an amendment can add it
         todo = [key for key in todo if normal_key(key) != "risk_tier"]
     asked = _provable(packet)
     submission = Submission(
@@ -146,7 +146,7 @@ def submit_refusal(facts: Facts, packet: PacketFacts, work: Work, evidence: Proo
 def _proof_faults(
     facts: Facts, packet: PacketFacts, rows: Sequence[Mapping[str, Json]], evidence: Proofs
 ) -> dict[str, Sequence[Problem]]:
-    """By criterion: what was wrong with its proof now, or what keeps the last row from being what was demanded."""
+    """Return, by criterion, what was wrong with its proof now, or what distinguishes the last row from the demand."""
     demands, required = demands_of(packet), facts.policy.evidence.tests == "required"
     last = {folded(row["criterion"]): row for row in rows}
     found: dict[str, Sequence[Problem]] = {}
@@ -161,13 +161,13 @@ def _proof_faults(
 
 
 def _provable(packet: PacketFacts) -> Provable:
-    from workpacket.lifecycle.contract import provable  # taken apart only where something is handed in
+    from workpacket.lifecycle.contract import provable  # parsed only if something is submitted
 
     return provable(packet.packet, packet.refinement)
 
 
 def _other_contract(packet: PacketFacts) -> tuple[Problem, ...]:
-    """Refuse work for a contract other than the approved one: it is neither submitted nor judged."""
+    """Refuse to submit or judge work for a contract other than the approved one."""
     from workpacket.lifecycle.contract_drift import contract_unmet
 
     return contract_unmet(packet)
@@ -204,7 +204,7 @@ def recorded(packet: PacketFacts) -> list[Mapping[str, Json]]:
 
 
 def submit(facts: Facts, packet: PacketFacts, work: Work, evidence: Proofs, declared: Declared | None = None) -> Answer:
-    """Submit. The commands that prove something were run before."""
+    """Submit the work. The commands that prove something were run before."""
     name = packet.id.text
     unmet = submit_refusal(facts, packet, work, evidence)
     if unmet:
@@ -230,7 +230,7 @@ def submit(facts: Facts, packet: PacketFacts, work: Work, evidence: Proofs, decl
         then = f"git merge {branch}, on {facts.target_branch}; there it is {lane_words(UNJUDGED)}"
     notes = reminders(packet.state, "it must end before a verdict can be given")
     alone = [row for row in rows if row.get("command") and row.get("runner", EXIT_CODE) == EXIT_CODE]
-    notes += (f"{counted(len(alone), 'proof')} by exit code alone: which tests ran is not known",) if alone else ()
+    notes += (f"{counted(len(alone), 'proof')} by exit code alone: it is unknown which tests ran",) if alone else ()
     return Planned(draft.plan(), said, then, {"id": name, "commit": work.commit}, notes)
 
 
@@ -256,41 +256,45 @@ def record_evidence(facts: Facts, packet: PacketFacts, evidence: Proofs, uncommi
 
 
 def verdict_refusal(
-    facts: Facts, packet: PacketFacts, choice: str, *, report: bool, reference: str, reason: str = ""
+    facts: Facts, packet: PacketFacts, choice: str, *, report: str, reference: str, reason: str = ""
 ) -> tuple[Problem, ...]:
-    """Return everything that prevents the actor from giving this verdict. The policy says whether it must be signed."""
+    """Return everything that prevents the actor from giving this verdict. The policy says whether it must be signed.
+
+    `report` is the path of the validator's report, '' without one.
+    """
     row = transition("verdict", choice, facts.policy.lanes)
     unmet = move_unmet(packet.state, row, facts.policy.lanes)
     if unmet:
         return unmet
-    said = report or (packet.light and bool(reason))
+    said = bool(report) or (packet.light and bool(reason))
     found = verdict_unmet(packet.state, facts.actor.id, choice, report=said, reference=reference)
     left = still_unmet(found, packet.state, facts.moment.now, facts.approved)[0]
     given = facts.approvals.get(VERDICT_GATE)
     left += tuple(_not_replayed(facts, packet, choice))
     apart = tuple(_not_apart(facts, packet, choice)) if facts.actor.id not in packet.state.holders else ()
-    asked = approval_unmet(given, packet.id.text, {"verdict": choice}) if given is not None else ()
+    terms = {"verdict": choice, "report": report}
+    asked = approval_unmet(given, packet.id.text, terms) if given is not None else ()
     return (*_other_contract(packet), *left, *apart, *asked, *added_unmet(facts, packet, row))
 
 
 def _not_replayed(facts: Facts, packet: PacketFacts, choice: str) -> Iterator[Problem]:
-    """What a policy asks that does not trust the machine on which the proofs were run."""
+    """Report a missing replay, if the policy does not trust the machine on which the proofs were run."""
     why = replay_unmet(packet.log.events, facts.policy.evidence, facts.policy.actors) if choice == "PASS" else ""
     if why:
         yield Problem(
-            "replay_missing", why, hint=f"somebody else types: workpacket evidence replay {packet.id} --record"
+            "replay_missing", why, hint=f"have someone else run: workpacket evidence replay {packet.id} --record"
         )
 
 
 def _not_apart(facts: Facts, packet: PacketFacts, choice: str) -> Iterator[Problem]:
-    """Report why another name is not another person; only a policy with actors can tell."""
+    """Report why a different name is not a different person; only a policy with actors can tell."""
     if facts.policy.actor_tables is None:
         return
     from workpacket.lifecycle.separation import not_apart
 
     for reason in not_apart(facts.actor.id, packet.log.events, facts.policy.actors):
         yield Problem(
-            "verdict_by_coder", reason, hint=f"another person types: workpacket verdict {packet.id.text} {choice}"
+            "verdict_by_coder", reason, hint=f"have another person run: workpacket verdict {packet.id.text} {choice}"
         )
 
 
@@ -310,7 +314,8 @@ def verdict(
     """Record a verdict. `report` is the validator's file as `{path, sha256}`, None without one."""
     name = packet.id.text
     row = transition("verdict", choice, facts.policy.lanes)
-    unmet = verdict_refusal(facts, packet, choice, report=report is not None, reference=reference, reason=reason)
+    path = str(report["path"]) if isinstance(report, Mapping) else ""
+    unmet = verdict_refusal(facts, packet, choice, report=path, reference=reference, reason=reason)
     if unmet:
         return unmet
     draft = Draft("verdict", facts)
@@ -335,7 +340,7 @@ def verdict(
 
 
 def _landing(facts: Facts, packet: PacketFacts) -> str:
-    """What follows a PASS: the merge, and its own command only where landing alone does not settle it."""
+    """Return what follows a PASS: the merge, and `merged` only if landing alone does not settle the packet."""
     branch, target = packet.state.assignment.branch or "the branch", facts.target_branch or "the target branch"
     after = replace(packet.state, lane="MERGE_PENDING")
     if settles_by_landing(after, facts.policy):

@@ -31,7 +31,9 @@ def coders(events: Iterable[LogEvent]) -> tuple[str, ...]:
 
 
 def workers(events: Iterable[LogEvent], actors: Actors) -> tuple[str, ...]:
-    """The same, and the names that the keys which signed the work may use now: a policy may have renamed an actor."""
+    """Return the same names, and the current names of the keys that signed the work: a policy may have renamed an
+    actor.
+    """
     from workpacket.approvals.event_signatures import signing_key
 
     seen = tuple(events)
@@ -41,7 +43,7 @@ def workers(events: Iterable[LogEvent], actors: Actors) -> tuple[str, ...]:
 
 
 def not_apart(judge: str, events: Iterable[LogEvent], actors: Actors) -> Iterator[str]:
-    """Yield why this actor may not judge the work in these events; nothing if it is other people's."""
+    """Yield why this actor may not judge the work in these events; nothing if the work is other people's."""
     seen = tuple(events)
     named = coders(seen)
     reasons = [reason for coder in named if (reason := actors.why_not_apart(judge, coder))]
@@ -66,9 +68,9 @@ def proven_events(actors: Actors, packets: Iterable[PacketFacts]) -> frozenset[s
 
 
 def lease_claimed(state: PacketState, proven: Container[str] | None) -> str:
-    """Return ` (claimed, not proven)` if that is all that is known about the holder of the lease.
+    """Return ` (claimed, not proven)` if the holder of the lease is not proven.
 
-    Without `proven`, a signature is assumed to be valid: a list of many packets verifies none.
+    Without `proven`, a signature is assumed to be valid: a list of many packets does not verify them.
     """
     lease = state.lease
     if lease is None or not lease.holder:

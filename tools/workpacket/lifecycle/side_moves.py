@@ -121,7 +121,7 @@ def note(facts: Facts, packet: PacketFacts, text: str) -> Answer:
 
 
 def resolve(facts: Facts, packet: PacketFacts, *, lane: str, reason: str) -> Answer:
-    """Settle a fork: choose the lane from the contradicting moves."""
+    """Settle a fork by choosing the lane of one of the contradicting moves."""
     name, state, lanes = packet.id.text, packet.state, facts.policy.lanes
     if not state.forked:
         message = f"{name} is not forked; it is {state.lane or 'without a log'}"
@@ -163,6 +163,9 @@ def _resolve_unmet(
         return
     for verdict in dropped_verdicts(replay, packet.state.heads, lane):
         said = f"{verdict.text('verdict')} by {verdict.actor.id}"
-        message = f"{lane} drops the signed verdict {said}, but the policy has no gate {RESOLVE_GATE} for that"
+        message = (
+            f"{lane} drops the signed verdict {said}, which requires the gate {RESOLVE_GATE}, but the policy "
+            "does not have it"
+        )
         hint = f"choose the lane of the verdict for {name}, or add [approvals.gates.{RESOLVE_GATE}] to the policy"
         yield Problem("approval_missing", message, hint=hint)

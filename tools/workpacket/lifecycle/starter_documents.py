@@ -1,15 +1,15 @@
-"""The dialects of `init`: which files are written besides those that the tool itself needs, and in which conventions.
+"""The dialects of `init`: the files that are written besides those that the tool itself needs, and their conventions.
 
 handshake    recipes for just under the names that people know from there, and templates spec-kitty   missions below
 `kitty-specs/`; the words of its lanes, and a template of a work package plain        nothing but what the tool needs
 
-Editors get the schemas, and optionally settings for VS Code. The protocols of the roles are generated from the table of
-transitions and the gates, so that they cannot disagree.
+Editors get the schemas, and optionally settings for VS Code. The protocols of the roles are generated from the gates
+and the table of transitions, so that they always agree.
 
 If the policy adds lanes or gates, the table of moves between two marks is that of this repository. The part before the
 marks is the `stem`, which identifies an unedited page whatever the policy was.
 
-These are the files that the current `init` writes.
+This module lists the files that the current `init` writes.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ PLAIN: Final = "plain"
 DIALECTS: tuple[Dialect, ...] = (HANDSHAKE, SPEC_KITTY, PLAIN)
 
 MISSIONS = "kitty-specs"
-# The lanes of a work package, in the order of its life.
+# The lanes of a work package, in order.
 _MISSION_LANES = (
     "planned", "claimed", "in_progress", "for_review", "in_review", "approved", "done", "blocked", "canceled",
 )  # fmt: skip
@@ -129,7 +129,7 @@ _ENDINGS = {".json": "json.schemas", ".yaml": "yaml.schemas", ".toml": "evenBett
 
 
 def schema_paths() -> Iterator[tuple[str, str]]:
-    """Yield name and path of the schema of every pure data document, and of the shared one."""
+    """Yield the name and path of the schema of every pure data document, and of the shared schema."""
     yield "common", f"{SCHEMAS_FOLDER}/common.schema.json"
     for kind in dict.fromkeys(kind for place, kind in PLACES if _ending(place)):
         yield kind, f"{SCHEMAS_FOLDER}/{kind}.schema.json"
@@ -245,7 +245,7 @@ def _row(row: Transition, policy: LifecyclePolicy) -> str:
 
 
 def protocols(policy: LifecyclePolicy = _DEFAULT) -> Iterator[tuple[str, str]]:
-    """Yield path and text of each."""
+    """Yield the path and text of each protocol."""
     yield f"{ROLES_FOLDER}/orchestrator/ORCHESTRATOR_PROTOCOL.md", orchestrator_protocol(policy)
     yield f"{ROLES_FOLDER}/coder/CODER_PROTOCOL.md", coder_protocol(policy)
     yield f"{ROLES_FOLDER}/validator/VALIDATOR_PROTOCOL.md", validator_protocol(policy)
@@ -258,7 +258,7 @@ def stem_of(page: str) -> str:
 
 
 def stem_without_moves(page: str) -> str:
-    """Return the stem that a page of this version has where the policy affects its moves."""
+    """Return the stem that a page of this version has if the policy affects its moves."""
     head, title, _ = page.partition("## Your moves\n\n")
     return head + title
 
@@ -267,7 +267,7 @@ _NO_POLICY = LifecyclePolicy()
 README = f"{GOVERNANCE_FOLDER}/README.md"
 GOV_JUST = f"{GOVERNANCE_FOLDER}/gov.just"
 JUSTFILE = "justfile"
-# Files that just takes for a justfile in its stead.
+# Files that just uses as a justfile instead of it.
 OTHER_JUSTFILES: Final = ("Justfile", "JUSTFILE", ".justfile")
 ATTRIBUTES = f"{GOVERNANCE_FOLDER}/.gitattributes"
 STUB_TEMPLATE = f"{TEMPLATES_FOLDER}/TASK_PACKET_STUB_TEMPLATE.md"
@@ -276,7 +276,7 @@ PRE_COMMIT = ".pre-commit-config.yaml"
 WORKFLOW = ".github/workflows/workpacket.yml"
 REPLAY_WORKFLOW = ".github/workflows/workpacket-replay.yml"
 
-# Files of a group are written when the group is requested; existing ones are kept up to date.
+# Files of a group are written only on request; existing ones are kept up to date.
 Group = Literal["", "skills", "pre-commit", "workflow", "vscode"]
 GROUPS: tuple[Group, ...] = ("skills", "pre-commit", "workflow", "vscode")
 # The groups whose files install workpacket elsewhere.
@@ -284,9 +284,9 @@ INSTALLING: Final[frozenset[Group]] = frozenset({"pre-commit", "workflow"})
 
 
 class StarterTexts(Value):
-    """The texts of the package for `init`: those copied unchanged, and what is known of older versions.
+    """The texts of the package for `init`: those copied unchanged, and the digests of older versions.
 
-    `shipped` holds, by path, the digests of every text that `init` ever wrote there. `instructions` is the section of
+    `shipped` has, by path, the digests of every text that `init` ever wrote there. `instructions` is the section of
     AGENTS.md, `skills` the texts of the skills by path, `schemas` the schemas for editors by kind of document.
     """
 
@@ -301,7 +301,8 @@ class StarterTexts(Value):
 
 
 class StarterFile(Value):
-    """One file. `ours` is replaced by its next version as long as no one edited it; any other is written once.
+    """One file. An `ours` file is replaced by its next version as long as no one edited it; any other file is written
+    once.
 
     If the policy affects a text, `stem` is the part that is the same everywhere.
     """
@@ -358,8 +359,8 @@ State here what is required. Refinements anchor their requirement in these lines
 State here what is planned. What stands only here binds nobody yet.
 """
 
-# Two branches that move different packets change adjacent lines, whose meaning is in the log of both sides; and the
-# bytes of the log must never be changed by a conversion of line ends.
+# Branches that move different packets change adjacent lines, whose meaning is in the logs of both sides. The bytes of
+# the log must never be changed by a conversion of line ends.
 MERGE_DRIVER = "git config merge.workpacket.driver 'workpacket merge-driver %O %A %B %P %L'"
 _ATTRIBUTES = f"""# Once in each clone: {MERGE_DRIVER}
 # Without that git merges them like any other text; afterwards: workpacket board sync
@@ -374,7 +375,7 @@ checkpoints/** -text
 
 IMPORT_RECIPES: Final = "import '.GOV/gov.just'\n"
 
-# When the templates were made; the current date would make every copy a different text.
+# A fixed date: the current one would make every copy a different text.
 _TEMPLATES_MADE = "2026-01-01T00:00:00Z"
 
 
@@ -387,7 +388,7 @@ def starting_files(
     form: Form | None = None,
 ) -> Iterator[StarterFile]:
     """Yield every file of the dialect, including those of all groups. `found_governed`: documents existed before
-    `init`. `form` is that of new packets: by default light, unless there were packets or missions before.
+    `init`. `form` is that of new packets (default: light, unless there were packets or missions before).
     """
     incumbent = found_governed or dialect == SPEC_KITTY
     profile = "adopt" if incumbent else "strict"
@@ -430,7 +431,7 @@ def dialect_files(dialect: Dialect, package: StarterTexts) -> Iterator[tuple[str
 
 
 def _templates() -> Iterator[tuple[str, str]]:
-    """Yield what `new`, `refine` and `activate` write, to read and to fill in by hand."""
+    """Yield the documents that `new`, `refine` and `activate` write, to read and to fill in by hand."""
     name = WorkPacketId("WP-1-Name-v1")
     now, todo = _TEMPLATES_MADE, "TODO"
     yield (

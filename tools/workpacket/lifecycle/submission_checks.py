@@ -1,9 +1,9 @@
-"""Judge a submission in a change: whether its evidence proves the criteria, and whether its commit is the work.
+"""Judge a submission in a change: its evidence must prove the criteria, and its commit must be the work.
 
-What the event says of itself is not asked: it is compared with the criteria and the scope of the packet, and with what
-git says of the commit. The same of the packet's file, whose bytes a submission or a verdict names: an approval of a
-verdict is bound to those before it. The command changes nothing of the file but its status, so both versions have to be
-one text with two statuses, and the later one has to be held by a commit or be where the next such event begins.
+The event's own claims are not trusted: they are compared with the criteria and the scope of the packet, and with what
+git says about the commit. The same applies to the packet's file, whose bytes a submission or a verdict names: an
+approval of a verdict is bound to the bytes before it. The command changes only the status of the file, so both versions
+must be one text with two statuses, and a commit or the next such event must contain the later one.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ class SubmittedWork(Value):
     """What the packet and git say about a submission.
 
     `changed` are the paths that the commit changes, None if the commit is not here. `older` says that it was on the
-    base before the work was claimed, `amended` that the packet was given another contract after the submission. `same`
-    are the commits, of those at which something was proved, that hold the same work; `absent` the places named as proof
-    which the commit does not have; `exempt` the criteria that the contract lets go without a proof. `misdescribed` says
-    that the digest of the work in the event is not that of its commit. `demands` are the proofs that the contract
-    demands, by criterion, and `required` says that it has to demand one of each.
+    base before the work was claimed, `amended` that the packet got another contract after the submission. `same` are
+    the commits with proofs that contain the same work; `absent` are the places named as proof that the commit does not
+    have; `exempt` are the criteria that the contract exempts from proof. `misdescribed` says that the digest of the
+    work in the event is not that of its commit. `demands` are the proofs that the contract demands, by criterion, and
+    `required` says that every criterion must have one.
     """
 
     criteria: Sequence[str]
@@ -63,7 +63,7 @@ def submission_faults(event: LogEvent, work: SubmittedWork) -> Iterator[Problem]
     if work.older:
         yield Problem("changes_unknown", f"the commit {commit} is on the base and older than the claim")
     if work.misdescribed:
-        yield Problem("changes_unknown", f"the event describes other work than the commit {commit} holds")
+        yield Problem("changes_unknown", f"the event does not describe the work in the commit {commit}")
     if work.amended:
         return
     yield from _evidence_faults(evidence_rows(event), work)
@@ -90,7 +90,9 @@ def _evidence_faults(rows: Sequence[Mapping[str, Json]], work: SubmittedWork) ->
 
 
 def _criterion_faults(row: Mapping[str, Json] | None, demand: Demand | None, work: SubmittedWork) -> Iterator[Problem]:
-    """What keeps the last row about a criterion from proving it, as evidence and as what the contract demands."""
+    """Yield why the last row about a criterion does not prove it, as evidence and as the proof that the contract
+    demands.
+    """
     unlike = list(unlike_demand(row or {}, demand, required=work.required))
     if row is None and not (unlike and not is_complete(demand)):
         yield Problem("evidence_missing", "has no evidence")
@@ -103,12 +105,12 @@ def _criterion_faults(row: Mapping[str, Json] | None, demand: Demand | None, wor
 
 
 def _faults_of(row: Mapping[str, Json], work: SubmittedWork) -> Iterator[str]:
-    """Yield what prevents a row from proving its criterion. What it calls itself proves nothing."""
+    """Yield what prevents a row from proving its criterion. The row's own label proves nothing."""
     if row["result"] == "not_applicable":
         if not row.get("reason"):
             yield "does not apply, but no reason is given"
         if folded(row["criterion"]) not in map(folded, work.exempt):
-            yield "is called not applicable, and the contract does not exempt it from proof"
+            yield "is called not applicable, but the contract does not exempt it from proof"
         return
     if row["result"] != "met":
         yield "was not met"
@@ -130,30 +132,34 @@ _NAMING_PACKET: Final = frozenset({"submitted", "verdict.given"})
 
 
 def subject_faults(log: Log, event: LogEvent, subject: ChangedFile, versions: Mapping[str, bytes]) -> Iterator[str]:
-    """`versions` are those that commits of this clone hold, by digest. In a clone that lacks the commits of the work
-    it has few of them, and there is nothing to compare with."""
+    """Compare the files that an event names with `versions`, which commits of this clone contain, by digest. A clone
+    without the commits of the work has few of them, and nothing is compared.
+    """
     if subject.sha256 is None or subject.prev is None:
-        yield f"it says that {subject.path} was added or removed, and only its status changes"
+        yield f"it says that {subject.path} was added or removed, but only the file's status may change"
         return
     after, before = versions.get(subject.sha256), versions.get(subject.prev)
     if after is None:
         if versions and not _goes_on(log, event, subject) and not _was_between(log, subject, versions):
-            yield f"no commit holds {subject.path} with the bytes {subject.sha256[:12]} that it says it became"
+            yield (
+                f"no commit has {subject.path} with the bytes {subject.sha256[:12]} that the event names as "
+                "the new version"
+            )
     elif before is None:
         if subject.prev not in set(_in_other_lanes(log, subject.path, after)):
-            yield f"{subject.path} was never the bytes {subject.prev[:12]} that it says it was before"
+            yield f"{subject.path} never had the bytes {subject.prev[:12]} that the event names as the old version"
     elif _without_status(subject.path, before) != _without_status(subject.path, after):
-        yield f"more of {subject.path} than its status differs between the versions that it names"
+        yield f"more than the status of {subject.path} differs between the versions that the event names"
 
 
 def _was_between(log: Log, subject: ChangedFile, versions: Mapping[str, bytes]) -> bool:
-    """Whether the bytes are those of a commit in another lane: several moves were committed together."""
+    """Whether the bytes are those of a commit, in another lane: several moves were committed together."""
     digests = (digest for data in versions.values() for digest in _in_other_lanes(log, subject.path, data))
     return any(digest == subject.sha256 for digest in digests)
 
 
 def _goes_on(log: Log, event: LogEvent, subject: ChangedFile) -> bool:
-    """Whether the next event that is judged so names these bytes as those that it found."""
+    """Whether the next such event names these bytes as the old version."""
     return any(
         other.type in _NAMING_PACKET and (one.path, one.prev) == (subject.path, subject.sha256)
         for other in log.events
@@ -163,7 +169,7 @@ def _goes_on(log: Log, event: LogEvent, subject: ChangedFile) -> bool:
 
 
 def _with_status(path: str, data: bytes, status: str) -> bytes:
-    """The file as the command leaves it that moves the packet to the lane of this status."""
+    """Return the file as it is after the command that moves the packet to the lane of this status."""
     packet = Packet(Source.from_bytes(path, data))
     run = packet.first_line(packet.status)
     return apply_edits(packet.source, [run.replaced_by(status).edit]).encode() if run is not None else data
@@ -174,7 +180,7 @@ def _without_status(path: str, data: bytes) -> bytes:
 
 
 def _in_other_lanes(log: Log, path: str, data: bytes) -> Iterator[str]:
-    """The digests of the same text in every lane: what was written and not committed before the command."""
+    """Yield the digests of the same text in every lane: versions that were not committed before the command."""
     added = {event.lane_to for event in log.events if event.lane_to} - {lane.token for lane in BUILT_IN.lanes}
     titles = {title for token in added for title in (token, token.replace("_", " "), token.replace("_", " ").title())}
     for status in (*(name for lane in BUILT_IN.lanes for name in (lane.title, lane.token)), *sorted(titles)):

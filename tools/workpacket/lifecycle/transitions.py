@@ -2,7 +2,7 @@
 
 The names and board sections of lanes are in `model.lanes`; this table defines the moves between them: the command, the
 gate, and the event in the log. `TRANSITIONS` is the built-in part; `transitions` returns the table with the lanes that
-a policy adds. `move_unmet` says whether a packet may leave its lane at all, before any gate is asked.
+a policy adds. `move_unmet` says whether a packet may leave its lane at all, before any gate is checked.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from workpacket.value import Value, replace
 Gate: TypeAlias = Literal["", "activation", "claim", "reason", "submit", "verdict", "containment"]
 Role: TypeAlias = Literal["orchestrator", "coder", "validator"]
 
-# Represents the lane in which a blocked packet was blocked.
+# Stands for the lane in which a blocked packet was blocked.
 CAME_FROM: Final = "<came from>"
 _OPEN: Final = tuple(lane.token for lane in BUILT_IN.lanes if lane.unfinished or lane.reclaimable)
-# The lanes in which another contract may replace the approved one: nothing is being judged there.
+# The lanes in which the contract may be amended: nothing is being judged there.
 AMENDABLE: Final = ("READY_FOR_DEV", "IN_PROGRESS", "BLOCKED", "FAIL")
 _CODER: Final[tuple[Role, ...]] = ("coder",)
 _VALIDATOR: Final[tuple[Role, ...]] = ("validator",)
@@ -35,8 +35,8 @@ _NOT_ARCHIVED: Final = tuple(lane.token for lane in BUILT_IN.lanes if not lane.a
 class Transition(Value):
     """From any of `origins` to `target`, by `command` (with `choice`, where it has several outcomes).
 
-    `by` are the roles whose protocols list it. On the branch of another packet it is refused, because there it would be
-    seen only when that packet is merged; `anywhere`: it is not.
+    `by` are the roles whose protocols list it. On the branch of another packet it is refused, because the target branch
+    would show it only once that packet is merged, unless `anywhere` is set.
     """
 
     command: str
@@ -51,7 +51,7 @@ class Transition(Value):
 
     @property
     def typed(self) -> str:
-        """The command as typed, without the id."""
+        """Return the command as typed, without the id."""
         return f"{self.command} {self.choice}".strip()
 
 
@@ -62,22 +62,22 @@ TRANSITIONS: Final[tuple[Transition, ...]] = (
         says="the stub becomes a packet", anywhere=True,
     ),
     Transition(
-        "claim", "claimed", ("READY_FOR_DEV", "FAIL"), "IN_PROGRESS", "claim", says="somebody takes it", by=_CODER
+        "claim", "claimed", ("READY_FOR_DEV", "FAIL"), "IN_PROGRESS", "claim", says="someone takes it", by=_CODER
     ),
     Transition(
-        "release", "released", ("IN_PROGRESS",), "READY_FOR_DEV", "reason", says="the holder gives it back", by=_CODER
+        "release", "released", ("IN_PROGRESS",), "READY_FOR_DEV", "reason", says="the holder releases it", by=_CODER
     ),
     Transition(
-        "handover", "handed_over", ("IN_PROGRESS",), "READY_FOR_DEV", "reason", says="the holder passes it on",
+        "handover", "handed_over", ("IN_PROGRESS",), "READY_FOR_DEV", "reason", says="the holder hands it over",
         by=_CODER,
     ),
     # The gate compares the branch with that of the packet itself.
     Transition(
-        "submit", "submitted", ("IN_PROGRESS",), "IN_REVIEW", "submit", says="the work is put up for review",
+        "submit", "submitted", ("IN_PROGRESS",), "IN_REVIEW", "submit", says="the work is submitted for review",
         by=_CODER, anywhere=True,
     ),
     Transition(
-        "verdict", "verdict.given", ("IN_REVIEW",), "IN_PROGRESS", "verdict", "CHANGES", "a validator wants changes",
+        "verdict", "verdict.given", ("IN_REVIEW",), "IN_PROGRESS", "verdict", "CHANGES", "a validator requests changes",
         by=_VALIDATOR,
     ),
     Transition(
@@ -96,12 +96,12 @@ TRANSITIONS: Final[tuple[Transition, ...]] = (
     Transition("block", "blocked", IN_WORK, "BLOCKED", "reason", says="it cannot continue"),
     Transition("unblock", "unblocked", ("BLOCKED",), CAME_FROM, says="it can continue"),
     Transition(
-        "supersede", "superseded", _NOT_ARCHIVED, "SUPERSEDED", says="a later revision takes its place", anywhere=True
+        "supersede", "superseded", _NOT_ARCHIVED, "SUPERSEDED", says="a later revision replaces it", anywhere=True
     ),
-    Transition("abandon", "abandoned", _OPEN, "ABANDONED", "reason", says="it is given up"),
+    Transition("abandon", "abandoned", _OPEN, "ABANDONED", "reason", says="it is abandoned"),
 )  # fmt: skip
 
-# Events that place a packet in a lane without a transition: they state a fact for which a person is responsible.
+# Events that place a packet in a lane without a transition: they record a fact for which a person is responsible.
 PLACING_EVENTS: Final = frozenset({"adopted", "fork.resolved"})
 
 
@@ -172,7 +172,7 @@ def is_legal(
 
 
 def table_faults(rows: Iterable[Transition], lanes: LaneTable = BUILT_IN) -> Iterator[str]:
-    """Yield errors in a table of transitions: checked by a test, so that nothing needs to be checked at run time."""
+    """Yield errors in a table of transitions. A test checks them, so nothing needs to be checked at run time."""
     seen: set[tuple[str, str]] = set()
     reached: set[str] = set()
     for row in rows:
@@ -211,9 +211,9 @@ def move_unmet(state: PacketState, row: Transition, lanes: LaneTable = BUILT_IN)
 
 
 def lane_retired(packet: str, token: str) -> Problem:
-    """Return the problem that a packet is in, or would move to, a lane that the policy no longer defines."""
+    """Return the problem of a packet that is in, or would move to, a lane that the policy no longer defines."""
     message = f"{packet} is in {token}, or would return to it, but the policy in force does not define that lane"
-    command = f"edit {POLICY_PATH}: put [lifecycle.lanes.{token}] back until no packet is in that lane"
+    command = f"edit {POLICY_PATH}: restore [lifecycle.lanes.{token}] until no packet is in that lane"
     return Problem("lane_not_in_policy", message, Location(POLICY_PATH), command)
 
 
@@ -237,7 +237,7 @@ def target_of(row: Transition, state: PacketState) -> str:
     return (state.came_from or "READY_FOR_DEV") if row.target == CAME_FROM else row.target
 
 
-# The command that advances a packet, by its lane.
+# The command that moves a packet on, by its lane.
 _FORWARD = {
     "STUB": "workpacket activate {id}",
     "READY_FOR_DEV": "workpacket claim {id}",
@@ -250,7 +250,7 @@ _FORWARD = {
 }
 
 
-# The same in the light form, whose commands each do what two do in the full one.
+# The same in the light form, in which one command does what two do in the full form.
 _FORWARD_LIGHT = {
     "STUB": "workpacket start {id}",
     "READY_FOR_DEV": "workpacket start {id}",
@@ -260,7 +260,7 @@ _FORWARD_LIGHT = {
 
 
 def forward_command(packet: str, lane: str, lanes: LaneTable = BUILT_IN, *, light: bool = False) -> str:
-    """Return the command that advances a packet from this lane; `history` if there is none."""
+    """Return the command that moves a packet on from this lane; `history` if there is none."""
     if light and lane in _FORWARD_LIGHT:
         return _FORWARD_LIGHT[lane].replace("{id}", packet)
     other = "workpacket advance {id}" if lanes.is_added(lane) else "workpacket history {id}"
@@ -270,7 +270,7 @@ def forward_command(packet: str, lane: str, lanes: LaneTable = BUILT_IN, *, ligh
 def advancing(lane: str, lanes: LaneTable = BUILT_IN) -> Transition:
     """Return the row of `advance` for a lane; if another command leaves it, a row that names the lanes of `advance`."""
     rows = [row for row in transitions(lanes) if row.command == ADVANCE]
-    added = tuple(row.origins[0] for row in rows) or ("an added lane, but the policy does not add any",)
+    added = tuple(row.origins[0] for row in rows) or ("an added lane, but the policy adds none",)
     return next((row for row in rows if lane in row.origins), Transition(ADVANCE, "advanced", added, "VALIDATED"))
 
 

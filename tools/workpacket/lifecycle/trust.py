@@ -1,6 +1,6 @@
 """The changes that `policy trust` and `policy re-anchor` make to the policy of the work tree.
 
-`trust` adds the first person who may approve, or the key of another one. It takes effect once it is on the base;
+`trust` adds the first person who may approve, or the key of another person. It takes effect once it is on the base;
 existing approvers must approve that change, unless there are none yet. `re-anchor` records that the policy of the work
 tree replaces that of the base although no key is left that could approve it.
 """
@@ -51,13 +51,13 @@ _GATES: Final = (
 )
 _ACTORS: Final = "\n# Who may act as whom: new events must be signed with one of these keys.\n"
 _JUDGE: Final = """
-# The judge is another one than the coder. Add "operator" as soon as a second person can judge: then the judge is
-# also another one than the person who operates the agent that did the work.
+# The judge must not be the coder. Add "operator" as soon as a second person can judge: then the judge must not be
+# the person who operates the agent that did the work, either.
 [verdict]
 separation = ["coder"]
 """
 _COVERAGE: Final = """
-# Every changed file outside of .GOV needs a packet.
+# Every changed file outside .GOV needs a packet.
 [coverage]
 mode = "required"
 """
@@ -70,7 +70,7 @@ _BARE: Final = lazy_pattern(r"[A-Za-z0-9_-]+")
 
 
 _PAGES: Final = """
-# Approvals by touch: in the page of `approve --browser` and in no other.
+# Approvals by touch: on the page of `approve --browser`, and on no other.
 [approvals.webauthn]
 rp_ids = ["{party}"]
 origins = ["{origin}"]
@@ -88,8 +88,9 @@ class OwnActor(Value):
 
 class Trusting(Value):
     """Whom `policy trust` names: a principal with the line of allowed_signers for the key, and the event keys of this
-    account. `person` is the actor behind them. `first`: whether the base names no approver yet. `port`: of the page in
-    which the key signs, 0 for a key that signs in a terminal."""
+    account. `person` is the actor behind them. `first`: whether the base names no approver yet. `port`: that of the
+    page on which the key signs, 0 for a key that signs in a terminal.
+    """
 
     repository: str
     principal: str
@@ -104,13 +105,13 @@ def plan_trust(moment: Moment, policy: Source, signers: Source | None, whom: Tru
     changes = tuple(_changes(policy, signers, whom))
     named = any(change.path == POLICY_PATH for change in changes)
     principal = whom.principal
-    said = f"{principal} may approve with this key" if changes else f"{principal} is trusted with this key already"
+    said = f"{principal} may approve with this key" if changes else f"{principal} is already trusted with this key"
     if whom.first:
         then = f"{ANCHORING}, on the main branch"
     elif named or not changes:
         then = "workpacket key list"
     else:
-        then = f"name {principal} in a role of {POLICY_PATH}, then: workpacket approve policy --gate policy"
+        then = f"add {principal} to a role in {POLICY_PATH}, then: workpacket approve policy --gate policy"
     names = [actor.name for actor in whom.actors]
     data: dict[str, Json] = {"principal": principal, "line": whom.line, "actors": [*names]}
     notes = (f"events are signed by {', '.join(names)}",) if names else (_UNSIGNED,)
@@ -118,8 +119,9 @@ def plan_trust(moment: Moment, policy: Source, signers: Source | None, whom: Tru
 
 
 _UNSIGNED: Final = (
-    "this account has no event keys, so names in the log are claims and authors may approve their own text; to change "
-    "that: workpacket key init --event, workpacket key init --agent NAME for each agent, and this command again"
+    "this account has no event keys, so names in the log are only claims, and authors may approve their "
+    "own text; to change that: workpacket key init --event, workpacket key init --agent NAME for each "
+    "agent, and this command again"
 )
 
 
@@ -143,7 +145,7 @@ def _with_rules(text: str, root: Node, whom: Trusting) -> str:
     new = [actor for actor in whom.actors if known is None or known.get(actor.name) is None]
     added = ""
     if root.get("approvals") is None:
-        # Without event keys, authors and approvers cannot be distinguished, and requiring that would refuse everyone.
+        # Without event keys, authors and approvers cannot be distinguished, and separating them would refuse everyone.
         apart = whom.actors or (known is not None and known.mapping)
         added += _HEADER.format(repository=whom.repository, principal=whom.principal)
         for gate, role, party in _GATES:
@@ -164,7 +166,9 @@ def _with_rules(text: str, root: Node, whom: Trusting) -> str:
 
 
 def _required(text: str, root: Node) -> str:
-    """Make coverage required: `init` only warns about a change without a packet, but with approvers it is an error."""
+    """Make coverage required: `init` only warns about a change without a packet, but once there are approvers it is an
+    error.
+    """
     table = root.get("coverage")
     mode = table.get("mode") if table is not None else None
     if mode is None or mode.text != "warn":
@@ -173,7 +177,7 @@ def _required(text: str, root: Node) -> str:
 
 
 def _with_person(new: list[OwnActor], known: Node | None, whom: Trusting) -> list[OwnActor]:
-    """Add the person: an agent names its operator, so the person behind it is in the table too, even without a key."""
+    """Add the person: an agent names its operator, so the table includes the person behind it, even without a key."""
     there = {actor.name for actor in new} | (set(known.mapping) if known is not None else set())
     return new if whom.person in there else [OwnActor(whom.person, agent=False, fingerprint=""), *new]
 

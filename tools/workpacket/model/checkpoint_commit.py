@@ -1,7 +1,7 @@
 """The format of a checkpoint commit: the first line of its message, its trailer, and its sidecar.
 
     chore(runr): checkpoint <run> milestone <n>     of one run
-    chore(agent): checkpoint milestone <n>          older, and does not say of which
+    chore(agent): checkpoint milestone <n>          older, and does not name the run
 
 Only the first line counts, and only as a whole: a message that quotes another one further down is not a checkpoint.
 """
@@ -25,7 +25,7 @@ _LEGACY: Final = re.compile(r"chore\(agent\): checkpoint milestone (?P<index>[0-
 
 
 class CheckpointMessage(NamedTuple):
-    """`run` is '' if the message does not name a run."""
+    """The parts of a checkpoint message. `run` is '' if the message does not name a run."""
 
     run: str
     milestone_index: int
@@ -42,7 +42,9 @@ def read_message(message: str) -> CheckpointMessage | None:
 
 
 def message_of(run: str, milestone_index: int, title: str, checkpoint: str) -> str:
-    """Return the message of a checkpoint commit, with the trailer by which it is found after its sha has changed."""
+    """Return the message of a checkpoint commit, with the trailer by which it can be found after its sha
+    has changed.
+    """
     body = f"{title}\n\n" if title else ""
     return f"chore(runr): checkpoint {run} milestone {milestone_index}\n\n{body}{TRAILER}: {checkpoint}\n"
 
@@ -52,5 +54,7 @@ def sidecar_path(sha: str) -> str:
 
 
 def sidecar_bytes(values: Mapping[str, Json]) -> bytes:
-    """Return the canonical file of a sidecar: two spaces of indentation, keys in the order given, a final line end."""
+    """Return the canonical file of a sidecar: indented by two spaces, with the keys in the given order and a final line
+    end.
+    """
     return (json.dumps(dict(values), indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode("utf-8")

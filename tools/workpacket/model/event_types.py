@@ -1,12 +1,12 @@
 """Every type of event, with the closed shape of its data.
 
-Each row is one thing that can happen to a work packet. A row with `lane_from` and `lane_to` moves the packet; the
-lifecycle layer decides which moves are legal and which gates they have: this module only says what an event must
+Each row is one thing that can happen to a work packet. A row with `lane_from` and `lane_to` moves the packet. The
+lifecycle layer decides which moves are legal, and which gates they have; this module only defines what an event must
 contain. Lanes are not a closed list, because a policy can add lanes.
 
 The shape of a whole event is the envelope that all share, and the data of its type. Both are JSON Schema, assembled
-here so that a pattern or a limit is written once; `ledger.log` checks each event with them, and `event_schema` is what
-editors and other tools read, shipped as `schemas/event.schema.json`.
+here so that a pattern or a limit is written once. `ledger.log` checks each event with them; editors and other tools use
+the result of `event_schema`, shipped as `schemas/event.schema.json`.
 """
 
 from __future__ import annotations
@@ -80,14 +80,15 @@ def record(description: str, required: Mapping[str, Shape], optional: Mapping[st
 
 
 FORKED: Final = "FORKED"
-# The forms of a packet. Documents and events of the full form do not name it, because they are older than the other.
+# The forms of a packet. Documents and events in the full form do not name it, because they are older than the light
+# form.
 FULL_FORM: Final = "full"
 LIGHT_FORM: Final = "light"
 GENESIS_TYPES: Final = frozenset({"created", "adopted", "checkpoint"})
 CHECKPOINT_LOG: Final = "_checkpoints"
 PACKETS_PER_CHECKPOINT: Final = 1000
 MOST_EVIDENCE: Final = 200
-# What a test came to with the work and at the base.
+# The results of a test, with the work and at the base.
 OUTCOMES: Final = ("needed", "kept", "could_not_run", "broken", "failing", "skipped")
 
 _PACKET_ID = r"WP-(?:[0-9]+|[A-Z][A-Z0-9]*)-[A-Za-z0-9]+(?:[.-][A-Za-z0-9]+)*"
@@ -106,23 +107,22 @@ PATH: Final = text(
     longest=240,
 )
 NAME: Final = text("a name on one line", pattern=r"[^\x00-\x1f\x7f]+", longest=200)
-REASON: Final = text("why, in words", longest=2000)
+REASON: Final = text("the reason, as text", longest=2000)
 COMMIT: Final = text("a commit id in full", pattern="[0-9a-f]{40}|[0-9a-f]{64}", longest=64)
 EXPIRY: Final = timestamp("when it ends")
 NOTE: Final = text("the text of the note", longest=4000)
 
-# The data that answers about a packet need, so that its documents need not be read; `contract` is the digest of the
-# contract.
+# The data for answers about a packet, so that its documents need not be read; `contract` is the digest of the contract.
 _TERMS: Final[Mapping[str, Shape]] = {
     "title": text("one line that names the work", longest=2000, shortest=0),
-    "dependencies": array("the packets it waits for", PACKET_ID, most=500, ordered_set=True),
-    "risk": text("the risk tier as it is written", longest=200, shortest=0),
+    "dependencies": array("the packets that it waits for", PACKET_ID, most=500, ordered_set=True),
+    "risk": text("the risk tier, as written in the packet", longest=200, shortest=0),
     "contract": DIGEST,
 }
 _STANDING = text("the last day of a standing packet", pattern=r"[0-9]{4}-[0-9]{2}-[0-9]{2}", longest=10)
 
 _FORM = choice("the form of the packet, if it is not the full one", (LIGHT_FORM,))
-_FILE = record("a file as it was", {"path": PATH, "sha256": DIGEST})
+_FILE = record("a file as it was then", {"path": PATH, "sha256": DIGEST})
 _ORIGIN = record("the hand edit that this event adopts", {"path": PATH, "line": integer("its line", least=1)})
 _EVIDENCE = record(
     "one proof of one criterion",
@@ -131,12 +131,12 @@ _EVIDENCE = record(
         "result": choice("the reason, if the item does not apply", ("met", "not_met", "not_applicable")),
     },
     {
-        "command": text("what was run", longest=2000),
-        "exit_code": integer("how it ended", least=-255, most=2**32 - 1),
+        "command": text("the command that was run", longest=2000),
+        "exit_code": integer("the exit code", least=-255, most=2**32 - 1),
         "commit": COMMIT,
         "log_sha256": DIGEST,
-        "log_length": integer("how many bytes it printed", least=0),
-        "milliseconds": integer("how long it ran", least=0),
+        "log_length": integer("the length of its output in bytes", least=0),
+        "milliseconds": integer("the duration in milliseconds", least=0),
         "log_tail": text("only in older events: the last lines of its log", longest=4000, shortest=0),
         "limit": choice(
             "the limit that was reached: the time limit stops it, the output limit truncates it", ("time", "output")
@@ -145,22 +145,24 @@ _EVIDENCE = record(
         "reason": REASON,
         "exempt": text("why the contract demands no test that fails without the work"),
         "base": COMMIT,
-        "runner": text("what reported its tests; exit code, if nothing did", longest=40),
+        "runner": text("the runner whose report was read; exit code, if there was no report", longest=40),
         "needed": array("tests that fail at the base and pass here", text("a test", longest=300), most=50),
         "outcomes": record(
-            "how many tests came to what", {}, {each: integer("so many tests", least=0) for each in OUTCOMES}
+            "the number of tests for each result",
+            {},
+            {each: integer("a number of tests", least=0) for each in OUTCOMES},
         ),
         "tests_sha256": DIGEST,
         "execution": choice("whether a needed test was seen to execute the work", ("measured", "not measured")),
     },
 )
-_EVIDENCE_LIST = array("what was proved", _EVIDENCE, most=MOST_EVIDENCE, least=1)
+_EVIDENCE_LIST = array("the proofs of the criteria", _EVIDENCE, most=MOST_EVIDENCE, least=1)
 _CHECKLIST = array(
-    "the items of the gate and how they were judged",
+    "the items of the gate, and how they were judged",
     record(
         "one item",
         {"item": NAME, "result": choice("how it was judged", ("met", "waived", "not_applicable"))},
-        {"reason": REASON, "evidence": text("what shows it", longest=500)},
+        {"reason": REASON, "evidence": text("the evidence for it", longest=500)},
     ),
     most=50,
 )
@@ -182,9 +184,9 @@ def _genesis(description: str, required: Mapping[str, Shape], optional: Mapping[
     )
 
 
-# Nothing verifies it: an agent may say anything of itself.
+# Nothing verifies it: an agent may declare anything.
 _DECLARED = record(
-    "with what the work is done, as it was declared",
+    "with what the work is done, as declared",
     {},
     {
         "harness": text("the program that the agent runs in", pattern=r"[^\x00-\x1f\x7f]+", longest=200),
@@ -196,7 +198,7 @@ _DECLARED = record(
 _LEASE = {"holder": NAME, "lease": NAME, "expires_at": EXPIRY}
 
 VERDICTS: Final = ("PASS", "FAIL", "CHANGES", "OUTDATED_ONLY")
-# No one works on a packet after one of these; after a verdict PASS or CHANGES its holder may have to continue.
+# After one of these, no one works on a packet; after a verdict PASS or CHANGES, its holder may have to continue.
 ENDING_VERDICTS: Final = frozenset({"FAIL", "OUTDATED_ONLY"})
 
 DATA: Final[Mapping[str, Shape]] = {
@@ -205,7 +207,7 @@ DATA: Final[Mapping[str, Shape]] = {
         {"base": PACKET_ID},
         {
             "source": record(
-                "what it was made from",
+                "the source it was made from",
                 {"kind": choice("the kind of item", ("template", "issue", "stub", "packet")), "name": NAME},
             ),
             "form": _FORM,
@@ -217,7 +219,7 @@ DATA: Final[Mapping[str, Shape]] = {
         {
             "base": PACKET_ID,
             "found": array(
-                "what each document said",
+                "the statement of each document",
                 record(
                     "one statement",
                     {
@@ -231,7 +233,7 @@ DATA: Final[Mapping[str, Shape]] = {
             ),
         },
         {
-            "contradictions": array("what remained to be decided", text("one contradiction", longest=500), most=50),
+            "contradictions": array("open questions", text("one contradiction", longest=500), most=50),
             "came_from": LANE,
             "holder": NAME,
             "branch": NAME,
@@ -261,7 +263,7 @@ DATA: Final[Mapping[str, Shape]] = {
         },
     ),
     "reapproved": record(
-        "new approvals replace those whose key is revoked or lost",
+        "new approvals replace those that were revoked, or whose key was revoked or lost",
         {
             "gate": NAME,
             "event": DIGEST,
@@ -269,25 +271,25 @@ DATA: Final[Mapping[str, Shape]] = {
             "reason": REASON,
         },
     ),
-    "noted": record("somebody noted something", {"text": NOTE}),
+    "noted": record("a note was added", {"text": NOTE}),
     "prepared": record(
         "branch, work tree and assignee were prepared",
         {"assignee": NAME, "branch": NAME, "base_commit": COMMIT},
         {"worktree": NAME, "base_packet": PACKET_ID},
     ),
-    "claimed": _move("somebody took it", _LEASE, {"branch": NAME, "worktree": NAME, "declared": _DECLARED}),
+    "claimed": _move("someone took it", _LEASE, {"branch": NAME, "worktree": NAME, "declared": _DECLARED}),
     "lease.renewed": record("the holder extended the lease", _LEASE),
-    "released": _move("the holder gave it back", {"reason": REASON}, {"holder": NAME}),
-    "handed_over": _move("the holder passed it on", {"reason": REASON, "to": NAME}, {"holder": NAME}),
+    "released": _move("the holder released it", {"reason": REASON}, {"holder": NAME}),
+    "handed_over": _move("the holder handed it over", {"reason": REASON, "to": NAME}, {"holder": NAME}),
     "submitted": _move(
-        "the work was put up for review",
+        "the work was submitted for review",
         {"commit": COMMIT, "evidence": _EVIDENCE_LIST},
         {
             "base_commit": COMMIT,
             "changed": array("the files it changes", PATH, most=2000),
-            "outside_scope": array("those of them that are outside IN_SCOPE_PATHS", PATH, most=2000),
+            "outside_scope": array("those of the files that are outside IN_SCOPE_PATHS", PATH, most=2000),
             "work": record(
-                "the work itself, for a clone that lacks its commit",
+                "a digest of the work, for a clone that lacks its commit",
                 {"base": COMMIT, "sha256": DIGEST},
             ),
             "declared": _DECLARED,
@@ -295,9 +297,9 @@ DATA: Final[Mapping[str, Shape]] = {
     ),
     "evidence.recorded": record("evidence was added", {"evidence": _EVIDENCE_LIST}),
     "evidence.replayed": record(
-        "somebody ran the proofs of a submission again",
-        {"commit": COMMIT, "result": choice("whether the same was proved", ("same", "different"))},
-        {"differences": array("what came to something else", text("one criterion", longest=500), most=MOST_EVIDENCE)},
+        "someone ran the proofs of a submission again",
+        {"commit": COMMIT, "result": choice("whether the results were the same", ("same", "different"))},
+        {"differences": array("the different results", text("one criterion", longest=500), most=MOST_EVIDENCE)},
     ),
     "verdict.given": _move(
         "a validator judged it",
@@ -310,14 +312,14 @@ DATA: Final[Mapping[str, Shape]] = {
             "commit": COMMIT,
             "target": NAME,
             "target_commit": COMMIT,
-            "proof": choice("what was found there", ("commit", "patch_id", "tree")),
+            "proof": choice("how it was found there", ("commit", "patch_id", "tree")),
         },
     ),
     "advanced": _move("it moved on from a lane that the policy adds", {}, {"reason": REASON}),
     "reopened": _move("work was resumed", {"reason": REASON}),
     "blocked": _move("it cannot continue", {"reason": REASON, "until": text("what would unblock it", longest=500)}),
     "unblocked": _move("it can continue", {}, {"reason": REASON}),
-    "superseded": _move("a later revision takes its place", {"by": PACKET_ID}, {"reason": REASON}),
+    "superseded": _move("a later revision replaced it", {"by": PACKET_ID}, {"reason": REASON}),
     "abandoned": _move("it was abandoned", {"reason": REASON}),
     "overridden": record(
         "a gate's answer was overruled", {"rule": NAME, "reason": REASON, "expires_at": EXPIRY}, {"target": NAME}
@@ -402,7 +404,7 @@ _ENVELOPE: Final[Mapping[str, Shape]] = {
     "parents": array("ids of all heads that the writer saw; none for the first", DIGEST, most=50, ordered_set=True),
     "at": timestamp("the time, as claimed by the writer"),
     "actor": record(
-        "the name, as claimed by the writer", {"id": NAME, "kind": choice("the kind of actor", ACTOR_KINDS)}
+        "the name, as claimed by the writer", {"id": NAME, "kind": choice("the kind of the actor", ACTOR_KINDS)}
     ),
     "tool": NAME,
     "tx": text("the transaction, a UUID of version 7", pattern=_UUID7, longest=36),
@@ -415,7 +417,7 @@ _ENVELOPE: Final[Mapping[str, Shape]] = {
         most=200,
     ),
     "attest": array("ids of approval envelopes", DIGEST, most=50, ordered_set=True),
-    "data": {"type": "object", "description": "as the type requires"},
+    "data": {"type": "object", "description": "the data of the event, as its type requires"},
 }
 SIGNATURE: Final = text(
     "the SSHSIG signature of the actor's event key in base64, over the file without this field",
@@ -444,7 +446,9 @@ _EXAMPLE: Final[Mapping[str, Json]] = {
 
 
 def event_schema() -> dict[str, Json]:
-    """Return the same as JSON Schema 2020-12; `$defs` has the data of each type, with `_` for the dot in its name."""
+    """Return the same as JSON Schema 2020-12; `$defs` has the data of each type, with `_` in place of the dot in its
+    name.
+    """
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": "https://workpacket.dev/schemas/event.schema.json",

@@ -1,8 +1,8 @@
 """An event: one thing that happened to one work packet, as one write-once file.
 
-`.GOV/log/<packet>/<id>.json` holds the canonical JSON of the event and a final newline, and `id` is the SHA-256 of
-those bytes. So `sha256sum` alone verifies a file, and two branches never write the same file with different contents.
-`at` and `actor` are claims; `sig` proves the actor, where the policy of the base names the key that made it.
+`.GOV/log/<packet>/<id>.json` contains the canonical JSON of the event and a final newline, and `id` is the SHA-256 of
+those bytes. Therefore `sha256sum` alone verifies a file, and two branches never write the same file with different
+contents. `at` and `actor` are claims; `sig` proves the actor if the policy of the base lists the key that made it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ ActorKind: TypeAlias = Literal["human", "agent", "ci"]
 
 
 class Actor(Value):
-    """Who acted, as the writer of the event claims."""
+    """The actor of an event, as its writer claims."""
 
     id: str
     kind: ActorKind
@@ -37,7 +37,7 @@ class ChangedFile(Value):
 class LogEvent(Value):
     """An event and its id. `data` has the shape that `event_types.DATA` gives to the type.
 
-    `sig` is the signature in base64, "" for an unsigned event; `v` the version of the format that its file has.
+    `sig` is the signature in base64, "" for an unsigned event; `v` is the version of its file's format.
     """
 
     id: str
@@ -64,7 +64,7 @@ class LogEvent(Value):
 
     @property
     def order(self) -> tuple[int, str]:
-        """The order of replay: never by wall time, which is only a claim."""
+        """Return the order of replay: never by wall time, which is only a claim."""
         return self.clock, self.id
 
     @property

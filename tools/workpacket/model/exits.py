@@ -1,4 +1,4 @@
-"""Exit statuses of the command. Stop reasons of the runtime add 10 to 79 through their own registry entries."""
+"""Exit statuses of the command. Stop reasons of the runtime add 10 to 79 through their own entries in the catalogue."""
 
 OK = 0
 FINDINGS = 1
@@ -9,5 +9,5 @@ INTEGRITY = 5
 ENVIRONMENT = 6
 INTERNAL = 9
 INTERRUPTED = 130
-# The status of a program that the system ends because its output is no longer read.
+# The status of a program that the system stops because its output is no longer read.
 BROKEN_PIPE = 141

@@ -1,6 +1,6 @@
-"""Ids of work packets: one grammar, one way to compare them, one way to find them in prose.
+"""Ids of work packets: their grammar, how to compare them, and how to find them in prose.
 
-Two families exist. A *work packet* is `WP-<phase>-<slug>` with an optional revision `-v<N>`; the id without the
+There are two families. A *work packet* is `WP-<phase>-<slug>` with an optional revision `-v<N>`; the id without the
 revision is its base, which all revisions share. A *work package* of a mission is `WP07`, which is meaningful only
 inside that mission; `<mission>--WP07` is its full form.
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def matches(pattern: str, name: str) -> bool:
-    """Whether the pattern matches the whole name, without backtracking however many stars there are."""
+    """Whether the pattern matches the whole name, without backtracking, however many stars there are."""
     parts = pattern.split("*")
     if len(parts) == 1:
         return pattern == name
@@ -58,7 +58,8 @@ _PACKET = lazy_pattern(
 )
 _PACKAGE = lazy_pattern(r"(?:(?P<mission>[A-Za-z0-9]+(?:[._-][A-Za-z0-9]+)*)--)?(?P<short>WP[0-9]{2,})\Z")
 
-# An id in a field ends at a blank, a parenthesis or a tag. What goes on otherwise is one longer word, which is no id.
+# An id in a field ends at a space, a parenthesis or a tag. Anything else that continues it makes one longer word, which
+# is not an id.
 _LEADING = lazy_pattern(r"`?(WP-[A-Za-z0-9.-]*[A-Za-z0-9])`?(?=[\s(<]|\Z)")
 
 _DEVICES = frozenset(
@@ -67,11 +68,11 @@ _DEVICES = frozenset(
 
 
 class InvalidId(ValueError):
-    """The text is not a valid id; the message says why, as the rest of a sentence that begins with the text."""
+    """Raised for an invalid id; the message says why, as the rest of a sentence that begins with the text."""
 
 
 class WorkPacketId:
-    """An id that follows the grammar. Two are equal if their texts are; `key` is what must be unique.
+    """An id that follows the grammar. Two ids are equal if their texts are; `key` must be unique.
 
     `phase`, `slug` and `revision` belong to work packets, `short` and `mission` to work packages; those of the other
     family are empty.
@@ -94,7 +95,7 @@ class WorkPacketId:
 
     @classmethod
     def parse(cls, text: str) -> WorkPacketId:
-        """Return the id that makes up all of `text`; raise `InvalidId`."""
+        """Return the id that makes up all of `text`; raise `InvalidId` if it is not an id."""
         return cls(text)
 
     @classmethod
@@ -125,16 +126,16 @@ class WorkPacketId:
 
     @property
     def base(self) -> str:
-        """The id without its revision."""
+        """Return the id without its revision."""
         return self.text if self.revision is None else f"WP-{self.phase}-{self.slug}"
 
     @property
     def key(self) -> str:
-        """The part that must be unique: on many disks `WP-1-Parser` and `wp-1-parser` are one file."""
+        """Return the part that must be unique: on many disks `WP-1-Parser` and `wp-1-parser` are one file."""
         return self.text.casefold()
 
     def scoped(self, mission: str) -> WorkPacketId:
-        """Return this short id as written outside its mission."""
+        """Return this short id as it is written outside its mission."""
         if self.kind != "short":
             raise InvalidId(f"{self.text} is complete; only a short id such as WP07 is scoped by a mission")
         return WorkPacketId.parse(f"{mission}--{self.text}")
@@ -182,14 +183,14 @@ def is_packet_id(text: str) -> bool:
 
 
 def leading_id(value: str) -> str:
-    """Return the id at the start of a field's value, without backticks and trailing remarks; otherwise the whole
-    value.
+    """Return the id at the start of a field's value, without backticks and trailing remarks, or else the
+    whole value.
     """
     return leading_word(value)[0]
 
 
 def leading_word(value: str) -> tuple[str, int]:
-    """Return what `leading_id` returns, and where in the value it ends."""
+    """Return the result of `leading_id`, and where it ends in the value."""
     match = _LEADING.match(value)
     return (match.group(1), match.end()) if match else (value, len(value))
 
@@ -204,7 +205,7 @@ def next_revision(base: str, known: Iterable[WorkPacketId]) -> WorkPacketId:
 
 
 def nearest(text: str, known: Iterable[WorkPacketId]) -> WorkPacketId | None:
-    """Return the known id that `text` was probably meant to be: a different case or revision, or a typo."""
+    """Return the known id that `text` was probably meant to be, with another case or revision, or a typo."""
     if len(text) > 2 * MAX_LENGTH:
         return None
     candidates = {packet.key: packet for packet in known}
@@ -229,8 +230,8 @@ def nearest(text: str, known: Iterable[WorkPacketId]) -> WorkPacketId | None:
 _CANDIDATE = r"WP(?:-[A-Za-z0-9.-]*|[0-9]{2,})"
 _DECLARED_WAIVER = r"(?i:waiver[ _]id)\W{1,6}(WP-[A-Za-z0-9.-]*)"
 _MISSION_CHARACTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-")
-_EMPHASIS = 3  # underscores around a word, as Markdown has them
-# A file of the first kind is about the packet it is named after; one of the second kind is only a by-product.
+_EMPHASIS = 3  # underscores around a word, for emphasis in Markdown
+# A file of the first kind is about the packet in its name; a file of the second kind is only a by-product.
 _DOCUMENT_SUFFIX = r"(?i:\.(?:json|markdown|md|toml|ya?ml))\Z"
 _ARTEFACT_SUFFIX = (
     r"(?i:\.(?:bak|csv|diff|err|gz|html|jsonl|lock|log|orig|out|patch|pdf|png|py|rs|sh|tmp|ts|txt|xml|zip))\Z"
@@ -241,7 +242,7 @@ def find_ids(text: str) -> list[tuple[WorkPacketId, int, int]]:
     """Return every id in prose with its offsets [start, end), in order.
 
     Look-alikes are left out: a part of a longer word, a placeholder (`WP-{phase}-{name}`, `WP-...`), a glob, the name
-    of a log or another artefact (`WP-1-Parser.log`), and an id that the same text declares as the id of a waiver
+    of a log or another artifact (`WP-1-Parser.log`), and an id that the same text declares as the id of a waiver
     (`WAIVER_ID: ...`). The name of a document (`WP-1-Parser.md`) counts as the id it is named after.
     """
     waivers = {match[1].rstrip(".-") for match in re.finditer(_DECLARED_WAIVER, text)}
@@ -269,7 +270,7 @@ def _packet_span(text: str, start: int, end: int) -> tuple[int, int] | None:
 
 
 def _package_span(text: str, start: int, end: int, last: int) -> tuple[int, int] | None:
-    """Return the span for WP07: including the mission before it, and the end of a range such as WP01-WP07.
+    """Return the span for WP07, including the mission before it and the end of a range such as WP01-WP07.
 
     `last` is where the previous id ends.
     """
@@ -293,7 +294,7 @@ def _free_before(text: str, start: int) -> bool:
 
 
 def _free_after(text: str, start: int, end: int) -> bool:
-    """Whether no word follows at `end`, and nothing that makes the candidate a pattern."""
+    """Whether no word follows at `end`, and nothing makes the candidate a pattern."""
     index = end
     while index < len(text) and text[index] == "_" and index - end < _EMPHASIS:
         index += 1

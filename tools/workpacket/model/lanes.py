@@ -1,8 +1,7 @@
 """The lanes of work packets, and all their names.
 
-A lane has a token (what board entries and events carry), a section of the task board, and aliases from older packets
-and other tools. Packets may also say `Done`, which names a section and not a lane: it matches each lane of that
-section.
+A lane has a token (used in board entries and events), a section of the task board, and aliases from older packets and
+other tools. Packets may also say `Done`, which names a section, not a lane: it matches each lane of that section.
 
 A repository can add lanes, so code that reads or writes names of lanes gets a `LaneTable`: the built-in lanes, and
 those that the policy adds to them. `BUILT_IN` contains those that are the same everywhere.
@@ -22,7 +21,8 @@ if TYPE_CHECKING:
 
 
 class Lane(Value):
-    """One lane, with what the program needs to know about it. CONTRIBUTING lists the few other places of a new lane.
+    """One lane, with everything that the program needs to know about it. CONTRIBUTING lists the few other places to
+    edit for a new lane.
 
     - `unfinished`: work continues here, or may; `in_work`: it is in progress now.
     - `may_be_stub`: a packet may be here that was never activated.
@@ -36,8 +36,8 @@ class Lane(Value):
     - `lands_as`: what work in this lane counts as once it has landed.
     - `acts`: who advances the packet. `HOLDER` represents the name of its holder.
     - `waits_for`: what a person must do before a packet moves on; '' if it waits for no one.
-    - `sign`: one ASCII character for screens, `tone` its colour.
-    - `older_sections`: where older boards have such packets.
+    - `sign`: one ASCII character for screens, `tone` its color.
+    - `older_sections`: the sections in which older boards list such packets.
     """
 
     token: str
@@ -105,7 +105,7 @@ LANES: tuple[Lane, ...] = (
         unfinished=True,
         in_work=True,
         waits=True,
-        acts="whoever claims it",
+        acts="anyone who claims it",
         sign="o",
         aliases=("planned", "ready"),
     ),
@@ -225,16 +225,16 @@ HELD: Final = frozenset(lane.token for lane in LANES if lane.held)
 MAY_BE_STUB: Final = frozenset(lane.token for lane in LANES if lane.may_be_stub)
 SETTLED: Final = frozenset(lane.token for lane in LANES if lane.settled)
 WAITING: Final = frozenset(lane.token for lane in LANES if lane.waits)
-# The lane of work that has landed although the policy asks no one to judge it.
+# The lane of work that has landed although the policy requires no judge.
 UNJUDGED: Final = "MERGED"
 
 
 def lane_words(token: str) -> str:
-    """Return a lane as people read it: that no one judged the work belongs to the name of the lane."""
+    """Return a lane in words for people: "not judged" is part of the name of the lane."""
     return f"{token} (not judged)" if token == UNJUDGED else token
 
 
-# In lane order, and the best first.
+# In lane order, the most advanced first.
 IN_WORK: Final = tuple(lane.token for lane in LANES if lane.in_work)
 SATISFYING: Final = tuple(lane.token for lane in reversed(LANES) if lane.satisfies)
 
@@ -254,7 +254,7 @@ SECTIONS: tuple[LaneSection, ...] = tuple(
     )
 )
 
-# A board entry of the section `Active` says where work is being done; it is information, not a lane.
+# A board entry in the section `Active` says where work is being done; it is information, not a lane.
 ACTIVE_TOKEN = "ACTIVE"  # noqa: S105 - a word on a board, not a credential
 
 # The lanes of a packet without any setbacks, in order. Lanes are added between two adjacent ones.
@@ -276,13 +276,13 @@ class AddedLane(Value):
 
 
 class LaneTable(Value):
-    """The lanes of a repository. `added` ones are in order and consistent with each other and the rest."""
+    """The lanes of a repository. `added` lanes are in order, and consistent with each other and the rest."""
 
     added: tuple[AddedLane, ...] = ()
 
     @cached_property
     def way(self) -> tuple[str, ...]:
-        """The lanes from stub to done, including added ones."""
+        """Return the lanes from stub to done, including added ones."""
         way = list(WAY)
         for lane in self.added:
             way.insert(way.index(lane.after) + 1, lane.token)
@@ -290,7 +290,7 @@ class LaneTable(Value):
 
     @cached_property
     def lanes(self) -> tuple[Lane, ...]:
-        """Every lane, each added one after the lane that leads to it."""
+        """Return every lane; each added lane follows the lane that leads to it."""
         lanes = list(LANES)
         for lane in self.added:
             index = next(index for index, other in enumerate(lanes) if other.token == lane.after)
@@ -301,7 +301,7 @@ class LaneTable(Value):
 
     @cached_property
     def sections(self) -> tuple[LaneSection, ...]:
-        """Every section in board order: that of an added lane after those of all earlier lanes."""
+        """Return every section in board order; that of an added lane follows those of all earlier lanes."""
         sections = list(SECTIONS)
         for lane in self.added:
             before = {self._by_token[token].section for token in self.way[: self.way.index(lane.token)]}
@@ -344,8 +344,8 @@ class LaneTable(Value):
 
     def named(self, text: str) -> tuple[Lane, ...]:
         """Return the lanes that a status line may mean; `()` if it names none. Case, punctuation, emoji and remarks
-        after the name are ignored: `In-Progress (again)` is `IN_PROGRESS`. A token in brackets wins: `Done [FAIL]` is
-        `FAIL`.
+        after the name are ignored: `In-Progress (again)` is `IN_PROGRESS`. A token in brackets takes precedence: `Done
+        [FAIL]` is `FAIL`.
         """
         for bracketed in _BRACKETED.findall(text):
             named = self._of_words(bracketed)

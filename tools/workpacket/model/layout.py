@@ -36,11 +36,11 @@ SPECIFICATIONS_FOLDER = ".GOV/spec"
 TEMPLATES_FOLDER = ".GOV/templates"
 SCHEMAS_FOLDER = ".GOV/schemas"
 
-# The prefix of files that a command is about to move into place: no reader mistakes them for the final file.
+# The prefix of files that a command is about to move into place, so that no reader mistakes them for the final file.
 TEMPORARY_PREFIX = ".workpacket-"
 
 LARGEST_EVENT = 256 * 1024
-# More of a write-once file is read than it may have, so that a file that is too large is noticed.
+# Read more of a write-once file than it may have, so that a file that is too large is noticed.
 LARGEST_WRITE_ONCE = 512 * 1024
 LARGEST_FILE = 64 * 1024 * 1024  # of any file whose bytes are compared
 LARGEST_SPECIFICATION = 32 * 1024 * 1024
@@ -60,10 +60,10 @@ def stub_path(packet: str) -> str:
 
 
 def packet_paths(packet: str) -> tuple[str, str]:
-    """Return the two possible places of a packet; the first existing one counts."""
+    """Return the two possible paths of a packet; the first existing one counts."""
     return f"{PACKETS}/{packet}.md", f"{PACKETS}/{packet}/packet.md"
 
 
 def refinement_paths(packet: str) -> tuple[str, str]:
-    """Return the two possible places of a refinement; the first existing one counts."""
+    """Return the two possible paths of a refinement; the first existing one counts."""
     return f"{REFINEMENTS}/{packet}.md", f"{PACKETS}/{packet}/refinement.md"

@@ -1,6 +1,6 @@
 """A plan: the changes of a command, all or nothing, as a value that can be shown before it is applied. A plan is made
-from facts and applied by the shell. It contains the digests that it expects, so that a file changed in between stops it
-instead of being overwritten.
+from facts and applied by the shell. It contains the digests that it expects, so that a file that was changed in between
+stops the plan and is not overwritten.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from workpacket.value import Value
 
 
 class Moment(Value):
-    """Impure inputs, as part of the facts: the time, a new transaction id, sixteen random bytes."""
+    """Impure inputs that are part of the facts: the time, a new transaction id, sixteen random bytes."""
 
     now: str
     tx: str
@@ -44,7 +44,9 @@ class FolderSeen(Value):
 
 
 class Plan(Value):
-    """The changes of `command`. `during_merge` is for plans that only redraw projections: see the overview."""
+    """The changes of `command`. `during_merge` is for plans that only regenerate projections: see
+    `docs/architecture.md`.
+    """
 
     command: str
     tx: str

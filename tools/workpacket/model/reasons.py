@@ -1,11 +1,11 @@
-"""The type of a reason code, and the registry that holds each code once.
+"""The type of a reason code, and the registry in which each code occurs once.
 
 Every message that a user can act on has a code: findings of rules, refusals of gates, failures of commands, stops of
 runs. A rule's reason is the docstring of its class; all others are text of the same form, in the tables of
 `workpacket.model.reason_tables`. `workpacket.report.catalogue` collects them, refuses duplicate names, and is the
 source for `explain`, the documentation and exit statuses.
 
-Why a run stopped: a reason code with the information that resume, reports and hooks need.
+A stop reason is a reason code with the information that resume, reports and hooks need.
 
 Exit statuses follow the family: a script can tell "the work was wrong" from "the disk was full" without reading text.
 """
@@ -37,7 +37,7 @@ Family = Literal[
     "internal",
 ]
 
-# What nobody can talk the tool out of: forged approvals, a damaged log, a file that was not looked at or not read.
+# Reasons that cannot be ignored: forged approvals, a damaged log, a file that was not examined or not read.
 UNIGNORABLE_FAMILIES: frozenset[Family] = frozenset({"approval", "integrity", "environment", "reading"})
 
 # The exit status of a command that ends with a reason of the family. Other families have reported findings.
@@ -72,7 +72,7 @@ EXIT_RANGES: dict[StopFamily, range] = {
 
 
 class Reason(Value):
-    """One code, with everything that is said about it in general."""
+    """One code, with its general description."""
 
     code: str
     title: str
@@ -91,7 +91,7 @@ class Reason(Value):
         if not self.title or self.title.endswith("."):
             raise ValueError(f"{self.code}: the title must be one phrase without a full stop")
         if SEVERITIES.index(self.strict_severity) > SEVERITIES.index(self.severity):
-            raise ValueError(f"{self.code}: the strict profile may not be weaker than the default")
+            raise ValueError(f"{self.code}: the strict profile must not be weaker than the default")
 
     @property
     def ignorable(self) -> bool:
@@ -107,9 +107,9 @@ def reasons(
     strict_severity: Severity = "error",
     fix: Literal["none", "safe", "unsafe"] = "none",
 ) -> tuple[Reason, ...]:
-    """The rows of a table, separated by blank lines.
+    """Return the rows of a table, which are separated by blank lines.
 
-    Code and title are the first line of each, then comes the explanation and, after `Remedy:`, what to do.
+    The first line of a row has code and title. The explanation follows and, after `Remedy:`, what to do.
     """
     status = _EXIT_CODES.get(family, exits.FINDINGS) if exit_code is None else exit_code
     rows = (row.strip().partition("\n") for row in text.strip().split("\n\n"))
@@ -120,7 +120,7 @@ def reasons(
 
 
 def explanation_and_remedy(text: str) -> tuple[str, str]:
-    """The text below the title of a reason, in a table or in the docstring of a rule."""
+    """Return the two parts of the text below the title of a reason, in a table or in the docstring of a rule."""
     explanation, _, remedy = text.partition("Remedy:")
     return " ".join(explanation.split()), " ".join(remedy.split())
 
@@ -149,7 +149,9 @@ class Registry(Mapping[str, Reason]):
 
 
 class StopReason(Reason, kw_only=True):
-    """`diagnosis` says how to find out what happened; `remedies` are the choices, the usual one first."""
+    """A reason why a run stops. `diagnosis` says how to find out what happened; `remedies` are the choices, the usual
+    one first.
+    """
 
     stops: StopFamily
     auto_resume: AutoResume
@@ -161,7 +163,7 @@ class StopReason(Reason, kw_only=True):
         if self.exit_code not in EXIT_RANGES[self.stops]:
             raise ValueError(f"{self.code}: exit status {self.exit_code} is outside the family {self.stops!r}")
         if not self.remedies:
-            raise ValueError(f"{self.code}: a stop without a choice strands the run")
+            raise ValueError(f"{self.code}: a stop reason needs at least one remedy")
 
 
 def stop_reason(
@@ -175,7 +177,7 @@ def stop_reason(
     *remedies: str,
     aliases: tuple[str, ...] = (),
 ) -> StopReason:
-    """A row of the table of stop reasons."""
+    """Return a row of the table of stop reasons."""
     return StopReason(
         code=code,
         title=title,

@@ -1,4 +1,4 @@
-"""How a count and the last line of an answer are worded, for every layer."""
+"""The wording of counts and of the last line of an answer, for every layer."""
 
 from __future__ import annotations
 
@@ -11,5 +11,5 @@ def counted(count: float, noun: str) -> str:
 
 
 def next_line(command: str) -> str:
-    """The last line of an answer: what to type, or to do, next."""
+    """Return the last line of an answer: the next command, or what to do next."""
     return f"next: {command}"

@@ -1,7 +1,7 @@
-"""What a person reads before signing: the complete contract and files, escaped, and what the signature will say.
+"""The text that a person reads before signing: the complete contract and files, escaped, and the statement to sign.
 
 Text written by others is shown behind a bar, in rows that fit the terminal: `| ` before the beginning of a line, `|>`
-before its continuations. No text, however long, can therefore pass for ours. Nothing is ever truncated.
+before its continuations. Therefore no text, however long, can pass for ours. Nothing is ever truncated.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from workpacket.report.escape import escape
 from workpacket.report.terminal import PLAIN, Role, Style, character_widths
 
 _BAR, _ON = "| ", "|>"
-# Zero-width marks could pile up in one row; a row ends after this many characters per column.
+# Zero-width marks could pile up in one row, so a row ends after this many characters per column.
 _PILED = 3
 # Longer texts are shown in full before and after, because comparing them would take minutes.
 _MOST_WORDS = 2000
 _NO_LINE_FEED = "(no line feed at the end)"
-# A part of a contract: its name, and its texts.
+# Part of a contract: its name, and its texts.
 Part = tuple[str, Sequence[str]]
 
 
 def barred(text: str, style: Style, *, indent: int = 0, role: Role | None = None) -> list[str]:
-    """Return a line that others wrote, in rows behind the bar that fit the terminal."""
+    """Return a line that others wrote, as rows behind the bar that fit the terminal."""
     shown = escape(text)
     rows = _rows(shown, style.columns - indent - len(_BAR)) if style.columns is not None else [shown]
     before = " " * indent
@@ -34,7 +34,7 @@ def barred(text: str, style: Style, *, indent: int = 0, role: Role | None = None
 
 
 def _rows(text: str, room: int) -> list[str]:
-    """Split `text` into rows of at most `room` columns in linear time, even for a line of two megabytes."""
+    """Split `text` into rows of at most `room` columns, in linear time even for a line of two megabytes."""
     rows: list[str] = []
     start = used = 0
     for index, width in enumerate(character_widths(text)):
@@ -107,7 +107,7 @@ def _unmarked(word: str) -> str:
 
 
 def render_told(title: str, rows: Iterable[str], style: Style = PLAIN) -> str:
-    """Return what is signed in addition and is not in a file, such as the submitted commit."""
+    """Return the signed information that is not in a file, such as the submitted commit."""
     lines = [style.paint(f"--- {title}:", "path")]
     for row in rows:
         lines += barred(row, style)
@@ -151,7 +151,7 @@ def render_statement(statement: Statement, style: Style = PLAIN) -> str:
 
 
 def words_to_type(statement: Statement) -> str:
-    """What the person types to sign."""
+    """Return the words that the person types to sign."""
     what = {"activation": "REFINEMENT", "standing": "REFINEMENT"}.get(statement.gate, statement.gate.upper())
     return f"{statement.decision.upper()} {what} {statement.packet}"
 

@@ -1,8 +1,7 @@
 """An audit as plain JSON values: the output of `--format json`, and the data of the page.
 
-Every text that a person reads is sanitized here, once for all formats.
-
-An audit for a terminal and as Markdown: what is wrong, since when, and who must act.
+Every text that a person reads is sanitized here, once for all formats. This module also renders an audit for a terminal
+and as Markdown: what is wrong, since when, and who must act.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ _SHOWN = 20
 
 
 def told(text: str) -> str:
-    """Return a text for display: sanitized, and limited to what anyone reads in a report."""
+    """Return a text for display: sanitized, and no longer than anyone reads in a report."""
     return escape(text if len(text) <= _LONGEST else f"{text[:_LONGEST]} ...")
 
 
@@ -232,7 +231,7 @@ class Group(NamedTuple):
 
     @property
     def when(self) -> str:
-        """Return since when, in words; '' if unknown."""
+        """Return the time in words; '' if unknown."""
         if self.since:
             return f"since {self.since[:10]}"
         return "not committed" if any(matter.pending for matter in self.matters) else ""
@@ -257,7 +256,7 @@ def groups(matters: Sequence[AuditFinding], reasons: Mapping[str, Reason]) -> li
 
 
 def sentence(audit: Audit) -> str:
-    """Say whether anything is wrong, in one sentence."""
+    """Return one sentence that says whether anything is wrong."""
     counts = Counter(matter.finding.severity for matter in audit.matters)
     grave = [matter for matter in audit.matters if matter.finding.severity != "info"]
     if not grave:
@@ -350,5 +349,5 @@ _MARKS = str.maketrans({mark: f"\\{mark}" for mark in "\\`*_[]<>|#!&~"})
 
 
 def cell(text: str) -> str:
-    """Return a text of a document as the text of a cell: nothing in it is markup."""
+    """Return a text of a document as the text of a cell, in which nothing is markup."""
     return told(text).translate(_MARKS)

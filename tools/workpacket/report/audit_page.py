@@ -1,4 +1,4 @@
-"""An audit as a self-contained page: no network, and a script only for what is rendered on demand.
+"""An audit as a self-contained page: it needs no network, and uses a script only for what is rendered on demand.
 
 Everything from the repository is text: escaped in HTML, and in JSON that no browser runs. Its content security policy
 allows one style sheet and one script, by digest, and nothing else. The board over time is an SVG of stacked areas, with
@@ -89,11 +89,11 @@ def _y(value: int, highest: int) -> str:
     return f"{HEIGHT - (HEIGHT - 4) * value / highest:.1f}"
 
 
-# Rows of packets in the page itself; the script shows the others, this many at a time.
+# The number of packets in the page itself; the script shows the others, this many at a time.
 ROWS = 100
-# Packets whose details are stored together, and read together by the browser.
+# The number of packets whose details are stored, and read by the browser, together.
 CHUNK = 50
-# Findings of one code in the page.
+# The number of findings of one code in the page.
 _LISTED = 20
 
 
@@ -114,7 +114,7 @@ def text(value: str) -> str:
 
 
 def inert(value: Json) -> str:
-    """Return JSON that is safe between script tags: nothing in it can end them."""
+    """Return JSON that is safe between script tags, because nothing in it can end them."""
     encoded = json.dumps(value, separators=(",", ":"), allow_nan=False)
     return encoded.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
@@ -144,7 +144,7 @@ def _page(audit: Audit, reasons: Mapping[str, Reason], files: PageFiles) -> Iter
     yield from _packets(audit)
     yield from _notes(found)
     yield '</div>\n<article id="packet" hidden></article>\n</main>\n'
-    yield f"<footer><p>Log root <code>{audit.root}</code>: the same for everybody who has the same history. "
+    yield f"<footer><p>Log root <code>{audit.root}</code>: the same for everyone who has the same history. "
     yield f"Made by workpacket {__version__}.</p></footer>\n"
     yield from _data(audit)
     yield f"<script>{files.script}</script>\n</body>\n</html>\n"
@@ -181,7 +181,7 @@ def _verdict(audit: Audit, found: list[Group]) -> Iterator[str]:
 
 
 def _group(group: Group) -> Iterator[str]:
-    """Yield one kind of finding: what, how often, since when, who acts; opened, each place."""
+    """Yield one kind of finding: what, how often, since when, and who acts; unfolded, each place."""
     who = ", ".join(text(name) for name in group.who[:3]) + (" and others" if len(group.who) > 3 else "")
     yield f'<details class="group {group.severity}" id="code-{group.code}"><summary>'
     yield f'<span class="severity">{group.severity}</span> <strong>{html_escape(group.title)}</strong> '
@@ -223,7 +223,7 @@ def _history_table(audit: Audit) -> str:
     """Return the numbers of the chart, at a dozen of its moments."""
     points = audit.history
     if not points:
-        return "<p>No packet was moved yet.</p>"
+        return "<p>No packet has moved yet.</p>"
     lanes = [n for n in range(len(audit.lane_order)) if any(point.counts[n] for point in points)]
     step = max(len(points) // 12, 1)
     chosen = [*points[:-1:step], points[-1]]
@@ -237,7 +237,7 @@ def _history_table(audit: Audit) -> str:
 
 
 def _wide(label: str) -> str:
-    """Make a wide element scrollable, by keyboard too."""
+    """Return a scrollable element for wide content, which the keyboard can scroll too."""
     return f'<div class="wide" tabindex="0" role="region" aria-label="{label}">'
 
 

@@ -1,9 +1,8 @@
 """The board as values: columns of cards, for a terminal and for a page.
 
-The board as one static page: no script, nothing fetched, readable on paper and without a mouse.
-
-All text from the repository is treated as hostile: it is sanitized and escaped for HTML, and the page's policy lets
-nothing run or load. On a terminal, lanes are shown side by side if there is room, otherwise below one another.
+The page is static: it has no script, fetches nothing, and is readable on paper and without a mouse. All text from the
+repository is treated as hostile: it is sanitized and escaped for HTML, and the page's policy lets nothing run or load.
+On a terminal, lanes are shown side by side if there is room, otherwise below one another.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from workpacket.report.runs import PacketRun, mark
 from workpacket.report.terminal import Role, Style, text_width, wrap
 from workpacket.value import Value
 
-# One sign per lane, so that no one has to distinguish colours; ASCII, so that every terminal gives it one column.
+# One sign per lane, so that no one has to distinguish colors; ASCII, so that it takes one column on every terminal.
 SIGNS: Mapping[str, str] = {FORKED: "#", **{lane.token: lane.sign for lane in BUILT_IN.lanes}}
 _ADDED_SIGN = "*"
 
@@ -34,7 +33,7 @@ def sign_of(lane: str) -> str:
 
 
 class Card(Value):
-    """One packet. `note` is who holds it, or why it is in its lane."""
+    """One packet. `note` is its holder, or why it is in its lane."""
 
     id: str
     lane: str
@@ -52,14 +51,15 @@ class Column(Value):
 
     @property
     def name(self) -> str:
-        """The heading without the remark after it."""
+        """Return the heading without the remark after it."""
         return self.heading.partition(" (")[0]
 
 
 def columns(cards: Iterable[Card], lanes: LaneTable = BUILT_IN) -> tuple[Column, ...]:
     """Return every section in board order.
 
-    Before them, if there are any, the packets whose log is forked, and those in a lane that the policy does not have.
+    They are preceded by packets whose log is forked, and by packets in a lane that the policy does not define, if there
+    are any.
     """
     by_section: dict[str, list[Card]] = {}
     forked: list[Card] = []
@@ -82,12 +82,12 @@ def columns(cards: Iterable[Card], lanes: LaneTable = BUILT_IN) -> tuple[Column,
 _NARROWEST_COLUMN: Final = 24
 _WIDEST_COLUMN: Final = 48
 _GAP: Final = 2
-# For finished work, only the latest few cards; the rest is listed on request.
+# Only the latest few cards of finished work are shown; the rest is listed on request.
 _SHOWN_OF_FINISHED: Final = 10
 
 _ROLES: Mapping[str, Role | None] = {FORKED: "error", **{lane.token: lane.tone for lane in BUILT_IN.lanes}}
 
-# The text and its role: colour is added last, when the width is known.
+# The text and its role: color is added last, when the width is known.
 Line = tuple[str, Role | None]
 
 
@@ -96,7 +96,7 @@ def render_board(board: Sequence[Column], style: Style) -> str:
     full = [column for column in board if column.cards]
     empty = [column.name for column in board if not column.cards]
     count = max(1, min(len(full), (room + _GAP) // (_NARROWEST_COLUMN + _GAP)))
-    # As many bands as are needed, each with the same number of columns.
+    # As many bands as needed, each with the same number of columns.
     bands = -(-len(full) // count) if full else 0
     count = -(-len(full) // bands) if bands else 1
     width = min((room + _GAP) // count - _GAP, _WIDEST_COLUMN)
@@ -192,8 +192,8 @@ main li a:hover { text-decoration: underline; }
 
 
 def render_page(board: Sequence[Column], as_of: str) -> str:
-    """Return the page. `as_of` is the time of the last event, '' without one; the clock is not used, so that equal
-    boards give equal pages.
+    """Return the page. `as_of` is the time of the last event, '' without one. The clock is not used, so that equal
+    boards result in equal pages.
     """
     return "\n".join(_page(board, as_of)) + "\n"
 
@@ -238,7 +238,7 @@ def _section(column: Column, name: str) -> Iterator[str]:
         yield from map(_card, column.cards)
         yield "</ul>"
     else:
-        yield '<p class="none">Nothing stands here.</p>'
+        yield '<p class="none">No packets.</p>'
     yield "</section>"
 
 

@@ -25,7 +25,7 @@ def table(name: str) -> tuple[Reason, ...]:
 
 
 class Catalogue(Mapping[str, Reason]):
-    """Every reason by its code and by its aliases. Iterating, or asking for an unknown code, imports all rules."""
+    """Every reason by its code and by its aliases. Iteration, or a look-up of an unknown code, imports all rules."""
 
     def __init__(self) -> None:
         self._found: dict[str, Reason] = {}
@@ -55,7 +55,7 @@ class Catalogue(Mapping[str, Reason]):
 
 @cache
 def _every_reason() -> Registry:
-    """Return every code. One that is defined twice raises ValueError."""
+    """Return every code; raise ValueError if one is defined twice."""
     return Registry(chain(*map(table, TABLES), (rule.reason() for rule in all_rules())))
 
 

@@ -1,28 +1,16 @@
-"""Findings for CI servers: as workflow commands of GitHub Actions, and as JUnit XML.
+"""Findings for CI servers: as workflow commands of GitHub Actions, as JUnit XML, and as SARIF.
 
-GitHub shows workflow commands as annotations in the change under review.
-
-A step gets ten annotations of each level; GitHub silently drops more. The most severe findings therefore come first,
-the rest are plain lines in the log, and the last annotation says how many there are.
+GitHub shows workflow commands as annotations in the change under review. A step gets ten annotations of each level;
+GitHub silently drops more. The most severe findings therefore come first, the rest are plain lines in the log, and the
+last annotation says how many there are.
 
 In JUnit XML each file is one test case, so that a CI server can show which files failed and since when. Findings that
 fail the check are a `failure`, others are in `system-out`, and an unreadable file is an `error`, as is a run that
 checked nothing. All text is escaped, which leaves only characters that XML allows.
 
-Findings as workflow commands of GitHub Actions, which shows them as annotations in the change under review.
-
-A step gets ten annotations of each level; GitHub silently drops more. The most severe findings therefore come first,
-the rest are plain lines in the log, and the last annotation says how many there are.
-
-Findings as JUnit XML: one test case a file, so that a CI server can show which files failed and since when.
-
-Findings that fail the check are a `failure`, others are in `system-out`, and an unreadable file is an `error`, as is a
-run that checked nothing. All text passes the door, which leaves only characters XML allows.
-
-Findings as SARIF 2.1.0, for code scanning services and editors.
-
-The results are sorted by severity and cut at what GitHub shows of a run; a notification then says how many were cut.
-Paths are relative to the root of the repository and percent-encoded, which also carries names that are not UTF-8.
+In SARIF 2.1.0, for code scanning services and editors, results are sorted by severity and cut off at the number that
+GitHub shows for a run; a notification then says how many are missing. Paths are relative to the root of the repository
+and percent-encoded, which also preserves names that are not UTF-8.
 """
 
 from __future__ import annotations
@@ -74,7 +62,7 @@ def render_github(outcome: CheckOutcome) -> str:
     shown: list[Problem] = []
     cut: list[Problem] = []
     for severity, findings in groups.items():
-        # The annotation that reports the cut is itself a notice, and takes one of their places.
+        # The annotation that reports the cut is itself a notice, and takes the place of one.
         room = ANNOTATIONS_PER_LEVEL - (cut_any and severity == "info")
         shown += findings[:room]
         cut += findings[room:]
@@ -133,7 +121,7 @@ SUITE = "workpacket check"
 
 
 class _Case(Value):
-    """One file: the element for what fails it, and what is only reported."""
+    """One file: the element for findings that fail it, and the findings that are only reported."""
 
     name: str
     kind: str
@@ -234,7 +222,7 @@ def render_sarif(
 
 
 def relative_uri(path: str) -> str:
-    """Return `path` as a relative URI reference; a byte of the name that is not UTF-8 is preserved."""
+    """Return `path` as a relative URI reference; bytes of the name that are not UTF-8 are preserved."""
     try:
         raw = path.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
@@ -309,7 +297,7 @@ def _artifact(path: str) -> dict[str, Json]:
 
 
 def _location(finding: Problem) -> dict[str, Json]:
-    """Return the location. GitHub refuses the whole upload if a result has none, so the nearest is used."""
+    """Return the location. GitHub refuses the whole upload if a result has none, so the nearest one is used."""
     artifact = _artifact(finding.path or GOVERNANCE_FOLDER)
     return {"physicalLocation": {"artifactLocation": artifact, "region": _region(finding)}}
 

@@ -1,8 +1,8 @@
-r"""What a fix would change, as a unified diff made from its edits.
+r"""The changes that a fix would make, as a unified diff made from its edits.
 
-The edits determine the changed lines, so no texts are compared and a diff of one field in a large board is as fast as
-the edit. For text without hidden characters, `git apply` accepts the output. Those characters are shown in their
-visible form; in changed lines that includes the `\r` of a CRLF.
+The edits determine the changed lines, so no texts are compared, and a diff of one field in a large board is as fast as
+the edit. For text without hidden characters, `git apply` accepts the output. Hidden characters are shown in a visible
+form; in changed lines, that includes the `\r` of a CRLF.
 """
 
 from __future__ import annotations

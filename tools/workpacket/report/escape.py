@@ -1,5 +1,5 @@
 r"""Sanitize all output, so that a document cannot control the terminal or CI log that shows it. Documents are
-untrusted. Shown unescaped, they could colour or erase the screen (ANSI), reverse a line (Unicode bidi controls), hide
+untrusted. Shown unescaped, they could color or erase the screen (ANSI), reverse a line (Unicode bidi controls), hide
 words (zero-width characters) or give commands to a CI agent (`##vso[...]`). Everything that comes from outside passes
 through `escape`, which writes such characters visibly:
 
@@ -8,8 +8,8 @@ through `escape`, which writes such characters visibly:
     a byte that is not UTF-8 (kept by `Source` as a lone surrogate)     \xff
     [ of a logging command of GitHub Actions, Azure Pipelines or TeamCity   ##\u005b
 
-A backslash in the text itself is not doubled: escaping makes text safe to display, not reversible. Where a line of a
-document is shown, `report.excerpt` expands its tabs.
+A backslash in the text itself is not doubled: escaping makes text safe to display, but not reversible. In quoted lines
+of a document, `report.excerpt` expands tabs.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def escape(text: str) -> str:
 
 
 def escape_lines(text: str) -> str:
-    """Escape `text` except its line feeds and tabs: for text that already has a layout, such as a diff."""
+    """Escape `text` except its line feeds and tabs, for text that already has a layout, such as a diff."""
     return "\n".join("\t".join(map(escape, line.split("\t"))) for line in text.split("\n"))
 
 
@@ -71,8 +71,8 @@ def visible(character: str) -> str:
 
 
 def without_surrogates(text: str) -> str:
-    """Return `text` in a form that every JSON parser accepts: a lone surrogate is written visibly, all else stays
-    exact.
+    """Return `text` in a form that every JSON parser accepts: a lone surrogate is written visibly, everything else is
+    unchanged.
     """
     if text.isascii():
         return text

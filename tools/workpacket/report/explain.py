@@ -1,8 +1,7 @@
 """The meaning of a reason code, for `workpacket explain CODE`.
 
-Also the page of all reason codes, `docs/reference/codes.md`, generated from the registry that the commands use.
-
-Also suggests codes for a misspelled one; only then is difflib imported.
+Also renders the page of all reason codes, `docs/reference/codes.md`, from the catalogue that the commands use, and
+suggests codes for a misspelled one (only then is difflib imported).
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ def nearest_codes(word: str, codes: Iterable[str]) -> list[str]:
 _FIXES = {
     "none": "by hand",
     "safe": "workpacket check --fix",
-    "unsafe": "workpacket check --unsafe-fixes, then look it over",
+    "unsafe": "workpacket check --unsafe-fixes, then review the changes",
 }
 # Only findings in a file can be fixed or ignored there: a refusal or a missing program cannot.
 _ABOUT_DOCUMENTS: frozenset[Family] = frozenset({"reading", "text", "document", "cross-file", "approval", "integrity"})
@@ -77,7 +76,7 @@ _INTRODUCTION = (
     "# Reason codes",
     "",
     "Every message that asks for an action carries one of these codes; `workpacket explain CODE` shows the same text.",
-    "This page is generated from the registry in the package: change the text there, not here.",
+    "This page is generated from the catalogue in the package: change the text there, not here.",
 )
 
 

@@ -69,7 +69,9 @@ def _fix(fix: Fix) -> dict[str, Json]:
 
 
 def _edits(edits: tuple[Edit, ...]) -> list[Json] | None:
-    """Return None if a text contains bytes that are not UTF-8: JSON cannot represent it, but `--fix` can apply it."""
+    """Return the edits; None if a text contains bytes that are not UTF-8: JSON cannot represent it, but `--fix` can
+    apply it.
+    """
     if any(without_surrogates(edit.text) != edit.text for edit in edits):
         return None
     return [{"start": edit.start, "end": edit.end, "text": edit.text} for edit in edits]

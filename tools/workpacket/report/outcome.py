@@ -26,11 +26,11 @@ class Repaired(NamedTuple):
 
 
 class CheckOutcome(NamedTuple):
-    """`files` maps each checked path to its kind, including unreadable ones; `source_line` returns a line without its
-    end.
+    """The result of a check. `files` maps each checked path to its kind, including unreadable ones; `source_line`
+    returns a line without its end.
 
-    `notes` are sentences about the run itself, such as what was not checked and why. Findings from `fail_on` upwards
-    make the check fail.
+    `notes` are sentences about the run itself, such as which files were not checked, and why. Findings from `fail_on`
+    upwards make the check fail.
     """
 
     findings: tuple[Problem, ...]
@@ -67,7 +67,9 @@ def by_file(findings: tuple[Problem, ...]) -> dict[str, list[Problem]]:
 
 
 def by_gravity(findings: tuple[Problem, ...]) -> list[Problem]:
-    """Return the most severe first, so that a platform that truncates a list drops what matters least."""
+    """Return the findings, most severe first, so that a platform that truncates a list drops the least
+    important ones.
+    """
     return sorted(findings, key=lambda finding: (SEVERITIES.index(finding.severity), finding.order))
 
 

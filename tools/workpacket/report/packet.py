@@ -1,4 +1,4 @@
-"""One packet as a person or an agent needs it to work: the task, its proofs, who holds it, and what is missing."""
+"""One packet as a person or an agent needs it to work: the task, its proofs, its holder, and what is missing."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from workpacket.report.escape import escape
 from workpacket.report.terminal import Style, wrap
 from workpacket.value import Value
 
-# Entries of a list that the short form shows; --full shows all.
+# The number of entries of a list that the short form shows; --full shows all.
 _FEW: Final = 8
 _LABEL: Final = 13
 _SHORT: Final = 12
@@ -41,7 +41,7 @@ class CriterionView(Value):
 
 
 class TaskView(Value):
-    """What the documents of a packet state. `unreadable` says why they state nothing."""
+    """The statements of a packet's documents. `unreadable` says why there are none."""
 
     title: str = ""
     what: str = ""
@@ -65,7 +65,9 @@ class TaskView(Value):
 
 
 class PacketView(Value):
-    """`rows` are facts of the log and the files, each with its label. `recent` are its last events, oldest first."""
+    """A packet to show. `rows` are facts of the log and the files, each with its label. `recent` are its last events,
+    oldest first.
+    """
 
     id: str
     lane: str
@@ -124,7 +126,7 @@ def _criterion(one: CriterionView) -> str:
 
 
 def _row(label: str, text: str, style: Style) -> Iterator[str]:
-    """The label, then the text, wrapped below itself where the terminal has a width."""
+    """Yield the label and the text, wrapped below itself if the terminal has a known width."""
     room = style.columns - _LABEL if style.columns and style.columns > 2 * _LABEL else None
     folded = wrap(escape(text), room) if room else [escape(text)]
     for number, line in enumerate(folded):

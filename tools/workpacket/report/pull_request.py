@@ -1,7 +1,7 @@
-"""What a pull request does to the packets, as Markdown for its page.
+"""The effects of a pull request on the packets, as Markdown for its page.
 
 Everything that a change can write (titles, criteria, names, commands) is shown as code, because a comment is written
-with the rights of the repository: no text becomes a link, a picture, a heading or a mention of somebody.
+with the rights of the repository: no text becomes a link, a picture, a heading or a mention.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from workpacket.report.outcome import CheckOutcome, by_gravity
 from workpacket.report.packet import CriterionView
 from workpacket.value import Value
 
-# By which the comment of an earlier run is found and replaced.
+# The mark by which the comment of an earlier run is found and replaced.
 MARK: Final = "<!-- workpacket: report pr -->"
 _FINDINGS: Final = 20
 _SHORT: Final = 12
@@ -50,8 +50,8 @@ class Signed(Value):
 
 
 class PacketChange(Value):
-    """One packet of the change. `contract` says what was approved; `changed` are the differences of the contract since
-    the base, each with its name, before and after; `events` are new.
+    """One packet of the change. `contract` describes what was approved; `changed` are the differences of the contract
+    from the base, each with its name, before and after; `events` are the new ones.
     """
 
     id: str
@@ -153,14 +153,14 @@ def _findings(outcome: CheckOutcome) -> Iterator[str]:
 
 
 def code(text: str) -> str:
-    """Return text in a fence that Markdown does not interpret, whatever it contains."""
+    """Return text in a fence that Markdown does not interpret, whatever the text contains."""
     line = escape(text)
     fence = "`" * (max((len(run) for run in _RUNS.findall(line)), default=0) + 1)
     return f"{fence} {line} {fence}" if len(fence) > 1 else f"`{line}`"
 
 
 def block(text: str, indent: str) -> Iterator[str]:
-    """Yield several lines in a fence of their own."""
+    """Yield several lines in a separate fence."""
     lines = escape_lines(text.rstrip("\n")).split("\n")
     fence = "`" * (max((len(run) for line in lines for run in _FENCE.findall(line)), default=2) + 1)
     yield ""

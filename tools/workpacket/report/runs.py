@@ -1,4 +1,4 @@
-"""Runs on a terminal: a list, the timeline of one, the checks of a decision, unfinished work. Rows are plain values.
+"""Runs on a terminal: a list, the timeline of a run, the checks of a decision, unfinished work. Rows are plain values.
 
 The runs of a packet are shown from its log alone, or combined with the store of runs.
 """
@@ -29,7 +29,9 @@ _MEANING = {
 
 
 class PacketRun(Value):
-    """A run that is unfinished, or stopped and not resumed. `code` is its stop reason. `command` is what to do now."""
+    """A run that is unfinished, or that was stopped and not resumed. `code` is its stop reason, `command` is what to do
+    now.
+    """
 
     run: str
     state: Standing
@@ -51,7 +53,7 @@ class PacketRun(Value):
 
 
 def linked_runs(state: PacketState, *, unfinished: bool) -> tuple[PacketRun, ...]:
-    """Return the state according to the log. Stopped runs of a finished packet are history."""
+    """Return the runs according to the log. Stopped runs of a finished packet are history."""
     return tuple(_of_log(state, unfinished=unfinished))
 
 
@@ -204,7 +206,7 @@ def render_checks(checks: Sequence[CheckRow], style: Style = PLAIN) -> str:
 
 
 class QuestionRow(NamedTuple):
-    """A question for a person: a heading, what to look at, and the digest that an answer is bound to."""
+    """A question for a person: a heading, what to look at, and the digest that an answer must name."""
 
     id: str
     question: str
@@ -238,7 +240,7 @@ class WorkRow(NamedTuple):
 def render_work(
     ready: Sequence[WorkRow], stopped: Sequence[WorkRow], style: Style = PLAIN, *, numbered: bool = False
 ) -> str:
-    lines = [style.paint("would go on:", "good")] if ready else []
+    lines = [style.paint("would continue:", "good")] if ready else []
     for number, row in enumerate(ready, 1):
         lines.append(
             f"{f'{number:>2}' if numbered else ' '} {style.paint(escape(row.id), 'code')}  {escape(row.where)}"

@@ -1,10 +1,10 @@
-"""Text on a terminal: its width, line breaks and colours, and the message of a failed command. The caller queries the
+"""Text on a terminal: its width, line breaks and colors, and the message of a failed command. The caller queries the
 terminal and the environment; renderers only read this value.
 
 The values used by every `check` (`Style`, `Excerpt`, `CheckOutcome`) are named tuples: creating the class takes a
 seventh of the time of a frozen dataclass, and that time is part of the start-up of the command.
 
-Also the number of columns that text takes, and where to break it.
+This module also measures how many columns text takes, and breaks it into lines.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def _unicode_width(character: str) -> int:
 def wrap(text: str, room: int, first_room: int | None = None) -> list[str]:
     """Break `text` into lines of at most `room` columns, at spaces, or inside a word that is longer than a line.
 
-    `first_room` is the room of the first line, if smaller; that line stays empty if no word fits.
+    `first_room` is the room on the first line, if that is smaller; the line stays empty if no word fits.
     """
     limit = room if first_room is None else first_room
     lines: list[str] = []
@@ -108,7 +108,7 @@ class Style(NamedTuple):
         return None if self.width is None else max(self.width, NARROWEST)
 
     def paint(self, text: str, role: Role) -> str:
-        """Return `text`, which is sanitized already, in the colour of its role."""
+        """Return `text`, which must be sanitized already, in the color of its role."""
         return f"\x1b[{_SGR[role]}m{text}\x1b[0m" if self.colour and text else text
 
 
@@ -116,7 +116,9 @@ PLAIN = Style()
 
 
 def render_failure(error: WorkpacketError, style: Style = PLAIN) -> str:
-    """Return `error: what (code)`, and a line that helps. Never wrapped: people search for it and paste it."""
+    """Return `error: what (code)`, and a line that helps. They are never wrapped, because people search for them and
+    paste them.
+    """
     where = f"{escape(error.path)}: " if error.path else ""
     lines = [f"{style.paint('error:', 'error')} {where}{escape(error.message)} ({escape(error.code)})"]
     if error.hint:

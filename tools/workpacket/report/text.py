@@ -1,4 +1,4 @@
-"""Findings for people: grouped by file, each with its line, a caret, what helps, and whether a fix is at hand.
+"""Findings for people: grouped by file, each with its line, a caret, a hint, and whether there is a fix.
 
 .GOV/task_packets/stubs/WP-1-Sync-v1.md
   12:3  error  empty_field [*]  the field SPEC_ANCHOR is empty
@@ -8,9 +8,9 @@
 
 1 error in 1 of 35 files; 1 can be fixed with --fix [*]
 
-A quoted line of a document has a caret below the place of the finding. Columns of a finding count characters; columns
-of a terminal do not: tabs, wide, combining and escaped characters all have other widths. Each character is therefore
-measured in the form in which it is shown.
+A quoted line of a document has a caret below the place of the finding. Columns of a finding count characters, but
+columns of a terminal do not: tabs, wide, combining and escaped characters all have other widths. Each character is
+therefore measured in the form in which it is shown.
 
 Statistics show how often each code was found, for a repository that has too many findings to read.
 """
@@ -114,15 +114,17 @@ REPOSITORY = "(repository)"
 _WIDEST_HANGING_INDENT = 44
 
 
-# A code with more findings than this has one cause, and its list would hide the other findings.
+# A code with more findings than this has one cause, and a list of them would hide the other findings.
 MOST_SHOWN = 25
 _EXAMPLES = 5
 
 
 def render_text(outcome: CheckOutcome, style: Style = PLAIN, *, quiet: bool = False, every: bool = False) -> str:
-    """The whole report, which ends with a line feed; if `quiet`, the findings alone. Files with errors come first.
+    """Return the whole report, which ends with a line feed; if `quiet`, only the findings. Files with errors come
+    first.
 
-    Of a code with very many findings the first are shown and the others counted, unless `quiet` or `every`.
+    If a code has very many findings, the first ones are shown and the others are counted, unless `quiet` or `every` is
+    set.
     """
     lines: list[str] = []
     shown, more = (outcome.findings, []) if quiet or every else shortened(outcome.findings)
@@ -212,7 +214,7 @@ def _head_lines(head: str, finding: Problem, style: Style) -> Iterator[str]:
     mark = f" {SAFE_FIX_MARK}" if finding.fix is not None and finding.fix.safe else ""
     plain = f"{head}{code}{mark}  "
     first, *rest = _hanging(plain, escape(finding.message), style.columns)
-    # Colour comes last: widths were measured without it.
+    # Color comes last, because widths were measured without it.
     painted = head.replace(finding.severity, style.paint(finding.severity, finding.severity), 1)
     yield painted + style.paint(code, "code") + first[len(head) + len(code) :]
     yield from rest
@@ -262,7 +264,7 @@ def _hanging(head: str, text: str, columns: int | None) -> list[str]:
 
 
 class CodeCount(Value):
-    """`severity` is the highest with which the code was found; `fixable` counts safe fixes."""
+    """The count of one code. `severity` is the highest with which it was found; `fixable` counts safe fixes."""
 
     code: str
     severity: Severity

@@ -1,8 +1,8 @@
-"""The page in which a person approves by touch: the text that the terminal would show, row by row, and two buttons.
+"""The page on which a person approves by touch: the text that the terminal would show, row by row, and two buttons.
 
-Everything from the repository is text, escaped as in the terminal and once more for HTML. A row that the window breaks
-goes on further right than any row begins, so here too no text can pass its words off as ours. The content security
-policy allows one style sheet and one script, by digest, and requests to the page's own origin alone.
+Everything from the repository is text, escaped as on the terminal and once more for HTML. A row that the window wraps
+continues further to the right than any row begins, so no text can pass for ours here either. The content security
+policy allows one style sheet and one script, by digest, and requests only to the page's own origin.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _CHANGES = "changes since "
 
 
 class Asked(Value):
-    """What the page's script is told. `challenge`, `credential` and `user` are base64url; `page` is the secret that its
-    answer repeats; `person` is whose key is registered.
+    """The input of the page's script. `challenge`, `credential` and `user` are base64url; `page` is the secret that its
+    answer repeats; `person` is the owner of the registered key.
     """
 
     kind: Literal["touched", "registered"]
@@ -54,7 +54,9 @@ class Asked(Value):
 
 
 class TouchPage(Value):
-    """`title` and `lead` are ours, with words of others in them; `text` is what the terminal would show."""
+    """The content of the page. `title` and `lead` are ours, with words of others in them; `text` is what the terminal
+    would show.
+    """
 
     title: str
     lead: str
@@ -68,7 +70,7 @@ def render_touch_page(page: TouchPage, files: PageFiles) -> str:
 
 
 def security_policy(files: PageFiles) -> str:
-    """The header with which the page is served."""
+    """Return the header with which the page is served."""
     return (
         f"default-src 'none'; img-src data:; style-src {_digest(files.style)}; script-src {_digest(files.script)}; "
         "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -90,18 +92,20 @@ def _page(page: TouchPage, files: PageFiles) -> Iterator[str]:
         yield '<main class="rows">\n'
         yield from _rows(page.text)
         yield "</main>\n"
-    # The buttons work once the script has looked at where it is.
+    # The buttons work once the script has checked the page's address.
     yield "<form>\n"
     yield f'<button type="button" id="yes" disabled>{html_escape(page.yes)}</button>\n'
     yield '<button type="button" id="no" class="no" disabled>Decline</button>\n'
     yield '<p id="said" role="status" aria-live="polite"></p>\n'
-    yield "<noscript><p>This page needs its script, which comes from no other place.</p></noscript>\n</form>\n"
+    yield "<noscript><p>This page requires its script, which is part of the page.</p></noscript>\n</form>\n"
     yield f'<script type="application/json" id="asked">{inert(page.asked.to_json())}</script>\n'
     yield f"<script>{files.script}</script>\n</body>\n</html>\n"
 
 
 def _rows(text: str) -> Iterator[str]:
-    """A row of others begins with a bar, so what begins with dashes is a title of ours."""
+    """Yield the rows as HTML. A row of others begins with a bar, so a row that begins with dashes is a
+    title of ours.
+    """
     in_changes = False
     for line in escape_lines(text.rstrip("\n")).split("\n"):
         kind = ""

@@ -89,7 +89,7 @@ class BatchCheckpointTaskMissing(RepositoryRule):
 
     def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         for scope in scopes(repository):
-            # A checkpoint without a list of tasks has the newer form, which leaves that to tasks.yaml.
+            # A checkpoint without a list of tasks has the newer form, which leaves the list to tasks.yaml.
             if scope.checkpoint is None or scope.tasks is None or not scope.checkpoint.summary["tasks"]:
                 continue
             listed = names(scope.checkpoint.summary["tasks"])
@@ -132,7 +132,7 @@ class BatchNextNotReady(RepositoryRule):
 
     It would be built on something that does not exist yet.
 
-    Remedy: take it out of the next batch; `workpacket batch next` says which tasks are ready.
+    Remedy: take it out of the next batch; `workpacket batch next` lists the tasks that are ready.
     """
 
     def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
@@ -211,14 +211,14 @@ class BatchDependenciesCycle(RepositoryRule):
                 steps = set(pairwise(circle))
                 stated = [pair for pair in scope.dependencies.summary["depends"] if (pair[0][0], pair[1][0]) in steps]
                 if stated:  # otherwise tasks.yaml alone is circular, which `batch_dependency_cycle` reports
-                    message = f"a circle of dependencies: {' -> '.join(circle)}"
+                    message = f"circular dependency: {' -> '.join(circle)}"
                     yield self.finding(scope.dependencies.path, stated[-1][1][1:], message)
 
 
 class BatchDependenciesDisagree(RepositoryRule):
     """Dependencies that tasks.yaml and dependencies.yaml state differently
 
-    Which tasks may start depends on which file is read.
+    Depending on the file that is read, different tasks may start.
 
     Remedy: make them agree.
     """
@@ -232,7 +232,7 @@ class BatchDependenciesDisagree(RepositoryRule):
             defined = {(one[0], other[0]) for one, other in scope.tasks.summary["depends"]}
             if not defined:  # only dependencies.yaml states them
                 continue
-            # It is not settled whether `from` or `to` comes first, so such pairs are accepted either way.
+            # The format does not define whether `from` or `to` comes first, so such pairs are accepted either way.
             either = defined | {(other, one) for one, other in defined}
             for pairs, agreeing in ((summary["depends"], defined), (summary["loose"], either)):
                 for one, other in pairs:
@@ -242,7 +242,7 @@ class BatchDependenciesDisagree(RepositoryRule):
             yield from self._left_out(scope.dependencies, scope.tasks.summary["depends"], known)
 
     def _left_out(self, file: File, defined: list[tuple[Mention, Mention]], known: set[str]) -> Iterator[Problem]:
-        """Report what tasks.yaml says and this file does not, if this file says anything at all."""
+        """Report dependencies that tasks.yaml has and this file does not, if this file has any at all."""
         stated = [*file.summary["depends"], *file.summary["loose"]]
         pairs = {frozenset((one[0], other[0])) for one, other in stated}
         places = {one[0]: one for one, _ in reversed(stated)}

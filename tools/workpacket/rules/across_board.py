@@ -1,6 +1,5 @@
-"""Rules that compare the task board with the files of packets and stubs.
-
-Rules that compare the traceability registry with the board and with the files.
+"""Rules that compare the task board with the files of packets and stubs, and the traceability registry with the board
+and the files.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from workpacket.rules.rule import RepositoryRule
 
 _STUB = "STUB"
 _SUPERSEDED = "SUPERSEDED"
-# The lanes that a stub can reach without ever having been a packet.
+# The lanes that a stub can reach without ever having become a packet.
 _STUB_TOKENS = MAY_BE_STUB | {""}
 
 _REVISION = lazy_pattern(r"-v[1-9][0-9]*\Z")
@@ -48,7 +47,7 @@ class BoardEntryWithoutFile(RepositoryRule):
                 yield self.finding(listed.path, entry["place"], f"{name} has no file", hint=hint)
             elif entry["token"] not in _STUB_TOKENS:
                 message = f"{name} is listed as {entry['token']}, but has only a stub, no packet"
-                hint = f"`just create-task-packet {name}` makes the packet"
+                hint = f"`just create-task-packet {name}` creates the packet"
                 yield self.finding(listed.path, entry["place"], message, hint=hint)
 
 
@@ -82,7 +81,7 @@ class StatusContradictsBoard(RepositoryRule):
 
     One of them is outdated, so work may be started or skipped by mistake.
 
-    Remedy: `workpacket board sync` restores what the log says; `--adopt` records the hand edit as a move.
+    Remedy: `workpacket board sync` restores the status in the log; `--adopt` records the hand edit as a move.
     """
 
     def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
@@ -94,16 +93,16 @@ class StatusContradictsBoard(RepositoryRule):
             # Other rules report superseded packets and entries left in the backlog.
             if listed is None or token in {"", _STUB, _SUPERSEDED} or not lanes or token in lanes:
                 continue
-            message = f"the status is {packet.summary['status']!r}, the board has {token} ({_line(listed)})"
+            message = f"the status is {packet.summary['status']!r}, but the board has {token} ({_line(listed)})"
             yield self.finding(packet.path, packet.summary["status_place"], message)
 
 
 class ActivatedStillStub(RepositoryRule):
     """Packet that the board still lists as a stub
 
-    The stub was activated but its entry was not moved, so the packet looks as if it may not be started.
+    The stub was activated but its entry was not moved, so the packet looks as if work could not start.
 
-    Remedy: move the entry; `workpacket board sync` does.
+    Remedy: move the entry: `workpacket board sync`.
     """
 
     def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
@@ -188,7 +187,7 @@ class RegistryBoardStale(RepositoryRule):
         headings = _headings(repository.known_lanes)
         for path, row in work.all_rows:
             name = row["active"]
-            # What is wrong with the cell itself, and an active packet that is superseded, are reported elsewhere.
+            # Other rules report faults of the cell itself, and an active packet that is superseded.
             if not work.has_board or not name or row["board_id"] != name or not row["board_section"]:
                 continue
             said = headings[row["board_section"]]
@@ -198,7 +197,7 @@ class RegistryBoardStale(RepositoryRule):
             if listed.entry["section"] not in {"", row["board_section"]}:
                 now = headings[listed.entry["section"]]
                 where = f"{listed.path}:{listed.entry['place'][0]}"
-                message = f"the cell says {said}, the board has {name} under {now} ({where})"
+                message = f"the cell says {said}, but the board has {name} under {now} ({where})"
                 yield self.finding(path, row["board_place"], message, hint=f"write `{now}: {name}`")
 
 
@@ -237,12 +236,12 @@ class RegistryActiveMissing(RepositoryRule):
             file = row["active_path"]
             if not row["active"] or file in repository.packets or file in repository.stubs:
                 continue
-            # A path to somewhere else is not the path of a packet, which another rule reports.
+            # Another rule reports paths that cannot be the path of a packet.
             if kind_of(file) not in {"packet", "stub"}:
                 continue
             other = work.packets.get(row["active"]) or work.stubs.get(row["active"])
             hint = f"write {other.path}" if other is not None else ""
-            yield self.finding(path, row["active_place"], f"there is no file {file}", hint=hint)
+            yield self.finding(path, row["active_place"], f"file {file} not found", hint=hint)
 
 
 class RegistryActiveStub(RepositoryRule):
@@ -282,7 +281,7 @@ class RegistryActiveSuperseded(RepositoryRule):
 
 
 def _bases_that_are_over(repository: RepositorySummaries) -> set[str]:
-    """Return the bases whose revisions are all in the archive according to the log."""
+    """Return the bases whose revisions are all archived according to the log."""
     lanes_of: dict[str, set[str]] = {}
     for name, lane in repository.lanes.items():
         lanes_of.setdefault(_REVISION.sub("", name), set()).add(lane)
@@ -290,7 +289,7 @@ def _bases_that_are_over(repository: RepositorySummaries) -> set[str]:
 
 
 def _superseded_by(work: WorkIndex, name: str) -> str:
-    """Return where this is stated; '' if nowhere, or if the row names no packet."""
+    """Return where the packet is said to be superseded; '' if nowhere, or if the row names no packet."""
     if not name:
         return ""
     listed = work.entries.get(name)
@@ -305,7 +304,7 @@ class StubWithoutRow(RepositoryRule):
 
     After activation, it would be unclear which packet of its base is in force.
 
-    Remedy: add a row; `workpacket registry sync` does.
+    Remedy: add a row: `workpacket registry sync`.
     """
 
     def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
@@ -326,7 +325,7 @@ class StubWithoutRow(RepositoryRule):
 
 
 class BaseWithoutRow(RepositoryRule):
-    """Several packets of one base and no row in the registry
+    """Base with several packets but no row in the registry
 
     It is unclear which of them is in force.
 

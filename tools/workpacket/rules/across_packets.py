@@ -1,6 +1,5 @@
-"""Rules that compare packets and stubs with one another: their ids and what they depend on.
-
-Rules that compare refinements, signatures and gate logs with the packets they speak of.
+"""Rules that compare packets and stubs with one another (their ids and dependencies), and with their refinements,
+signatures and gate logs.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from workpacket.rules.repository import RepositorySummaries, WorkFile, WorkIndex
 from workpacket.rules.rule import RepositoryRule, repeated
 from workpacket.text.formats import legacy_signature
 
-# For a longer cycle, the message names this many packets at the beginning and one at the end.
+# For a longer cycle, the message names this many packets at the beginning, and one at the end.
 _NAMED = 6
 
 
@@ -32,7 +31,7 @@ class IdTwice(RepositoryRule):
 
     def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         for work, earlier in repository.work.repeated:
-            message = f"{work.id} has a file already: {earlier.path}"
+            message = f"{work.id} already has a file: {earlier.path}"
             yield self.finding(work.path, work.summary["place"], message, hint="keep only one of them")
 
 
@@ -84,7 +83,7 @@ class DependencyCycle(RepositoryRule):
             file, mention = edges[circle[-2]][circle[-1]]
             left_out = len(circle) - _NAMED - 2
             named = [*circle[:_NAMED], f"({left_out} more)", *circle[-2:]] if left_out > 0 else circle
-            yield self.finding(file.path, mention[1:], f"a circle of dependencies: {' -> '.join(named)}")
+            yield self.finding(file.path, mention[1:], f"circular dependency: {' -> '.join(named)}")
 
 
 # The dependencies of each packet, with the file and the place that state them.
@@ -141,7 +140,7 @@ def _by_base(file: WorkFile) -> dict[str, Mention]:
 class RefinementWithoutWork(RepositoryRule):
     """Refinement of an unknown packet
 
-    Its findings, and perhaps its approval, do not belong to any work.
+    Its content, and perhaps its approval, do not belong to any work.
 
     Remedy: correct its id, restore the stub, or delete it.
     """
@@ -151,14 +150,14 @@ class RefinementWithoutWork(RepositoryRule):
         for path, refinement in repository.refinements.items():
             name = stem_of(path)
             if name not in work.known:
-                message = f"there is no stub or packet {name}"
+                message = f"stub or packet {name} not found"
                 yield self.finding(path, refinement["place"], message, hint=work.suggestions.hint(name))
 
 
 class RefinementFileMissing(RepositoryRule):
     """Packet that names a missing refinement
 
-    What the packet was approved for cannot be read.
+    The text that was approved for the packet cannot be read.
 
     Remedy: restore the file, or correct the path.
     """
@@ -168,7 +167,7 @@ class RefinementFileMissing(RepositoryRule):
             written, line, column = packet.summary["refinement"]
             path = written.partition(" ")[0].strip("`").removeprefix("./")
             if kind_of(path) == "refinement" and path not in repository.refinements:
-                yield self.finding(packet.path, (line, column), f"there is no file {path}")
+                yield self.finding(packet.path, (line, column), f"file {path} not found")
 
 
 class SignatureUse(NamedTuple):
@@ -210,7 +209,7 @@ class SignatureReused(RepositoryRule):
 
 
 def _audited_owners(repository: RepositorySummaries) -> dict[str, tuple[str, set[str]]]:
-    """Return which packets each audited signature was given for; a row that names none is skipped."""
+    """Return the packets that each audited signature was given for; a row that names none is skipped."""
     owners: dict[str, tuple[str, set[str]]] = {}
     for path, audit in repository.signature_audits.items():
         for row in audit["rows"]:
@@ -225,7 +224,7 @@ class SignatureNotAudited(RepositoryRule):
 
     The audit shows whether a token was used twice; this one bypassed it.
 
-    Remedy: find out who gave it; `workpacket approve <WP_ID>` records an approval in the right places.
+    Remedy: find out who gave it; `workpacket approve <WP_ID>` records an approval and audits it.
     """
 
     def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
@@ -244,7 +243,7 @@ class SignatureMismatch(RepositoryRule):
 
     The refinement was approved with one token; the origin of the other is unknown.
 
-    Remedy: find out which one was given; if neither was, have the packet approved again.
+    Remedy: find out which one was really given; if neither was, have the packet approved again.
     """
 
     def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
@@ -273,7 +272,7 @@ class AuditPacketUnknown(RepositoryRule):
                 for name, line, column in row["packets"]:
                     if not _is_known(repository, name):
                         hint = repository.work.suggestions.hint(name)
-                        yield self.finding(path, (line, column), f"there is no packet {name}", hint=hint)
+                        yield self.finding(path, (line, column), f"packet {name} not found", hint=hint)
 
 
 class GatePacketUnknown(RepositoryRule):
@@ -293,7 +292,7 @@ class GatePacketUnknown(RepositoryRule):
                 if name not in said and name.startswith("WP-") and not _is_known(repository, name):
                     said.add(name)
                     hint = repository.work.suggestions.hint(name)
-                    yield self.finding(path, (line, column), f"there is no packet {name}", hint=hint)
+                    yield self.finding(path, (line, column), f"packet {name} not found", hint=hint)
 
 
 def _is_known(repository: RepositorySummaries, name: str) -> bool:

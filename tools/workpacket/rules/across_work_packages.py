@@ -1,6 +1,6 @@
 """Rules about all work packages of a mission: their ids, dependencies and claims.
 
-An id such as WP07 is meaningful only within its mission, so every rule handles one mission at a time. Summaries hold
+An id such as WP07 is meaningful only within its mission, so every rule handles one mission at a time. Summaries have
 scoped ids (`<mission>--WP07`), which distinguish packages of other missions.
 """
 
@@ -34,7 +34,7 @@ class WorkPackageFile(NamedTuple):
 
 
 class Mission:
-    """The packages of one mission, in file order; of several with the same id, the first counts."""
+    """The packages of one mission, in file order; of several with the same id, the first one counts."""
 
     def __init__(self, packages: list[WorkPackageFile]) -> None:
         self.packages = packages
@@ -45,11 +45,11 @@ class Mission:
 
     @cached_property
     def highest(self) -> int:
-        """The highest number of a package."""
+        """Return the highest number of a package."""
         return max((_number(package.short) for package in self.packages), default=0)
 
     def independent(self, first: int, second: int) -> bool:
-        """Whether neither of two packages depends on the other. Unknown if a file in between is missing."""
+        """Whether neither of two packages depends on the other. Not known if a file in between is missing."""
         names = self.packages[first].summary["id"], self.packages[second].summary["id"]
         needs = self._needs(names[0]), self._needs(names[1])
         if needs[0] is None or needs[1] is None or names[0] == names[1]:
@@ -94,7 +94,7 @@ class PackageIdTwice(RepositoryRule):
     def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         for mission in missions(repository):
             for package, first in repeated(mission.packages, lambda package: package.summary["id"]):
-                message = f"{package.short} has a file already: {first.path}"
+                message = f"{package.short} already has a file: {first.path}"
                 yield self.finding(package.path, package.summary["place"], message)
 
 
@@ -134,7 +134,7 @@ class PackageFileMissing(RepositoryRule):
 
 
 def _missing_dependencies(repository: RepositorySummaries) -> Iterator[tuple[WorkPackageFile, Mention, bool]]:
-    """Yield dependencies without a file; the last value says whether the mission's numbering skips that one.
+    """Yield dependencies without a file; the last value says whether the mission's numbering skips that number.
 
     A dependency on another mission is looked up there, if the repository has that mission.
     """
@@ -164,7 +164,7 @@ class PackageDependencyCycle(RepositoryRule):
                     edges[name].setdefault(mention[0], mention)
             for circle in circles(edges, edges):
                 place = edges[circle[-2]][circle[-1]][1:]
-                message = f"a circle of dependencies: {' -> '.join(mission.by_id[name].short for name in circle)}"
+                message = f"circular dependency: {' -> '.join(mission.by_id[name].short for name in circle)}"
                 yield self.finding(mission.by_id[circle[-2]].path, place, message)
 
 
@@ -211,8 +211,8 @@ class PackageOwnedFilesShared(RepositoryRule):
 
 
 def _shared_files(mission: Mission) -> Mapping[tuple[int, int], list[Mention]]:
-    """Return the files that two independent packages both own; a file with many owners is compared with one earlier
-    owner.
+    """Return the files that two independent packages both own. A file with many owners is compared with only one
+    earlier owner.
     """
     owners: dict[str, list[int]] = {}
     shared: dict[tuple[int, int], list[Mention]] = {}

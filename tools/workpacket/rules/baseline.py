@@ -1,10 +1,10 @@
 """Known findings, which `check` does not report: `.GOV/policy/baseline.json`.
 
 A repository that adopts the tool has findings that no one will fix this week. `check --baseline` records them, and from
-then on only new ones are reported. A finding is recognised by its file, its code and the text of its line, so that it
+then on only new ones are reported. A finding is recognized by its file, its code and the text of its line, so that it
 remains known when lines move, and is new when the line changes.
 
-Findings about approvals, the log and contracts are never recorded: they are not old habits but claims to verify.
+Findings about approvals, the log and contracts are never recorded: they are claims to verify, not old habits.
 """
 
 from __future__ import annotations
@@ -39,12 +39,14 @@ class KnownPlace(NamedTuple):
     line: str
 
 
-# How many findings are known for each place.
+# The number of known findings for each place.
 Baseline: TypeAlias = Mapping[KnownPlace, int]
 
 
 class ComparedWithBaseline(NamedTuple):
-    """The findings that the baseline does not know, how many it does, and what it lists that was not found."""
+    """The findings that the baseline does not contain, the number of those that it does, and its entries that were not
+    found.
+    """
 
     new: list[Problem]
     known: int
@@ -73,7 +75,7 @@ def read_baseline(data: bytes | None, schemas: SchemaSet) -> Baseline | Problem:
 
 
 def recorded(findings: Iterable[Problem], reasons: Mapping[str, Reason], line: SourceLine) -> Counter[KnownPlace]:
-    """Return the baseline of these findings, without those that may not be recorded."""
+    """Return the baseline of these findings, without those that cannot be recorded."""
     against_log = _against_log()
     return Counter(_place(finding, line) for finding in findings if _recordable(reasons[finding.code], against_log))
 
@@ -81,7 +83,9 @@ def recorded(findings: Iterable[Problem], reasons: Mapping[str, Reason], line: S
 def compare(
     findings: Sequence[Problem], known: Baseline, reasons: Mapping[str, Reason], line: SourceLine
 ) -> ComparedWithBaseline:
-    """Separate new findings from known ones. A line that has more findings of a code than are known has new ones."""
+    """Separate new findings from known ones. If a line has more findings of a code than are known, the
+    others are new.
+    """
     if not known:
         return ComparedWithBaseline([*findings], 0, Counter())
     against_log = _against_log()
@@ -97,7 +101,7 @@ def compare(
 
 
 def baseline_text(known: Baseline) -> str:
-    """Return the file, with one line for each entry, so that git merges what two branches remove."""
+    """Return the file, with one line for each entry, so that git can merge what two branches remove."""
     rows = (
         json.dumps({"path": place.path, "code": place.code, "line": place.line, "count": count}, ensure_ascii=False)
         for place, count in sorted(known.items())

@@ -1,4 +1,4 @@
-"""Rules about the files of a batch scope, one at a time. `across_batches` compares them with each other."""
+"""Rules about single files of a batch scope. `across_batches` compares the files with each other."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ TasksRule = DocumentRule[BatchTasks]
 class IntegerLookingSha(CheckpointRule):
     """Commit id that other readers take for a number
 
-    A commit id of digits, or of digits around one `e`, becomes a number in most YAML readers and comes back as another
-    one: zeros lost, or infinity.
+    A commit id made of digits, or of digits around one `e`, is a number for most YAML readers, and is written back as a
+    different one: without its zeros, or as infinity.
 
     Remedy: `workpacket check --fix` puts it in quotes.
     """
@@ -62,7 +62,7 @@ class BatchLabelText(CheckpointRule):
     Labels are text here, so `2a` is as valid as 2. Tools that count batches stop at the first label that is not a
     number.
 
-    Remedy: none, if everything that reads the checkpoint treats labels as text.
+    Remedy: none, if all readers of the checkpoint treat labels as text.
     """
 
     severity = "info"
@@ -152,7 +152,7 @@ class BatchStatusUnknown(TasksRule):
 
 
 class BatchDependenciesUnread(DocumentRule[BatchDependencies]):
-    """Dependencies in a form that is not known
+    """Dependencies in an unknown form
 
     They are not read, so the next batch is planned without them.
 
@@ -161,7 +161,7 @@ class BatchDependenciesUnread(DocumentRule[BatchDependencies]):
 
     def check(self, document: BatchDependencies) -> Iterator[Problem]:
         for key in document.unread:
-            yield self.fault(key.span, f"{key.value!r} does not say in a known form what tasks depend on")
+            yield self.fault(key.span, f"{key.value!r} does not list dependencies in a known form")
 
 
 class _Tasks(NamedTuple):
@@ -233,15 +233,15 @@ class BatchDependencyCycle(_PlanRule):
     def faults_of(self, scope: _Tasks, tasks: tuple[str, ...]) -> Iterator[Problem]:
         closing = scope.by_id[tasks[-2]][0]
         span = next((other.span for other in closing.depends_on if other.value == tasks[-1]), closing.id.span)
-        yield self.fault(span, f"a circle of dependencies: {' -> '.join(tasks)}")
+        yield self.fault(span, f"circular dependency: {' -> '.join(tasks)}")
 
 
 class BatchDependencyDeadlock(_PlanRule):
-    """Pending tasks of which none can start
+    """Deadlock of pending tasks
 
     Each waits for a task that is neither done nor in progress, such as a deferred one.
 
-    Remedy: finish or descope the tasks they wait for, or remove the dependency.
+    Remedy: finish or descope the tasks that they wait for, or remove the dependency.
     """
 
     problem = "batch_dependency_deadlock"

@@ -14,7 +14,7 @@ SidecarRule = DocumentRule[CommitSidecar]
 class SidecarVersionNewer(SidecarRule):
     """Sidecar of a version that is newer than this tool
 
-    Its fields may mean something else by now, so it is skipped, and the commit messages are asked instead.
+    Its fields may have another meaning, so it is skipped, and the commit messages are used instead.
 
     Remedy: update workpacket.
     """
@@ -22,14 +22,14 @@ class SidecarVersionNewer(SidecarRule):
     def check(self, document: CommitSidecar) -> Iterator[Problem]:
         version, node = document.schema_version, document.at("schema_version")
         if version is not None and node is not None and version > SCHEMA_VERSION:
-            message = f"the sidecar has schema_version {version}; this tool knows up to {SCHEMA_VERSION}"
+            message = f"the sidecar has schema_version {version}; this tool supports up to {SCHEMA_VERSION}"
             yield self.fault(node.span, message, hint="update workpacket")
 
 
 class SidecarShaMismatch(SidecarRule):
-    """Sidecar whose file name is another commit than the one inside
+    """Sidecar whose file name differs from the commit inside
 
-    One of the two is a copy or damaged; it is unknown which commit was verified, so the sidecar is skipped.
+    One of the two is copied or damaged; it is unknown which commit was verified, so the sidecar is skipped.
 
     Remedy: delete the sidecar; the commit message contains the same information.
     """
@@ -37,5 +37,5 @@ class SidecarShaMismatch(SidecarRule):
     def check(self, document: CommitSidecar) -> Iterator[Problem]:
         sha = document.sha
         if sha is not None and sha.value != document.stem:
-            message = f"sha is {sha.value}, the file name {document.stem}"
+            message = f"sha is {sha.value}, but the file name is {document.stem}"
             yield self.fault(sha.span, message)

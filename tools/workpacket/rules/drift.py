@@ -1,7 +1,7 @@
-"""Rules that compare packets, board and registry with the log, which is authoritative; the others are drawn from it.
+"""Rules that compare packets, board and registry with the log, which is authoritative; the others are generated.
 
-They find nothing where there is no log. A packet that was moved on two branches, or whose log is inconsistent, has no
-lane, so nothing is compared with it; the fault is reported on the log itself.
+They find nothing without a log. A packet that was moved on two branches, or whose log is inconsistent, has no lane, so
+nothing is compared with it; the fault is reported on the log itself.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from workpacket.rules.repository import RepositorySummaries
 from workpacket.rules.rule import RepositoryRule
 
 _MAY_BE_STUB = MAY_BE_STUB | {FORKED, ""}
-_SYNC = "`workpacket board sync` restores what the log says"
+_SYNC = "`workpacket board sync` restores the state in the log"
 
 
 def _lane(repository: RepositorySummaries, name: str) -> Lane | None:
@@ -24,7 +24,7 @@ def _lane(repository: RepositorySummaries, name: str) -> Lane | None:
 
 
 def _says(lane: Lane, said: Container[str], repository: RepositorySummaries) -> bool:
-    """Whether the drawn lane is that of the log, or the one it becomes on the target branch once landed."""
+    """Whether the given lane is that of the log, or the one it becomes on the target branch once landed."""
     lanes = repository.known_lanes
     pending = lane == lanes.lane("MERGE_PENDING") and lanes.onward(lane.token) == "VALIDATED"
     return lane.token in said or (pending and "VALIDATED" in said)
@@ -35,7 +35,7 @@ class StatusDrift(RepositoryRule):
 
     It was changed by hand, or a merge picked one of two versions, without passing a gate.
 
-    Remedy: `workpacket board sync` restores what the log says.
+    Remedy: `workpacket board sync` restores the status in the log.
     """
 
     def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
@@ -43,7 +43,7 @@ class StatusDrift(RepositoryRule):
             lane = _lane(repository, packet.id)
             said = packet.summary["lanes"]
             if lane is not None and said and not _says(lane, said, repository):
-                message = f"the status is {packet.summary['status']!r}, the log says {lane.token}"
+                message = f"the status is {packet.summary['status']!r}, but the log says {lane.token}"
                 yield self.finding(packet.path, packet.summary["status_place"], message, hint=_SYNC)
 
 
@@ -63,7 +63,7 @@ class BoardDrift(RepositoryRule):
                 continue
             if not repository.is_drawn(name):
                 continue
-            message = f"{name} is listed as {token}, the log says {lane.token}"
+            message = f"{name} is listed as {token}, but the log says {lane.token}"
             hint = f"{_SYNC}; --adopt records the hand edit as a move"
             yield self.finding(listed.path, listed.entry["token_place"], message, hint=hint)
 
@@ -90,7 +90,7 @@ class RegistryDrift(RepositoryRule):
                     f"according to the log, {row['active']} is {lane.token}: "
                     f"{repository.known_lanes.section_of(lane).heading}"
                 )
-                hint = "`workpacket registry sync` draws it anew"
+                hint = "`workpacket registry sync` regenerates it"
                 yield self.finding(path, row["board_place"], message, hint=hint)
 
 
@@ -100,7 +100,7 @@ class LaneNotInPolicy(RepositoryRule):
     The packet cannot leave it, and the board cannot show it. The lane was removed from the policy, or this branch is
     older than the lane.
 
-    Remedy: merge the policy of the base; or restore the lane, and remove it when no packet is in it.
+    Remedy: merge the policy of the base, or restore the lane until no packet is in it.
     """
 
     def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
@@ -114,7 +114,7 @@ class LaneNotInPolicy(RepositoryRule):
 class LaneRetired(RepositoryRule):
     """Lane in the log that the policy no longer defines
 
-    Packets passed through it in the past. Only older versions of the policy say what it meant.
+    Packets passed through it in the past. Only older versions of the policy define it.
 
     Remedy: none; `git log -- .GOV/policy/policy.toml` shows when it was removed.
     """
@@ -164,7 +164,7 @@ class PacketNotActivated(RepositoryRule):
 class LogWithoutFile(RepositoryRule):
     """Log of a packet whose file is missing
 
-    What was approved and done can no longer be read.
+    The approved text and the record of the work can no longer be read.
 
     Remedy: restore the file from git.
     """
@@ -176,4 +176,4 @@ class LogWithoutFile(RepositoryRule):
                 continue
             what = "only a stub" if name in repository.work.stubs else "no file"
             where = f"is {token}" if token else "has a log"
-            yield self.finding(f"{LOG_FOLDER}/{name}", (0, 0), f"{name} {where}, but there is {what} of it")
+            yield self.finding(f"{LOG_FOLDER}/{name}", (0, 0), f"{name} {where}, but its {what} is missing")

@@ -1,8 +1,8 @@
-"""Runs the rules: faults of one document, findings across documents. Severity comes later, in `settings`.
+"""Run the rules: about one document, and across documents. `settings` assigns severities afterwards.
 
-Which rules apply to a kind of document, and which compare documents with one another.
+This module knows the rules that apply to each kind of document, and those that compare documents with one another.
 
-Only the rules of the kinds involved are imported: checking one stub needs no rule about boards. Rules in a module
+Only the rules of the kinds involved are imported: to check one stub, no rule about boards is needed. Rules in a module
 listed neither here nor in `workpacket.documents.reading.KINDS` are not run; a test reports them.
 """
 
@@ -39,10 +39,11 @@ ACROSS = (
     "role_progress",
 )
 
-# The rules needed so far: the reason of a finding is looked up here without importing the others.
+# The rules used so far: the reason of a finding is looked up here, without importing other rules.
 LOADED: dict[str, type[Rule]] = {}
 
-# A megabyte of control characters has a million findings. No one reads them all, and every later step would carry them.
+# A megabyte of control characters has a million findings. No one reads them all, and every later step would have to
+# process them.
 MOST_OF_A_KIND = 1_000
 
 
@@ -54,14 +55,16 @@ def rules_in(module: str) -> tuple[type[Rule], ...]:
     rules = tuple(each for each in classes if each.__module__ == there.__name__ and each.is_complete())
     if not rules:
         # `python -OO` removes docstrings, and a check without rules would find nothing wrong with anything.
-        raise RuntimeError(f"{module} has no rules: Python must not run with -OO, because rules are their docstrings")
+        raise RuntimeError(
+            f"{module} has no rules: do not run Python with -OO, because rules are defined by their docstrings"
+        )
     LOADED.update((rule.code(), rule) for rule in rules)
     return rules
 
 
 @cache
 def rules_for(kind: str) -> tuple[type[Rule], ...]:
-    """Return the rules about one document of `kind` and about what it refers to."""
+    """Return the rules about one document of `kind`, and about its references."""
     modules = (*EVERY_KIND, *kind_named(kind).rules)
     return tuple(rule for module in modules for rule in rules_in(module) if _judges(rule, kind))
 
@@ -94,7 +97,7 @@ def examine(document: Document, rules: Sequence[type[Rule]], schemas: SchemaSet)
     found: set[str] = {fault.code for fault in faults}
     for rule in _made(document.kind, tuple(rules)):
         if document.root is None and document.faults and rule.reads_fields:
-            continue  # nothing could be read; the reason is among the faults, and no setting hides it
+            continue  # nothing could be read; the reason is among the faults, and no setting can hide it
         unmet = tuple(needed.code() for needed in rule.requires if needed.code() in found) if found else ()
         if unmet:
             not_run.setdefault(unmet[0], []).append(rule.code())
@@ -116,7 +119,7 @@ def examine(document: Document, rules: Sequence[type[Rule]], schemas: SchemaSet)
 
 @cache
 def _made(kind: str, rules: tuple[type[Rule], ...]) -> tuple[DocumentRule[Document], ...]:
-    """Return the rules about documents of one kind. They hold no state, so each is created once."""
+    """Return the rules about documents of one kind. Rules have no state, so each is created once."""
     reader = reader_of(kind)
     return tuple(rule() for rule in rules if issubclass(rule, DocumentRule) and rule.applies_to(reader))
 

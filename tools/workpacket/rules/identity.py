@@ -1,4 +1,4 @@
-"""Rules about what a document says of itself: its id, base, dates and signature."""
+"""Rules about what a document says about itself: its id, base, dates and signature."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from workpacket.rules.structured import StructuredRule, content_of, says_somethi
 from workpacket.text.fields import Field, normal_key
 from workpacket.text.formats import date, date_time, legacy_signature
 
-# `<not applicable>` is an answer, but a comment is not. `PASS | FAIL` is a choice left open by the template.
+# `<not applicable>` is an answer, but a comment is not. `PASS | FAIL` is a choice that the template leaves open.
 PLACEHOLDER = lazy_pattern(
     r"<(?!!--|(?i:not applicable|n/?a|none)\b)[^<>\n]*>|\bPENDING\b|\bTBD\b|\bTODO\b"
     r"|[A-Z_]{2,}(?:[ \t]*\|[ \t]*[A-Z_]{2,})+|(?:YES[ \t]*/[ \t]*NO|PASS[ \t]*/[ \t]*FAIL)\b"
@@ -27,20 +27,20 @@ _LIKE_A_DATE = lazy_pattern(r"\d{4}-\d{2}-\d{2}\Z")
 _WITH_DOTS = lazy_pattern(r"(?a)(?P<day>\d{1,2})\.(?P<month>\d{1,2})\.(?P<year>\d{4})\Z")
 _NOT_APPLICABLE = lazy_pattern(r"(?i:n/?a|none|not applicable)\b")
 _BEHIND_COMMIT = lazy_pattern(r"\A[0-9a-f]{40,64}(?P<rest>[ \t]+[(<].*)\Z")
-# Text in parentheses or angle brackets, and the parts of it with which templates explain how to fill in a field.
+# Text in parentheses or angle brackets, and those parts of it that templates use to explain a field.
 _ENCLOSED = lazy_pattern(r"[ \t]*(?:\((?:[^()]|\([^()]*\))*\)|<[^<>]*>)\Z")
 _OF_A_TEMPLATE = lazy_pattern(
     r"(?i)\b(?:stable|revision|without|merge-base|optional|required|template|placeholder|e\.g\.|fill in)|-vN\b"
 )
 _WORD = lazy_pattern(r"\w+")
-# Everything that templates say there; any other word was written by a person.
+# Everything that templates write there; any other word was written by a person.
 _WORDS_OF_TEMPLATES = {
     "a", "an", "at", "base", "commit", "creation", "equals", "example", "fill", "for", "from", "git", "head", "id",
     "if", "in", "includes", "its", "main", "merge", "non", "of", "optional", "or", "override", "packet", "packets",
     "placeholder", "required", "revision", "sha", "stable", "template", "the", "this", "time", "to", "vn", "with",
     "without", "wp_id",
 }  # fmt: skip
-# Work packets for programs are younger than this, and plans do not reach further.
+# The earliest and latest plausible years: work packets are not older, and plans do not reach further.
 _FIRST_YEAR, _LAST_YEAR = 1990, 2050
 _IN_TITLE = lazy_pattern(r"<[A-Z_]*WP_ID>")
 
@@ -58,7 +58,7 @@ def id_fields(document: StructuredDocument) -> Iterator[tuple[str, Text]]:
 
 
 def is_hollow(document: StructuredDocument, field: Field) -> bool:
-    """Whether a field has something that says nothing. Of empty fields and of placeholders other rules speak."""
+    """Whether a field has a value that says nothing. Other rules report empty fields and placeholders."""
     said = content_of(document, field)
     if not said.strip() or says_something(said) or PLACEHOLDER.match(field.value):
         return False
@@ -95,14 +95,14 @@ class HintTextLeft(StructuredRule):
             hint=hint,
             edits=[run.part(end).deleted()] if run is not None else [],
             fix_title=f"delete {rest!r}",
-            # Words from a template can be deleted; other words may have been written by a person.
+            # Words from a template can be deleted safely; other words may have been written by a person.
             safe=_OF_A_TEMPLATE.search(rest) is not None
             and _WORDS_OF_TEMPLATES.issuperset(_WORD.findall(rest.lower().replace("e.g.", ""))),
         )
 
 
 def is_hint(rest: str) -> bool:
-    """Whether the text after a value explains it: in parentheses or angle brackets, and without another id."""
+    """Whether the text after a value only explains it: it is in parentheses or angle brackets, and has no other id."""
     return _ENCLOSED.match(rest) is not None and not find_ids(rest)
 
 
@@ -125,14 +125,14 @@ class IdMalformed(StructuredRule):
                 continue
             rest = text.value[leading_word(text.value)[1] :]
             if rest.strip() and not is_hint(rest):
-                message = f"{name} holds more than the id {value}: {rest.strip()!r}"
+                message = f"{name} contains more than the id {value}: {rest.strip()!r}"
                 yield self.fault(text.span, message, hint="keep only the id in the field")
 
 
 class IdFileMismatch(StructuredRule):
     """Id and file name differ
 
-    Tools find a packet by its file name and people by the id inside; here they differ.
+    Tools find a packet by its file name, people by the id inside; here they differ.
 
     Remedy: rename the file or correct the id.
     """
@@ -143,12 +143,12 @@ class IdFileMismatch(StructuredRule):
         for name, text in id_fields(document):
             value = leading_id(text.value)
             if name != "BASE_WP_ID" and value != document.stem:
-                message = f"{name} says {value}, the file name {document.stem}"
+                message = f"{name} says {value}, but the file name is {document.stem}"
                 yield self.fault(text.span, message, hint="rename the file or correct the id")
 
 
 class BaseIdMismatch(WorkRule):
-    """Base id that does not belong to the id
+    """Base id that does not match the id
 
     The registry finds the active packet by its base id; this packet would be listed under another one.
 
@@ -168,8 +168,8 @@ class BaseIdMismatch(WorkRule):
             run = document.run(base)
             start = base.value.index(written)
             edits = [run.part(start, start + len(written)).replaced_by(str(own.base))] if run is not None else []
-            message = f"BASE_WP_ID is {written}; the base of {own} is {own.base}"
-            # If the bases differ, it cannot be determined here which one is right.
+            message = f"BASE_WP_ID is {written}, but the base of {own} is {own.base}"
+            # If the bases differ, it is unknown which one is right.
             only_revision = WorkPacketId.parse(written).base == own.base
             yield self.fault(base.span, message, edits=edits, fix_title=f"write {own.base}", safe=only_revision)
 
@@ -189,11 +189,11 @@ class TitleMismatch(WorkRule):
         for section in document.sections_at((1,)):
             named = [str(name) for name, _, _ in find_ids(section.title)]
             if named and own_id not in named:
-                yield self.fault(section.title_span, f"the title names {named[0]}, the metadata {own_id}")
+                yield self.fault(section.title_span, f"the title names {named[0]}, but the metadata {own_id}")
 
 
 class DatedRule(DocumentRule[Document]):
-    """A rule about the documents whose reader lists the fields that hold a moment."""
+    """A rule about documents whose reader lists the fields that contain a date or time."""
 
     @classmethod
     def applies_to(cls, reader: type[Document]) -> bool:
@@ -251,12 +251,12 @@ def _how_to_write(value: str) -> str:
 class SignatureMalformed(StructuredRule):
     """Invalid signature token
 
-    A token says who approved and when. This one says neither, so it proves nothing.
+    A token says who approved and when. This one does not, so it proves nothing.
 
     Remedy: have the packet approved: `workpacket approve <WP_ID>`.
     """
 
-    except_kinds = ("stub",)  # which no one signs
+    except_kinds = ("stub",)  # stubs are not signed
 
     def check(self, document: StructuredDocument) -> Iterator[Problem]:
         text = document.text_at("metadata", "user_signature")
@@ -269,7 +269,7 @@ class SignatureMalformed(StructuredRule):
 
 
 class PlaceholderLeft(StructuredRule):
-    """Template placeholder left in
+    """Template placeholder left in the document
 
     The document looks complete, but the field has not been filled in.
 
@@ -293,13 +293,13 @@ class PlaceholderLeft(StructuredRule):
                 if match and placed.spec.field(field.name) is not None:
                     span = (field.value_span[0] + match.start(), field.value_span[0] + match.end())
                     yield self.fault(span, f"{field.key} still contains the placeholder {match.group()}")
-            # In a list, angle brackets may be part of the text; an item that contains nothing else was not filled in.
+            # In a list, angle brackets may be part of the text; but an item with nothing else was not filled in.
             for item in walk_items(items_of_section(document.source, placed.section)):
                 if PLACEHOLDER.fullmatch(item.text):
                     yield self.fault(item.span, f"{placed.spec.heading} still contains the placeholder {item.text}")
 
 
-# Letters of other scripts that look like Latin ones, and what they look like.
+# Letters of other scripts that look like Latin ones, and the Latin letters that they look like.
 _ALIKE: Final = str.maketrans(
     "\u0410\u0412\u0415\u041a\u041c\u041d\u041e\u0420\u0421\u0422\u0425\u0430\u0435\u043e\u0440\u0441\u0443\u0445\u0456"
     "\u0391\u0392\u0395\u0396\u0397\u0399\u039a\u039c\u039d\u039f\u03a1\u03a4\u03a5\u03a7\u03bf"
@@ -307,7 +307,7 @@ _ALIKE: Final = str.maketrans(
     "ABEKMHOPCTXaeopcyxiABEZHIKMNOPTYXo--",
 )
 _TOKEN = lazy_pattern(r"[\w\u2010\u2011-]+")
-_LONGEST = 200  # of an id
+_LONGEST = 200  # the longest id that is examined
 _KEY = lazy_pattern(r"^[ \t]*+(?:[-*+][ \t]++)?[*`]*+(\w[\w \t]{1,59}?)[*`]*+([:\uff1a])", re.MULTILINE)
 
 
@@ -318,7 +318,7 @@ def _latin(text: str) -> str:
 class LookAlikeCharacter(StructuredRule):
     """Character that only looks like the one expected
 
-    Programs see another id or another key, and people cannot see why: the field or the dependency is not read.
+    Programs read a different id or key, and people cannot see why: the field or the dependency is ignored.
 
     Remedy: type the id or the key again.
     """
@@ -346,14 +346,14 @@ class LookAlikeCharacter(StructuredRule):
         return self.fault(span, f"character {place} of {written!r} is U+{code:04X}, which only looks right")
 
     def _names_the_document(self, document: StructuredDocument, start: int) -> bool:
-        """An id of the document itself, of which `IdMalformed` speaks."""
+        """Whether this is an id of the document itself, which `IdMalformed` reports."""
         return any(text.start <= start < text.end for _, text in id_fields(document))
 
 
 class DateImplausible(DatedRule):
     """Implausible year in a date
 
-    It is probably a typing error, and it sorts before or after every other date.
+    It is probably a typo, and it sorts before or after every other date.
 
     Remedy: correct the year.
     """

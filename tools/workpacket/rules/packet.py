@@ -93,7 +93,7 @@ class PacketStatusOldForm(PacketRule):
 
 
 class StatusElsewhere(PacketRule):
-    """Status line outside of the metadata
+    """Status line outside the metadata
 
     It belongs to an old report, but tools that use the first status line will pick it.
 
@@ -110,8 +110,8 @@ class StatusElsewhere(PacketRule):
                 yield self.fault(field.key_span, message)
 
 
-# What a packet says before anyone works on it: its name, the section where it belongs, the fields that say it, and the
-# section of older packets that is nothing else.
+# The content that a packet needs before anyone works on it: its name, its section, its fields, and the section in older
+# packets that contains nothing else.
 _CONTENT: Final = (
     ("what to do", "scope", ("what",), ""),
     ("scope", "scope", ("in_scope_paths", "in_scope"), ""),
@@ -122,13 +122,13 @@ _CONTENT: Final = (
     ("date", "metadata", ("date", "created_at", "created"), ""),
     ("refinement file", "technical_refinement", ("refinement_file",), ""),
 )
-# Of a field that is repeated without end.
+# Limits the text of a field that is repeated without end.
 _ENOUGH: Final = 20
 _ALWAYS_THERE: Final = frozenset({"metadata", "scope", "quality_gate", "authority"})
 
 
 class PacketContentMissing(PacketRule):
-    """Packet without its scope, criteria or another part of the contract
+    """Packet without a part of the contract, such as its scope or criteria
 
     Without them, any change could pass for the work.
 
@@ -149,11 +149,11 @@ class PacketContentMissing(PacketRule):
                 continue
             placed = document.placed_section(home)
             if given:
-                yield self.fault(given[0].key_span, f"{given[0].key} says nothing, and the packet is {lanes[0].token}")
-            elif placed is not None or home not in _ALWAYS_THERE:  # of a required section another rule speaks
+                yield self.fault(given[0].key_span, f"{given[0].key} says nothing, but the packet is {lanes[0].token}")
+            elif placed is not None or home not in _ALWAYS_THERE:  # another rule reports a missing required section
                 place = placed or document.placed_section("metadata")
                 span = place.section.title_span if place is not None else (0, 0)
-                yield self.fault(span, f"{name}: missing, and the packet is {lanes[0].token}")
+                yield self.fault(span, f"{name} is missing, but the packet is {lanes[0].token}")
 
 
 def _all_fields(document: Packet) -> Iterator[Field]:
@@ -171,7 +171,7 @@ def _is_told(document: Packet, section: str) -> bool:
 
 
 def _describes(document: Packet) -> bool:
-    """Whether the scope begins with a text of its own, as in older packets."""
+    """Whether the scope begins with free text, as in older packets."""
     placed = document.placed_section("scope")
     if placed is None:
         return False
@@ -199,7 +199,7 @@ class FieldContradicts(PacketRule):
             earlier = said.setdefault(field.name, field)
             if earlier.bare.strip("`* ").casefold().split()[:1] != value.casefold().split()[:1]:
                 line = document.source.line_and_column(earlier.key_span[0])[0]
-                yield self.fault(field.key_span, f"{field.key} is {value!r} here and {earlier.bare!r} on line {line}")
+                yield self.fault(field.key_span, f"{field.key} is {value!r} here, but {earlier.bare!r} on line {line}")
 
 
 class VerdictContradicts(PacketRule):
@@ -242,13 +242,13 @@ class RefinementOfAnother(PacketRule):
         for name, start, end in find_ids(named.value) if named is not None else ():
             if name.text != document.own_id:
                 span = (named.start + start, named.start + end) if named is not None else (0, 0)
-                yield self.fault(span, f"the refinement is that of {name}, and this is {document.own_id}")
+                yield self.fault(span, f"the refinement is that of {name}, but this is {document.own_id}")
 
 
 class EvidencePlaceMissing(PacketRule):
     """Evidence without a place
 
-    Neither a reviewer nor a tool can check the claim.
+    Neither a reviewer nor a tool can verify the claim.
 
     Remedy: write `EVIDENCE: path/to/file:line`.
     """
@@ -263,7 +263,7 @@ class EvidencePlaceMissing(PacketRule):
 
 
 def _evidence_fields(document: Packet) -> Iterator[Field]:
-    """Yield the fields of EVIDENCE_MAPPING, at any depth of lists, and those on lines of their own."""
+    """Yield the fields of EVIDENCE_MAPPING: those in lists at any depth, and those on lines of their own."""
     placed = document.placed_section("evidence_mapping")
     for section in placed.section.walk() if placed is not None else ():
         lists = [block for block in walk(section.blocks) if block.kind.endswith("_list")]
@@ -274,7 +274,7 @@ def _evidence_fields(document: Packet) -> Iterator[Field]:
 class TodoField(PacketRule):
     """Unfilled field that is not in the template
 
-    Someone meant to fill it in. `placeholder_left` reports the fields of the template.
+    Someone intended to fill it in. `placeholder_left` reports fields of the template.
 
     Remedy: fill it in.
     """
@@ -305,15 +305,15 @@ _SOMETHING: Final = re.compile(
 
 
 def ran_nothing(log: str) -> str:
-    """Return the words in which a log says that no test was run; '' if it does not, or others were run."""
+    """Return the words with which a log says that no test was run; '' if it does not, or if others were run."""
     match = _NOTHING.search(log)
     return match[0] if match is not None and not _SOMETHING.search(log) else ""
 
 
 class EvidenceExitCodeMissing(DocumentRule[Packet]):
-    """Evidence that does not say how its command ended
+    """Evidence without the exit code of its command
 
-    Running a command proves nothing; exit code 0 does.
+    Running a command proves nothing unless its exit code is 0.
 
     Remedy: write the command's exit code after EXIT_CODE.
     """
@@ -351,7 +351,7 @@ class EvidenceLogMissing(EvidenceRule):
     def check(self, path: str, summary: Mapping[str, object], files: Files) -> Iterator[Problem]:
         for evidence in logs_of(summary):
             if files[evidence["log"][0]].source is None:
-                yield self.finding(path, evidence["log"][1:], f"there is no log {evidence['log'][0]}")
+                yield self.finding(path, evidence["log"][1:], f"log {evidence['log'][0]} not found")
 
 
 class EvidenceLogDiffers(EvidenceRule):
@@ -391,7 +391,7 @@ class EvidenceRanNothing(EvidenceRule):
 
 
 def is_inside(path: str) -> bool:
-    """Whether it can be the path of a file in this repository."""
+    """Whether this can be the path of a file in this repository."""
     outside = not path or path.startswith("/") or ".." in path.split("/")
     return not outside and len(path) <= PATH_LENGTH and path.isprintable()
 

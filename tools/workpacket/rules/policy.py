@@ -17,9 +17,9 @@ from workpacket.text.node import Node
 class LifecycleGateUnfit(DocumentRule[PolicyDocument]):
     """Added gate with the name of an existing gate, or without approval rules
 
-    A gate of that name already exists with other rules, or no one could ever pass it.
+    A gate of that name already exists with other rules, or nothing could ever pass it.
 
-    Remedy: choose another name, and say in [approvals.gates.NAME] who may approve it.
+    Remedy: choose another name, and define in [approvals.gates.NAME] who may approve it.
     """
 
     def check(self, document: PolicyDocument) -> Iterator[Problem]:
@@ -31,15 +31,15 @@ class LifecycleGateUnfit(DocumentRule[PolicyDocument]):
             if name in STANDARD:
                 yield self.fault(span, f"the gate {name} already exists", hint="choose another name")
             elif name not in names:
-                message = f"the gate {name} has no rules, so no one could pass it"
+                message = f"the gate {name} has no rules, so nothing could pass it"
                 yield self.fault(span, message, hint=f"add [approvals.gates.{name}]")
 
 
 class ActorUnfit(DocumentRule[PolicyDocument]):
-    """Actor without a person behind it, or a person with one
+    """Agent without an operator, or a person with one
 
-    Work must be judged by a different person, so each agent has a person behind it, who is an actor too. Until the
-    table is valid, no event passes.
+    Work must be judged by a different person, so each agent has an operator: a person, who is an actor too. Until the
+    table is valid, no event is accepted.
 
     Remedy: give each agent an `operator` of kind `person`; give no person an operator.
     """
@@ -55,13 +55,17 @@ class ActorUnfit(DocumentRule[PolicyDocument]):
                     yield self.fault(
                         _span(actor),
                         f"the agent {name} has no operator",
-                        hint="add its `operator`, the person who answers for it",
+                        hint="add its `operator`, the person responsible for it",
                     )
                 elif operator.text and operator.text not in people:
-                    message = f"{operator.text}, the operator of {name}, is not a person of [actors]"
-                    yield self.fault(_span(operator), message, hint=f"add [actors.{operator.text}], or name another")
+                    message = f"{operator.text}, the operator of {name}, is not a person in [actors]"
+                    yield self.fault(
+                        _span(operator), message, hint=f"add [actors.{operator.text}], or name another operator"
+                    )
             elif operator is not None:
-                yield self.fault(_span(operator), f"{name} is a person, who has no operator", hint="remove the line")
+                yield self.fault(
+                    _span(operator), f"{name} is a person, and a person has no operator", hint="remove the line"
+                )
 
 
 class LaneRule(DocumentRule[PolicyDocument]):
@@ -72,7 +76,7 @@ class LaneRule(DocumentRule[PolicyDocument]):
         for found in lane_faults(declared_lanes(table)):
             lane = table.mapping[found.token]
             said = lane.get(found.key) if found.key else None
-            # The schema reports a setting that is missing or not text.
+            # The schema reports a setting that is missing or is not text.
             if found.code == self.code() and (found.key not in {"after", "before"} or (said is not None and said.text)):
                 yield self.fault(_span(said or lane), found.message, hint=found.hint)
 
@@ -91,7 +95,7 @@ class LaneNameMalformed(LaneRule):
 
 
 class LaneBuiltIn(LaneRule):
-    """Added lane that is built in
+    """Added lane with the name of a built-in one
 
     A policy can add lanes between the built-in ones. It cannot change or remove built-in lanes or gates.
 
@@ -100,9 +104,9 @@ class LaneBuiltIn(LaneRule):
 
 
 class LaneNameTaken(LaneRule):
-    """Added lane with the name of another
+    """Added lane with the name of another lane
 
-    The name would be ambiguous, in any capitalisation.
+    The name would be ambiguous, in any capitalization.
 
     Remedy: choose another name, title or section.
     """
@@ -129,14 +133,14 @@ class LaneCycle(LaneRule):
 class LaneUnreachable(LaneRule):
     """Unreachable added lane
 
-    Its neighbours are not adjacent, or one of them does not refer to it, so work could not reach it.
+    Its neighbors are not adjacent, or one of them does not refer to it, so work could not reach it.
 
-    Remedy: name two adjacent lanes, and have added neighbours name each other.
+    Remedy: name two adjacent lanes, and let added neighbors name each other.
     """
 
 
 class LanePlaceTaken(LaneRule):
-    """Two added lanes after the same one
+    """Two added lanes after the same lane
 
     A command can move work from a lane to only one other lane.
 
@@ -157,7 +161,7 @@ class LaneBeforeGate(LaneRule):
 class LifecycleGateAstray(DocumentRule[PolicyDocument]):
     """Gate on a move out of a lane that the policy does not add
 
-    It is applied to every move that can have a gate, so that a typo opens nothing.
+    The gate is applied to every move that can have one, so that a typo opens nothing.
 
     Remedy: name a lane in `[lifecycle.lanes]`, or the move by its command.
     """

@@ -1,11 +1,8 @@
-"""Rules about technical refinements. What they say of the specification is looked at in `specification`.
+"""Rules about technical refinements, and about the specification that a refinement is based on.
 
-Rules about the specification that a refinement rests on: is it there, and does it say what was refined?
-
-Whether a window of a text contains a quotation.
-
-Excerpts are written ASCII-escaped (`§`), indented as their fence is, and people wrap and trim them. So white space is
-folded and escapes are read; every other character counts.
+An anchor quotes a passage of the specification. Excerpts are written with ASCII escapes (`§`) and indented like their
+fence, and people wrap and trim them. Therefore white space is folded and escapes are decoded before the comparison;
+every other character counts.
 """
 
 from __future__ import annotations
@@ -63,7 +60,7 @@ class SpecificationMissing(SpecificationRule):
     def check(self, path: str, summary: Mapping[str, object], files: Files) -> Iterator[Problem]:
         refinement = _summary(summary)
         if refinement["spec"] and not any(files.exists(candidate) for candidate in candidates(refinement["spec"])):
-            yield self.finding(path, refinement["spec_place"], f"there is no specification {refinement['spec']}")
+            yield self.finding(path, refinement["spec_place"], f"specification {refinement['spec']} not found")
         elif refinement["spec"] and specification(refinement, files) is None:
             message = f"the specification {refinement['spec']} is not a readable file; links are not followed"
             yield self.finding(path, refinement["spec_place"], message)
@@ -72,7 +69,7 @@ class SpecificationMissing(SpecificationRule):
 class SpecMoved(SpecificationRule):
     """Specification changed since the refinement
 
-    The anchors were correct for an earlier version; check that they still are.
+    The anchors were correct for an earlier version and must be checked again.
 
     Remedy: `workpacket refine <WP_ID>` shows what changed in the windows and pins the current version.
     """
@@ -85,7 +82,7 @@ class SpecMoved(SpecificationRule):
         source = specification(refinement, files)
         if source is not None and refinement["spec_digest"] and not _pinned(refinement, source):
             yield self.finding(
-                path, refinement["spec_place"], f"{source.path} is not the version used for the refinement"
+                path, refinement["spec_place"], f"{source.path} is not the version that the refinement pins"
             )
 
 
@@ -109,7 +106,7 @@ class AnchorNotFound(SpecificationRule):
 
 
 def anchor_problem(anchor: AnchorSummary, specification: Source) -> str:
-    """Return what is wrong with an anchor in this version of the specification, '' if nothing."""
+    """Return what is wrong with an anchor in this version of the specification; '' if nothing is."""
     window = window_of(anchor["start"], anchor["end"])
     if window is None:
         return ""
@@ -125,7 +122,7 @@ def anchor_problem(anchor: AnchorSummary, specification: Source) -> str:
 
 
 def window_of(first: str, last: str) -> tuple[int, int] | None:
-    """Return the two line numbers, if they form a range."""
+    """Return the two line numbers if they form a range."""
     if not (_LINE_NUMBER.match(first) and _LINE_NUMBER.match(last)):
         return None
     window = int(first), int(last)
@@ -140,7 +137,7 @@ def specification(refinement: RefinementSummary, files: Files) -> Source | None:
 
 def _pinned(refinement: RefinementSummary, source: Source) -> bool:
     pinned = refinement["spec_digest"]
-    # Of a refinement with both digests the SHA-256 decides; the other one must not contradict it.
+    # In a refinement with both digests, the SHA-256 decides; the other one must not contradict it.
     known = pinned in {source.digest, source.sha1} and refinement["spec_sha1"] in {source.sha1, pinned}
     return known if pinned else True
 
@@ -178,7 +175,7 @@ def folded(text: str) -> str:
 class ApprovedUnsigned(RefinementRule):
     """Refinement marked as approved without a signature
 
-    An agent can type the mark; only a signature shows that a person approved.
+    An agent can type the mark; only a signature proves that a person approved.
 
     Remedy: have it approved: `workpacket approve <WP_ID>`; until then write PENDING.
     """
@@ -195,7 +192,7 @@ class ApprovedUnsigned(RefinementRule):
 class ApprovalEvidenceMismatch(RefinementRule):
     """Approval evidence for something else
 
-    The words must name this packet, or the approval of one packet could pass for another.
+    The words must name this packet; otherwise the approval of one packet could pass for that of another.
 
     Remedy: write `APPROVE REFINEMENT <WP_ID>` with the id of this packet.
     """
@@ -263,13 +260,13 @@ class AnchorOtherVersion(RefinementRule):
             named = _VERSIONED.match(anchor.string_at("spec_anchor")[:_LONG_PATH])
             if named and named[1].casefold() == stem.casefold() and named[2].casefold() != version.casefold():
                 place = anchor.get("spec_anchor") or anchor
-                yield self.fault(place.span, f"the anchor is in {stem}{named[2]}, and {stem}{version} is pinned")
+                yield self.fault(place.span, f"the anchor is in {stem}{named[2]}, but {stem}{version} is pinned")
 
 
 class VerdictContradiction(RefinementRule):
     """Verdict and enrichment contradict each other
 
-    Either the specification covers the work (PASS, no enrichment) or it does not (FAIL, enrichment). Here the two
+    Either the specification covers the work (PASS, no enrichment) or it does not (FAIL, enrichment). Here, the two
     fields contradict each other.
 
     Remedy: correct the one that is wrong.
@@ -302,7 +299,7 @@ class EnrichmentReasonMissing(RefinementRule):
 
     Without a reason, a considered answer cannot be told from a skipped one.
 
-    Remedy: say in REASON_NO_ENRICHMENT which part of the specification covers the work.
+    Remedy: name in REASON_NO_ENRICHMENT the part of the specification that covers the work.
     """
 
     def check(self, document: Refinement) -> Iterator[Problem]:
@@ -314,7 +311,7 @@ class EnrichmentReasonMissing(RefinementRule):
 class EnrichmentTextMissing(RefinementRule):
     """Enrichment needed but not proposed
 
-    The person who must approve the new text of the specification has nothing to read.
+    The person who must approve the new text of the specification cannot read it.
 
     Remedy: add the proposed text to the section PROPOSED_SPEC_ENRICHMENT.
     """
@@ -342,8 +339,8 @@ class AnchorsMissing(RefinementRule):
 class AnchorIncomplete(RefinementRule):
     """Incomplete anchor
 
-    It cannot be checked whether the requirement is where the anchor says. A SPEC_ANCHOR such as `None known.` names no
-    passage and counts as empty.
+    The requirement cannot be verified to be where the anchor says. A SPEC_ANCHOR such as `None known.` names no passage
+    and counts as empty.
 
     Remedy: add SPEC_ANCHOR, CONTEXT_START_LINE, CONTEXT_END_LINE, CONTEXT_TOKEN and an excerpt.
     """
@@ -402,6 +399,6 @@ class RefinementNotAscii(RefinementRule):
 
 
 def _word(text: Text | None) -> str:
-    """Return the first word in capitals, without its surroundings: `**FAIL**, see below` is `FAIL`."""
+    """Return the first word in capitals, without its surroundings: `FAIL` for `**FAIL**, see below`."""
     word = _WORD.search(text.value) if text is not None else None
     return word.group().upper() if word is not None else ""

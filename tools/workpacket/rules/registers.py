@@ -1,10 +1,7 @@
-"""Rules about the table of a register, for both the traceability registry and the signature audit.
+"""Rules about registers: the tables of the traceability registry and of the signature audit, their rows, and the gate
+logs of orchestrator and validator.
 
-Rules about the rows of the traceability registry; they are compared with files and board elsewhere.
-
-Rules about the rows of the signature audit.
-
-Rules about the gate logs of orchestrator and validator.
+Other modules compare the registry with the files and the board.
 """
 
 from __future__ import annotations
@@ -41,16 +38,16 @@ class RegisterTableMissing(RegisterRule):
 
     def check(self, document: RegisterDocument) -> Iterator[Problem]:
         if not document.tables:
-            message = f"there is no table with the columns {' and '.join(document.columns[:2])}"
+            message = f"the table with the columns {' and '.join(document.columns[:2])} is missing"
             yield self.fault((0, 0), message, hint=f"its header is {_header(document)}")
 
 
 class RegisterColumns(RegisterRule):
     """Wrong columns in a register
 
-    Scripts count columns, so they would mix them up.
+    Scripts find cells by the number of their column, so they would read the wrong ones.
 
-    Remedy: use the header that the hint names.
+    Remedy: use the header in the hint.
     """
 
     severity = "warning"
@@ -70,7 +67,7 @@ def _header(document: RegisterDocument) -> str:
 class RegisterTableTorn(RegisterRule):
     """Broken table in a register
 
-    Below the break, Markdown shows bars and words instead of rows, and tools that read Markdown see no rows at all.
+    Below the break, Markdown is displayed as plain text, and tools that read Markdown see no rows.
 
     Remedy: `workpacket check --fix` removes blank lines between rows and adds a missing separator line.
     """
@@ -93,11 +90,11 @@ class RegisterTableTorn(RegisterRule):
         for row in table.rows:
             if row.torn == "blank":
                 between = (starts[previous.line], starts[row.line - 1])
-                # A comment may be there.
+                # A comment may be in this place.
                 blank = not document.source.text[slice(*between)].strip(BLANK)
                 edits = [TextRun(document.source.text, *between).deleted()] if table.has_dashes and blank else []
                 message = "a blank line separates this row from the table"
-                yield self.fault(row.span, message, edits=edits, fix_title="take it out")
+                yield self.fault(row.span, message, edits=edits, fix_title="remove the blank line")
             elif row.torn == "text":
                 yield self.fault(
                     row.span, "the text above separates this row from the table", hint="move the row to the table"
@@ -118,9 +115,9 @@ class RegisterRowCells(RegisterRule):
             for row in table.rows:
                 count, wanted = len(row.cells), len(table.columns)
                 if count != wanted:
-                    # From the first surplus cell; for a row that is too short, all of it.
+                    # Starts at the first surplus cell; if the row is too short, covers all of it.
                     span = (row.cells[wanted].start, row.span[1]) if count > wanted else row.span
-                    yield self.fault(span, f"the row has {count} cells, the header {wanted}")
+                    yield self.fault(span, f"the row has {count} cells, but the header has {wanted}")
 
 
 AuditRule = DocumentRule[SignatureAudit]
@@ -129,7 +126,7 @@ AuditRule = DocumentRule[SignatureAudit]
 class AuditSignatureMalformed(AuditRule):
     """Invalid audited signature
 
-    A token says who approved and when. This one says neither, so the row proves nothing.
+    A token says who approved and when. This one does not, so the row proves nothing.
 
     Remedy: correct the token if it was mistyped; otherwise delete the row and have the packet approved again.
     """
@@ -139,14 +136,14 @@ class AuditSignatureMalformed(AuditRule):
             token = row.signature
             problem = legacy_signature(token.value) if token is not None else ""
             if token is not None and problem:
-                hint = "a token is a name in small letters, then DDMMYYYYHHMM"
+                hint = "a token is a lower-case name followed by DDMMYYYYHHMM"
                 yield self.fault(token.span, f"{token.value!r} {problem}", hint=hint)
 
 
 class AuditSignatureTwice(AuditRule):
     """Signature listed twice
 
-    Each token is for one packet; a second row means that it was reused.
+    Each token is for one packet; a second row means that the token was reused.
 
     Remedy: have the second packet approved on its own, or delete the row if it is a copy.
     """
@@ -154,7 +151,7 @@ class AuditSignatureTwice(AuditRule):
     def check(self, document: SignatureAudit) -> Iterator[Problem]:
         signed = [(row.signature, row.row.line) for row in document.rows if row.signature and row.signature.value]
         for (signature, _), (_, line) in repeated(signed, lambda row: row[0].value):
-            yield self.fault(signature.span, f"{signature.value} stands already at line {line}")
+            yield self.fault(signature.span, f"{signature.value} is already on line {line}")
 
 
 class AuditOrder(AuditRule):
@@ -193,9 +190,9 @@ class AuditDateContradicts(AuditRule):
                 continue
             signed = f"{_moment(token):012}"
             made = f"{signed[:4]}-{signed[4:6]}-{signed[6:8]}"
-            # A day more or less is a matter of time zones, and tokens of one minute move on to the next.
+            # A difference of one day is a matter of time zones, and tokens of the same minute are moved to the next.
             if text_date(day[0]) or abs((date.fromisoformat(day[0]) - date.fromisoformat(made)).days) > 1:
-                yield self.fault(when.span, f"the row says {day[0]}, and the token was made on {made}")
+                yield self.fault(when.span, f"the row says {day[0]}, but the token is dated {made}")
 
 
 def _moment(token: Text) -> int:
@@ -220,7 +217,7 @@ def full_rows(document: TraceabilityRegistry) -> Iterator[RegistryRow]:
 class RegistryBaseMalformed(RegistryRule):
     """Invalid base id in a row
 
-    Neither commands nor people can find the packet in force by it.
+    Neither commands nor people can find the packet in force.
 
     Remedy: write the id of the work without a revision, `WP-<phase>-<slug>`.
     """
@@ -256,7 +253,7 @@ class RegistryBaseTwice(RegistryRule):
 class RegistryActiveMalformed(RegistryRule):
     """Active Packet that is not the path of a packet or stub
 
-    The registry exists to give this path.
+    The main purpose of the registry is to give this path.
 
     Remedy: write the path: `.GOV/task_packets/<WP_ID>.md`, or `.GOV/task_packets/stubs/<WP_ID>.md` for a stub.
     """
@@ -295,7 +292,7 @@ class RegistryBoardMalformed(RegistryRule):
 
     Readers must search the whole board for the packet, and an outdated cell goes unnoticed.
 
-    Remedy: write `<Section>: <WP_ID>`; `workpacket registry sync` does.
+    Remedy: write `<Section>: <WP_ID>`, or run `workpacket registry sync`.
     """
 
     severity = "warning"
@@ -308,13 +305,13 @@ class RegistryBoardMalformed(RegistryRule):
             if cell is None or (section is not None and named):
                 continue
             if section is not None and active is not None:
-                # Anything beyond the name of the section is a person's remark, and stays.
+                # Anything after the name of the section is a person's remark, and is kept.
                 run = document.run(cell) if _says_only(cell.value, section) else None
                 edits = [run.replaced_by(f"{section.heading}: {active}")] if run is not None else []
                 yield self.fault(cell.span, f"the cell does not name a packet: {cell.value!r}", edits=edits)
             else:
                 shown = repr(cell.value) if cell.value else "nothing"
-                message = f"the cell says {shown} and does not name a section of the board"
+                message = f"the cell says {shown}, which does not name a section of the board"
                 yield self.fault(cell.span, message, hint="write `<Section>: <WP_ID>`")
 
 
@@ -338,13 +335,13 @@ class RegistryBoardOtherPacket(RegistryRule):
             active = row.active_id
             _, named = row.board_place
             if row.board is not None and active is not None and named and named != active.text:
-                yield self.fault(row.board.span, f"the cell names {named}, the active packet is {active}")
+                yield self.fault(row.board.span, f"the cell names {named}, but the active packet is {active}")
 
 
 class RegistryNotesContradict(RegistryRule):
     """Notes that contradict the Active Packet
 
-    One of them was changed and the other was not, and readers trust both.
+    One of them was changed and the other was not, although readers trust both.
 
     Remedy: correct the note or the path.
     """
@@ -356,7 +353,7 @@ class RegistryNotesContradict(RegistryRule):
                 continue
             for _, named in row.noted("active"):
                 if named.value.rstrip(".,") != active.text:
-                    message = f"the note says active={named.value}, the active packet is {active}"
+                    message = f"the note says active={named.value}, but the active packet is {active}"
                     yield self.fault(named.span, message)
             for _, named in row.noted("supersedes"):
                 if named.value == active.text:
@@ -366,7 +363,7 @@ class RegistryNotesContradict(RegistryRule):
 class RegistrySupersedesNothing(RegistryRule):
     """Note `supersedes` without a packet
 
-    Earlier packets of the base look as if they were in force.
+    Earlier packets of the base still appear to be in force.
 
     Remedy: write `supersedes: <WP_ID>, <WP_ID>`, or delete the note.
     """
@@ -417,7 +414,7 @@ class GateTimeBackwards(GateRule):
             latest: Text | None = None
             for event in history:
                 time = event.time
-                # Times of the same zone and precision compare as text; others are not judged.
+                # Times with the same zone and precision compare as text; others are not compared.
                 if time is None or date_time(time.value) or not time.value.endswith("Z"):
                     continue
                 if latest is not None and time.value[:19] < latest.value[:19]:
@@ -440,7 +437,7 @@ class ValidatorGateUnknown(DocumentRule[ValidatorGates]):
         for history in document.histories:
             for event in history:
                 if event.name is not None and event.name.value not in GATES:
-                    message = f"there is no gate {event.name.value!r}"
+                    message = f"unknown gate {event.name.value!r}"
                     yield self.fault(event.name.span, message, hint=f"one of {', '.join(GATES)}")
 
 
@@ -456,5 +453,5 @@ class GateFileMismatch(DocumentRule[ValidatorGates]):
         for text in document.packet_texts():
             parsed = WorkPacketId.try_parse(text.value)
             if parsed is not None and text.value != document.stem:
-                message = f"the session belongs to {text.value}, the file to {document.stem}"
+                message = f"the session belongs to {text.value}, but the file to {document.stem}"
                 yield self.fault(text.span, message, hint="rename the file or correct the id")

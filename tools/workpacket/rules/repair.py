@@ -2,8 +2,8 @@
 
 Edits are chosen so that none overlap, applied from the end, and the text is read again. The new tree of values may
 differ from the old one only where an edit touched it; a fix that cannot be proved to do so is not applied. The result
-is then compared by independent readers (`text.second_reading`), which know nothing of the rule that asked for it: if
-they see any other change, the whole file is refused.
+is then compared by independent readers (`text.second_reading`), which know nothing of the rule behind the fix: if they
+see any other change, the whole file is refused.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Path: TypeAlias = tuple[str | int, ...]
 
 
 class RepairRefused(Exception):
-    """A repair would change more than its findings name; the message gives the details."""
+    """Raised if a repair would change more than its findings name; the message gives the details."""
 
 
 class Repair(NamedTuple):
@@ -40,7 +40,7 @@ def repair(
     """Return the source with the fixes of `findings` applied: the safe ones, or all. Fixes that could not be proved are
     left out.
 
-    `RepairRefused` if a fix does not fit the file, or if other readers see a change that no finding names.
+    Raises RepairRefused if a fix does not fit the file, or if other readers see a change that no finding names.
     """
     wanted = [(finding, finding.fix) for finding in findings if finding.fix and (finding.fix.safe or unsafe)]
     for finding, fix in wanted:
@@ -53,20 +53,20 @@ def repair(
     after = apply_edits(source, edits)
     if after.encode() == source.encode():
         return Repair(source)
-    # Both libraries are imported only where something is repaired.
+    # Both libraries are imported only if something is repaired.
     from workpacket.text.second_reading import unexpected_change
 
     said = unexpected_change(source, after, edits)
     if said:
         raise RepairRefused(said)
     made = frozenset(kept)
-    # Read from its bytes, like the findings of the next round: one byte order mark may follow another.
+    # Read from the bytes, like the findings of the next round: one byte order mark may follow another.
     after = Source.from_bytes(source.path, after.encode())
     return Repair(after, tuple(finding for (finding, _), group in zip(wanted, groups, strict=True) if group in made))
 
 
 def _refuse_misfit(source: Source, finding: Problem, fix: Fix) -> None:
-    """Require that edits are inside the file and on the lines of their finding; white space may extend to adjacent
+    """Require that edits are inside the file, and on the lines of their finding; white space may extend to adjacent
     blank lines.
     """
     ordered = sorted((edit.start, edit.end) for edit in fix.edits)
@@ -81,11 +81,11 @@ def _refuse_misfit(source: Source, finding: Problem, fix: Fix) -> None:
         if not fits:
             break
     if not fits:
-        raise RepairRefused(f"the fix of {finding.code} on line {finding.line} reaches beyond its lines")
+        raise RepairRefused(f"the fix of {finding.code} on line {finding.line} extends beyond its lines")
 
 
 def _proved(source: Source, kind: str, groups: Sequence[EditGroup], lanes: LaneTable) -> list[EditGroup]:
-    """Return the groups that change only what they touch: usually all of them; else those found by bisection."""
+    """Return the groups that change only what they touch: usually all of them, otherwise those found by bisection."""
     edits = [edit for group in groups for edit in group]
     if not edits or only_touched_changed(source, apply_edits(source, edits), kind, edits, lanes):
         return list(groups)
@@ -125,7 +125,7 @@ def untouched_change(old: Node, new: Node, edits: Sequence[Edit]) -> Path | None
 
 
 class _Changes:
-    """Where the edits are, in the text before and after them."""
+    """The places of the edits, in the text before and after them."""
 
     def __init__(self, edits: Sequence[Edit]) -> None:
         ordered = sorted(set(edits) - {DROP_BOM}, key=lambda edit: (edit.start, edit.end))
@@ -145,7 +145,7 @@ class _Changes:
 
 
 def _pairs(before: Node | None, after: Node | None) -> list[tuple[str | int, Node | None, Node | None]]:
-    """Pair the parts of two values; none if one of the two has no parts."""
+    """Pair the parts of two values; if one of the two has no parts, there are no pairs."""
     if isinstance((before or after or _NOTHING).value, dict):
         first, second = (before or _NOTHING).mapping, (after or _NOTHING).mapping
         if (before is None or isinstance(before.value, dict)) and (after is None or isinstance(after.value, dict)):

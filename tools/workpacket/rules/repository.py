@@ -1,8 +1,8 @@
 """All governance documents of a repository, as summaries: the input of the rules across files.
 
-`WorkIndex` holds what files, board and registry say about each packet, by id; it is built once and used by every rule.
-A file is known by its name, as in board and registry; another rule compares the name with the id inside. Everything
-here is one pass over the summaries with dictionary look-ups, because there may be ten thousand packets.
+`WorkIndex` combines what files, board and registry say about each packet, by id; it is built once and used by every
+rule. A file is identified by its name, as in board and registry; another rule compares the name with the id inside.
+Everything here is one pass over the summaries with dictionary look-ups, because there may be ten thousand packets.
 """
 
 from __future__ import annotations
@@ -32,13 +32,14 @@ from workpacket.model.ids import WorkPacketId, nearest
 from workpacket.model.lanes import ACTIVE_TOKEN, ARCHIVED, BUILT_IN, LaneTable
 from workpacket.value import NOTHING
 
-# A repository that lost its registers has thousands of unknown ids; the first ones show how to fix the others.
+# A repository that has lost its registers has thousands of unknown ids; hints for the first ones show how to fix the
+# others.
 _MOST_ANSWERS = 100
 _MOST_CANDIDATES = 50
 
 
 class IdSuggestions:
-    """Ids that differ from a given one in a single word, or only in case or revision."""
+    """Finds ids that differ from a given one in a single word, or only in case or revision."""
 
     def __init__(self, known: Collection[str]) -> None:
         self._known = known
@@ -49,7 +50,7 @@ class IdSuggestions:
         self._asked += 1
         if self._asked > _MOST_ANSWERS:
             return ""
-        # A word that few ids have identifies more than one that a thousand share.
+        # A word that few ids contain identifies more than a word that a thousand ids share.
         buckets = sorted((self._by_key.get(key, []) for key in _keys(name)), key=len)
         close = dict.fromkeys(other for bucket in buckets for other in bucket[:_MOST_CANDIDATES])
         candidates = (WorkPacketId.try_parse(other) for other in islice(close, _MOST_CANDIDATES))
@@ -66,7 +67,7 @@ class IdSuggestions:
 
 
 def _keys(name: str) -> Iterator[str]:
-    """Yield the words of an id, and those with each one left out, so that two ids that differ in one word share a
+    """Yield the words of an id, and the words with each one left out, so that two ids that differ in one word share a
     key.
     """
     words = name.casefold().split("-")
@@ -112,10 +113,11 @@ class Superseded(NamedTuple):
 
 
 class WorkIndex:
-    """`packets`, `stubs` and `entries` are by id, `rows` by base; of several with the same key, the first counts.
+    """All work, by id. `packets`, `stubs` and `entries` are by id, `rows` by base; of several with the same key, the
+    first one counts.
 
     `repeated` are files whose id another file of the same kind has, `from_stub` the stubs that were activated according
-    to the registry, `under_active` the packets that the board notes for other branches.
+    to the registry, `under_active` the packets that the board lists for other branches.
     """
 
     def __init__(
@@ -159,7 +161,7 @@ class WorkIndex:
 
     @cached_property
     def packets_of(self) -> Mapping[str, list[WorkFile]]:
-        """The packet files of each base."""
+        """Return the packet files of each base."""
         found: dict[str, list[WorkFile]] = {}
         for work in self.packets.values():
             found.setdefault(work.base, []).append(work)
@@ -167,7 +169,7 @@ class WorkIndex:
 
     @cached_property
     def entries(self) -> Mapping[str, Listed]:
-        """The entry of each packet. An entry that names a base represents the packet of that base."""
+        """Return the entry of each packet. An entry that names a base represents the packet of that base."""
         found: dict[str, Listed] = {}
         for listed in self.listed:
             if listed.entry["token"] != ACTIVE_TOKEN:
@@ -181,8 +183,8 @@ class WorkIndex:
 
     @cached_property
     def superseded(self) -> Mapping[str, Superseded]:
-        """What is superseded according to the registry: by a note, or because a later packet of the base is in
-        force.
+        """Return the packets that are superseded according to the registry: by a note, or because a later packet of the
+        base is in force.
         """
         found: dict[str, Superseded] = {}
         for path, row in self.all_rows:
@@ -194,7 +196,7 @@ class WorkIndex:
             if in_force is None or in_force.row["active"] in {"", work.id}:
                 continue
             if kind_of(in_force.row["active_path"]) != "packet":
-                continue  # a stub replaces nothing before it is activated
+                continue  # a stub replaces nothing until it is activated
             if revision_of(work.id) < revision_of(in_force.row["active"]):
                 place = in_force.row["place"]
                 found.setdefault(work.id, Superseded(in_force.path, place[0], in_force.row["active"]))
@@ -202,7 +204,7 @@ class WorkIndex:
 
     @cached_property
     def known(self) -> frozenset[str]:
-        """Every id in a file, the board or the registry, and the base of each."""
+        """Return every id in a file, the board or the registry, and the base of each."""
         works = [name for work in self.files() for name in (work.id, work.base)]
         entries = [name for listed in self.listed for name in (listed.entry["id"], listed.entry["base"])]
         rows = [name for _, row in self.all_rows for name in (row["base"], row["active"], *row["supersedes"])]
@@ -216,7 +218,9 @@ class WorkIndex:
         return name in self.packets or name in self.stubs
 
     def packet_of_base(self, base: str) -> str:
-        """The packet or stub that a base id stands for: the one in force, else the only one; '' if it is not known."""
+        """Return the packet or stub that a base id refers to: the one in force, or else the only one; '' if it is not
+        known.
+        """
         row = self.rows.get(base)
         if row is not None and self.has_file(row.row["active"]):
             return row.row["active"]
@@ -238,7 +242,7 @@ def base_of(name: str) -> str:
 
 
 def revision_of(name: str) -> int:
-    """Return the number of a packet among those of its base; the one without a number is the first."""
+    """Return the number of a packet among those of its base; the packet without a number is the first."""
     parsed = WorkPacketId.try_parse(name)
     return (parsed.revision or 1) if parsed is not None else 0
 
@@ -298,7 +302,7 @@ class RepositorySummaries:
         return self._by_kind.get(kind, {})
 
     def is_drawn(self, name: str) -> bool:
-        """Whether board and registry have to agree with the log about this packet."""
+        """Whether board and registry must agree with the log about this packet."""
         packet = self.work.packets.get(name)
         return self.board == "branch" or packet is None or packet.summary["form"] != LIGHT_FORM
 
@@ -309,10 +313,10 @@ class RepositorySummaries:
 
     @cached_property
     def work(self) -> WorkIndex:
-        """Stubs, packets, board and registry, related to one another.
+        """Return stubs, packets, board and registry, related to one another.
 
-        Where the policy does not have every branch write board and registry, they are not judged: they show what the
-        target branch knew.
+        If the policy does not have every branch write board and registry, they are not judged: they show the state of
+        the target branch.
         """
         if self.board in {"base", "never"}:
             return WorkIndex(self.stubs, self.packets, {}, {})

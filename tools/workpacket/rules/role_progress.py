@@ -1,4 +1,4 @@
-"""Rules about checkpoints of roles, one at a time and together with the files next to them."""
+"""Rules about the checkpoints of roles, one at a time and in relation to other files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from workpacket.text.source import Source
 from workpacket.text.toml_strict import load_toml
 
 _TIME = lazy_pattern(r"\[ ?(?:[01][0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9])? ?\]")
-# Words that people write for a status, apart from its other spellings.
+# Words that people use for a status, apart from its other spellings.
 _MEANT = {"completed": "complete", "done": "complete", "finished": "complete", "in_review": "awaiting_review"}
 
 
@@ -29,9 +29,9 @@ RoleRule = DocumentRule[RoleProgress]
 class RoleKeyMissing(RoleRule):
     """Role checkpoint with a missing field
 
-    All seven fields are needed to resume: who, where in the work, what was done last.
+    All seven fields are needed to resume: the role, its place in the work, and its last action.
 
-    Remedy: fill in what is missing.
+    Remedy: fill in the missing fields.
     """
 
     def check(self, document: RoleProgress) -> Iterator[Problem]:
@@ -93,7 +93,7 @@ class RolePhaseForeign(ReferenceRule):
 
     Reports by phase leave out the checkpoint, and a resumed session does not know which step comes next.
 
-    Remedy: write one of the team's phases; use `status` to mark it as finished.
+    Remedy: write one of the team's phases; to mark the work as finished, use `status`.
     """
 
     family = "document"
@@ -143,7 +143,7 @@ class RoleIdentityMismatch(RoleRule):
         expected = f"{feature.value}-{agent.value}"
         if document.stem != expected:
             wrong = agent if document.stem.startswith(f"{feature.value}-") else feature
-            message = f"by feature and agent, the file should be {expected}.md, not {document.stem}.md"
+            message = f"according to its fields, the file should be named {expected}.md, not {document.stem}.md"
             yield self.fault(wrong.span, message, hint="rename the file or correct the fields")
 
 
@@ -163,19 +163,19 @@ class RoleNoteTime(RoleRule):
             return
         without = [item for item in document.notes() if not _TIME.match(item.text)]
         if without:
-            more = f", nor have {len(without) - 1} more" if len(without) > 1 else ""
+            more = f", nor do {len(without) - 1} more" if len(without) > 1 else ""
             yield self.fault(without[0].span, f"this note does not begin with [HH:MM]{more}")
 
 
 class RoleZombie(RepositoryRule):
-    """Open checkpoint of a complete feature
+    """Open role checkpoint in a completed feature
 
     Resuming it would continue work that is already finished.
 
-    Remedy: set its status to complete, or `workpacket progress close FEATURE`.
+    Remedy: set its status to complete, or run `workpacket progress close FEATURE`.
     """
 
-    # A team may leave it on purpose; `resume` and `progress` refuse to continue it anyway.
+    # A team may omit it on purpose; `resume` and `progress` refuse to continue it anyway.
     severity = "warning"
     strict_severity = "warning"
 

@@ -1,4 +1,4 @@
-"""The three kinds of rules: about one document, about what it refers to, about all documents together."""
+"""The three kinds of rules: about one document, about its references, about all documents together."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class FileFact(Value):
 
 
 class Files:
-    """Files by path. A path that was not requested is a mistake in a rule, not a missing file."""
+    """Files by path. A path that was not requested is a bug in a rule, not a missing file."""
 
     def __init__(self, facts: Mapping[str, FileFact]) -> None:
         self._facts = facts
@@ -51,10 +51,10 @@ def code_of(class_name: str) -> str:
 
 
 class Rule:
-    """The base of all rules. The docstring of a subclass has three parts separated by blank lines:
+    """The base of all rules.
 
-    the title, one phrase; why it matters; and, after the word Remedy, what to do. A class without a remedy is a base of
-    several rules and is not run itself.
+    The docstring of a subclass has three parts, separated by blank lines: the title, a single phrase; why it matters;
+    and, after the word Remedy, what to do. A class without a remedy is a base of several rules and is not run itself.
     """
 
     family: ClassVar[Family] = "document"
@@ -72,7 +72,7 @@ class Rule:
         return code_of(cls.__name__)
 
     def finding(self, path: str, place: Sequence[int], message: str, *, hint: str = "") -> Problem:
-        """Return a finding at [line, column] of a file, as given in summaries."""
+        """Return a finding at the [line, column] that a summary gives for the file."""
         line, column = place[-2:]
         return Problem(
             self.code(), message, Location(path, line, column), hint, severity=self.severity, confidence=self.confidence
@@ -80,7 +80,7 @@ class Rule:
 
     @classmethod
     def reason(cls) -> Reason:
-        """Return the registry entry, made from the class."""
+        """Return the reason made from the class, for the catalogue."""
         title, _, rest = (cls.__doc__ or "").strip().partition("\n\n")
         explanation, remedy = explanation_and_remedy(rest)
         return Reason(
@@ -119,8 +119,8 @@ class DocumentRule(Rule, Generic[D]):
 
     It applies to the documents of the class in brackets: `DocumentRule[Stub]`. `kinds` limits it to some of them, empty
     for all; `except_kinds` excludes some. `reads_fields`: the rule judges what was read, and is not run if nothing
-    could be read. `requires`: rules that must find nothing before this one makes sense; if one of them did, this rule
-    is not run, and the report says so.
+    could be read. `requires`: rules that must find nothing before this one makes sense; if one of them finds something,
+    this rule is not run, and the report says so.
     """
 
     about: ClassVar[type[Document]] = Document
@@ -156,7 +156,7 @@ class DocumentRule(Rule, Generic[D]):
     ) -> Problem:
         """Return a fault about `span`. A repair may change only the lines of `span`; otherwise it is omitted.
 
-        `safe` is given if some repairs of a rule are less safe than the rule itself.
+        `safe` is passed if some repairs of a rule are less safe than the others.
         """
         fix = fix_of(span, edits, safe=self.fix == "safe" if safe is None else safe, title=fix_title)
         return Problem(self.code(), message, Location.span(*span), hint, fix, confidence=self.confidence)
@@ -172,9 +172,9 @@ class RepositoryRule(Rule):
 
 
 class ReferenceRule(Rule):
-    """A rule about what one document refers to: paths that must exist, text that must be in another file.
+    """A rule about the references of one document: paths that must exist, text that must be in another file.
 
-    It first lists the files it `wants`; they are read, and only then is `check` called.
+    `wants` lists the files that the rule needs; they are read, and then `check` is called.
     """
 
     kinds: ClassVar[tuple[str, ...]]

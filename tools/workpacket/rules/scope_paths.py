@@ -1,4 +1,4 @@
-"""A rule about the paths that work may change, in packets and in tasks of batches."""
+"""A rule about the paths that work may change, in packets and in batch tasks."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from workpacket.text.formats import repository_path
 class PathLeavesRepository(DocumentRule[Packet | BatchTasks | BatchCheckpoint]):
     """Path outside the repository
 
-    Work is done, compared and reviewed inside the repository. An absolute path, or one with `..`, allows nothing there
-    and refers to files that are not governed.
+    Work is done and reviewed inside the repository. An absolute path, or one with `..`, allows nothing there, and
+    refers to files that are not governed.
 
     Remedy: write the path from the root of the repository, without `..`.
     """

@@ -1,4 +1,4 @@
-"""What a repository decided about rules: profile, severities, and findings ignored for a stated reason."""
+"""The settings of a repository for rules: profile, severities, and findings that are ignored for a stated reason."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from workpacket.value import NOTHING, Value
 Profile = Literal["adopt", "strict"]
 Level = Literal["error", "warning", "info", "off"]
 FEWEST_WORDS = 3
-# The files that may contain the settings, and where in them; the first that does is in force.
+# The files that may contain the settings, and where in them; the first file that has them is in force.
 PROJECT = "pyproject.toml"
 SETTINGS: tuple[tuple[str, tuple[str, ...]], ...] = ((POLICY_PATH, ("check",)), (PROJECT, ("tool", "workpacket")))
 LEVELS: tuple[Level, ...] = ("error", "warning", "info", "off")
@@ -35,11 +35,12 @@ class Ignore(Value):
 
 
 class CheckSettings(Value):
-    """`where` is the file of the settings, '' for the defaults; `places` gives the positions of `severities`.
+    """The settings of `check`. `where` is their file, '' for the defaults; `places` gives the positions of
+    `severities`.
 
-    `phases` are the names that teams with their own phases use.
+    `phases` are the phases of teams that define their own.
 
-    `faults` are the parts that could not be read, or do not match the schema, and are therefore not in force.
+    `faults` are the parts that could not be read or do not match the schema, and are therefore not in force.
     """
 
     profile: Profile = "adopt"
@@ -85,7 +86,7 @@ def grade(
 ) -> tuple[list[Problem], list[Ignore]]:
     """Return the findings with the severities in force, without the ignored ones; and the ignores that matched nothing.
 
-    Reasons that may not be ignored keep their severity whatever the settings say.
+    Reasons that cannot be ignored keep their severity, whatever the settings say.
     """
     kept: list[Problem] = []
     used: set[int] = set()
@@ -104,7 +105,7 @@ def grade(
 
 
 def settings_findings(settings: CheckSettings, reasons: Mapping[str, Reason]) -> Iterator[Problem]:
-    """Report what is wrong with the settings themselves: unknown codes, and codes that may not be changed."""
+    """Report faults of the settings themselves: unknown codes, and codes that may not be changed."""
     places = [(code, settings.places.get(code, (0, 0))) for code in settings.severities]
     for code, place in [*places, *((ignore.code, ignore.place) for ignore in settings.ignores)]:
         if code not in reasons:

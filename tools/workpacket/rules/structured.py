@@ -1,7 +1,4 @@
-"""Rules about sections, for every kind that has a layout: stubs, refinements, packets.
-
-Rules about fields, for every kind that has a layout: stubs, refinements, packets.
-"""
+"""Rules about sections and fields, for every kind with a layout: stubs, refinements, packets."""
 
 from __future__ import annotations
 
@@ -22,7 +19,7 @@ StructuredRule = DocumentRule[StructuredDocument]
 _ASIDES = lazy_pattern(r"\([^()\n]*\)|\[[^\[\]\n]*\]")
 _HEADING = lazy_pattern(r"[ \t]*+(#{1,6})[ \t]++([^\r\n]*)")
 _GLUED = lazy_pattern(r"\\n#{1,6} [A-Za-z]")
-# The mark of a list, a box or a quotation before what is said.
+# The list mark, box or quotation mark before the text.
 _DRESS = lazy_pattern(r"[\s>*+_`~-]*(?:\d+[.)]\s+)?(?:\[[ xX]?\](?=\s|\Z)\s*)?[*_`\"']*")
 _NOTHING_SAID = lazy_pattern(
     r"(?i:todo|tbd|pending|n/?a|none|none known|nothing|nothing yet|unknown|\?+|x|-+|\.+)?"
@@ -31,13 +28,15 @@ _NOTHING_SAID = lazy_pattern(
 
 
 def says_something(text: str) -> bool:
-    """Whether a value, a list or a block has content: more than marks, words of a template and comments."""
+    """Whether a value, a list or a block has content: more than marks, template words and comments."""
     lines = (line for line in text.splitlines() if not line.lstrip().startswith(("```", "~~~")))
     return not all(_NOTHING_SAID.fullmatch(_DRESS.sub("", line, count=1).rstrip(" \t*_`\"'.;")) for line in lines)
 
 
 def content_of(document: StructuredDocument, field: Field) -> str:
-    """Everything that a field says: its value and what belongs to it; of a heading, all that is below it."""
+    """Return the content of a field: its value and everything that belongs to it; for a heading, everything
+    below it.
+    """
     if field.block.kind == "heading":
         below = (section for section in document.outline.walk() if section.heading is field.block)
         return "\n".join(body_of(document.source, section) for section in below)
@@ -56,7 +55,7 @@ class SectionMissing(StructuredRule):
     Remedy: add the section with the heading from the template.
     """
 
-    # A missing section of a packet is less serious: PacketSectionMissing.
+    # A missing section of a packet is less serious: see PacketSectionMissing.
     except_kinds = ("packet",)
 
     def check(self, document: StructuredDocument) -> Iterator[Problem]:
@@ -68,7 +67,7 @@ class SectionMissing(StructuredRule):
 class PacketSectionMissing(StructuredRule):
     """Section missing from a packet
 
-    Older packets may lack it; in a new packet, work would start without this information.
+    Older packets may lack it. In a new packet, work would start without this information.
 
     Remedy: add the section with the heading from the template.
     """
@@ -81,7 +80,7 @@ class PacketSectionMissing(StructuredRule):
 
 
 def _missing_sections(rule: DocumentRule[StructuredDocument], document: StructuredDocument) -> Iterator[Problem]:
-    # What is hidden is there, and `HeadingHidden` says where.
+    # A hidden section is not missing; `HeadingHidden` says where it is.
     present = {placed.spec.key for placed in document.placed} | {spec.key for spec, *_ in hidden_headings(document)}
     for spec in document.layout.sections:
         if spec.required and spec.key not in present:
@@ -91,7 +90,7 @@ def _missing_sections(rule: DocumentRule[StructuredDocument], document: Structur
 
 
 def _place_for(document: StructuredDocument, missing: SectionSpec) -> tuple[int, int]:
-    """Return where a missing section would be: the heading it would follow, else the start of the file."""
+    """Return the place for a missing section: after the heading that it would follow, or else the start of the file."""
     before = []
     for spec in document.layout.sections:
         if spec is missing:
@@ -136,9 +135,9 @@ class FenceUnclosed(StructuredRule):
 
 
 def hidden_headings(document: StructuredDocument) -> Iterator[tuple[SectionSpec, tuple[int, int], Block]]:
-    """Headings of sections that the document lacks, in code and comments: the section, the place, what hides it.
+    """Yield headings in code and comments whose sections the document lacks: the section, the place, and what hides it.
 
-    A heading whose section is also written openly is a quotation.
+    If the section also exists outside, the hidden heading is a quotation.
     """
     present = {placed.spec.key for placed in document.placed}
     for section in document.outline.walk():
@@ -175,16 +174,16 @@ class HeadingHidden(StructuredRule):
     def check(self, document: StructuredDocument) -> Iterator[Problem]:
         for spec, span, block in hidden_headings(document):
             if block.kind == "fence" and not block.closed:
-                continue  # `FenceUnclosed` names the cause once
+                continue  # `FenceUnclosed` reports the cause once
             what = "comment or HTML" if block.kind == "html" else "code block"
             message = f"the section {spec.heading} is inside the {what} that begins on line {block.line}"
-            yield self.fault(span, message, hint=f"end it before this line; now it ends on line {block.end_line}")
+            yield self.fault(span, message, hint=f"end it before this line; it now ends on line {block.end_line}")
 
 
 class HeadingGlued(StructuredRule):
-    """Heading glued to the line before it
+    """Heading joined to the line before it
 
-    A program wrote the two characters `\\n` instead of a line feed, so the heading is part of a line.
+    A program wrote the two characters `\\n` instead of a line feed, so the heading is in the middle of a line.
 
     Remedy: replace each `\\n` by a line feed.
     """
@@ -225,7 +224,7 @@ class SectionOrder(StructuredRule):
         order = {spec.key: index for index, spec in enumerate(document.layout.sections)}
         known = (placed for placed in document.placed if placed.spec.key in order)
         for placed, furthest in out_of_order(known, lambda placed: order[placed.spec.key]):
-            message = f"{placed.spec.heading} comes after {furthest.spec.heading}; in the template it comes before"
+            message = f"{placed.spec.heading} comes after {furthest.spec.heading}; in the template it comes before it"
             yield self.fault(placed.section.title_span, message)
 
 
@@ -242,7 +241,7 @@ class SectionUnknown(StructuredRule):
 
     def check(self, document: StructuredDocument) -> Iterator[Problem]:
         for section in document.unknown:
-            # A heading above known sections groups them, and is transparent to the reader.
+            # A heading that groups known sections is ignored by the reader.
             known = any(document.layout.section(inner.title) is not None for inner in section.subsections)
             if not known:
                 yield self.fault(section.title_span, f"unknown section `{section.title}`")
@@ -278,7 +277,7 @@ class OldHeading(StructuredRule):
 class HeadingLevel(StructuredRule):
     """Heading with the wrong level
 
-    It is still read, but other tools look for the heading with its level and do not find the section.
+    It is still read, but tools that look for a heading of the right level do not find the section.
 
     Remedy: `workpacket fmt` writes the level of the template.
     """
@@ -293,7 +292,7 @@ class HeadingLevel(StructuredRule):
             if heading is None:
                 continue
             marks = (heading.start, heading.start + len(heading.marker))
-            # The marks of an underlined heading are on the line below it: changing those is left to the author.
+            # The marks of an underlined heading are on the line below it; changing them is left to the author.
             can_move = heading.marker.startswith("#") and not _would_swallow(document, section)
             edits = [TextRun(document.source.text, *marks).replaced_by(wanted)] if can_move else []
             message = f"{section.title} has a heading of level {section.level} instead of {len(wanted)}"
@@ -330,7 +329,7 @@ class FieldDuplicate(StructuredRule):
 class FieldEmpty(StructuredRule):
     """Field without a value
 
-    Tools that read line by line use the next line as the value; people assume that the value was forgotten.
+    Tools that read line by line take the next line for the value; people assume that the value was forgotten.
 
     Remedy: fill in the value, or delete the line if the field does not apply.
     """
@@ -339,7 +338,7 @@ class FieldEmpty(StructuredRule):
         for placed in document.placed:
             for field in placed.fields if placed.spec.shape == "fields" else ():
                 spec = placed.spec.field(field.name)
-                # Only the reasons required by a refinement's verdicts must be given.
+                # The reasons that a refinement's verdicts do not require may be empty.
                 asked = spec is not None and (
                     spec.required or placed.spec.key == "metadata" or document.kind != "refinement"
                 )
@@ -375,9 +374,9 @@ class MetadataFieldUnknown(StructuredRule):
 class FieldSyntax(StructuredRule):
     """Field not written as `- KEY: value`
 
-    They are still read, but scripts that look for the plain form do not find them.
+    The field is still read, but scripts that look for the plain form do not find it.
 
-    Remedy: `workpacket fmt` writes them plainly.
+    Remedy: `workpacket fmt` writes the plain form.
     """
 
     severity = "info"
@@ -392,7 +391,7 @@ class FieldSyntax(StructuredRule):
             shown = document.source.text[start:end]
             written = _written(spec, field) if spec is not None else shown
             if shown not in {written, ""} and not shown.startswith("#"):
-                # A tick, or words that are struck out, would be lost.
+                # A tick, or struck-out text, would be lost.
                 run = TextRun.on_line(document.source.text, start, end) if not _BOX.search(shown) else None
                 edits = [run.replaced_by(written)] if run is not None else []
                 yield self.fault((start, end), f"the field is written `{shown}` instead of `{written}`", edits=edits)

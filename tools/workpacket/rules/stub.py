@@ -22,19 +22,19 @@ _LINES = r"[1-9][0-9]{0,8}(?:-[1-9][0-9]{0,8})?"
 _COVERAGE = lazy_pattern(rf"SPEC=v\d+(?:\.\d+)*; ?PHASE=\d+(?:\.\d+)*; ?LINES={_LINES}(?:,{_LINES})*\Z")
 _LINE_RANGE = lazy_pattern(r"\b([1-9][0-9]{0,8})-([1-9][0-9]{0,8})\b")
 _NO_COVERAGE = lazy_pattern(r"(?i:none|n/?a)\Z")
-_KNOWS_NONE = lazy_pattern(r"(?i)none known\b")  # an answer, while a stub is only an idea
+_KNOWS_NONE = lazy_pattern(r"(?i)none known\b")  # an acceptable answer while a stub is only an idea
 _DEEPEST = 3
-# What people type as a box but Markdown does not read as one.
+# What people type as a box, but Markdown does not read as one.
 _DRAWN_BOX = lazy_pattern(r"(?:\[\]|[\u2610\u25a1\u2b1c])[ \t]*")
 
-# Words by which each step of the checklist is known, in its order; people word the rest in their own way.
+# Words that identify each step of the checklist, in order; people may word the rest differently.
 _STEPS = (
     ("main body", "requirement"), ("refinement",), ("signature", "sign"), ("refinement",), ("packet",),
     ("scope", "copy"), ("board",),
 )  # fmt: skip
 
 CANONICAL_LANE = "STUB"
-# The boxes that `refine --present` and the activation tick.
+# The boxes that `refine --present` and activation tick.
 _TICKED_BY_COMMANDS = ([2], [1, 2], [*range(1, CHECKLIST_LENGTH + 1)])
 
 
@@ -44,7 +44,7 @@ StubRule = DocumentRule[Stub]
 class StubOldFamily(StubRule):
     """Stub in the older form
 
-    Its headings differ and its checklist has no boxes, so tools for the current form find little in it.
+    Its headings differ, and its checklist has no boxes, so tools for the current form find little in it.
 
     Remedy: `workpacket fmt --upgrade` rewrites it.
     """
@@ -61,7 +61,7 @@ class StubOldFamily(StubRule):
 class StubBannerMissing(StubRule):
     """Stub that does not say that it is not executable
 
-    A reader who opens only this file may take it for a task packet and start to work.
+    A reader who opens only this file may mistake it for a task packet and start work.
 
     Remedy: write `This is a BACKLOG STUB. It is NOT an executable Task Packet.` above its title.
     """
@@ -81,7 +81,7 @@ class StubBannerMissing(StubRule):
 class StubStatusNotCanonical(StubRule):
     """Non-standard stub status
 
-    A single wording makes it clear to every tool that work may not start from this file.
+    With one fixed wording, every tool can tell that work may not start from this file.
 
     Remedy: write `STUB (NOT READY FOR DEV)`.
     """
@@ -106,7 +106,7 @@ class StubStatusNotCanonical(StubRule):
 class StubStatusNoStub(StubRule):
     """Stub with the status of a packet
 
-    Someone may start work from it without refinement and signature.
+    Someone may start work from it without a refinement or a signature.
 
     Remedy: activate it with `just create-task-packet <WP_ID>`, or restore the status.
     """
@@ -117,7 +117,7 @@ class StubStatusNoStub(StubRule):
             return
         lanes = document.lanes.named(status.value)
         if lanes and lanes[0].token not in MAY_BE_STUB:
-            message = f"the status of a stub is {status.value!r}"
+            message = f"a stub has the status {status.value!r}"
             yield self.fault(status.span, message, hint=f"write {CANONICAL_STATUS}")
 
 
@@ -147,7 +147,7 @@ class SpecTargetTrailingText(StubRule):
 class RoadmapCoverageMalformed(StubRule):
     """Unreadable ROADMAP_ADD_COVERAGE
 
-    The lines of the roadmap that this stub covers count as uncovered.
+    The roadmap lines that this stub covers are counted as uncovered.
 
     Remedy: write it as `SPEC=v1.2; PHASE=3.4; LINES=10,20-30`.
     """
@@ -159,7 +159,7 @@ class RoadmapCoverageMalformed(StubRule):
             return
         hint = "write it as SPEC=v1.2; PHASE=3.4; LINES=10,20-30"
         if not _COVERAGE.match(written):
-            yield self.fault(coverage.span, f"{coverage.value!r} cannot be read", hint=hint)
+            yield self.fault(coverage.span, f"{coverage.value!r} cannot be parsed", hint=hint)
         for first, last in _LINE_RANGE.findall(written):
             if int(first) > int(last):
                 yield self.fault(coverage.span, f"the range {first}-{last} is reversed", hint=hint)
@@ -186,7 +186,7 @@ class ChecklistNumbered(StubRule):
 
 
 def _before_words(document: Stub, item: Item) -> TextRun | None:
-    """Return what precedes the words of an item; None if the item begins with something other than words."""
+    """Return the text that precedes the words of an item; None if the item begins with something other than words."""
     if not item.block.children or item.block.children[0].kind != "paragraph":
         return None
     drawn = _DRAWN_BOX.match(item.text)
@@ -198,7 +198,7 @@ def _before_words(document: Stub, item: Item) -> TextRun | None:
 class ChecklistLength(StubRule):
     """Activation checklist with the wrong number of items
 
-    Items that are not on the list are easily forgotten.
+    Items that are missing from the list are easily forgotten.
 
     Remedy: add the missing items; the activation gate requires all of them anyway.
     """
@@ -227,7 +227,7 @@ class ChecklistItemUnknown(StubRule):
     def check(self, document: Stub) -> Iterator[Problem]:
         items = checklist(document)
         if document.is_older or len(items) != CHECKLIST_LENGTH:
-            return  # `ChecklistLength` speaks of those
+            return  # `ChecklistLength` reports those
         for item, words in zip(items, _STEPS, strict=True):
             if not any(word in item.text.casefold() for word in words):
                 yield self.fault(item.span, f"this is not the step {' / '.join(words)} of the checklist")
@@ -247,7 +247,7 @@ class ChecklistOtherPacket(StubRule):
     def check(self, document: Stub) -> Iterator[Problem]:
         own = document.own_id
         if not is_packet_id(own) or own != document.stem:
-            return  # about the id itself other rules speak
+            return  # other rules report faults of the id itself
         of_this = {own, WorkPacketId(own).base}
         for item in checklist(document):
             for name, start, end in find_ids(item.text):
@@ -281,7 +281,7 @@ class StubContentMissing(StubRule):
 class StubAnchorMissing(StubRule):
     """Stub without an anchor in the specification
 
-    Activation requires the requirement that the packet serves.
+    Activation requires a passage that states the requirement.
 
     Remedy: name a passage of the main body in SPEC_ANCHOR_CANDIDATES.
     """
@@ -305,7 +305,7 @@ class ChecklistTicked(StubRule):
 
     A tick proves nothing: conditions are derived from the refinement, the approval and the log.
 
-    Remedy: leave the boxes to the commands, which tick them; `workpacket why <WP_ID>` says what is missing.
+    Remedy: let the commands tick the boxes; `workpacket why <WP_ID>` lists what is missing.
     """
 
     severity = "info"
@@ -335,7 +335,7 @@ class NestedTooDeep(StubRule):
             blocks = [block for section in placed.section.walk() for block in section.blocks]
             deep = list(_items_below(blocks, _DEEPEST))
             if deep:
-                more = f", and {len(deep) - 1} more of this section" if len(deep) > 1 else ""
+                more = f", and {len(deep) - 1} more in this section" if len(deep) > 1 else ""
                 span = Item(document.source, deep[0]).span
                 yield self.fault(span, f"this item is nested {_DEEPEST + 1} levels deep{more}")
 

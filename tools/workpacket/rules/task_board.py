@@ -1,4 +1,4 @@
-"""Rules about the task board: its sections, and its entries with their form, ids, tokens and trailing text."""
+"""Rules about the task board: its sections, and the form, ids, tokens and trailing text of its entries."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from workpacket.text.formats import date
 # come from the policy.
 _ALWAYS = frozenset({section.key for section in BUILT_IN.sections} - {"in review"})
 _LEVEL = 2
-# The name of a section, before any remark by its owner.
+# The name of a section, before any remark by a person.
 _NAME = lazy_pattern(r"[^(\[:]*[^(\[:\s]")
 
 
@@ -26,9 +26,9 @@ BoardRule = DocumentRule[TaskBoard]
 
 
 class BoardSectionMissing(BoardRule):
-    """Board lacks a section
+    """Missing section of the board
 
-    Packets that reach the lane have no place, and scripts that look for the heading fail.
+    Packets in its lane have no place on the board, and scripts that look for the heading fail.
 
     Remedy: add the heading: `workpacket board sync`.
     """
@@ -80,14 +80,14 @@ class BoardSectionOrder(BoardRule):
         first = {section.key: section for section in reversed(document.sections)}
         once = (section for section in document.sections if first[section.key] is section)
         for section, furthest in out_of_order(once, lambda section: order[section.key]):
-            message = f"{section.title} comes after {furthest.title}; it belongs before it"
+            message = f"{section.title} comes after {furthest.title}, but belongs before it"
             yield self.fault(section.title_span, message)
 
 
 class BoardSectionUnknown(BoardRule):
     """Entries outside the sections of the board
 
-    The heading has no lane, so these packets are not found by lane.
+    The heading does not belong to a lane, so these packets cannot be found by lane.
 
     Remedy: move the entries to the section of their lane, or correct the heading.
     """
@@ -96,7 +96,7 @@ class BoardSectionUnknown(BoardRule):
         for heading in document.headings:
             if heading.known is not None or not heading.entries:
                 continue
-            count = f"{len(heading.entries)} entries stand" if len(heading.entries) > 1 else "an entry stands"
+            count = f"{len(heading.entries)} entries stand" if len(heading.entries) > 1 else "an entry is"
             if not heading.line or not heading.level:
                 yield self.fault(heading.entries[0].wp_id.span, f"{count} above the first section")
             else:
@@ -136,7 +136,7 @@ class BoardHeadingSpelling(BoardRule):
             remark = section.title[len(name) :]
             if name == wanted.partition("(")[0].rstrip() and (remark or "(" not in wanted):
                 continue
-            # A remark by the owner stays.
+            # A remark by a person is kept.
             written = f"{wanted.partition('(')[0].rstrip()}{remark}" if remark else wanted
             run = TextRun.quoting(document.source.text, start, section.title)
             edits = [run.replaced_by(written)] if run is not None and name else []
@@ -147,7 +147,7 @@ class BoardHeadingSpelling(BoardRule):
 class BoardBlankLines(BoardRule):
     """Blank lines left by moved entries
 
-    Over time they outnumber the entries, and changes to the board conflict with each other.
+    Over time they outnumber the entries, and they cause merge conflicts.
 
     Remedy: `workpacket check --fix` removes them and changes nothing else.
     """
@@ -165,18 +165,18 @@ class BoardBlankLines(BoardRule):
             where = f"{len(holes)} holes" if len(holes) > 1 else "a hole"
             message = f"{lines} {where} in the board of {document.source.line_count} lines"
             edits = [TextRun(document.source.text, *hole).deleted() for hole in holes]
-            yield self.fault((holes[0][0], holes[-1][1]), message, edits=edits, fix_title="take them out")
+            yield self.fault((holes[0][0], holes[-1][1]), message, edits=edits, fix_title="remove them")
 
 
 def _holes(board: TaskBoard) -> Iterator[tuple[int, int]]:
     """Yield the first and last of the surplus blank lines: all between two entries, and all but one next to an entry or
-    a section heading. Blank lines within the owner's prose are the owner's.
+    a section heading. Blank lines within people's prose are left alone.
     """
     entries = {entry.line: entry.section for entry in board.entries}
     marks = entries.keys() | {section.line for section in board.sections}
     previous = 0
     for number in range(1, board.source.line_count + 1):
-        # A no-break space is the owner's text: only what an edit may delete counts as blank.
+        # A no-break space is text: only white space that an edit may delete counts as blank.
         if not board.source.line(number).strip(BLANK):
             continue
         first = previous + 1
@@ -252,9 +252,7 @@ class BoardEntryForm(BoardRule):
 
 
 def _marks_only(document: TaskBoard, entry: BoardEntry) -> TextRun | None:
-    """Return the head of an entry if, besides id and token, it holds only marks; a link, tick or level would be
-    lost.
-    """
+    """Return the head of an entry if, besides id and token, it has only marks; a link, tick or level would be lost."""
     run = TextRun.on_line(document.source.text, *entry.head)
     if run is None:
         return None
@@ -273,7 +271,7 @@ def _canonical(entry: BoardEntry, token: str) -> str:
 class BoardTokenMissing(BoardRule):
     """Board entry without a token
 
-    Scripts that read single lines cannot tell the packet's lane.
+    Scripts that read single lines cannot determine the packet's lane.
 
     Remedy: write the token of the lane after the id.
     """
@@ -339,7 +337,7 @@ class BoardTokenMisplaced(BoardRule):
 class BoardTokenOldPlace(BoardRule):
     """Entry in the section that older boards used for its lane
 
-    It is waiting to be merged or was abandoned, but here it looks like work in progress or a verdict.
+    The packet is waiting to be merged or was abandoned, but here it appears to be in progress or judged.
 
     Remedy: move it to the section of its lane: `workpacket board sync`.
     """
@@ -355,7 +353,7 @@ class BoardTokenOldPlace(BoardRule):
 
 
 def _home(entry: BoardEntry) -> str:
-    """Return the section to which the entry's token belongs; '' if either is unknown."""
+    """Return the section that the entry's token belongs to; '' if either is unknown."""
     token = entry.lane_token
     if entry.section.known is None or not token:
         return ""
@@ -377,10 +375,10 @@ class BoardEntryTwice(BoardRule):
     """
 
     def check(self, document: TaskBoard) -> Iterator[Problem]:
-        # In the section Active a packet has an entry besides its own, as a note for other branches.
+        # In the section Active, a packet has a second entry, as a note for other branches.
         ids = repeated(document.entries, lambda entry: (entry.wp_id.value.casefold(), entry.lane_token == ACTIVE_TOKEN))
         for entry, earlier in ids:
-            where = f"at line {earlier.line}, under {earlier.section.title or 'no heading'}"
+            where = f"on line {earlier.line}, under {earlier.section.title or 'no heading'}"
             case = "" if earlier.wp_id.value == entry.wp_id.value else f" as {earlier.wp_id.value}"
             message = f"{entry.wp_id.value} stands already{case} {where}"
             yield self.fault(entry.wp_id.span, message, hint="delete the outdated entry")
@@ -389,7 +387,7 @@ class BoardEntryTwice(BoardRule):
 class BoardEntryRemark(BoardRule):
     """Remark after the token of an entry
 
-    It is lost when the entry moves, and nothing reads it.
+    It is lost when the entry moves, and no tool reads it.
 
     Remedy: move it to the packet.
     """
@@ -424,7 +422,7 @@ class BoardReasonMissing(BoardRule):
 class BoardActiveIncomplete(BoardRule):
     """Incomplete entry under Active
 
-    This section tells other branches who works on what, and how recent that information is.
+    This section tells other branches who is working on which packet, and how recent that information is.
 
     Remedy: write ` - branch: <branch> - coder: <name> - last_sync: YYYY-MM-DD` after the token.
     """

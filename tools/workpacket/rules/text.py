@@ -40,7 +40,7 @@ _YAML = (".yaml", ".yml")
 _BLANK_END = lazy_pattern(r"[ \t]*(\r\n|\n|\r(?!\n))([ \t]*(?:\r\n|\n|\r))+[ \t]*\Z")
 _OTHER_EOL = lazy_pattern(r"\r\n|\r(?!\n)")
 # UTF-8 read as Windows-1252 or Latin-1 and saved again: two or more characters of the upper half in a row, beginning
-# with what a lead byte looks like.
+# with a character that a lead byte looks like.
 _MOJIBAKE = lazy_pattern(
     "[\u00c2-\u00f4][\u0080-\u00bf\u0152\u0153\u0160\u0161\u0178\u017d\u017e\u0192\u02c6\u02dc\u2013-\u2122]+"
 )
@@ -97,7 +97,7 @@ class LineEnds(TextRule):
 
     The same text gets a different digest on another machine, so approvals and evidence no longer match.
 
-    Remedy: `workpacket fmt` converts them; `* text=auto eol=lf` in `.gitattributes` keeps them away.
+    Remedy: `workpacket fmt` converts them; `* text=auto eol=lf` in `.gitattributes` prevents them.
     """
 
     severity = "warning"
@@ -115,7 +115,7 @@ class LineEnds(TextRule):
 
 
 def _block_at_end(document: Document) -> str:
-    """Return the YAML block scalar with which the file ends, '' if it ends otherwise. Unreadable text counts as one."""
+    """Return the YAML block scalar at the end of the file; '' if there is none. Unreadable text counts as one."""
     text = document.source.text
     if document.root is None and document.source.path.endswith(_YAML):
         return "|+"
@@ -165,7 +165,7 @@ class NoFinalNewline(TextRule):
         text = document.source.text
         if text and not text.endswith(("\n", "\r")):
             end = len(text)
-            # A YAML block would get a line end that its value lacks.
+            # A YAML block would get a line end that its value does not have.
             edits = [] if _block_at_end(document) else [TextRun(text, end, end).replaced_by(document.source.eol)]
             yield self.fault((end, end), "the last line has no newline", edits=edits)
 
@@ -175,7 +175,8 @@ class ControlCharacter(TextRule):
 
     It can hide text from a reader, drive a terminal, or cut a value short in another tool.
 
-    Remedy: write what was meant, such as a backtick and a letter that a shell read as an escape; otherwise delete it.
+    Remedy: write the intended text, such as a backtick and a letter that a shell took for an escape; otherwise delete
+    it.
     """
 
     def check(self, document: Document) -> Iterator[Problem]:
@@ -191,15 +192,15 @@ class ControlCharacter(TextRule):
 
 
 def _what_was_meant(characters: str) -> str:
-    """Return what a control character most often replaces; deleting it would leave the rest of a word."""
+    """Return the text that a control character most often replaces; deleting it would leave only the rest of a word."""
     meant = _MEANT_BY_CONTROLS.get(characters)
-    return f"probably {meant}: write that instead, or delete it" if meant else "write what was meant, or delete it"
+    return f"probably {meant}: write that instead, or delete it" if meant else "write the intended text, or delete it"
 
 
 class BidiControl(TextRule):
     """Character that changes the direction of the text
 
-    People then see something other than what tools read, which can trick a reviewer into approving something else.
+    People see a different text from the one that tools read, which can trick a reviewer into approving it.
 
     Remedy: if the text is about the character, write its escape, such as `\\u202e`; otherwise delete it.
     """
@@ -254,7 +255,7 @@ class HomePath(TextRule):
 
 
 class Mojibake(TextRule):
-    """Garbled characters: incorrectly decoded UTF-8
+    """Garbled characters from incorrectly decoded UTF-8
 
     The text is no longer what its author wrote, and searches do not find it.
 
@@ -270,12 +271,12 @@ class Mojibake(TextRule):
             meant = _meant(match.group())
             run = TextRun.on_line(document.source.text, *match.span())
             edits = [run.replaced_by(meant)] if run is not None else []
-            message = f"garbled characters {match.group()!r}, probably meant as {meant!r}"
+            message = f"garbled characters {match.group()!r}, probably {meant!r}"
             yield self.fault(match.span(), message, edits=edits, fix_title=f"write {meant!r}")
 
 
 def mojibake(text: str) -> Iterator[re.Match[str]]:
-    """Yield runs of characters that become others when encoded the way they were once decoded."""
+    """Yield runs of characters that become others when the wrong decoding is undone."""
     if not text.isascii():
         yield from (match for match in _MOJIBAKE.finditer(text) if _meant(match.group()))
 
@@ -296,7 +297,7 @@ _KEY_LINE = lazy_pattern(r"[A-Za-z_]\w*:")
 class FrontMatterTwice(TextRule):
     """Second block of front matter
 
-    Only the first one is read: what the second says of status and dependencies is text.
+    Only the first block is read; the second one counts as text.
 
     Remedy: merge the two blocks.
     """
@@ -306,11 +307,11 @@ class FrontMatterTwice(TextRule):
     def check(self, document: Document) -> Iterator[Problem]:
         second = _second_block(document.source)
         if second is not None:
-            yield self.fault(second, "a second front matter begins here, and nothing reads it")
+            yield self.fault(second, "a second block of front matter begins here, and nothing reads it")
 
 
 def _second_block(source: Source) -> tuple[int, int] | None:
-    """Return where a second block begins. Line by line: a pattern for both would try long lines over and over."""
+    """Return where a second block begins. Searches line by line, because a pattern for both would rescan long lines."""
     spans = [source.line_span(number) for number in range(1, len(source.line_starts) + 1)]
     lines = iter([(start, source.text[start:end].strip("\ufeff \t\r\n")) for start, end in spans])
     if next(lines, (0, ""))[1] != "---" or all(line not in _MARKS for _, line in lines):

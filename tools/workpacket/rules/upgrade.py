@@ -1,8 +1,8 @@
 """Rewrite a stub of the older family in the canonical form.
 
 Nothing is rendered from values. The lines of each section are moved unchanged under the heading that the canonical form
-has for them; a section without such a place keeps its own heading. What the older form did not require is left open
-with a placeholder, which `check` reports: a person must fill it in.
+has for them; a section without such a place keeps its own heading. Information that the older form did not require gets
+a placeholder, which `check` reports: a person must fill it in.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _VALUES = ("why", "roadmap_pointer", "anchors")
 _OUTER_LEVELS = 2
 _TITLE = re.compile(r"(?i:(?:task|work) packet stub):[ \t]*")
 _NAME = re.compile(r"[^(\[:]*")
-# What the older form itself appended to the names of its sections.
+# Text that the older form itself appended to the names of its sections.
 _ASIDES = frozenset(
     {
         "(draft)",
@@ -50,9 +50,10 @@ class _Chunk(NamedTuple):
 
 
 def upgraded(source: Source) -> Source | None:
-    """Return the canonical form of an older stub; None if it is not one, or states no id under which to upgrade it.
+    """Return the canonical form of an older stub; None if it is not one, or does not state its id.
 
-    `RepairRefused` if a block never ends, because it would swallow everything after it, or if a line would be lost.
+    Raises RepairRefused if a block never ends, because it would swallow everything after it, or if a line would be
+    lost.
     """
     stub = Stub(source)
     wp_id = WorkPacketId.try_parse(stub.own_id)
@@ -107,7 +108,9 @@ class _Draft:
             yield ""
 
     def _places(self) -> dict[str, int]:
-        """Return the chunks that have a place in the canonical form, by the key of their section; of two, the first."""
+        """Return the chunks that have a place in the canonical form, by the key of their section; of two, the first
+        one.
+        """
         known = {id(placed.section): placed.spec.key for placed in self.stub.placed}
         wanted = {*(spec.key for spec in SECTIONS), *_VALUES}
         places: dict[str, int] = {}
@@ -129,9 +132,7 @@ class _Draft:
         return rest if rest.startswith(":") else f" {rest}"
 
     def _value(self, key: str) -> list[str] | None:
-        """Return the lines of a section as the value of a field; None if there is more in them than a value can
-        hold.
-        """
+        """Return the lines of a section as the value of a field; None if they are more than a value can contain."""
         chunk = self.chunks[self.places[key]] if key in self.places else None
         section = chunk.section if chunk is not None else None
         if chunk is None or section is None or section.subsections or self._aside(key) or self._is_stated(key):
@@ -151,7 +152,7 @@ class _Draft:
         ]
 
     def _is_stated(self, key: str) -> bool:
-        """Whether the field that the section would become exists already."""
+        """Whether the field that the section would become already exists."""
         where, name = {"why": ("intent", "why"), "roadmap_pointer": ("metadata", "roadmap_pointer")}.get(
             key, ("metadata", "spec_anchor_candidates")
         )
@@ -178,7 +179,7 @@ class _Draft:
             yield from _labelled("SPEC_ANCHOR_CANDIDATES (Main Body, not Roadmap)", self.values["anchors"])
 
     def _status(self) -> str:
-        """Return the status as written. A line that says nothing else is not carried over a second time."""
+        """Return the status as written. A line with nothing else is not carried over a second time."""
         field = self.stub.status_line or self._fields("metadata").get("status")
         if field is None:
             return ""
@@ -201,14 +202,16 @@ class _Draft:
                 yield from _labelled(label, value)
 
     def _spaced(self, key: str) -> list[str]:
-        """Return the lines of a section, so that items can follow them."""
+        """Return the lines of a section, spaced so that items can follow them."""
         body = self._body(key)
         section = self.chunks[self.places[key]].section if body else None
         last = [block for inner in section.walk() for block in inner.blocks][-1:] if section is not None else []
         return [*body, ""] if body and not (last and last[0].kind in LISTS) else body
 
     def _carried(self) -> Iterator[str]:
-        """Yield what has no place: lines above the first section, sections with their own headings, the older steps."""
+        """Yield the text without a place: lines above the first section, sections with their own headings, the older
+        steps.
+        """
         above: list[str] = []
         for index, chunk in enumerate(self.chunks):
             if chunk.section is None or self._is_title(chunk.section):

@@ -1,4 +1,4 @@
-"""Rules about one work package of spec-kitty. Rules about a whole mission are in `across_work_packages`."""
+"""Rules about single work packages of spec-kitty. Rules about a whole mission are in `across_work_packages`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ class PackageFrontMatterMissing(WorkPackageRule):
 
     Its id, its lane and its dependencies are unknown, so no tool can start it, move it or wait for it.
 
-    Remedy: start the file with `---`, the fields `work_package_id`, `title` and `dependencies`, and another `---`.
+    Remedy: start the file with a line `---`, the fields `work_package_id`, `title` and `dependencies`, and another line
+    `---`.
     """
 
     def check(self, document: WorkPackage) -> Iterator[Problem]:
@@ -50,7 +51,7 @@ class PackageTitleMismatch(WorkPackageRule):
         named = _PACKAGE.search(title.title) if title is not None else None
         if stated is not None and title is not None and named and named[0] != stated.value and document.file_id:
             start = title.title_span[0] + named.start()
-            message = f"the heading names {named[0]}, and this is {stated.value}"
+            message = f"the heading names {named[0]}, but this is {stated.value}"
             yield self.fault((start, start + len(named[0])), message)
 
 
@@ -65,14 +66,14 @@ class PackageFileMismatch(WorkPackageRule):
     def check(self, document: WorkPackage) -> Iterator[Problem]:
         stated = document.work_package_id
         if stated is not None and document.file_id and stated.value != document.file_id:
-            message = f"work_package_id is {stated.value}, the file name begins with {document.file_id}"
+            message = f"work_package_id is {stated.value}, but the file name begins with {document.file_id}"
             yield self.fault(stated.span, message, hint="rename the file or correct the id")
 
 
 class PackageDependenciesText(WorkPackageRule):
     """Dependencies written as text instead of a list
 
-    Some tools read the text as one dependency with an invalid id, others as no dependency.
+    Some tools read the text as one dependency with an invalid id, others as none.
 
     Remedy: `workpacket check --fix` writes them as a list.
     """
@@ -86,7 +87,7 @@ class PackageDependenciesText(WorkPackageRule):
             return
         names = [dependency.value for dependency in document.dependencies]
         written_anew = f"[{', '.join(names)}]"
-        # Text that is not an id may be a word between ids; only a person can say what was meant.
+        # Text that is not an id may be a word between ids; only a person can tell what was meant.
         clear = all(WorkPacketId.try_parse(name) is not None for name in names)
         run = TextRun.on_line(document.source.text, written.start, written.end) if clear else None
         edits = [run.replaced_by(written_anew)] if run is not None else []
@@ -117,7 +118,7 @@ class PackageLaneOld(WorkPackageRule):
 class PackageDependencyContradiction(WorkPackageRule):
     """Dependencies in the text that differ from the front matter
 
-    Tools follow the front matter and people follow the text, so one of them starts too early.
+    Tools follow the front matter and people the text, so one of them may start too early.
 
     Remedy: correct the front matter, and make the text agree.
     """
@@ -134,7 +135,7 @@ class PackageDependencyContradiction(WorkPackageRule):
             contradicts = name not in listed if name else bool(listed)
             if contradicts and name not in said and name != document.own_id:
                 said.add(name)
-                message = f"{_what(stated)}, the front matter has {_shown(sorted(listed))}"
+                message = f"{_what(stated)}, but the front matter has {_shown(sorted(listed))}"
                 yield self.fault((stated.start, stated.end), message, hint="make them agree")
 
 
@@ -169,7 +170,7 @@ class PackageSubtaskUndescribed(WorkPackageRule):
 class PackageSubtaskUnlisted(WorkPackageRule):
     """Section about a subtask that the front matter does not list
 
-    Progress is computed from the list, so the subtask counts neither as open nor as done.
+    Progress is computed from the list, so the subtask is counted neither as open nor as done.
 
     Remedy: add the id to `subtasks`, or delete the section.
     """
@@ -192,7 +193,7 @@ class PackageDoneUnticked(WorkPackageRule):
 
     Either the list was not checked, or its boxes are not used here.
 
-    Remedy: go through the definition of done, or move the package back.
+    Remedy: check the definition of done, or move the package back to an earlier lane.
     """
 
     severity = "info"

@@ -1,4 +1,5 @@
-"""A run as seen by async code: the same rules, awaited. The store is called in threads, so the loop never waits for it.
+"""A run for async code: the same rules, awaited. The store is called in threads, so that the event loop never waits for
+it.
 
 Steps must be async functions, because a sync one would block the loop; wrap it in `asyncio.to_thread`. Gathered steps
 get their keys when they are called, not when they begin, so the keys are the same in every attempt.

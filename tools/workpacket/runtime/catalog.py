@@ -1,4 +1,4 @@
-"""Names of runs, the lines of a list of runs, and waiting for a run to continue. Reads the store, writes nothing."""
+"""Names of runs, the lines of a list of runs, and waiting for a run to continue. Only reads the store."""
 
 from __future__ import annotations
 
@@ -35,7 +35,9 @@ class RunSummary(Value):
 
 
 class RunLine(NamedTuple):
-    """What the index alone says about a run: cheap for thousands. `since` is when it began, stopped or ended."""
+    """The part of a run's summary that the index alone gives: fast, even for thousands of runs. `since` is when it
+    began, stopped or ended.
+    """
 
     id: str
     name: str
@@ -62,8 +64,8 @@ def next_in_line(store: Store, prefix: str) -> str:
 
 
 def newest_numbered(store: Store, prefix: str, *, removed: bool = False) -> str:
-    """Return the newest run of this name that we numbered; keyed runs are excluded. `removed` includes those removed by
-    retention.
+    """Return the newest run of this name among the numbered ones, which excludes keyed runs. `removed` includes runs
+    removed by retention.
     """
     for limit in (20, None):  # keyed runs sort among the numbered ones, but there are rarely many
         for head in store.heads(f"{prefix}0", newest_first=True, limit=limit, removed=removed):

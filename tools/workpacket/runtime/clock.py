@@ -1,8 +1,8 @@
 """Clock and random names. Both are injected, so that a run can be replayed byte for byte.
 
-Wall time is a claim recorded with an event; leases use ticks, which never go back. Ticks count from the start of the
-machine and are the same for all its processes, across suspends and changes of the wall clock. After a restart they
-begin at zero, so a lease also names the boot in which it was taken: a lease of another boot has ended, because its
+Wall time is a claim recorded with an event; leases use ticks, which never go backward. Ticks count from the start of
+the machine and are the same for all its processes, across suspends and changes of the wall clock. After a restart they
+begin at zero, so a lease also names the boot in which it was taken. A lease of another boot has ended, because its
 holder died with that boot.
 """
 
@@ -24,7 +24,7 @@ class Clock(Protocol):
         ...
 
     def ticks(self) -> float:
-        """Return seconds since some fixed point of this boot; never goes back."""
+        """Return seconds since some fixed point of this boot; they never go backward."""
         ...
 
     def sleep(self, seconds: float) -> None: ...

@@ -2,14 +2,14 @@
 
     1  checkpoint.prepared    the log names the milestone to be committed, and its id
     2  git commit             the commit carries the id as a trailer
-    3  sidecar                best effort: a view of the log for other tools, written whole or not at all
-    4  checkpoint_complete    the log says which commit it became; with it the checkpoint to resume from
+    3  sidecar                best effort: a view of the log for other tools, written in full or not at all
+    4  checkpoint_complete    the log names the resulting commit, with the checkpoint to resume from
 
 If a process dies in between, the next call repairs it: the log has the id, and git shows whether a commit carries it.
 An existing commit is never repeated; a missing one is made under the same id.
 
-A milestone without changes is recorded but not committed. One that was reached is not committed again: the call returns
-the record if its commit is still part of this history, and is refused otherwise.
+A milestone without changes is recorded but not committed. A milestone that was reached is not committed again: the call
+returns the record if its commit is still part of this history, and is refused otherwise.
 """
 
 from __future__ import annotations
@@ -77,7 +77,9 @@ How = Literal["committed", "found", "unchanged", "recorded"]
 
 
 class CommitPoint(NamedTuple):
-    """`how`: committed now, found as the commit of a call that died, without changes, or recorded before."""
+    """A reached milestone. `how`: committed now, found as the commit of a call that died, without changes, or recorded
+    before.
+    """
 
     checkpoint: str
     commit: str
@@ -87,7 +89,7 @@ class CommitPoint(NamedTuple):
 
 
 class CommitReview(NamedTuple):
-    """What a reviewer records before a change is committed, and why it must not be committed."""
+    """A reviewer's record before a change is committed, and the reason why it must not be committed, if any."""
 
     drafts: tuple[RecordDraft, ...] = ()
     refusal: RunBlocked | None = None
@@ -142,7 +144,7 @@ class CommitCheckpoints:
         return self._complete(prepared, found, "committed")
 
     def settle(self) -> CommitPoint | None:
-        """Finish what a call that died had begun, if it made its commit; otherwise leave the commit to be made."""
+        """Finish a call that died, if it had made its commit; otherwise leave the commit to be made."""
         prepared = self.session.state.milestones.prepared
         if prepared is None or self.session.replay_only:
             return None
@@ -196,7 +198,7 @@ class CommitCheckpoints:
         commit = found.commit if found is not None else head_commit(self.repository)
         if commit is None:
             raise RunBlocked(f"milestone {prepared.milestone_index} has no changes, and there is no commit yet",
-                             code="check_not_run", hint="git commit something first")  # fmt: skip
+                             code="check_not_run", hint="commit something first: git commit")  # fmt: skip
         tree = found.tree if found is not None else tree_of(self.repository, commit)
         failed = () if found is None else self._write_sidecar(prepared, found)
         written = found is not None and not failed
@@ -214,8 +216,8 @@ class CommitCheckpoints:
         )
 
     def _promises(self, prepared: Prepared, commit: str, tree: str) -> dict[str, Json]:
-        """Return the promises of the checkpoint. Everything within the scope is the run's own, even half-way to the
-        next milestone. Without a scope that is everything, so there is no clean work tree to promise.
+        """Return the promises of the checkpoint. All changes within the scope belong to the run, even if they are part
+        of the next milestone. Without a scope, all changes do, so there is no clean work tree to promise.
         """
         scope: list[Json] = list(self.session.state.scope)
         clean = bool(scope) and not GitObserver(self.repository, own=OWN_FOLDERS).foreign_changes(scope)
@@ -248,7 +250,7 @@ class CommitCheckpoints:
 
 
 def next_milestone(session: Session) -> int:
-    """Return the milestone that was begun but not reached, else the one after the highest reached."""
+    """Return the milestone that was begun but not reached, or else the one after the highest reached."""
     milestones = session.state.milestones
     if milestones.prepared is not None:
         return milestones.prepared.milestone_index

@@ -40,7 +40,7 @@ class StorageFailed(RuntimeFault):
 
 
 class StoreUnavailable(RuntimeFault):
-    """Nothing was written; the code says which resource is missing (disk_full, store_busy, store_read_only)."""
+    """Nothing was written; the code says what is missing (disk_full, store_busy, store_read_only)."""
 
 
 class NewerSchema(RuntimeFault):
@@ -102,7 +102,7 @@ class ReceiptUnkept(RunBlocked, TypeError):
 
 
 class StepFailed(RuntimeFault):
-    """A step raised on its last try; the cause is the error itself."""
+    """A step raised an error on its last try; the cause is that error."""
 
     default_code = "worker_failed"
 

@@ -4,10 +4,10 @@ A holder is written as host/pid/start/place. The place names the boot and the pr
 means nothing. Start time and pid together identify a process even if the pid is reused.
 
 An agent calls a command from a shell that exits with the call, so the calling process is gone a moment later. The
-process that survives is somewhere above it: the agent or its terminal. A holder of such work is therefore written as
-the whole chain of processes from the caller up to the first process of the machine. Another caller may continue if no
-process of that chain is alive except those that both have in common: the same agent with another shell may, a second
-agent may not, and after a crash anyone may. A process of another machine counts as alive.
+process that survives is an ancestor: the agent or its terminal. The holder of such work is therefore written as the
+whole chain of processes from the caller up to the first process of the machine. Another caller may continue if no
+process of that chain is alive except those that both have in common: the same agent may continue from another shell, a
+second agent may not, and after a crash anyone may. A process of another machine counts as alive.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _FIRST = 1  # the first process of the machine is an ancestor of every process
 
 
 class Caller(NamedTuple):
-    """The caller. `name` is how it is recorded as a holder; `line` is its process and the ancestors of it."""
+    """A caller. `name` is recorded as the holder; `line` is the calling process with its ancestors."""
 
     name: str = ""
     line: frozenset[str] = frozenset()
@@ -38,7 +38,7 @@ def caller_named(name: str) -> Caller:
 
 
 def caller_with(owner: int = 0) -> Caller:
-    """Return a caller with only the process `owner`, if given; else the calling process and its ancestors."""
+    """Return a caller with only the process `owner`, if given, or else the calling process and its ancestors."""
     line = process_ancestry(os.getppid())
     if not owner:
         return Caller(" ".join(line), frozenset(line))
@@ -56,7 +56,7 @@ def process_ancestry(pid: int) -> tuple[str, ...]:
 
 
 def at_work(holder: str, caller: Caller) -> str:
-    """Return what part of the holder keeps the caller out; '' if none does."""
+    """Return the part of the holder that excludes the caller; '' if none does."""
     if not holder or holder == caller.name:
         return ""
     return next((one for one in holder.split() if one not in caller.line and not is_gone(one)), "")
@@ -67,12 +67,14 @@ def this_process() -> str:
 
 
 def process_named(pid: int) -> str:
-    """Return how a lease names the process with this number on this machine as its holder."""
+    """Return the name under which a lease records the process with this number on this machine."""
     return f"{os.uname().nodename}/{pid}/{_start_of(pid)}/{_place()}"
 
 
 def is_certainly_dead(holder: str) -> bool:
-    """True only if the holder lived here and is gone; nothing is known about a process of another machine."""
+    """Return True only if the holder lived on this machine and is gone; nothing is known about a process of another
+    machine.
+    """
     parts = holder.split("/")
     if len(parts) != 4 or parts[3] != _place() or not parts[1].isdigit():
         return False
@@ -88,7 +90,7 @@ def is_certainly_dead(holder: str) -> bool:
 
 
 def is_certainly_alive(holder: str) -> bool:
-    """True only if this very process is running here now."""
+    """Return True only if this very process is running here now."""
     parts = holder.split("/")
     if len(parts) != 4 or parts[3] != _place() or not parts[1].isdigit():
         return False
@@ -97,7 +99,7 @@ def is_certainly_alive(holder: str) -> bool:
 
 
 def is_gone(holder: str) -> bool:
-    """True if the holder lived on this machine and no longer does, including after a restart."""
+    """Return True if the holder lived on this machine and no longer does, including after a restart."""
     parts = holder.split("/")
     if len(parts) == 4 and parts[0] == os.uname().nodename and not parts[3].startswith(boot_id()):
         return True
@@ -111,7 +113,7 @@ def parent_of(pid: int) -> int:
 
 
 def _start_of(pid: int) -> str:
-    """Return when the process began, in the system's own unit; 'ended' if it is a zombie; '' if unknown."""
+    """Return when the process began, in the system's own unit; 'ended' for a zombie; '' if unknown."""
     fields = _status_of(pid)
     if not fields:
         return ""

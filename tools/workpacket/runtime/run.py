@@ -1,4 +1,4 @@
-"""A run as seen by sync code. docs/runtime/tutorial.md shows how to use it."""
+"""A run for sync code. docs/runtime/tutorial.md shows how to use it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Item = TypeVar("Item")
 
 
 class BaseRun:
-    """What sync and async code share because it needs no waiting."""
+    """The part that sync and async code share, because it needs no waiting."""
 
     def __init__(self, session: Session, options: Options | None = None) -> None:
         self._session = session
@@ -42,12 +42,12 @@ class BaseRun:
 
     @property
     def state(self) -> RunState:
-        """The state according to the log so far. Read it, do not change it."""
+        """Return the state according to the log so far. Read it, but do not change it."""
         return self._session.state
 
     @property
     def repeated(self) -> tuple[str, ...]:
-        """The steps and effects of this attempt that an earlier one may already have begun."""
+        """Return the steps and effects of this attempt that an earlier one may already have begun."""
         if self._session.replay is not None:
             return self._session.replay.repeated
         return (*self._session.steps.repeated, *self._session.effects.repeated)
@@ -73,7 +73,8 @@ class BaseRun:
     def _call(self, first: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call[Any]:
         name, function, rest = name_and_function(first, args)
         scope = self._session.scope()
-        # Checked now and not when the step begins: of steps called side by side, each may have been in flight.
+        # Checked now, not when the step begins: several steps that are called in parallel may all have been in
+        # progress.
         first = not scope.reached_new_work
         return Call(scope.next_key(name), scope, function, rest, kwargs, self._options, first)
 
@@ -186,7 +187,7 @@ class Run(BaseRun):
         """Run an effect. The intent is stored before it and the outcome after it; it is never silently repeated.
 
         `key` names the effect (a function with a `key` parameter receives it); `recovery` says what may be done if the
-        process dies in between; see `effects`.
+        process dies during the effect; see `effects`.
         """
         how = EffectOptions(key=key, recovery=recovery, target=target, probe=probe, compensate=compensate)
         plan = self._effect_plan(name, function, args, kwargs, how)
@@ -263,8 +264,8 @@ class Run(BaseRun):
 
 
 def takes_key(function: Callable[..., object]) -> bool:
-    # The code object of a plain function (one without `__wrapped__` or a signature of its own) says the same as
-    # `inspect.signature`, which would make an effect with a key cost 12 % more CPU time.
+    # The code object of a plain function (one without `__wrapped__` or a signature of its own) gives the same result as
+    # `inspect.signature`, which would make an effect with a key take 12 % more CPU time.
     if isinstance(function, FunctionType) and not function.__dict__:
         code = function.__code__
         return "key" in code.co_varnames[code.co_posonlyargcount : code.co_argcount + code.co_kwonlyargcount]

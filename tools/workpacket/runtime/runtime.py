@@ -32,7 +32,7 @@ Choice = Literal["mark_done", "retry", "compensate"]
 
 
 class NoValue:
-    """The absence of a value, where None is a value."""
+    """The absence of a value, for cases in which None is a value."""
 
 
 NO_VALUE = NoValue()
@@ -46,13 +46,13 @@ class Runtime:
 
     @classmethod
     def open(cls, where: str | Path | None = None, settings: Settings | None = None) -> Runtime:
-        """Open the runtime of the given file or postgresql:// URL; else of WORKPACKET_STORE, else of this folder's
-        project.
+        """Open the runtime of the given file or postgresql:// URL, or else of WORKPACKET_STORE, or else of this
+        folder's project.
         """
         settings = settings or Settings()
         where = where or server_url() or None
         if isinstance(where, str) and "://" in where:
-            # Runs of several machines: the location of the work tree does not say whose run it is.
+            # Runs of several machines: the location of the work tree does not identify the machine of a run.
             return cls(store_on_server(where), settings)
         from workpacket.runtime.stores.sqlite.store import SQLiteStore  # import sqlite3 only when it is used
 
@@ -76,7 +76,7 @@ class Runtime:
         return Run(self._opening().open(wanted_run(name, request, self._workdir)))
 
     def run_lent(self, lent: BorrowedLease, name: str, **request: Unpack[RunRequest]) -> Run:
-        """Begin a run under a lease that was taken before and is released afterwards: a worker's, taken with the
+        """Begin a run under a lease that was taken before and is released afterwards: that of a worker, taken with the
         job.
         """
         return Run(replace(self._opening(), lent=lent).open(wanted_run(name, request, self._workdir)))
@@ -93,15 +93,13 @@ class Runtime:
         return Run(self._opening().resume(self._existing(run_id), RunSpec("", workdir=self._workdir)))
 
     def plan(self, run_id: str, name: str = "", **request: Unpack[RunRequest]) -> Decision:
-        """Return what a resume would decide, with every check. Writes nothing. Without a name, only the log is
-        consulted.
-        """
+        """Return what a resume would decide, with every check. Writes nothing. Without a name, only the log is used."""
         wanted = wanted_run(name, request, self._workdir) if name else RunSpec("", workdir=self._workdir)
         _, decision = self._opening().plan(self._existing(run_id), wanted)
         return decision
 
     def waiting(self, run_id: str) -> tuple[Decision, tuple[OpenQuestion, ...]]:
-        """Return the decision according to the log, and the questions that wait for a person, each with the digest of
+        """Return the decision according to the log, and the questions that wait for a person, each with the digest for
         its answer.
         """
         state, decision = self._opening().plan(self._existing(run_id), RunSpec("", workdir=self._workdir))
@@ -116,7 +114,7 @@ class Runtime:
         return fold(self.store.read(run_id, 0, point.version))
 
     def runs(self, prefix: str = "") -> tuple[RunLine, ...]:
-        """List all runs, from the index; `catalog.lines_of` says what that leaves out."""
+        """List all runs, from the index; `catalog.lines_of` says what the index leaves out."""
         return lines_of(self.store, prefix)
 
     def summary(self, run_id: str) -> RunSummary:
@@ -126,7 +124,7 @@ class Runtime:
     # ---- from outside --------------------------------------------------------------------------------------------
 
     def cancel(self, run_id: str, reason: str) -> None:
-        """Ask the run to end at its next boundary. If nothing is working on it, it is cancelled at once."""
+        """Ask the run to end at its next boundary. If no one is working on it, it is cancelled immediately."""
         recorder = self._outsider(run_id)
         recorder.record(RecordDraft("cancel.requested", {"reason": reason, "by": self.settings.actor}))
         lease = self.store.lease(run_id)
@@ -147,17 +145,17 @@ class Runtime:
     ) -> None:
         """Record the outcome of an effect in doubt, or what to do about it.
 
-        `value`, with `mark_done`, is what the program receives as the receipt; the default is None. An effect that is
-        known to have happened, and whose receipt was not kept, can only be given a value.
+        `value`, with `mark_done`, is the receipt that the program receives; the default is None. An effect that is
+        known to have happened, but whose receipt was not kept, can only be given a value.
         """
         recorder = self._outsider(run_id)
         open_receipts = {record.effect: record for record in recorder.state.open_receipts}
         if effect not in {*open_receipts, *(record.effect for record in recorder.state.unknown_effects)}:
-            raise RunBlocked(f"{run_id} has no effect {effect} of unknown outcome", code="effect_outcome_unknown")
+            raise RunBlocked(f"{run_id} has no effect {effect} with an unknown outcome", code="effect_outcome_unknown")
         if effect in open_receipts and isinstance(value, NoValue):
             fault = ReceiptRedacted if open_receipts[effect].redactions else ReceiptUnkept
             raise fault("the effect is known to have happened; only its result is missing",
-                        hint="give it: mark-done with a value")  # fmt: skip
+                        hint="provide the result: mark-done with a value")  # fmt: skip
         if choice != "mark_done" and not isinstance(value, NoValue):
             raise ValueError("a value can only be given with mark-done")
         data: dict[str, Json] = {"effect": effect, "choice": choice, "by": self.settings.actor, "note": note}
@@ -182,7 +180,7 @@ class Runtime:
         return self.store.erase(event.payload)
 
     def fork(self, run_id: str, checkpoint: str, *, key: str) -> str:
-        """Start a new run from a checkpoint of `run_id`; return its id. Finished effects stay finished."""
+        """Start a new run from a checkpoint of `run_id`, and return its id. Finished effects stay finished."""
         state = state_of(self.store, self._existing(run_id))
         opening = self._opening()
         return opening.fork(state, self._checkpoint(state, checkpoint), key)
@@ -192,7 +190,7 @@ class Runtime:
         heads = {head.stream: head for head in self.store.heads()}
         gone = removable(self.runs(), before)
         for stream in gone:
-            self.tell_end(stream, stream.rpartition("/")[0])  # afterwards, the way it ended can no longer be read
+            self.tell_end(stream, stream.rpartition("/")[0])  # afterwards, the way it ended could no longer be read
             self.store.remove(stream, heads[stream].hash)
         return gone
 
@@ -211,7 +209,7 @@ class Runtime:
 
     def _existing(self, run_id: str) -> str:
         if self.store.head(run_id) is None:
-            raise RunBlocked(f"there is no run {run_id!r}", code="checkpoint_missing", details={"run": run_id})
+            raise RunBlocked(f"run {run_id!r} not found", code="checkpoint_missing", details={"run": run_id})
         return run_id
 
     @staticmethod

@@ -1,10 +1,11 @@
 """A run whose steps are separate processes: shell scripts, and agents that call one command at a time.
 
 Each command joins the attempt, does one thing and leaves. In between, the lease is held in the name of the *owner*: the
-calling process, normally the script. While the owner lives, no one else can take the run; when it is gone, anyone may.
+calling process, normally the script. While the owner lives, no one else can take the run; once it has ended, anyone
+can.
 
-The handle `ID#ATTEMPT` names one attempt. If a script was stopped and another one has continued its run in the
-meantime, its handle names an attempt that is over, and is refused with `lease_lost`.
+The handle `ID#ATTEMPT` names one attempt. If a script was stopped and another one has continued its run, the handle
+names an attempt that is over, and is refused with `lease_lost`.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ def handle_of(state: RunState) -> str:
 
 
 def start(runtime: Runtime, name: str, **request: Unpack[RunRequest]) -> tuple[RunState, Json]:
-    """Begin or continue a run and leave it to its owner; return its state and the cursor of its last checkpoint."""
+    """Begin or continue a run and leave it to its owner; return its state, and the cursor of its last checkpoint."""
     run = runtime.run(name, **request)
     session = run._session
     session.leave()
@@ -45,13 +46,13 @@ def join(runtime: Runtime, handle: str) -> Session:
     """Join the attempt that the handle names, if it is still the current one and no one else holds it."""
     stream, _, attempt = handle.rpartition("#")
     if runtime.store.head(stream) is None:
-        raise RunBlocked(f"there is no run {stream or handle!r}", code="checkpoint_missing",
+        raise RunBlocked(f"run {stream or handle!r} not found", code="checkpoint_missing",
                          hint="workpacket runs list")  # fmt: skip
     state = _present(runtime, stream, attempt)
     if state.status == "completed":
         return Session(runtime.settings.recorder(runtime.store, state, stream), LEASE_SECONDS, replay_only=True)
     lease = _lease(runtime, stream)
-    state = _present(runtime, stream, attempt)  # what was read before the lease was taken may be outdated
+    state = _present(runtime, stream, attempt)  # the state read before the lease was taken may be outdated
     session = Session(
         runtime.settings.recorder(runtime.store, state, stream, lease),
         LEASE_SECONDS,
@@ -59,7 +60,7 @@ def join(runtime: Runtime, handle: str) -> Session:
         None,
         on_end=runtime.tell_end,
     )
-    session.root.reached_new_work = True  # steps of scripts record when they begin, so nothing has to be guessed
+    session.root.reached_new_work = True  # steps of scripts record when they begin, so nothing must be guessed
     session.keep_lease()
     return session
 
@@ -79,7 +80,7 @@ def _present(runtime: Runtime, stream: str, attempt: str) -> RunState:
 
 
 def _lease(runtime: Runtime, stream: str) -> Lease:
-    """Return the attempt's own lease, renewed; a new one if it ended and no one took the run in the meantime."""
+    """Return the attempt's own lease, renewed; a new one if it has ended and no one took the run in the meantime."""
     owner = runtime.settings.holder or this_process()
     present = runtime.store.lease(stream)
     began = runtime.store.latest("runs", stream)
@@ -98,7 +99,7 @@ def program_step(
     sinks: tuple[BinaryIO | None, BinaryIO | None] = (None, None),
     timeout: float | None = None,
 ) -> tuple[Relayed, bool]:
-    """Run a program once under this name; return what is stored of it, and whether it had been run before."""
+    """Run a program once under this name; return its stored result, and whether it had been run before."""
     alive = orphans_of(session.state)
     if any(process.startswith(f"{name}: ") for process in alive):
         raise LeaseHeld(f"{name} is already running: {', '.join(alive)}", code="orphan_alive")
@@ -136,7 +137,7 @@ def value_step(session: Session, name: str, value: Json) -> tuple[Json, bool]:
 
 
 def stop(session: Session, code: str, note: str) -> None:
-    """End the attempt: without a code the run is finished; with a code it stopped for that reason."""
+    """End the attempt: without a code, the run is finished; with a code, it stopped for that reason."""
     if session.replay_only:
         if code:
             raise RunBlocked(f"{session.state.stream} is finished; it can no longer be stopped", code="step_changed")

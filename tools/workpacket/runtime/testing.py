@@ -1,4 +1,4 @@
-"""The conformance suite of the store contract, and what tests of runs need. Ships with the package.
+"""The conformance suite of the store contract, and helpers for tests of runs. Ships with the package.
 
     class TestMyStore(StoreConformance):
         def open_store(self, clock): return MyStore(..., clock=clock)
@@ -6,13 +6,7 @@
 It tests `workpacket.runtime.stores.contract` as far as one handle in one thread can show; locks between handles, erased
 bytes and power loss need separate tests of each store (CONTRIBUTING.md, "Add a store"). A store that other processes
 can open also defines `opener`, Python statements that bind it to `store`; then the crash cases run: a writer is killed
-with SIGKILL at work, and everything acknowledged to it must be stored.
-
-Conformance: what an append promises, and who may write.
-
-Conformance: payloads, the index, and streams that move or go.
-
-What the groups of the conformance suite share: a clock that is still, a writer, and a way to open a store.
+with SIGKILL while it writes, and everything acknowledged to it must be stored.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Who acts, according to the command line, the environment and git, and when.
+"""The actor of a command, according to the command line, the environment and git, and the moment.
 
-The actor is a claim; only an attestation is more. A moment is what no pure function can know: the time, a transaction
-id and a nonce.
+The actor is only a claim, until a signature proves it. A moment is the input that no pure function can know: the time,
+a transaction id and a nonce.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ KINDS: tuple[ActorKind, ...] = ("human", "agent", "ci")
 
 
 def acting(repository: Repository, name: str = "", kind: str = "") -> Actor:
-    """Return the named actor, else that of WORKPACKET_ACTOR, else git's user.name."""
+    """Return the given actor, or else that of WORKPACKET_ACTOR, or else git's user.name."""
     found = name or os.environ.get("WORKPACKET_ACTOR", "") or _git_user(repository)
     found = " ".join(found.split())[:200]
     if not found:
@@ -36,7 +36,7 @@ def _git_user(repository: Repository) -> str:
 
 
 def moment() -> Moment:
-    # A separate function, which tests replace: modules that have imported `moment` then get the test's clock too, and
+    # A separate function, which tests replace: modules that have imported `moment` then get the test's clock, and
     # modules imported in the meantime do not keep it.
     return read_clock()
 

@@ -1,7 +1,7 @@
-"""Gather the facts of an audit: the findings of `check` and the approvals, every packet, and what git knows of them.
+"""Gather the facts of an audit: the findings of `check` and of the approvals, every packet, and its history in git.
 
-The clock is not consulted: expiry is judged as of the head commit, so the same repository gives the same report. A
-decision that was used is verified as of its use.
+The clock is not consulted: expiry is judged as of the head commit, so the same repository always produces the same
+report. A decision that was used is verified as of its use.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def decisions(approvals: Approvals) -> dict[str, list[SignedDecision]]:
         here = found.setdefault(packet, {})
         for consumer in (*_consumers(approvals, packet, gate), None):
             for judged in approvals.verdict(packet, gate, consumer).judged:
-                # As of the event that depends on it; as of now only if none does.
+                # Judged as of the event that depends on it; as of now only if there is none.
                 if judged.opened is not None and judged.name not in here and _is_about(judged, consumer):
                     here[judged.name] = _decision(judged, consumer)
     ordered = {packet: sorted(known.values(), key=_order) for packet, known in found.items()}
@@ -113,7 +113,7 @@ def _commit(identity: str, data: bytes, on_target: bool) -> KnownCommit:
 
 
 def target_commit(repository: Repository, target: str) -> str:
-    """Return the commit of the target branch; else that of the main branch; else the one checked out."""
+    """Return the commit of the target branch, or else of the main branch, or else the one checked out."""
     names = (f"refs/heads/{target}", f"refs/remotes/origin/{target}", target) if target else ()
     for name in names:
         answer = run_git(
@@ -133,7 +133,7 @@ def blobs(repository: Repository, names: Iterable[str]) -> dict[str, str | None]
 
 
 def last_changes(repository: Repository, head: str, also: Iterable[str]) -> dict[str, LastChange]:
-    """Return for each governed file, and each of these, the last commit that changed it."""
+    """Return, for each governed file and each file in `also`, the last commit that changed it."""
     if not head:
         return {}
     answer = run_git(
@@ -189,7 +189,7 @@ def gather_audit(
         specification=governed.specification,
         specifications=_specifications(root, governed.packets.values()),
         changes=last_changes(repository, head, named),
-        # In a clone, the same branch goes by the name of the remote.
+        # In a clone, the branch has the name of the remote-tracking branch.
         target=governed.target_branch.removeprefix("origin/"),
         head=seen,
         uncommitted=frozenset(entry.path for entry in status(repository, GOVERNANCE_FOLDER, *named)),
@@ -217,9 +217,10 @@ def _signed(repository: Repository, now: str) -> _Signed:
 
 
 def _landings(approvals: Approvals) -> Iterator[Problem]:
-    """What landed on the base with a verdict and was not judged, or no packet answered for; as warnings, it is there.
+    """Report changes that landed with a verdict but were not judged, or that no packet covered.
 
-    The required check of those days may not have asked; where the policy switches coverage off, nothing is asked.
+    These are warnings, because the changes are on the base already: the required check of the time may not have covered
+    this. If the policy switches coverage off, nothing is reported.
     """
     policy = lifecycle_of(approvals.base.policy.policy or b"")
     if policy.coverage.mode == "off":
@@ -274,7 +275,7 @@ def _commits(repository: Repository, facts: AuditFacts) -> dict[str, KnownCommit
 
 
 def _proofs(packets: Iterable[PacketFacts]) -> Iterator[tuple[str, str]]:
-    """Yield pairs of a commit and a path in it that serves as proof."""
+    """Yield a commit, and a path in it, for each place in the code that serves as proof."""
     for packet in packets:
         commit = ""
         for event in packet.state.evidence:

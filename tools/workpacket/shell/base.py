@@ -1,8 +1,9 @@
 """The base: the commit whose policy is in force, the files committed there, and the policy that this person saw last.
 
-The base is what CI passes, else the remote's default branch, else the repository's main branch; never the work tree,
-and never the change being judged. `Base.place_of` says which policy judges an event: every verdict starts there. The
-contents of a commit cannot change, so they are read once per process, and many files by one call of git.
+The base is the revision that CI passes, or else the remote's default branch, or else the repository's main branch;
+never the work tree, and never the change being judged. `Base.place_of` returns the policy that judges an event: every
+verdict starts there. The contents of a commit cannot change, so they are read once per process, and many files by one
+call of git.
 """
 
 from __future__ import annotations
@@ -55,12 +56,12 @@ _BEFORE = "^1"
 
 
 class BaseLine:
-    """The commits of the base along first parents, and what each of them had at some paths.
+    """The commits of the base along first parents, and the contents of each at some paths.
 
     One call of git covers all commits. Asking for `<commit>:<path>` makes git unpack the trees of that commit for every
     name, which takes longer with every file next to it. `first_seen` gives for each file the first commit that had it,
-    `held_since` the commit since which it was never missing or different, each with the commit's time. A branch landed
-    by rebase can hold a file for only two commits, under a policy of its own.
+    `held_since` the commit since which it was never missing or different, each with the commit's time. A branch that
+    was rebased and fast-forwarded can have had a file for only two commits, under a different policy.
     """
 
     def __init__(self, repository: Repository, commit: str, paths: tuple[str, ...]) -> None:
@@ -68,7 +69,7 @@ class BaseLine:
         self.first_seen: dict[str, tuple[str, int]] = {}
         self.held_since: dict[str, tuple[str, int]] = {}
         self._places: dict[str, int] = {}
-        # For each path, newest first: after how many newer commits it changed, and its value from then on.
+        # For each path, newest first: the number of newer commits after which it changed, and its value from then on.
         self._changed: dict[str, tuple[list[int], list[str]]] = {}
         for place, (header, changes) in enumerate(changes_before(repository, commit, *paths, options=FIRST_PARENTS)):
             identity, _, time = header.partition(" ")
@@ -84,7 +85,7 @@ class BaseLine:
                 blobs.append(change.blob)
 
     def knows(self, revision: str, path: str) -> bool:
-        """Whether it covers `revision`, a commit that changed some of the paths, or the one before it."""
+        """Whether the line covers `revision`: a commit that changed some of the paths, or the one before it."""
         covered = any(path == each or path.startswith(f"{each}/") for each in self._covered)
         return covered and revision.removesuffix(_BEFORE) in self._places
 
@@ -98,14 +99,14 @@ class BaseLine:
 
 @lru_cache(maxsize=16)
 def base_line(repository: Repository, commit: str, *paths: str) -> BaseLine:
-    """Return the line that ends at `commit`; it cannot change, so it is read once per process."""
+    """Return the line that ends at `commit`. It cannot change, so it is read once per process."""
     return BaseLine(repository, commit, paths)
 
 
 _MANY = 4096
 # The policy, and the pointer to the specification: code that needs one of them will need the others.
 OF_EVERY_JUDGEMENT = (POLICY_PATH, SIGNERS_PATH, REVOKED_PATH, SPEC_POINTER)
-# Objects requested from git in one call: this many specifications fit into memory at a time.
+# The number of objects requested from git in one call: this many specifications fit into memory.
 _AT_ONCE = 500
 # Objects read in advance, by name; None for a missing one.
 _READ: dict[Repository, dict[str, bytes | None]] = {}
@@ -113,7 +114,7 @@ _READ: dict[Repository, dict[str, bytes | None]] = {}
 
 @lru_cache(maxsize=_MANY)
 def committed(repository: Repository, commit: str, paths: tuple[str, ...]) -> dict[str, bytes]:
-    """Return those of the named files that the commit has; do not change the result, which is shared."""
+    """Return those of the given files that the commit has. The result is shared: do not change it."""
     if not commit:
         return {}
     names = {f"{commit}:{path}": path for path in paths if "\n" not in path}
@@ -124,7 +125,7 @@ def committed(repository: Repository, commit: str, paths: tuple[str, ...]) -> di
 
 
 def read_ahead(repository: Repository, names: Iterable[str], line: BaseLine | None = None) -> None:
-    """Read many files (`<commit>:<path>`) in few calls of git, for `committed` to find.
+    """Read many files (`<commit>:<path>`) in few calls of git, for use by `committed`.
 
     Files that `line` covers are requested by the id of their contents.
     """
@@ -135,7 +136,7 @@ def read_ahead(repository: Repository, names: Iterable[str], line: BaseLine | No
         if line is not None and line.knows(revision, path):
             wanted[name] = line.blob(revision, path)
     asked = list(dict.fromkeys(filter(None, wanted.values())))
-    # The same specification is in a thousand commits, and is kept once.
+    # A thousand commits have the same specification, which is kept once.
     found, same = dict[str, bytes](), dict[bytes, bytes]()
     for start in range(0, len(asked), _AT_ONCE):
         read = read_objects(repository, asked[start : start + _AT_ONCE])
@@ -150,18 +151,19 @@ def committed_file(repository: Repository, commit: str, path: str) -> bytes | No
     return committed(repository, commit, (path,)).get(path)
 
 
-# What every judgement needs, from one call of git.
+# The files that every judgement needs, read by one call of git.
 _LISTED_TOGETHER = (POLICY_FOLDER, ATTESTATIONS_FOLDER)
 # Above this number of commits, listing the whole history once is faster.
 _FEW = 8
 
 
 class Place(Value):
-    """Where one judgement reads policy and specification, and as of when.
+    """The commit from which a judgement reads policy and specification, and the time of judgement.
 
-    For a file on the base, it is the commit before the one that brought it, at that commit's time: what was valid under
-    the policy of its day stays valid. For every other file it is the base as it is now. `first_landed` is set for a
-    file that was reverted once: the time at which the base first had it, which decides whether it was used in time.
+    For a file on the base, it is the commit before the one that added it, at that commit's time: a decision that was
+    valid under the policy of its time stays valid. For every other file it is the base as it is now. `first_landed` is
+    set for a file that was once reverted: the time at which the base first had it, which decides whether it was used in
+    time.
     """
 
     repository: Repository
@@ -176,7 +178,7 @@ class Place(Value):
 
 
 class Base(Value):
-    """`commit` is '' if there is no base yet; `chosen` says that the caller named it."""
+    """The base. `commit` is '' if there is no base yet; `chosen` says that the caller named it."""
 
     repository: Repository
     commit: str
@@ -191,7 +193,7 @@ class Base(Value):
     def policy(self) -> PolicyFiles:
         """Return the files in force: those of the base, or the last readable ones on its line.
 
-        A list of revoked keys missing from this clone is an error: without it, no key would count as revoked.
+        If this clone lacks the list of revoked keys, that is an error: without it, no key would count as revoked.
         """
         commit = readable_commit(self.repository, self.commit)
         files = policy_at(self.repository, commit)
@@ -217,7 +219,7 @@ class Base(Value):
         if arrived is None:
             return Place(self.repository, self.commit, first_landed=landed)
         commit, time = arrived
-        # The first commit has no predecessor; the anchor of the policy is judged by itself.
+        # The first commit has no predecessor; the commit that adds the first policy is judged by itself.
         before = commit if commit == self.root_commit else f"{commit}{_BEFORE}"
         return Place(self.repository, before, commit, datetime.fromtimestamp(time, UTC), landed)
 
@@ -229,7 +231,9 @@ class Base(Value):
 
 
 def find_base(repository: Repository, revision: str | None = None) -> Base:
-    """Return the base; WorkpacketError if `revision` names no commit, or the clone lacks history needed for judging."""
+    """Return the base; raise WorkpacketError if `revision` names no commit, or if the clone lacks history needed for
+    judging.
+    """
     if (repository.common_dir / "shallow").exists():
         raise WorkpacketError(
             "history_shallow",
@@ -278,7 +282,7 @@ def _commit_with_id(repository: Repository, identity: str) -> str:
 
 @lru_cache(maxsize=_MANY)
 def root_commit(repository: Repository, commit: str) -> str:
-    """Return the first commit along first parents: merging an unrelated history does not change the repository's
+    """Return the first commit along first parents: merging an unrelated history does not change a repository's
     identity.
     """
     answer = run_git(repository.root, "rev-list", "--first-parent", "--max-parents=0", "--end-of-options", commit)
@@ -295,7 +299,7 @@ def policy_at(repository: Repository, commit: str) -> PolicyFiles:
 
 
 def no_verdict(base: Base) -> tuple[Problem, ...]:
-    """Why no approval can count on this base, whatever was signed; nothing where one could."""
+    """Return why no approval can count on this base, whatever was signed; empty if one could."""
     pin = judge_pin(base)
     if isinstance(pin, Problem):
         return (pin,)
@@ -317,12 +321,12 @@ def _trusted(files: PolicyFiles) -> Trusted | tuple[Problem, ...]:
     return read_policy_files(files, files.revoked_keys)
 
 
-# What a policy without approvers lacks. It can still be read.
+# The fault of a policy without approvers, which can still be read.
 NOBODY_YET = frozenset({"policy_unanchored", "approvers_unnamed"})
 
 
 def unreadable(files: PolicyFiles) -> tuple[Problem, ...]:
-    """Return why these files cannot be read as a policy. A policy without approvers can."""
+    """Return why these files cannot be read as a policy. A policy without approvers can be read."""
     trusted = _trusted(files)
     if not isinstance(trusted, tuple) or {each.code for each in trusted} <= NOBODY_YET:
         return ()
@@ -331,7 +335,9 @@ def unreadable(files: PolicyFiles) -> tuple[Problem, ...]:
 
 @lru_cache(maxsize=_MANY)
 def readable_commit(repository: Repository, commit: str) -> str:
-    """Return the commit, or the last one before it on its line with a readable policy; if there is none, the commit."""
+    """Return the commit, or the last one before it on its line with a readable policy; if there is none, the commit
+    itself.
+    """
     if not commit or not unreadable(policy_at(repository, commit)):
         return commit
     changes = changes_before(repository, commit, POLICY_FOLDER, options=FIRST_PARENTS)
@@ -416,18 +422,18 @@ def judge_pin(base: Base) -> Pin | Problem | None:
 
 
 def remember_base(base: Base) -> bool:
-    """Whether the policy of this base is remembered, or need not be."""
+    """Remember the policy of this base; return False if that failed."""
     pin = judge_pin(base)
     return base.chosen or not isinstance(pin, Pin) or remember(pin)
 
 
 def remember(pin: Pin) -> bool:
-    """Store the pin; False if that is not possible."""
+    """Store the pin; return False if that is not possible."""
     return keep(trust_path(pin.root_commit), pin.to_bytes())
 
 
 def keep(path: Path, data: bytes) -> bool:
-    """Write these bytes to the file in the person's own folder; False if that is not possible."""
+    """Write the bytes to a file in the person's own folder; return False if that is not possible."""
     try:
         if path.exists() and path.read_bytes() == data:
             return True
@@ -499,7 +505,7 @@ def _with_others(repository: Repository, commit: str, others: Iterable[str]) -> 
 
 
 class BasePolicy(Value):
-    """`where` names the commit from which the policy was read, or the work tree."""
+    """The policy in force. `where` names the commit from which it was read, or the work tree."""
 
     lifecycle: LifecyclePolicy
     anchored: bool
@@ -508,10 +514,10 @@ class BasePolicy(Value):
 
 
 def read_base_policy(repository: Repository, base: str = "", ahead: Iterable[str] = ()) -> BasePolicy:
-    """Read the policy from `base`, else from the remote's default branch, else from the main branch; permissions count
-    only from there. If no commit has it, lane settings are read from the work tree and no one is trusted.
+    """Read the policy from `base`, or else from the remote's default branch, or else from the main branch; permissions
+    count only from there. If no commit has it, lane settings are read from the work tree and no one is trusted.
 
-    `ahead` are further files that the caller will need: the same call reads them.
+    `ahead` are other files that the caller will need: the same call reads them.
     """
     branch = default_branch(repository)
     commit = branch.commit if branch is not None else head_commit(repository) or ""

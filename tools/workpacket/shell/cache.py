@@ -12,10 +12,10 @@ that neither the key nor those files name* (`RestsOn`). Each version of the tool
     claim      digest of an envelope                        what the envelope claims to be about
     landed     commit of the target branch, verdict         whether the work landed as it was judged
 
-It is in the git common directory, so all work trees share it and `git clean` leaves it alone; it may be deleted at any
-time. Anyone with write access there can forge its contents, so `check --base`, `check --no-cache` and `approvals
-verify` do not open it, and no gate uses it: the claims of envelopes, and what landed, are in the person's own folder. A
-cache that is damaged, cannot be opened or stays locked counts as empty.
+The cache is in the git common directory, so all work trees share it and `git clean` leaves it alone; it may be deleted
+at any time. Anyone with write access there can forge its contents, so `check --base`, `check --no-cache` and `approvals
+verify` do not open it, and no gate uses it: the claims of envelopes and the decisions about landings are in the
+person's own folder. A cache that is damaged, cannot be opened or stays locked counts as empty.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     Kind = Literal["file", "examined", "output", "sound", "claim", "landed"]
 
-# Coarsest clock of a file system in use (FAT: two seconds). A file younger than this when read may be written again
+# The coarsest clock of a file system in use (FAT: two seconds). A file younger than this when read may be written again
 # without a change of its times: git's rule for racily clean entries.
 RACY_NS = 2_100_000_000
 
@@ -53,8 +53,9 @@ DELETE FROM kept WHERE kind = ? AND substr(key, 1, 64) NOT IN (SELECT substr(val
 class RestsOn:
     """What a result depends on besides its key.
 
-    `files` are paths; one that ends with '/' is a folder with everything below it. `clock`: time alone can change the
-    result. `unnamed`: it depends on something else that can change, or repeating it would omit an effect.
+    `files` are paths; a path that ends with '/' is a folder with everything below it. `clock`: time alone can change
+    the result. `unnamed`: the result depends on something else that can change, or repeating it from the cache would
+    omit an effect.
     """
 
     __slots__ = ("clock", "files", "unnamed")
@@ -143,10 +144,10 @@ NO_CACHE = Cache(None, "")
 
 
 class CachedOutput:
-    """The output of one command on these files.
+    """The cached output of one command on these files.
 
     `deciding` names its other dependencies, such as commits; None if they are unknown. It is called before and after
-    the output is made, because a commit can be made in between.
+    the output is computed, because a commit can be made in between.
     """
 
     def __init__(
@@ -178,9 +179,7 @@ class CachedOutput:
         return None
 
     def keep(self, status: int, text: str, rests_on: RestsOn) -> None:
-        """Store the output if the rule allows it. A file that could still change unnoticed when read rules it out
-        too.
-        """
+        """Store the output if the rule allows it, and if no file could have changed unnoticed since it was read."""
         if not rests_on.can_be_kept or self._decides is None or self._deciding() != self._decides:
             return
         extras = sorted(set(rests_on.files))
@@ -233,7 +232,9 @@ _HAS_POSIX_TIMES = os.name == "posix" and os.stat in os.supports_dir_fd
 
 
 class Described:
-    """`text` is what `unchanged` compares; `newest` is the time of the last change, in nanoseconds."""
+    """A described folder. `text` is what `unchanged` compares; `newest` is the time of the last change, in
+    nanoseconds.
+    """
 
     __slots__ = ("newest", "text")
 
@@ -251,7 +252,7 @@ def describe(root: str, folder: str) -> Described:
     while waiting:
         current = waiting.pop()
         try:
-            # A folder's own state comes first, so that a change during the listing shows in it.
+            # A folder's own state comes first, so that a change during the listing is noticed.
             status = os.lstat(os.path.join(top, current)) if current != "." else os.stat(top)
             records.append(f"{_stamp(status)} {current}")
             newest = max(newest, status.st_mtime_ns, status.st_ctime_ns)
@@ -278,8 +279,8 @@ def unchanged(root: str, folder: str, text: str) -> bool:
     """Whether the folder is as it was when `describe` returned this text, without listing it again.
 
     Listing ten thousand folders takes four times as long as checking the state of each known file. Additions, removals
-    and renames show in the times of the folder, edits in those of the file: POSIX guarantees that `st_ctime` moves with
-    every change and cannot be set back. On other systems the folder is listed again.
+    and renames change the times of the folder, edits those of the file: POSIX guarantees that `st_ctime` changes with
+    every change and cannot be set back. On other systems, the folder is listed again.
     """
     if not _HAS_POSIX_TIMES:
         return describe(root, folder).text == text
@@ -305,8 +306,8 @@ def _stamp(status: os.stat_result) -> str:
 
 
 def _unfit() -> tuple[type[Exception], ...]:
-    """Return what storing and reading may raise: text with surrogates, from a path that is not UTF-8, cannot be
-    stored.
+    """Return the exceptions that storing and reading may raise: text with surrogates, from a path that is not UTF-8,
+    cannot be stored.
     """
     import sqlite3
 
@@ -314,7 +315,7 @@ def _unfit() -> tuple[type[Exception], ...]:
 
 
 def _open(folder: str, fingerprint: str) -> sqlite3.Connection | None:
-    import sqlite3  # 5 ms; a check without a cache needs none
+    import sqlite3  # 5 ms; a check without a cache does not need it
 
     path = os.path.join(folder, f"{fingerprint}.sqlite")
     for attempt in ("first", "after removing a damaged file"):

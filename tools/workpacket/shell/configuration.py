@@ -1,4 +1,4 @@
-"""Read the settings of a repository: `.GOV/policy/policy.toml`, else `[tool.workpacket]` in `pyproject.toml`."""
+"""Read the settings of a repository: `.GOV/policy/policy.toml`, or else `[tool.workpacket]` in `pyproject.toml`."""
 
 from __future__ import annotations
 
@@ -24,9 +24,7 @@ Read = Callable[[str], bytes | None]
 
 
 def read_settings(root: str) -> CheckSettings:
-    """Return the settings in force. If the file cannot be read, there are none, and `faults` of the settings says
-    so.
-    """
+    """Return the settings in force. If the file cannot be read, the settings are empty, and their `faults` say so."""
 
     def read(path: str) -> bytes | None:
         try:
@@ -72,17 +70,17 @@ def _unread(path: str, why: str) -> Problem:
 
 
 def _misfits(node: Node, source: Source) -> Iterator[Problem]:
-    """Yield what does not match the schema and is therefore ignored."""
+    """Yield the settings that do not match the schema and are therefore ignored."""
     for violation in schemas().violations("policy", {"check": node.plain()}):
         place = node.nearest(violation.location.keys[1:])
         yield violation.at(source.path, *source.line_and_column(place.start))
 
 
 def lanes_here(root: str) -> LaneTable:
-    """Return the lanes of the documents in the work tree: those of the policy next to them.
+    """Return the lanes for the documents in the work tree: those of the policy in the work tree.
 
-    Commands that move a packet ask the base instead. A policy without added lanes is not even parsed, which is the
-    usual case.
+    Commands that move a packet use the policy of the base instead. A policy without added lanes is not even parsed,
+    which is the usual case.
     """
     try:
         data = read_bytes(root, POLICY_PATH, DATA.size)

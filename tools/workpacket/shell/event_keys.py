@@ -1,4 +1,4 @@
-"""Event keys: which key signs what a command writes to the log, and the signing itself.
+"""Event keys: find the key that signs the events of a command, and sign them.
 
 An event key identifies who typed a command. It has no passphrase, belongs to one person on one machine or to one agent,
 and is kept among the person's settings, never in a repository. If the policy of the base names actors, a command
@@ -67,7 +67,7 @@ def make_event_key(name: str, kind: Literal["event", "agent"], path: Path | None
 
 
 def _require_outside(path: Path) -> None:
-    """Refuse a path in the work tree, where an event key would be committed sooner or later."""
+    """Refuse a path in the work tree, where an event key would sooner or later be committed."""
     from workpacket.shell.keys import work_tree_here
 
     top = work_tree_here()
@@ -81,7 +81,7 @@ def _require_outside(path: Path) -> None:
 
 
 def own_keys() -> Iterator[Path]:
-    """Yield the event keys of this account: the one in the environment, else all in the settings folder."""
+    """Yield the event keys of this account: the one in the environment, or else all in the settings folder."""
     named = os.environ.get(EVENT_KEY_VARIABLE)
     if named:
         yield Path(named)
@@ -107,7 +107,7 @@ def _fingerprint(path: Path) -> str:
 
 
 def key_of(actor: Actor, actors: Actors) -> Path | None:
-    """Return the key that signs for the actor; None if there is none and the policy requires none."""
+    """Return the key that signs for the actor; None if there is none and the policy does not require one."""
     named = os.environ.get(EVENT_KEY_VARIABLE)
     if not actors.present:
         path = Path(named) if named else key_path(actor.id)
@@ -119,7 +119,7 @@ def key_of(actor: Actor, actors: Actors) -> Path | None:
             return path
     usable = usable_names(actors)
     if usable:
-        hint = f"the keys of this account may act as {', '.join(usable)}; name one with --as NAME or WORKPACKET_ACTOR"
+        hint = f"the keys of this account may act as {', '.join(usable)}; choose one with --as NAME or WORKPACKET_ACTOR"
     else:
         hint = "workpacket key init --event, then have the policy of the base list its fingerprint in [actors.NAME]"
     what = f"no event key of this account may act as {actor.id}" if own else "this account has no event key"
@@ -130,7 +130,7 @@ def signed(plan: Plan, actors: Actors) -> Plan:
     """Return the plan with its events signed. An event's id changes with its signature, so later events name the new
     ids.
 
-    Checkpoints have a signature of their own, in a file next to their event.
+    Checkpoints have a separate signature, in a file next to their event.
     """
     if not plan.events or plan.events[0].packet == CHECKPOINT_LOG:
         return plan
@@ -160,7 +160,7 @@ def _require_private(key: Path | None) -> None:
         message = f"the event key {key} cannot be read: {error.strerror}"
         raise WorkpacketError("event_key_unfit", message, path=str(key)) from error
     if os.name != "nt" and mode & _PRIVATE:
-        message = f"the event key {key} is readable by others than its owner"
+        message = f"the event key {key} can be read by others than its owner"
         raise WorkpacketError("event_key_unfit", message, hint=f"chmod 600 {key}", path=str(key))
 
 

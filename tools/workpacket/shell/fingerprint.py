@@ -1,4 +1,4 @@
-"""A fingerprint of the tool itself: its caches are invalid once any of its parts has changed."""
+"""A fingerprint of the tool itself: its caches are invalid once any part of it has changed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from workpacket import __version__
 
 
 def package_fingerprint() -> str:
-    """Return the identity of an installed package; for a checkout, count, size and time of all source and schema
+    """Return the identity of an installed package; for a checkout, the count, size and time of all source and schema
     files.
     """
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -28,7 +28,7 @@ def package_fingerprint() -> str:
 
 
 def schema_folder() -> str:
-    """Return where the JSON Schemas are: inside an installed package, next to `tools` in a checkout."""
+    """Return the folder of the JSON Schemas: inside an installed package, or next to `tools` in a checkout."""
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     installed = os.path.join(package, "schemas")
     return installed if os.path.isdir(installed) else os.path.join(os.path.dirname(os.path.dirname(package)), "schemas")

@@ -1,4 +1,4 @@
-"""Find and read what belongs to a packet: its files by id, and its log."""
+"""Find and read the files of a packet, by id, and its log."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from workpacket.text.source import Source
 
 
 class GovernedFiles:
-    """Where the files of each packet are, from one listing of the folders."""
+    """The locations of the files of each packet, from one listing of the folders."""
 
     def __init__(self, root: str) -> None:
         self.root = root
@@ -86,7 +86,7 @@ def find_governed(root: str) -> GovernedFiles:
 
 
 def packets_that_say(root: str, words: bytes) -> Iterator[Log]:
-    """Return the logs in which one file contains these words. Searching is cheaper than reading each log."""
+    """Return the logs in which some file contains these words. Searching is faster than reading each log."""
     governed = GovernedFiles(root)
     for name in _names(root, LOG_FOLDER):
         if name == CHECKPOINT_LOG or not _is_id(name):
@@ -145,7 +145,7 @@ def packet_called(root: str, word: str) -> WorkPacketId:
 
 
 def packet_named(governed: GovernedFiles, word: str) -> WorkPacketId:
-    """Return the packet that a person named; if there is none, raise an error with the nearest id."""
+    """Return the packet that a person named; if there is none, raise an error with the most similar id."""
     parsed = WorkPacketId.try_parse(word)
     if parsed is not None and parsed.text in governed.known:
         return parsed
@@ -156,5 +156,5 @@ def packet_named(governed: GovernedFiles, word: str) -> WorkPacketId:
         raise WorkpacketError("packet_ambiguous", f"{word} is a base id, not the id of a packet", hint=hint)
     require_found(governed.root, parsed.text if parsed is not None else "")
     near = nearest(word, ids)
-    hint = f"did you mean {near}?" if near is not None else "workpacket list shows all; workpacket new makes one"
-    raise WorkpacketError("packet_unknown", f"there is no packet {word}", hint=hint)
+    hint = f"did you mean {near}?" if near is not None else "workpacket list shows all; workpacket new creates one"
+    raise WorkpacketError("packet_unknown", f"packet {word} not found", hint=hint)

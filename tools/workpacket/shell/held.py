@@ -1,12 +1,12 @@
 """Whether the work tree has all governed files that git holds, and how to restore missing ones.
 
-A sparse checkout, a flag of the index, a clone without a checkout or a deletion hides files that exist all the same. A
+A sparse checkout, a flag in the index, a clone without a checkout or a deletion hides files that nevertheless exist. A
 command that mistakes a hidden file for a missing one would create it a second time. Every command that writes therefore
 reads the index once:
 
 - a missing governed path that git was told to leave out stops every command that writes;
 - so does any other missing path that the command uses and that the index or HEAD holds;
-- other deletions are reported, and stop nothing.
+- other deletions are only reported.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ Why = Literal["HEAD", "submodule", "intent"] | Told
 
 _REASONS: Final[dict[Why, str]] = {
     "": "it is in the index, but was deleted from the work tree",
-    "intent": "git was told that it would be added (git add -N), and it is not here",
+    "intent": "git was told that it would be added (git add -N), but it is not here",
     "HEAD": "it is in HEAD, but not in the index or the work tree",
     "submodule": "it is a submodule that is not checked out",
     "skip-worktree": "it is in the index, but this checkout leaves it out (skip-worktree)",
     "assume-unchanged": "it is in the index but missing here, and git was told to ignore that (assume-unchanged)",
 }
-# A restoring command names this many places; the next call names the others.
+# A command that restores files names this many places; the next call names the others.
 _PLACES: Final = 10
 
 
@@ -52,7 +52,7 @@ def described(paths: Sequence[str], why: Why) -> str:
 
 def bring_back(repository: Repository, paths: Sequence[str], why: Why) -> str:
     """Return the git command that restores files and changes nothing else."""
-    import shlex  # every command imports this module, and hardly any refuses
+    import shlex  # every command imports this module, but few refuse
 
     shown = from_here(str(repository.root), "")
     git = f"git -C {shlex.quote(shown)}" if shown else "git"
@@ -63,7 +63,7 @@ def bring_back(repository: Repository, paths: Sequence[str], why: Why) -> str:
     if why == "skip-worktree" and _setting(repository, "core.sparseCheckout"):
         if _setting(repository, "core.sparseCheckoutCone"):
             patterns = [*dict.fromkeys(path.split("/")[0] for path in paths)]
-        else:  # a pattern that excludes a folder is overridden only by one for that very folder
+        else:  # a pattern that excludes a folder is overridden only by a pattern for that same folder
             patterns = [f"/{place}" for place in _places(repository, paths)]
         return f"restore it: {git} sparse-checkout add {' '.join(map(shlex.quote, patterns))}"
     places = " ".join(map(shlex.quote, _places(repository, paths)))
@@ -95,26 +95,25 @@ def from_here(root: str, path: str) -> str:
     """Return a path below the repository as typed in this folder; '' for this folder."""
     try:
         shown = os.path.relpath(os.path.join(root, path), os.getcwd()).replace(os.sep, "/")
-    except (FileNotFoundError, ValueError):  # the folder is gone, or is on another drive
+    except (FileNotFoundError, ValueError):  # the folder is missing, or is on another drive
         shown = os.path.join(root, path)
     return "" if shown == "." else shown
 
 
-# Where the files of a packet are, each below or next to others of that kind.
+# The places of a packet's files, each below or next to others of its kind.
 _OF_PACKETS: Final = (LOG_FOLDER, PACKETS, STUBS, REFINEMENTS)
 # The ids of an empty file, by SHA-1 and by SHA-256.
 _EMPTY: Final = (
     "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391",
     "473a0f4c3be8a93681a267e3b1e9a7dcda1185436fe141f7749120a303721813",
 )
-# In an index with more governed paths, other deletions are not looked for: that would take longer than the command.
+# With more governed paths than this in the index, other deletions are not looked for: that would take longer than the
+# command.
 _MANY: Final = 5000
 
 
 class Held(Value):
-    """What git holds of a folder. `removed` are the paths that only HEAD holds; a folder represents everything below
-    it.
-    """
+    """What git has of a folder. `removed` are the paths that only HEAD has; a folder represents everything below it."""
 
     repository: Repository
     index: Index
@@ -131,7 +130,9 @@ class Held(Value):
             raise self._refusal([path for path, why in told if why == told[0][1]], told[0][1])
 
     def require(self, paths: Iterable[str]) -> None:
-        """Raise it if one of these paths is missing although git holds it, or a submodule that contains it."""
+        """Raise the same error if git has one of these paths, or a submodule that contains it, but it is
+        missing here.
+        """
         absent = [path for path in paths if not self._is_here(path)]
         self._refuse([path for path in absent if _is_governed(path)])
         elsewhere = [path for path in absent if not _is_governed(path)]
@@ -139,14 +140,14 @@ class Held(Value):
             _held_below(self.repository, elsewhere, head=True)._refuse(elsewhere)
 
     def require_packets(self, names: Iterable[str]) -> None:
-        """Raise it for all files of these packets, and of the other revisions of their bases."""
+        """Raise the same error for all files of these packets, and of the other revisions of their bases."""
         self._refuse([path for base in dict.fromkeys(map(_base, names)) for path in self._of_base(base)])
 
     def require_everything(self) -> None:
         self._refuse(self._absent([path for path, _ in self.index.below(f"{GOVERNANCE_FOLDER}/")]))
 
     def deleted(self) -> str:
-        """Return which governed files are missing, and how to restore them, on one line; '' if none is."""
+        """Return the missing governed files, and how to restore them, on one line; '' if none is missing."""
         paths = [path for path, _ in self.index.below(f"{GOVERNANCE_FOLDER}/")]
         try:
             absent = self._absent(paths) if len(paths) <= _MANY else []
@@ -172,7 +173,7 @@ class Held(Value):
                     yield path
 
     def _is_here(self, path: str) -> bool:
-        """Whether the path exists. WorkpacketError `tree_unreadable` if a folder above it cannot be read."""
+        """Whether the path exists. Raises WorkpacketError `tree_unreadable` if a folder above it cannot be read."""
         root = str(self.repository.root)
         try:
             # Not `exists`: a link is there even if what it points to is not.
@@ -190,7 +191,7 @@ class Held(Value):
         return not place.exists() or (place.is_dir() and not any(place.iterdir()))
 
     def _refuse(self, absent: Sequence[str]) -> None:
-        """Raise an error if git holds any of the missing paths."""
+        """Raise an error if git has any of the missing paths."""
         told = {path: why for path in absent for found, why in self.index.below(path) if found == path}
         if told:
             first = next(iter(told))
@@ -218,12 +219,14 @@ class Held(Value):
 
 
 def look(repository: Repository, *, head: bool = True) -> Held:
-    """Return what git holds of the governed folder. Without `head`, staged deletions do not count."""
+    """Return what git has of the governed folder. Without `head`, staged deletions do not count."""
     return _held_below(repository, [GOVERNANCE_FOLDER], head=head)
 
 
 def hidden(root: str) -> WorkpacketError | None:
-    """Return what git was told to leave out of this work tree, for read-only commands; None if nothing."""
+    """Return an error that describes what git was told to leave out of this work tree, for read-only commands; None if
+    nothing.
+    """
     held = _look_if_there(root, head=False)
     try:
         if held is not None:
@@ -243,7 +246,7 @@ def note(root: str) -> str:
 
 
 def require_shown(root: str, paths: Iterable[str]) -> None:
-    """For a folder that may be outside git: raise WorkpacketError if git hides a governed path, or one of these is
+    """For a folder that may be outside git: raise WorkpacketError if git hides a governed path, or if one of these is
     missing.
     """
     held = _look_if_there(root)
@@ -253,7 +256,7 @@ def require_shown(root: str, paths: Iterable[str]) -> None:
 
 
 def require_found(root: str, name: str = "") -> None:
-    """Call this when something was not found: WorkpacketError if git holds it, or hides anything at all."""
+    """Call this when something was not found: it raises WorkpacketError if git has it, or hides anything at all."""
     held = _look_if_there(root)
     if held is not None:
         held.require_visible()
@@ -272,7 +275,7 @@ def _look_if_there(root: str, *, head: bool = True) -> Held | None:
 
 
 def paths_below(root: str, folder: str) -> Iterator[str]:
-    """Yield every file below a folder; WorkpacketError `tree_unreadable` if the folder cannot be read."""
+    """Yield every file below a folder; raise WorkpacketError `tree_unreadable` if the folder cannot be read."""
 
     def refuse(error: OSError) -> None:
         if not isinstance(error, (FileNotFoundError, NotADirectoryError)):
@@ -301,7 +304,7 @@ def _held_below(repository: Repository, places: Sequence[str], *, head: bool) ->
     except WorkpacketError as error:
         if error.code != "object_missing" or known:
             raise
-        # A clone with neither checkout nor trees. git fetches what HEAD holds when asked to restore it.
+        # A clone with neither checkout nor trees. git fetches the files of HEAD when asked to restore them.
         removed = frozenset(places)
     return Held(repository, read_index(repository, *places), removed)
 
@@ -316,10 +319,10 @@ def _base(name: str) -> str:
 
 
 def judged_in_part(root: str, findings: Iterable[Problem]) -> list[Problem]:
-    """Return the findings; if git leaves out governed files, that replaces the damage it appears to be.
+    """Return the findings; if git leaves out governed files, one finding says so instead of reporting damage.
 
-    Nothing passes because of that: what could not be read is an error. A file that was simply deleted is not hidden:
-    the log will have lost it once that is committed.
+    Nothing passes because of that: files that could not be read are an error. A file that was simply deleted is not
+    hidden: the log will have lost it once that is committed.
     """
     missing = hidden(root)
     if missing is None:

@@ -1,4 +1,4 @@
-"""The key with which a person approves: found, created and tested, but never read. Only its public half is read.
+"""Find, create and test the keys with which people approve. Only their public halves are read.
 
 The private key, its passphrase and its token are left to OpenSSH and the person at the terminal. Signatures are made by
 the person's own `ssh-keygen`: arguments are lists and never pass through a shell, and the message goes in on standard
@@ -21,7 +21,7 @@ from workpacket.errors import WorkpacketError
 from workpacket.problem import Problem
 from workpacket.value import Value
 
-# Reported for a program that was stopped because it waited for someone.
+# The status reported for a program that was stopped because it waited for someone.
 WAITED = -1
 
 
@@ -66,14 +66,14 @@ def _doubt(tool: Path) -> str:
     return ""
 
 
-# Whose the files of root are in a container that does not map its account.
+# The owner of root's files in a container that does not map root's account.
 _UNMAPPED = 65534
 
 
 def _other_writer(status: os.stat_result) -> str:
-    """Who besides this account and root may change a file or folder; '' if no one.
+    """Return who, besides this account and root, may change a file or folder; '' if no one.
 
-    Many systems have folders of a group without other members, so being writable for a group is not enough.
+    Many systems give folders to a group without other members, so being writable by the group is not enough.
     """
     if status.st_mode & stat.S_IWOTH:
         return "everyone"
@@ -118,7 +118,7 @@ def sign(message: bytes, key: str, namespace: str = NAMESPACE) -> bytes:
         raise WorkpacketError(
             "signing_failed",
             f"ssh-keygen did not sign with {key} (status {status})",
-            hint="Its message above says why; check the path and the passphrase, and that the token was touched",
+            hint="See its message above; check the path and the passphrase, and whether the token was touched",
             path=key,
         )
     usable = _usable(output.decode("ascii", "replace").replace("\r\n", "\n"), message, namespace)
@@ -137,7 +137,7 @@ def run_openssh(
     environment: Mapping[str, str] | None = None,
     patience: float | None = None,
 ) -> tuple[int, bytes]:
-    """Return status and output of a program of OpenSSH. Unless `in_terminal`, it has no terminal to prompt in."""
+    """Return the status and output of an OpenSSH program. Unless `in_terminal`, it has no terminal to prompt in."""
     import subprocess
 
     try:
@@ -172,7 +172,7 @@ KEY_VARIABLE = "WORKPACKET_KEY"
 
 
 class OwnKey(Value):
-    """`path` is the file that ssh-keygen is given to sign with."""
+    """A key of this person. `path` is the file with which ssh-keygen signs."""
 
     path: str
     public: PublicKey
@@ -183,12 +183,12 @@ def default_path() -> Path:
 
 
 def touch_key_path() -> Path:
-    """Where `key init --browser` writes the public half of a key; the other half is in the token."""
+    """Return the path where `key init --browser` writes the public half of a key; the other half is in the token."""
     return Path.home() / ".ssh" / "workpacket_touch.pub"
 
 
 def write_public_key(path: Path, line: str) -> None:
-    """The whole line or, if the process is killed, no file of this name."""
+    """Write the whole line or, if the process is killed, no file of this name."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     unfinished.write_text(f"{line}\n", "utf-8")
@@ -196,7 +196,7 @@ def write_public_key(path: Path, line: str) -> None:
 
 
 def find_key(named: str = "") -> OwnKey:
-    """Return the named key, else that of the environment, else the one that `key init` creates."""
+    """Return the given key, or else that of the environment, or else the one that `key init` creates."""
     path = Path(named) if named else default_path()
     public = path if path.suffix == ".pub" else Path(f"{path}.pub")
     try:
@@ -204,8 +204,8 @@ def find_key(named: str = "") -> OwnKey:
     except OSError as error:
         raise WorkpacketError(
             "approval_key_missing",
-            f"there is no public key {public}: {error.strerror}",
-            hint=f"workpacket key init makes one; or name yours: --key PATH, or {KEY_VARIABLE}",
+            f"public key {public} not found: {error.strerror}",
+            hint=f"create one with `workpacket key init`, or name yours: --key PATH, or {KEY_VARIABLE}",
             path=str(public),
         ) from error
     fields = line.split()
@@ -281,7 +281,9 @@ class Trial(Value):
 
 
 class Diagnosis(Value):
-    """`exposed` are the keys that may approve and that any program of this account can use."""
+    """The result of all trials. `exposed` are the keys that may approve and that any program of this
+    account can use.
+    """
 
     trials: tuple[Trial, ...]
     exposed: tuple[Trial, ...]
@@ -298,8 +300,8 @@ class Diagnosis(Value):
 def examine(key_files: Iterable[str], approving: frozenset[bytes] | None, patience: float = PATIENCE) -> Diagnosis:
     """Test the agent's keys and these private keys.
 
-    `approving` are the blobs of the keys that allowed_signers trusts; None, if that list does not exist yet, means that
-    every key counts.
+    `approving` are the blobs of the keys that allowed_signers trusts; None, for a repository without that list, means
+    that every key counts.
     """
     tool = find_ssh_keygen()
     trials = (*_try_agent(tool, patience), *_try_files(tool, key_files, patience))
@@ -350,7 +352,7 @@ def _try_files(tool: str, paths: Iterable[str], patience: float) -> Iterator[Tri
 
 
 def _public_line(tool: str, private: str) -> str:
-    """Return the line from the public key file, else from the private key if it has no passphrase."""
+    """Return the line from the public key file, or else from the private key if it has no passphrase."""
     try:
         with open(private + ".pub", encoding="utf-8", errors="replace") as file:
             return file.readline().rstrip("\n")
@@ -360,7 +362,7 @@ def _public_line(tool: str, private: str) -> str:
 
 
 def _read_line(line: str) -> PublicKey | None:
-    """Return the key of a `.pub` line, if its type can be used to approve."""
+    """Return the key of a `.pub` line, if keys of its type may approve."""
     kind, _, rest = line.partition(" ")
     try:
         return read_key_fields(kind, rest.partition(" ")[0])

@@ -1,4 +1,4 @@
-"""The log and the approvals of the whole repository: in the work tree, and in a revision."""
+"""The log and the approvals of the whole repository, in the work tree and in a revision."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from workpacket.model.layout import CHECKPOINTS_FOLDER, LARGEST_WRITE_ONCE, LOG_
 from workpacket.shell import held
 from workpacket.shell.tree import read_bytes
 
-# Among the files that an output depends on, these represent everything below the log and the checkpoints.
+# In the list of files that an output depends on, these represent everything below the log and the checkpoints.
 LOG_STATE = f"{LOG_FOLDER}/"
 CHECKPOINTS_STATE = f"{CHECKPOINTS_FOLDER}/"
 
@@ -25,7 +25,7 @@ def log_files(root: str) -> dict[str, bytes]:
 
 
 def append_only_paths(root: str) -> list[str]:
-    """Return every file that may never change."""
+    """Return every write-once file."""
     return [path for folder in APPEND_ONLY_FOLDERS for path in paths_below(root, folder)]
 
 
@@ -43,7 +43,7 @@ def logged_packets(root: str) -> list[str]:
 
 
 def read_logged(root: str, path: str) -> bytes:
-    """Return one file that may never change; WorkpacketError if it cannot be read."""
+    """Return one write-once file; raise WorkpacketError if it cannot be read."""
     try:
         return read_bytes(root, path, LARGEST_WRITE_ONCE)
     except OSError as error:
@@ -56,7 +56,7 @@ def paths_below(root: str, folder: str) -> Iterator[str]:
 
 
 def is_temporary(path: str) -> bool:
-    """Whether a command is about to move the file into place; comparisons leave it out on both sides."""
+    """Whether a command is about to move the file into place; comparisons ignore it on both sides."""
     return path.rpartition("/")[2].startswith(TEMPORARY_PREFIX)
 
 

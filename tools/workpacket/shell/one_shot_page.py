@@ -1,14 +1,14 @@
-"""A page that is served once, on this machine alone, and takes one answer: how a person is asked in their browser.
+"""A page to ask a person in their browser: it is served once, on this machine only, and accepts one answer.
 
 What it defends against, and how:
 
-- pages of other sites: the address holds a token that they cannot know, Host and Origin have to be exactly ours, and an
-  answer repeats a second secret, which is in the page alone;
-- names that others let point to this machine (DNS rebinding): their Host is refused;
-- a second look at the address, in a history or a list of processes: the page is shown once;
-- browsers and others that connect and say nothing: each connection has a thread and ten seconds.
+- pages of other sites: the address contains a token that they cannot know, Host and Origin must be exactly ours, and an
+  answer repeats a second secret, which is only in the page;
+- foreign names that point to this machine (DNS rebinding): their Host is refused;
+- a second use of the address, from a history or a list of processes: the page is shown once;
+- browsers and others that connect and send nothing: each connection has a thread and ten seconds.
 
-The answer is judged in the thread that asked, while the browser waits for the reply. Programs of the same account can
+The answer is judged in the thread that asked, while the browser waits for the result. Programs of the same account can
 do all that the browser can: see docs/security.md.
 """
 
@@ -33,9 +33,9 @@ from workpacket.approvals.webauthn import LOCAL, local_origin
 from workpacket.errors import WorkpacketError
 from workpacket.value import Value
 
-# How long a person is waited for.
+# How long to wait for a person.
 PATIENCE = 600.0
-# How long a connection is waited for, and how much of an answer is read.
+# How long to wait for a connection, and how much of an answer to read.
 _SILENCE = 10.0
 _LARGEST_ANSWER = 64 * 1024
 _ADDRESSES = ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1"))
@@ -44,7 +44,7 @@ T = TypeVar("T")
 
 
 class Shown(Value):
-    """What is served: the page, and the content security policy it is served with."""
+    """The page and its content security policy."""
 
     html: str
     policy: str
@@ -62,12 +62,12 @@ class _Posted:
 
     def __init__(self, document: object) -> None:
         self.document = document
-        self.reply = Told("the command ended before it said what became of the answer", good=False)
+        self.reply = Told("the command ended before it processed the answer", good=False)
         self.replied = threading.Event()
 
 
 class OneShotPage:
-    """The page at `address`; its answer has to repeat `secret`."""
+    """The page at `address`; its answer must repeat `secret`."""
 
     def __init__(self, port: int) -> None:
         self.port = port
@@ -87,7 +87,7 @@ class OneShotPage:
         self._shown = shown
 
     def take(self, path: str) -> Shown | None:
-        """The page for this path, once."""
+        """Return the page for this path, only once."""
         if not hmac.compare_digest(path.encode(), f"/{self._token}".encode()):
             return None
         with self._lock:
@@ -95,7 +95,7 @@ class OneShotPage:
         return shown
 
     def accept(self, secret: str, document: object) -> _Posted | None:
-        """The first answer that repeats the secret."""
+        """Return the first answer that repeats the secret."""
         if not hmac.compare_digest(secret.encode("utf-8", "surrogatepass"), self.secret.encode()):
             return None
         with self._lock:
@@ -107,7 +107,7 @@ class OneShotPage:
         return posted
 
     def wait(self, judge: Callable[[object], tuple[T, Told]], patience: float = PATIENCE) -> T:
-        """What `judge` makes of the answer; it may raise, and then the page says so too."""
+        """Return the result of `judge` for the answer. If it raises an error, the page shows that, too."""
         try:
             posted = self._posted.get(timeout=patience)
         except queue.Empty:
@@ -125,7 +125,7 @@ class OneShotPage:
 
 @contextmanager
 def one_shot_page(port: int) -> Iterator[OneShotPage]:
-    """The page, served until the block is left; the reply that is on its way then is still delivered."""
+    """Serve the page until the block is left; a reply that is on its way then is still delivered."""
     page = OneShotPage(port)
     with ExitStack() as stack:
         servers: list[_Server] = []
@@ -147,7 +147,7 @@ def _let_replies_go(servers: list[_Server]) -> None:
 
 
 def _exists(family: socket.AddressFamily) -> bool:
-    """Whether this machine has the address: without IPv6, no browser tries it either."""
+    """Whether this machine has the address; without IPv6, browsers do not try it either."""
     if family is socket.AF_INET:
         return True
     try:
@@ -164,14 +164,14 @@ def _bound(family: socket.AddressFamily, address: str, page: OneShotPage) -> _Se
     except OSError as error:
         raise WorkpacketError(
             "page_port_taken",
-            f"{page.origin} is in use by another program, and no other page may ask: {error.strerror}",
+            f"{page.origin} is in use by another program, and no other port may be used: {error.strerror}",
             hint="end the program that uses the port, or approve in a terminal, without --browser",
         ) from error
 
 
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
-    # On Windows this option would let two programs listen on one port.
+    # On Windows, this option would let two programs listen on one port.
     allow_reuse_address = os.name != "nt"
 
     def __init__(self, family: socket.AddressFamily, address: str, page: OneShotPage) -> None:
@@ -197,14 +197,14 @@ class _Server(ThreadingHTTPServer):
         super().close_request(request)  # type: ignore[arg-type]  # a TCP server has sockets
 
     def server_close(self) -> None:
-        """Also the connections that browsers open in advance: a next page is not asked for over one of them."""
+        """Also close the connections that browsers open in advance, so that the next page does not get them."""
         super().server_close()
         for connection in tuple(self._connected):
             with suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """A browser that breaks a connection off says nothing to the person at the terminal."""
+        """Ignore a browser that closes a connection: it does not concern the person at the terminal."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -224,14 +224,14 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         shown = self.server.page.take(self.path) if self._is_ours() else None
         if shown is None:
-            self._send(404, "text/plain", "There is no page here, or it was shown already. Run the command again.\n")
+            self._send(404, "text/plain", "There is no page here, or it was already shown. Run the command again.\n")
             return
         self._send(200, "text/html", shown.html, {"Content-Security-Policy": shown.policy})
 
     def do_POST(self) -> None:
         posted = self._accepted()
         if posted is None:
-            self._send(403, "text/plain", "This answer is not taken.\n")
+            self._send(403, "text/plain", "This answer was not accepted.\n")
             return
         self.server.replying += 1
         try:
@@ -242,7 +242,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.server.replying -= 1
 
     def _accepted(self) -> _Posted | None:
-        """The answer that this request brings, if it is one."""
+        """Return the answer in this request, if it is one."""
         headers, page = self.headers, self.server.page
         length = headers.get("Content-Length", "")
         fits = length.isascii() and length.isdigit() and len(length) <= 6 and int(length) <= _LARGEST_ANSWER
@@ -273,4 +273,4 @@ class _Handler(BaseHTTPRequestHandler):
         self.close_connection = True
 
     def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002 - the name that its caller uses
-        """The terminal is for the person, not for requests."""
+        """Print nothing: the terminal is for the person, not for requests."""

@@ -1,4 +1,4 @@
-"""The schemas that come with the package, read when first asked for; the digests of every text that `init` wrote."""
+"""The schemas in the package, read when first needed, and the digests of every text that `init` ever wrote."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from workpacket.shell.fingerprint import schema_folder
 from workpacket.text.schema import SchemaSet
 
 STARTER = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "starter")
-# One line per text that `init` ever wrote: its SHA-256 and its path. `just reference` adds lines and removes none.
+# One line per text that `init` ever wrote: its SHA-256 and its path. `just reference` adds lines and never removes any.
 SHIPPED = os.path.join(STARTER, "shipped.sha256")
 
 

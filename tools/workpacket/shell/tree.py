@@ -21,7 +21,7 @@ FOLDER_SHUT = "is an unreadable folder"
 
 
 def refusal(error: OSError) -> str:
-    """Return the system's message, as the rest of a sentence that begins with the file."""
+    """Return the system's message, in a form that follows the name of the file."""
     return NOT_A_FILE if error.strerror == NOT_A_FILE else f"cannot be read ({error.strerror or error})"
 
 
@@ -39,9 +39,7 @@ class Found:
 
 
 def find_documents(root: str, folders: Iterable[str] = ROOTS) -> list[Found]:
-    """Return every governance document below `root`, by path. A link in the place of a document or folder is a
-    problem.
-    """
+    """Return every governance document below `root`, by path. A link in place of a document or folder is a problem."""
     found: list[Found] = []
     for folder in folders:
         found.extend(_walk(root, folder))
@@ -102,11 +100,11 @@ def look_below(root: str, folder: str) -> list[Found]:
 
 
 def _leads_to_a_folder(entry: os.DirEntry[str]) -> bool:
-    """Whether the entry is a symbolic link behind which documents may be."""
+    """Whether the entry is a symbolic link to what may be a folder of documents."""
     try:
         return entry.is_symlink() and entry.is_dir()
     except OSError:
-        return True  # a link to itself, or into a folder that may not be entered
+        return True  # a link to itself, or into a folder that cannot be entered
 
 
 def link_on_the_way(root: str, folder: str) -> str:
@@ -120,7 +118,7 @@ def link_on_the_way(root: str, folder: str) -> str:
 
 
 def named_document(root: str, path: str, kind: str) -> Found:
-    """Return a document named by the user: one behind a symbolic link may be anywhere, and is not read."""
+    """Return a document named by the user. A document behind a symbolic link may be anywhere, and is not read."""
     link = link_on_the_way(root, os.path.dirname(path)) if "/" in path else ""
     return Found(path, kind, "", 0, f"is behind the symbolic link {link}") if link else look_at(root, path, kind)
 

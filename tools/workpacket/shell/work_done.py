@@ -1,4 +1,6 @@
-"""What the work on a packet changed, according to git, whether it is on the target branch, and whose work a line is."""
+"""What the work on a packet changed, according to git; whether it is on the target branch; and to which packet a line
+belongs.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,7 @@ from workpacket.value import Value
 # Files that the lifecycle itself writes are not part of the work that it governs.
 _OWN_FOLDERS = tuple(f"{folder}/" for folder in (*APPEND_ONLY_FOLDERS, PACKETS, REFINEMENTS))
 _OWN_FILES = frozenset({BOARD_PATH, REGISTRY_PATH, AUDIT_PATH})
-# How far back on the target branch to look for the same change.
+# The number of commits of the target branch to search for the same change.
 _LOOKED_AT = 500
 
 
@@ -35,9 +37,9 @@ def is_own(path: str) -> bool:
 
 
 def described(repository: Repository, base: str, commit: str, changed: Iterable[str]) -> str:
-    """A digest of what the commit makes of the base at the paths that the work changes.
+    """Return a digest of the result of merging the commit into the base, at the paths that the work changes.
 
-    The submission says it, so that what landed can be compared with what was judged in a clone that lacks the commit.
+    The submission records it, so that a clone that lacks the commit can compare the landed work with the judged work.
     """
     rows = differences(repository, base, commit)
     own = sorted(path for path in set(changed) & rows.keys() if not is_governance(path))
@@ -46,7 +48,7 @@ def described(repository: Repository, base: str, commit: str, changed: Iterable[
 
 
 def is_described(repository: Repository, event: LogEvent, commit: str) -> bool | None:
-    """Whether the commit holds the work that a submission describes; None where it describes none."""
+    """Whether the commit contains the work that a submission describes; None if the submission describes none."""
     said = event.data.get("work")
     if not isinstance(said, Mapping):
         return None
@@ -57,7 +59,7 @@ def is_described(repository: Repository, event: LogEvent, commit: str) -> bool |
 
 
 def submission_doubt(repository: Repository, log: Log) -> Problem | None:
-    """Why the last submission can't be judged here: others will believe that what it describes is its commit."""
+    """Return why the last submission cannot be judged here: others will assume that it describes its commit."""
     event = next((each for each in reversed(log.events) if each.type == "submitted"), None)
     if event is None or not isinstance(event.data.get("work"), Mapping):
         return None
@@ -67,12 +69,12 @@ def submission_doubt(repository: Repository, log: Log) -> Problem | None:
         return Problem("changes_unknown", message, hint=f"git fetch origin {commit}")
     if is_described(repository, event, commit):
         return None
-    message = f"the submission describes other work than its commit {commit[:12]} holds"
+    message = f"the submission does not describe the work in its commit {commit[:12]}"
     return Problem("changes_unknown", message, hint=f"ask for changes: workpacket verdict {log.packet} CHANGES")
 
 
 def work_done(repository: Repository, packet: PacketFacts, target: str, commit: str = "") -> Work:
-    """Return the commit to be judged (by default HEAD), and what it changed since the work began."""
+    """Return the commit to be judged (by default HEAD), and its changes since the work began."""
     head = commit_of(repository, commit) if commit else head_commit(repository) or ""
     if not head:
         return Work("")
@@ -93,7 +95,7 @@ def work_done(repository: Repository, packet: PacketFacts, target: str, commit: 
 
 
 def reports_at(repository: Repository, packet: PacketFacts, head: str) -> Iterator[str]:
-    """Yield the validators' reports on this packet named by a verdict: they are not part of the work."""
+    """Yield the validators' reports on this packet that a verdict names: they are not part of the work."""
     for event in packet.state.verdicts:
         report = report_of(event)
         data = read_file_at(repository, head, report.path) if report is not None else None
@@ -102,9 +104,9 @@ def reports_at(repository: Repository, packet: PacketFacts, head: str) -> Iterat
 
 
 def _alike(repository: Repository, packet: PacketFacts, head: str) -> Iterator[str]:
-    """Yield the commits at which something was proved for this packet, and that contain the same work as `head`."""
+    """Yield the commits at which something was proved for this packet and that contain the same work as `head`."""
     for commit in sorted({str(row["commit"]) for row in recorded(packet) if "commit" in row}):
-        # A commit missing from this clone counts as other work: no one here can tell.
+        # A commit missing from this clone counts as different work, because that cannot be determined here.
         with suppress(WorkpacketError):
             if same_work(repository, commit_of(repository, commit), head):
                 yield commit
@@ -145,7 +147,7 @@ def _base_of(repository: Repository, packet: PacketFacts, commit: str, target_co
 
 
 def _same_change(repository: Repository, base: str, commit: str, target: str, paths: list[str]) -> bool:
-    """Whether one commit of the target makes the same change to these paths: a squashed merge."""
+    """Whether one commit of the target makes the same change to these paths, as a squashed merge does."""
     wanted = patch_id(repository, base, commit, *paths)
     listed = run_git(
         repository.root, "rev-list", "--no-merges", f"--max-count={_LOOKED_AT}", "--end-of-options", target, f"^{base}"
@@ -156,7 +158,7 @@ def _same_change(repository: Repository, base: str, commit: str, target: str, pa
 
 
 def _same_files(repository: Repository, commit: str, target: str, paths: list[str]) -> bool:
-    """Whether the target has every changed path exactly as in the commit: after rebases and several commits."""
+    """Whether the target has every changed path exactly as in the commit, as after rebases and several commits."""
     sides = [
         {entry.path: (entry.mode, entry.object_id) for entry in list_tree(repository, side, *paths)}
         for side in (commit, target)
@@ -165,7 +167,9 @@ def _same_files(repository: Repository, commit: str, target: str, paths: list[st
 
 
 def proof_base(repository: Repository, commit: str, target: str) -> str:
-    """With what the proofs of a commit are compared: where its work left the target branch; '' if git cannot say."""
+    """Return the commit that the proofs of a commit are compared with: where its work left the target branch; '' if git
+    cannot tell.
+    """
     there = _target_commit(repository, target)
     return (merge_base(repository, commit, there) or "") if there and commit else ""
 
@@ -177,20 +181,20 @@ def _target_commit(repository: Repository, target: str) -> str | None:
 
 
 def branch_here(repository: Repository) -> str:
-    """Return the branch checked out, '' for a detached HEAD."""
+    """Return the branch that is checked out, '' for a detached HEAD."""
     from workpacket.git.revisions import current_branch
 
     return current_branch(repository) or ""
 
 
 def relative_place(repository: Repository, path: str) -> str:
-    """Return a path as the event records it: relative to the repository if inside it, else unchanged."""
+    """Return a path as the event records it: relative to the repository if it is inside, otherwise unchanged."""
     relation = os.path.relpath(path, repository.root)
     return path if relation.startswith("..") else relation
 
 
 class LineOrigin(Value):
-    """`commit` is '' for a line that is not committed. `path` is that of the file in the commit."""
+    """The origin of a line. `commit` is '' for an uncommitted line. `path` is that of the file in the commit."""
 
     commit: str
     path: str
@@ -216,7 +220,7 @@ def line_origin(repository: Repository, path: str, line: int) -> LineOrigin:
 
 
 def packets_of_commit(repository: Repository, packets: Mapping[str, PacketFacts], origin: LineOrigin) -> Iterator[str]:
-    """The packets whose submitted work holds the commit, or which landed as it."""
+    """Yield the packets whose submitted work contains the commit, or which landed as the commit."""
     for name, packet in sorted(packets.items()):
         if any(_brought(repository, event, origin) for event in packet.log.events):
             yield name
@@ -226,7 +230,7 @@ def _brought(repository: Repository, event: LogEvent, origin: LineOrigin) -> boo
     if event.type == "merged":
         return event.text("target_commit") == origin.commit
     changed, commit = event.data.get("changed"), event.text("commit") or ""
-    # Only commits whose packet changed this file are asked about; a repository may have thousands of packets.
+    # Only commits whose packet changed this file are examined; a repository may have thousands of packets.
     if event.type != "submitted" or not isinstance(changed, (list, tuple)) or origin.path not in changed:
         return False
     if resolved(repository, f"{commit}^{{commit}}") is None or not is_ancestor(repository, origin.commit, commit):

@@ -1,1 +1,3 @@
-"""What `init` copies into a repository as it is; what follows from the lifecycle is written by `plans.starting`."""
+"""The texts that `init` copies into a repository unchanged; those derived from the lifecycle are in
+`lifecycle.starter_documents`.
+"""

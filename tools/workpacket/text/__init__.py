@@ -1,1 +1,1 @@
-"""Reading text without losing a byte: sources, strict loaders, Markdown blocks, schemas, span edits."""
+"""Read text without losing a byte: sources, strict loaders, Markdown blocks, schemas, span edits."""

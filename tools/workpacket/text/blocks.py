@@ -3,7 +3,7 @@
 Positions are exact: rules point to line and column, and edits replace [start, end) of `Source.text`. Lines count from 1
 and are those of `Source.line_starts`; a block includes its last line, but not the blank lines after it.
 
-Also, what both Markdown parsers must read alike within a line: the words of a heading, the cells of a table row.
+Also has the functions that both Markdown parsers share: the words of a heading, the cells of a table row.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from workpacket.lazy_pattern import lazy_pattern
 
 BLANKS = " \t"
 
-# What markdown-it strips from a table row before it looks for the outer pipes.
+# The characters that markdown-it strips from a table row before it looks for the outer pipes.
 _ROW_TRIM = "\t\n\v\f\r \u00a0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
 _CELL_BORDER = lazy_pattern(r"(?<!\\)\|")
 
@@ -66,7 +66,7 @@ LISTS = frozenset({"bullet_list", "ordered_list"})
 
 
 class Block:
-    """One block. A plain class: hundreds of them are made for each of thousands of files.
+    """One block. This is a plain class, because hundreds of them are made for each of thousands of files.
 
     `kind` is one of heading, paragraph, bullet_list, ordered_list, item, quote, fence, code, html, table, rule and
     definition (a link reference definition, which is not rendered).
@@ -76,7 +76,7 @@ class Block:
     blanks: the words of a heading, each line of a paragraph, each line inside a fence (this one verbatim to its end).
     `marker` is the mark of the block: `##`, `-`, `1.`, the backticks of a fence; for a list, the character that its
     items share. `level` belongs to headings, `info` to fences, `content_start` to items: the offset of the first
-    character after the marker, or of the end of the marker if the line holds nothing else. `rows` of a table are its
+    character after the marker, or of the end of the marker if the line contains nothing else. `rows` of a table are its
     header and its body rows, each a list of cells; the delimiter row is line `line + 1`.
     """
 
@@ -121,7 +121,7 @@ class Block:
 
     @property
     def closed(self) -> bool:
-        """Whether a fence has its closing line; without one it swallows the rest of the document."""
+        """Whether a fence has its closing line. Without one, it swallows the rest of the document."""
         return self.end_line - self.line > len(self.spans)
 
     def text(self, source_text: str) -> str:

@@ -1,7 +1,7 @@
 """Span edits: change only what is intended and leave every other byte alone.
 
-A plan of a command makes its edits itself and is judged as a whole. A repair is made on the word of a finding, so its
-edits can only be made from a `TextRun`: characters that were shown to stand together in the source.
+A command's plan makes its own edits and is judged as a whole. A repair relies on a finding, so its edits can only be
+made from a `TextRun`: characters that are adjacent in the source.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ _LINE_ENDS = ("\r", "\n")
 
 
 class OverlappingEdits(ValueError):
-    """Two edits change the same characters; applying both would lose one."""
+    """Raised if two edits change the same characters, because applying both would lose one."""
 
 
 class NotTogether(ValueError):
-    """The characters are not one run, or replacing them would join two lines or split one."""
+    """Raised if the characters are not one run, or if replacing them would join two lines or split one."""
 
 
 class Replacement:
-    """A run and what is to be written in its place. Only `TextRun` makes one."""
+    """A run and the text to write in its place. Only `TextRun` creates one."""
 
     __slots__ = ("run", "text")
 
@@ -111,7 +111,7 @@ class TextRun:
 def fix_of(
     span: tuple[int, int], replacements: Iterable[Replacement], *, safe: bool, title: str = "", bom: bool = False
 ) -> Fix | None:
-    """Return the fix of a finding about `span`; None if there is nothing to replace, or it exceeds the finding's
+    """Return the fix of a finding about `span`; None if there is nothing to replace, or if it exceeds the finding's
     lines.
     """
     made = tuple(replacements)
@@ -166,7 +166,7 @@ def apply_edits(source: Source, edits: Iterable[Edit]) -> Source:
 
 
 def compatible(edits: Iterable[Iterable[Edit]]) -> list[tuple[Edit, ...] | None]:
-    """Return what each group of edits adds to the earlier ones; None for one that conflicts with them."""
+    """Return what each group of edits adds to the earlier ones; None for a group that conflicts with them."""
     taken: list[tuple[Edit, ...] | None] = []
     spans: list[tuple[int, int]] = []
     seen: set[Edit] = set()

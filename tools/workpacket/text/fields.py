@@ -5,10 +5,10 @@ lines of the same paragraph. Other lines never become part of the value, even if
 paragraph: an empty field must stay empty. Such lines are the field's `tail`.
 
 Lists and fences below the key belong to it: those inside its list item or, for a field that is a paragraph without a
-value of its own, the one that follows directly. The items of such a list are also read as fields, because a paragraph
-that ends in a colon may be a caption.
+value, the one that follows directly. The items of such a list are also read as fields, because a paragraph that ends in
+a colon may be a caption.
 
-Nothing is interpreted: hints after a value, quotation marks and placeholders are part of it.
+Nothing is interpreted: hints after a value, quotation marks and placeholders are part of the value.
 
 The label of a field consists of a few words and a colon at the beginning of a line:
 
@@ -55,7 +55,7 @@ def _words(text: str) -> str:
 
 
 def asides(text: str) -> list[str]:
-    """What is in parentheses or brackets, with them."""
+    """Return the parts in parentheses or brackets, including those."""
     return _ASIDE.findall(text)
 
 
@@ -66,7 +66,7 @@ _BEHIND_LABEL = r"\([^()\n]{0,80}\)|\[[^\[\]\n]{0,80}\]"
 _ASIDES = lazy_pattern(_BEHIND_LABEL)
 _LABEL = lazy_pattern(
     rf"(\*{{1,3}}|__|`)?(\w(?:[\w ./&+#'@-]|{_BEHIND_LABEL}){{0,80}}?)"  # the mark and the key
-    # The mark is closed before the colon, after it, or not here. A mark after the colon ends the label even if no blank
+    # The mark is closed before the colon, after it, or not here. A mark after the colon ends the label even if no space
     # follows.
     rf"(?:\1(?: ?(?:{_BEHIND_LABEL})){{0,2}}[ \t]*:()(?=[ \t]|\Z)|:\1()|[ \t]*:(?=[ \t]|\Z))"
 )
@@ -120,12 +120,12 @@ class Field:
 
     @property
     def children(self) -> list[Item]:
-        """The items of the lists below the field."""
+        """Return the items of the lists below the field."""
         return read_items(self._source, self.owned)
 
     @property
     def fields(self) -> list[Field]:
-        """The fields among those items."""
+        """Return the fields among those items."""
         return read_fields(self._source, self.owned)
 
     @property
@@ -134,7 +134,7 @@ class Field:
 
     @property
     def bare_span(self) -> Span:
-        """The value without a pair of backticks or asterisks around all of it."""
+        """Return the span of the value without a pair of backticks or asterisks around all of it."""
         start, end = self.value_span
         for mark in ("`", "**", "*"):
             inner = self.value[len(mark) : -len(mark)]
@@ -156,10 +156,10 @@ class Field:
 
 
 class Item:
-    """One item of a list: its words on all lines of its first paragraph, without task box, and the items below it.
+    """One item of a list: the words on all lines of its first paragraph, without its task box, and the items below it.
 
-    `ticked` is None if the item has no task box; `box` is then None too, else the span of the character inside it.
-    `number` is that of an item in an ordered list.
+    `ticked` is None if the item has no task box; `box` is then None too, otherwise the span of the character inside the
+    box. `number` is that of an item in an ordered list.
     """
 
     __slots__ = ("_source", "block", "box", "number", "span", "text", "ticked")
@@ -188,7 +188,7 @@ class Item:
 
     @property
     def fields(self) -> list[Field]:
-        """The fields of the item: usually one, none if it is prose."""
+        """Return the fields of the item: usually one, none if the item is prose."""
         return list(_item_fields(self._source, self.block))
 
 
@@ -260,7 +260,7 @@ def _paragraph_fields(source: Source, paragraph: Block, holder: Block) -> Iterat
 
 def _first_lines(item: Block) -> list[Span]:
     first = item.children[0] if item.children else item
-    # `- <fill in>` is an HTML block to Markdown, and words to everyone else.
+    # `- <fill in>` is an HTML block to Markdown, but words to everyone else.
     return (
         list(first.spans)
         if first.kind in {"paragraph", "heading", "html"}
@@ -300,7 +300,7 @@ class Section:
 
     @property
     def title_span(self) -> tuple[int, int]:
-        """The span of the title's words; for the document as a whole, its beginning."""
+        """Return the span of the title's words; for the document as a whole, its beginning."""
         if self.heading is None:
             return self.start, self.start
         return self.heading.spans[0][0], self.heading.spans[-1][1]

@@ -1,9 +1,9 @@
-"""The meaning of `format` in our schemas: each name has a check of our own, which says what is wrong.
+"""The meaning of `format` in our schemas: each name has its own check, which says what is wrong.
 
 `jsonschema` leaves most formats unchecked unless further packages are installed, and an unchecked format is an
 invisible gap. The names in `FORMATS` are therefore the only ones allowed; the schema loader refuses any other.
 
-A check takes a string and returns a complaint, a clause whose subject is the string, or "" if it is valid.
+A check takes a string and returns a complaint (a clause whose subject is the string), or "" if it is valid.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _MINUTES_A_DAY = 24 * 60
 
 def date(text: str) -> str:
     """Check a day in RFC 3339 form: `2026-01-31`. Years count from 0001, as in every calendar that can compute with
-    it.
+    them.
     """
     match = _DATE_ONLY.match(text)
     return _calendar(match) if match else "is not written YYYY-MM-DD"
@@ -53,7 +53,7 @@ def date_time(text: str) -> str:
     if match is None:
         return _why_no_date_time(text)
     if text[-1] == "Z" and text[11:13] < "24" and _in_the_calendar(text):
-        return ""  # the usual form; each event of a log has one
+        return ""  # the usual form, which every event of a log contains
     complaint = _calendar(match) or _clock(match)
     if complaint or match["second"] < "60":
         return complaint

@@ -1,9 +1,10 @@
 """The only JSON loader: RFC 8259 to the letter, bounded, and with a position for every value and key.
 
-Beyond the grammar it refuses, each with its own code: a duplicate key, an integer that not every parser holds exactly,
-a number too large for any, an escape for a lone surrogate, anything after the value. A byte order mark, which the RFC
-lets a parser ignore, is a warning. The standard library's parser has no positions and recurses; this one keeps the open
-lists and mappings in a list of its own, so that depth is a limit and not a crash.
+Beyond the grammar, it refuses, each with its own code: a duplicate key, an integer that not every parser represents
+exactly, a number too large for any parser, an escape for a lone surrogate, and anything after the value. A byte order
+mark, which the RFC allows parsers to ignore, is a warning. The standard library's parser has no positions and recurses;
+this one keeps the open lists and mappings in a list of its own, so that deep nesting exceeds a limit instead of
+crashing.
 
 Syntax errors are explained in plain words: what was found, and what JSON requires.
 """
@@ -54,7 +55,7 @@ def syntax_fault(source: Source, position: int, inside: Node | None, *, after_va
 
 
 def trailing_fault(source: Source, position: int) -> Problem:
-    """Return the fault of what follows the value that ends at `position`."""
+    """Return the fault of the text that follows the value that ends at `position`."""
     at = _past_blanks(source.text, position)
     comment = _comment_fault(source, at)
     message = "data after the value; a JSON file must be a single value"
@@ -95,7 +96,7 @@ def _string_fault(source: Source, at: int) -> Problem | None:
     if wrong == "\\":
         return _fault("json_syntax", end, "invalid JSON escape", "double the backslash")
     name = "a line end" if wrong in "\r\n" else f"the control character U+{ord(wrong):04X}"
-    return _fault("json_control_character", end, f"{name} stands inside a string", "write it as an escape")
+    return _fault("json_control_character", end, f"{name} is inside a string", "write it as an escape")
 
 
 def _missing_comma(source: Source, at: int, inside: Node | None) -> Problem:
@@ -117,7 +118,7 @@ def _mistake(source: Source, at: int) -> Problem | None:
 def _comment_fault(source: Source, at: int) -> Problem | None:
     if _COMMENT.match(source.text, at) is None:
         return None
-    return _fault("json_syntax", at, "JSON has no comments", "remove it, or make it a separate value")
+    return _fault("json_syntax", at, "JSON does not allow comments", "remove it, or make it a separate value")
 
 
 def _fault(code: str, at: int, message: str, hint: str = "") -> Problem:
@@ -128,8 +129,7 @@ def _past_blanks(text: str, position: int) -> int:
     return len(text) - len(text[position:].lstrip(" \t\n\r"))
 
 
-# Possessive quantifiers (`*+`) never try again with less, so a scan takes time proportional to the text, whatever the
-# text.
+# Possessive quantifiers (`*+`) never try again with less, so a scan takes time proportional to the length of any text.
 _BLANK = r"[ \t\n\r]*+"
 _STRING = r'"[^"\\\x00-\x1f]*+(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*+)*+"'
 _NUMBER = r"-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?+(?:[eE][-+]?[0-9]++)?+"
@@ -242,9 +242,11 @@ class _Scanner:
             inside.members[key] = node
 
     def _next(self, position: int) -> int | None:
-        """Go from `position`, past anything that ends values, to the start of the next one; None if there is none."""
+        """Skip everything that may end values, from `position` to the start of the next one; return None if there is
+        none.
+        """
         text, stack = self._text, self._open
-        # A bracket just opened may close at once; no comma may follow it.
+        # A bracket that was just opened may close immediately, but no comma may follow it.
         if stack and stack[-1].node.end == position and _CLOSES.match(text, position) is None:
             return position
         while stack:
@@ -267,7 +269,7 @@ class _Scanner:
             return int(written)
         end = start + len(written)
         if written.lstrip("-").isdigit():
-            # The length first: Python refuses to convert a number of thousands of digits.
+            # The length is checked first: Python refuses to convert a number of thousands of digits.
             if len(written) < 20 and abs(int(written)) <= LARGEST_INTEGER:
                 return int(written)
             message = f"an integer beyond {LARGEST_INTEGER:,} is not exact in every parser"
@@ -282,7 +284,7 @@ class _Scanner:
         return None
 
     def _string(self, written: str, start: int) -> str:
-        """Return the string that is written with escapes."""
+        """Return the string, which is written with escapes."""
         text = _ESCAPE.sub(_unescaped, written[1:-1])
         try:
             # Two escapes make one character beyond U+FFFF.

@@ -1,7 +1,7 @@
-"""How much one document may require of a reader. The sizes of other files are in `model/layout`.
+"""Limits on the work that one document may require of a reader. The sizes of other files are in `model/layout`.
 
-Exceeding a limit is a fault with a place and a remedy, never a crash. Limits are checked before the work they bound:
-sizes before reading, depth before a tree is built.
+Exceeding a limit is a fault with a place and a remedy, never a crash. Limits are checked before the work that they
+bound: sizes before reading, depth before a tree is built.
 """
 
 from __future__ import annotations
@@ -12,12 +12,14 @@ from workpacket.value import Value
 KIB = 1024
 MIB = 1024 * KIB
 
-# Of a path below the repository, in characters.
+# The maximum length of a path below the repository, in characters.
 PATH_LENGTH = 240
 
 
 class Limits(Value):
-    """`size` in bytes of UTF-8, `depth` in nested lists and mappings, `nodes` in values of any kind."""
+    """The limits for one kind: `size` in bytes of UTF-8, `depth` in nested lists and mappings, `nodes` in values of any
+    kind.
+    """
 
     size: int
     depth: int = 32
@@ -28,7 +30,7 @@ class Limits(Value):
         return Problem("limit_size", f"more than {self.size:,} bytes of text", Location.span(start, start))
 
     def depth_fault(self, start: int, end: int) -> Problem:
-        """Return the fault of the first bracket, dash or key that opens a level too many."""
+        """Return the fault of the first bracket, dash or key that opens one level too many."""
         return Problem(
             "limit_depth",
             f"lists and mappings are nested more than {self.depth} levels deep here",

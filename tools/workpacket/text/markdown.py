@@ -1,13 +1,13 @@
 """The entry point for reading Markdown as blocks.
 
-`read_blocks` uses the fast reader for plain documents and the full parser for others. Where both return blocks, they
-are the same. Limits on bytes, lines, blocks and depth apply to both; only the full parser must also refuse what would
-take it too many steps.
+`read_blocks` uses the fast reader for plain documents and the full parser for others. If both return blocks, the blocks
+are the same. Limits on bytes, lines, blocks and depth apply to both; only the full parser must also refuse texts that
+would take it too many steps.
 
 Most governed documents use little of Markdown: headings, nested lists, fences, paragraphs, a table. For these, one pass
 over the lines returns exactly the blocks of `markdown_full`, several times faster and without importing a parser. It
-gives up (`None`) as soon as it finds anything that is not plain: quotes, HTML, underlined headings, indented code, link
-reference definitions, tabs that indent, a lone carriage return, an empty item before a blank line.
+gives up (and returns `None`) as soon as it finds anything that is not plain: quotes, HTML, underlined headings,
+indented code, link reference definitions, tabs that indent, a lone carriage return, an empty item before a blank line.
 
 The tests prove that both agree: on every example of the CommonMark specification, on every document of the corpus and
 on generated documents.
@@ -15,7 +15,7 @@ on generated documents.
 Columns count from 0. A list item stays open for a line that is indented at least to the column where the item's content
 began; a paragraph also takes lines indented less, as long as they begin nothing else.
 
-Lines that begin with `<` may still be words: placeholders such as `<fill in: events, or NONE>`, arrows.
+Lines that begin with `<` may still be plain words: placeholders such as `<fill in: events, or NONE>`, arrows.
 
 CommonMark has seven ways to begin a block of HTML. The first six begin with a mark (`<!`, `<?`) or with a name from a
 list that ends there (by a blank, `>`, `/>` or the end of the line); the seventh is a whole tag, alone on its line. A
@@ -182,7 +182,7 @@ def table_rows(
 
 
 def _belongs(line: str, inside: int) -> bool:
-    """Whether the line is indented as far as the container, and not so far that it would be code."""
+    """Whether the line is indented as far as the container, but not so far that it would be code."""
     body = line.lstrip(" ")
     return 0 <= len(line) - len(body) - inside < 4 and body[0] != "\t"
 
@@ -196,7 +196,7 @@ _MOST_OPEN_ITEMS = MAX_DEPTH // 2 - 1  # each is in a list, and both are levels 
 
 
 class _NotPlain(Exception):
-    """The document needs the full parser."""
+    """Raised if the document needs the full parser."""
 
 
 def fast_blocks(source: Source, start: int, most_nodes: int) -> list[Block] | None:
@@ -248,7 +248,9 @@ class _Scan:
         return self._children[0]
 
     def _enter(self, column: int) -> int:
-        """Begin something new at `column`: close what does not extend so far. Return the number of the line."""
+        """Begin a new block at `column`: close everything that does not extend so far. Return the number of
+        the line.
+        """
         while column < self._columns[-1]:
             self._leave_item()
         if column - self._columns[-1] > 3:
@@ -350,8 +352,8 @@ class _Scan:
         return True
 
     def _open_item(self, marker: str, sign: str, body: str, column: int, offset: int, width: int) -> None:
-        """Open an item. `width` is that of the marker and the blanks after it, `sign` what the items of a list
-        share.
+        """Open an item. `width` is that of the marker and the blanks after it; `sign` is the part that the items of a
+        list share.
         """
         content = body[width:]
         if not content:

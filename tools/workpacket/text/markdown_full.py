@@ -1,14 +1,14 @@
 """The blocks of any document, through markdown-it-py.
 
-HTML blocks are recognized, which does not mean that HTML is allowed: nothing here renders, and the inside of `<!-- ...
--->` must not be mistaken for a field or a heading, as it would be if comments were read as paragraphs. Link reference
-definitions are blocks too, so that every non-blank line of the source belongs to a block.
+HTML blocks are recognized, which does not mean that HTML is allowed: nothing is rendered here, but the inside of `<!--
+... -->` must not be mistaken for a field or a heading, as it would be if comments were read as paragraphs. Link
+reference definitions are blocks too, so that every non-blank line of the source belongs to a block.
 
 markdown-it-py is extended to report where each line of text is, and to stop before working too long.
 
 markdown-it reports the lines of a block, but not its columns. Its block rules know them, because they record where the
 text of each line begins after all container prefixes; each rule is therefore wrapped, and when it has matched, the
-places it saw are written to its token (`meta`). Nothing is guessed from the source afterwards.
+places that it saw are written to its token (`meta`). Nothing is guessed from the source afterwards.
 
 The wrappers also count steps. Every loop of the parser that is not linear goes through its rules, so a budget of steps,
 blocks and tokens bounds time and memory for any text, and the same text always stops at the same line. The parser's own
@@ -38,20 +38,21 @@ Place = tuple[int, int, int]
 _Rule = Callable[["StateBlock", int, int, bool], bool]
 _Record = Callable[["StateBlock", "list[Token]", int, int], None]
 
-# A step takes two microseconds or so. Ordinary text costs 4 to 8 steps a line: 2 MiB of it, in 40,000 lines, 250,000.
+# A step takes about two microseconds. Ordinary text takes 4 to 8 steps per line: 2 MiB of it, in 40,000 lines, take
+# 250,000.
 _STEPS = 200_000
 _STEPS_PER_NODE = 10
 _TOKENS_PER_NODE = 5
 _MADE_UP_TOKENS = 5 * 65_536  # markdown-it fills short rows of a table with at most this many cells
 _CHARACTERS_PER_STEP = 32  # a rule scans the whole line, and does so again for each list that begins on it
 _QUOTED_LINES_PER_STEP = 4  # a quote reads all its lines before the first block in it
-# The cost of one attempt to end a block, by block type. A paragraph is tried twice, by `table` and by `fence`; the
-# others once. The title of a link definition is copied in full for each line it spans.
+# The cost of one attempt to end a block, by block type. A paragraph is tried twice, by `table` and by `fence`; other
+# blocks once. The title of a link definition is copied in full for each line that it spans.
 _STEPS_TO_END = {"paragraph": 1, "reference": 20}
 
 
 class Exhausted(Exception):
-    """The text requires more work than a document may cost; `line` (from 0) is where the budget ended."""
+    """Raised if the text requires more work than allowed; `line` (from 0) is where the budget ended."""
 
     def __init__(self, line: int) -> None:
         super().__init__(line)
@@ -59,7 +60,7 @@ class Exhausted(Exception):
 
 
 class TooManyBlocks(Exhausted):
-    """There are more blocks than a document may have."""
+    """Raised if there are more blocks than a document may have."""
 
 
 class _Budget:
@@ -134,7 +135,7 @@ def _metered_table(rule: _Rule) -> _Rule:
 
 
 def _metered_fence(rule: _Rule) -> _Rule:
-    """Count the steps of `fence`, which is tried wherever anything may end."""
+    """Count the steps of `fence`, which is tried wherever a block may end."""
 
     def run(state: StateBlock, line: int, end_line: int, silent: bool) -> bool:
         if silent:
@@ -219,7 +220,7 @@ def _record_items(state: StateBlock, tokens: list[Token], _line: int, _end: int)
 
 
 def _record_nothing(_state: StateBlock, _tokens: list[Token], _line: int, _end: int) -> None:
-    """Record nothing: for a quote or a thematic break, its existence is all there is to know."""
+    """Record nothing, for a quote or a thematic break, whose existence is all there is to know."""
 
 
 _RECORDS: dict[str, _Record] = {
@@ -291,7 +292,7 @@ def full_blocks(source: Source, start: int, most_nodes: int) -> list[Block] | Pr
             Location.span(*span),
         )
     for token in tokens:
-        # Below this level markdown-it silently omits the rest of the container.
+        # Below this level, markdown-it silently omits the rest of the container.
         if token.type in _CONTAINERS and token.level >= MAX_DEPTH - 1:
             span = source.line_span(origin.first_line + (token.map or [0])[0])
             return Problem(

@@ -1,4 +1,4 @@
-"""A parsed value that remembers where it was written.
+"""A parsed value that remembers its place.
 
 Every reader (YAML, JSON, TOML, the Markdown kinds) makes a tree of nodes, so that one schema validator and one set of
 rules can handle all of them and still point to line and column.
@@ -23,7 +23,7 @@ Plain: TypeAlias = "Scalar | list[Plain] | dict[str, Plain]"
 class Node:
     """A scalar, a list of nodes or a mapping of nodes, at [start, end) of its source.
 
-    For a mapping, `keys` holds the position of each key. A node that the reader derived (a title, a file name) has the
+    For a mapping, `keys` has the position of each key. A node that the reader derived (a title, a file name) has the
     span of its origin.
     """
 
@@ -128,8 +128,8 @@ class Node:
 class Loaded(Value):
     """A tree, or the reasons why there is none.
 
-    A document is never half loaded: if any fault is an error, `root` is None. The only fault that can accompany a tree
-    is one that the catalogue calls a warning (`json_byte_order_mark`).
+    A document is never partly loaded: if any fault is an error, `root` is None. Only a fault that the catalogue calls a
+    warning (`json_byte_order_mark`) can accompany a tree.
     """
 
     root: Node | None
@@ -159,4 +159,4 @@ def duplicate_key(code: str, source: Source, key: str, first: tuple[int, int], a
     """Return the fault of a key that occurs at `first` and `again` in one mapping."""
     line, later = source.line_and_column(first[0])[0], source.line_and_column(again[0])[0]
     where = f"twice on line {line}" if line == later else f"on line {line} and again on line {later}"
-    return Problem(code, f"the key {key!r} stands {where}", Location.span(*again), "keep only one of them")
+    return Problem(code, f"the key {key!r} occurs {where}", Location.span(*again), "keep only one of them")

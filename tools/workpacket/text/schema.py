@@ -4,8 +4,8 @@ Schemas are JSON Schema 2020-12, in files `<name>.schema.json`. schemas/README.m
 the annotations `x-label` and `x-noun`, which let messages use the words of the document. Nothing here opens a file:
 texts come from the function given to `SchemaSet`, and references lead nowhere else.
 
-A valid value is recognized by a compiled acceptor. Only for others is `jsonschema` imported, which decides; its
-complaints are then reworded for the person who wrote the document.
+A valid value is recognized by a compiled acceptor. Only for other values is `jsonschema` imported, which decides; its
+complaints are then reworded for the author of the document.
 
 An acceptor is a schema compiled to nested closures. Nearly every value is valid, and `jsonschema` takes 50 ms to import
 and milliseconds to confirm it; an acceptor takes microseconds. It can only say yes; if it does not, `jsonschema`
@@ -13,7 +13,7 @@ decides and explains. A schema with an unknown keyword has no acceptor at all. t
 both agree, also on the published test suite.
 
 A schema becomes a table from the type of a value to the test that a value of this type must pass; a type missing from
-the table is refused. Combining schemas means combining tables, so `oneOf` a string and a list costs one look-up. Values
+the table is refused. Combining schemas means combining tables, so `oneOf` a string and a list takes one look-up. Values
 come from a strict loader: exactly these types, no NaN.
 """
 
@@ -37,16 +37,17 @@ __all__ = ["SchemaSet", "UnusableSchema"]
 
 
 def identity(value: Plain) -> str:
-    """Return a text that two values share exactly when they are the same JSON value.
+    """Return a text that two values share if and only if they are the same JSON value.
 
-    In Python `True == 1`, in JSON Schema not; in both `1 == 1.0`. With texts, sets find repetitions in one pass even in
-    hostile lists: the hash of a string is keyed; those of numbers and tuples are not, and can be made to collide.
+    `True == 1` holds in Python but not in JSON Schema; `1 == 1.0` holds in both. With texts, sets find repetitions in
+    one pass even in hostile lists: the hash of a string is keyed, but those of numbers and tuples are not, and can be
+    made to collide.
     """
     return json.dumps(_whole(value), sort_keys=True, ensure_ascii=False, separators=(",", ":"))
 
 
 def repetitions(items: list[Plain]) -> list[tuple[int, int]]:
-    """Return for each item that equals an earlier one its index and the index of the first such item."""
+    """Return, for each item that equals an earlier one, its index and the index of the first such item."""
     first: dict[str, int] = {}
     repeated: list[tuple[int, int]] = []
     for index, item in enumerate(items):
@@ -68,7 +69,7 @@ def _whole(value: Plain) -> Plain:
 
 
 class EvaluatedFields:
-    """Which fields of a mapping an accepting schema has evaluated, as needed for `unevaluatedProperties`.
+    """The fields of a mapping that an accepting schema has evaluated, for `unevaluatedProperties`.
 
     A field counts if the schema, or a schema that it applies to the same value (`allOf`, the matching branches of
     `anyOf` and `oneOf`, `if` and its consequence), names it, has a pattern for it or has a rule for all others.
@@ -85,7 +86,7 @@ class EvaluatedFields:
         self._add(schema, whole=False)
 
     def rest(self, value: dict[str, Any]) -> list[str]:
-        """Return the fields of `value` that nothing has evaluated."""
+        """Return the fields of `value` that no schema has evaluated."""
         layers = [self]
         for layer in layers:
             layers += [inner for applies, inner in layer._conditional if applies(value)]
@@ -117,7 +118,7 @@ class EvaluatedFields:
 
 
 class UnknownKeyword(Exception):
-    """The schema uses a keyword that this module does not know."""
+    """Raised if the schema uses a keyword that this module does not know."""
 
 
 def always(_value: object) -> bool:
@@ -335,7 +336,9 @@ def _mapping_test(schema: dict[str, Any]) -> Test:
 
 
 def _dependent(schema: Mapping[str, Any]) -> Test:
-    """Return what else must hold if a field is present: `dependentRequired` is short for a schema with `required`."""
+    """Return the test of the conditions if a field is present: `dependentRequired` is short for a schema with
+    `required`.
+    """
     needed = ((name, {"required": names}) for name, names in schema.get("dependentRequired", {}).items())
     tables = [(name, _table(also)) for name, also in (*needed, *schema.get("dependentSchemas", {}).items())]
     return lambda value: all(name not in value or _passes(table, value) for name, table in tables)
@@ -424,17 +427,20 @@ def _none_of(tests: list[Test]) -> Test | None:
 
 
 class SchemaSet:
-    """Judges values by schemas, loading each but once. `read` gives the file of a schema by its name: "stub"."""
+    """Judges values by schemas; each schema is loaded once. `read` returns the file of a schema by its
+    name: "stub".
+    """
 
     def __init__(self, read: Read) -> None:
         self._loader = Loader(read)
         self._loaded: dict[str, tuple[Schema, Callable[[Plain], bool] | None]] = {}
 
     def violations(self, name: str, value: Plain) -> tuple[Problem, ...]:
-        """What is wrong with `value` under the schema `name` ("stub"), in the order of the value; () if nothing is.
+        """Return what is wrong with `value` under the schema `name` ("stub"), in the order of the value; () if nothing
+        is.
 
-        The value is one that a strict loader made: finite numbers, bounded depth. `UnusableSchema` is raised for
-        a schema file that says what is not honoured.
+        The value must come from a strict loader: finite numbers, bounded depth. Raises `UnusableSchema` for a schema
+        file with unsupported content.
         """
         schema, accepts = self._load(name)
         if accepts is not None and accepts(value):

@@ -54,7 +54,7 @@ _MEMBER = lazy_pattern(r"\\(?:u[0-9A-Fa-f]{4}|x[0-9A-Fa-f]{2}|.)|.", re.DOTALL)
 
 
 class UnusablePattern(ValueError):
-    """The pattern is invalid, or means something different in Python and in ECMA-262."""
+    """Raised if the pattern is invalid, or means something different in Python and in ECMA-262."""
 
 
 def translate(pattern: str) -> str:
@@ -63,7 +63,7 @@ def translate(pattern: str) -> str:
     try:
         re.compile(translated)
     except re.error as error:
-        raise UnusablePattern(f"the pattern {pattern!r} cannot be read: {error.msg}") from None
+        raise UnusablePattern(f"the pattern {pattern!r} cannot be parsed: {error.msg}") from None
     return translated
 
 
@@ -102,7 +102,9 @@ def _piece(kind: str | None, text: str) -> str:
 
 
 def _escape(text: str) -> str:
-    """Translate a `\\` and the character it changes, outside a set. KeyError: not supported in both languages."""
+    """Translate a `\\` and the character that it changes, outside a set. Raises KeyError if not both languages support
+    it.
+    """
     letter = text[1]
     if letter.lower() in _SETS:
         return f"[{'^' if letter.isupper() else ''}{_SETS[letter.lower()]}]"
@@ -112,7 +114,7 @@ def _escape(text: str) -> str:
 
 
 def _set(text: str) -> str:
-    """Translate `[...]`, member by member. KeyError: the languages read it differently."""
+    """Translate `[...]`, member by member. Raises KeyError if the languages read it differently."""
     negated = text.startswith("[^")
     members = _MEMBER.findall(text[2:-1] if negated else text[1:-1])
     if not members:
@@ -174,13 +176,12 @@ ASSERTIONS = frozenset(
      "maxLength", "maxProperties", "maximum", "minContains", "minItems", "minLength", "minProperties", "minimum",
      "multipleOf", "pattern", "required", "type", "uniqueItems"]
 )  # fmt: skip
-# Under these keywords, `false` is known by name to jsonschema, the acceptor and the messages; elsewhere it becomes
-# {"not": {}}.
+# Under these keywords, jsonschema, the acceptor and the messages recognize `false`; elsewhere it becomes {"not": {}}.
 _MAY_BE_FALSE = frozenset(["additionalProperties", "items", "unevaluatedProperties"])
 
 
 class UnusableSchema(ValueError):
-    """A schema file uses something unsupported; the message names the file and the place."""
+    """Raised if a schema file uses something unsupported; the message names the file and the place."""
 
 
 def is_annotation(keyword: str) -> bool:
@@ -208,7 +209,7 @@ class Loader:
         if isinstance(schema, bool):
             return schema
         if not isinstance(schema, dict):
-            raise place.refusal("is no schema")
+            raise place.refusal("is not a schema")
         ready: dict[str, Any] = {
             keyword: self._argument(keyword, argument, place.below(keyword))
             for keyword, argument in schema.items()
@@ -249,7 +250,7 @@ class Loader:
             )
         key = (SHARED if match["shared"] else place.file, match["name"])
         if key in place.trail:
-            raise place.refusal(f"refers in a circle: {' -> '.join(name for _, name in (*place.trail, key))}")
+            raise place.refusal(f"refers to itself: {' -> '.join(name for _, name in (*place.trail, key))}")
         if key not in self._definitions:
             definitions = self._file(key[0]).get("$defs", {})
             if key[1] not in definitions:
@@ -285,7 +286,7 @@ def parse_schema(name: str, text: bytes) -> dict[str, Any]:
     except ValueError as error:
         raise place.refusal(f"is not JSON: {error}") from None
     if not isinstance(schema, dict) or schema.get("$schema") != DIALECT:
-        raise place.refusal(f'does not say `"$schema": "{DIALECT}"`')
+        raise place.refusal(f'does not have `"$schema": "{DIALECT}"`')
     return schema
 
 
@@ -306,7 +307,7 @@ def _assertion(keyword: str, argument: object, place: _Place) -> object:
 
 def _pattern(pattern: object, place: _Place) -> str:
     if not isinstance(pattern, str):
-        raise place.refusal("cannot be used: a pattern is text")
+        raise place.refusal("cannot be used: a pattern must be text")
     try:
         return translate(pattern)
     except UnusablePattern as unusable:

@@ -1,19 +1,19 @@
-"""What an unsatisfied keyword means, in words.
+"""The messages for unsatisfied keywords.
 
-Sentences name the field as written in the document, say what was expected and show what was found, cut to a length that
-no document can extend. They repeat the document's text, including control characters: making it safe to display is left
-to the output layer. A condition (`if`) that applies to a complaint is put in words too.
+Sentences name the field as written in the document, say what was expected and show what was found, truncated to a
+length that no document can extend. They repeat the document's text, including control characters: the output layer
+makes it safe to display. A condition (`if`) that applies to a complaint is put into words, too.
 
 This module is imported only when an acceptor could not say yes, because `jsonschema` costs 50 ms to import. The
 validator never sees a reference (the loader has resolved them all) and has an empty registry, so that nothing could be
 fetched even if it did.
 
-Some keywords are our own. `format` always uses our checks. `pattern` skips a text that `maxLength` refuses anyway: no
-pattern runs on a megabyte. Those about fields name each field, in document order; `uniqueItems` says which item repeats
-which; and it and `unevaluatedProperties` take time proportional to the value.
+Some keywords have our own implementation. `format` always uses our checks. `pattern` skips a text that `maxLength`
+refuses anyway, so that no pattern runs on a megabyte. Keywords about fields name each field, in document order;
+`uniqueItems` says which item repeats which; it and `unevaluatedProperties` take time proportional to the value.
 
 A reader may store `USER_SIGNATURE` under `metadata` as `user_signature`, but the author of the document has seen only
-the first. A property may therefore have `"x-label": "USER_SIGNATURE"`, its key as written, and a schema `"x-noun":
+the first form. A property may therefore have `"x-label": "USER_SIGNATURE"`, its key as written, and a schema `"x-noun":
 "work packet id"`, the noun for what it accepts. Both are looked up here along the path of the value, through every
 schema that applies in place (`allOf`, branches, `then`), because the schema that complains is seldom the one with the
 name.
@@ -93,7 +93,7 @@ class Labels:
         yield from (self.key((*path, name)) for name in names)
 
     def of(self, path: Path) -> str:
-        """Return what to call the value at `path` in a sentence."""
+        """Return the name of the value at `path` for a sentence."""
         if not path:
             return str(self.annotation(path, "x-label") or "the document")
         if isinstance(path[-1], int):
@@ -147,9 +147,9 @@ def _spelling(word: str) -> str:
 
 
 class Complaint(Value):
-    """One keyword that is not satisfied: which, by what, and where in the value and in the schema (both from the root).
+    """One unsatisfied keyword: which, by what, and where in the value and in the schema (both from the root).
 
-    `branches` holds, for `anyOf` and `oneOf`, the complaints of each branch, if none matches; `matches` the matching
+    For `anyOf` and `oneOf`, `branches` has the complaints of each branch, if none matches; `matches` the matching
     branches of `oneOf`, if there are too many. `detail` is added by our own checks: the missing field, what is wrong
     with the form, the repeated item.
     """
@@ -292,7 +292,7 @@ _OTHER_MEMBERS = frozenset(["additionalProperties", "items"])
 
 
 def condition(complaint: Complaint, schema: Schema, labels: Labels) -> str:
-    """Return "`VERDICT` is FAIL" if the complaint is in a `then` whose `if` is as simple as that; else nothing."""
+    """Return "`VERDICT` is FAIL" if the complaint is in a `then` with an `if` as simple as that; otherwise ''."""
     said = ""
     node: Any = schema
     depth = 0  # how many steps of the value's path have been taken
@@ -311,7 +311,7 @@ def condition(complaint: Complaint, schema: Schema, labels: Labels) -> str:
 
 
 def _in_words(asked: Schema, path: Path, labels: Labels) -> str:
-    """Return what an `if` requires, if it is that fields are present and have certain values."""
+    """Return an `if` in words, if it only requires that fields are present and have certain values."""
     if not isinstance(asked, dict) or "required" not in asked:
         return ""
     said = []

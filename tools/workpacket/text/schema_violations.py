@@ -1,4 +1,4 @@
-"""Turn the complaints of `jsonschema` about a value into what a person is told.
+"""Turn the complaints of `jsonschema` about a value into messages for people.
 
 Branches are resolved, the most informative of several complaints about one scalar is kept (for an empty text, it is
 pointless to add that it is not a date), and all come in the order of the value.
@@ -6,7 +6,7 @@ pointless to add that it is not a date), and all come in the order of the value.
 The branch of `anyOf` or `oneOf` that the writer most likely meant is chosen, so that one fault is not reported five
 times. In this order: the branches whose type fits; the branch chosen by a discriminator (a field whose value
 distinguishes the branches); what all remaining branches require of the same thing, as one complaint; the branch with
-the fewest complaints, and among equals the one that got deeper.
+the fewest complaints, and among equals the one whose complaints are deeper.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ class _Branch(NamedTuple):
 
 
 def settled(complaint: Complaint) -> tuple[Complaint, ...]:
-    """Return the complaints that best explain this one; itself if it is not about branches.
+    """Return the complaints that best explain this one, or this one itself if it is not about branches.
 
-    A `required` complaint without detail among them has as its argument lists of fields, one of which is needed.
+    The argument of a `required` complaint without detail is a list of lists of fields, one of which is needed.
     """
     if not complaint.branches:
         return (complaint,)
@@ -118,7 +118,7 @@ def _agreed(complaint: Complaint, branches: list[_Branch]) -> tuple[Complaint, .
 
 
 def _united(keyword: str, found: list[Complaint]) -> tuple[Complaint, ...]:
-    """Return one complaint whose argument lists everything that the `found` ones would accept."""
+    """Return one complaint whose argument lists everything that the complaints in `found` would accept."""
     values: list[Any] = []
     for each in found:
         values += each.argument if isinstance(each.argument, list) and each.keyword != "const" else [each.argument]
@@ -177,7 +177,7 @@ def _code(complaint: Complaint) -> str:
 
 
 def _hint(complaint: Complaint, labels: Labels, suggestions: Suggestions) -> str:
-    """Return what the writer probably meant, or what would be valid."""
+    """Return what the author probably meant, or what would be valid."""
     if complaint.keyword in _UNKNOWN:
         meant = suggestions.nearest(complaint.path[-1], labels.keys(complaint.path[:-1]))
         return f"did you mean `{meant}`?" if meant else ""

@@ -1,9 +1,9 @@
-"""What a repair really changed, according to independent readers: lines, markdown-it's tokens, PyYAML, json and
+"""Determine what a repair really changed, by independent readers: lines, markdown-it's tokens, PyYAML, json and
 tomllib.
 
-Rules and their edits depend on this project's own readers. A reader that is wrong about where a value ends would lead
-to a repair that destroys text, and reading the result again would not show it. Before it is written, each repaired file
-is therefore compared once more by libraries that know nothing of our documents.
+Rules and their edits depend on this project's own readers. A reader with a wrong idea of where a value ends would lead
+to a repair that destroys text, and reading the result again would not reveal it. Before it is written, each repaired
+file is therefore compared once more by libraries that know nothing of our documents.
 
 A line is identified by its number among the non-blank lines, because blank lines come and go. The lines that findings
 name are those whose words an edit touches; everything else must be unchanged.
@@ -115,7 +115,9 @@ def _shape(value: Any) -> Any:
 
 
 def _compare_marks(old: str, new: str) -> str:
-    """Compare a text that was unreadable before: white space may change, and characters without syntactic meaning."""
+    """Compare a text that was unreadable before: only white space may change, and characters without
+    syntactic meaning.
+    """
     was, now = ([character for character in text if "!" <= character <= "~"] for text in (old, new))
     return "" if was == now else "the original could not be read"
 
@@ -172,10 +174,10 @@ def _leaves(reading: NumberedLines, start: int, end: int) -> Iterator[tuple[tupl
 
 
 def not_carried_over(before: Source, after: Source, rewritten: Sequence[str], invented: str) -> str:
-    """Return what would be lost of a document that is rewritten in another order; '' if nothing.
+    """Return what a document would lose that is rewritten in another order; '' if nothing.
 
-    Each of its lines must be present, indented or after a label, except those that are `rewritten`. `invented` are the
-    only words allowed in an HTML block that was not there before.
+    Each of its lines must be present, possibly indented or after a label, except those that are `rewritten`. `invented`
+    are the only words allowed in an HTML block that was not there before.
     """
     old, new = NumberedLines(before.text), NumberedLines(after.text)
     there = Counter(line.strip() for line in new.lines)
@@ -215,7 +217,7 @@ def _parser() -> MarkdownIt:
 
 
 class Blocks:
-    """markdown-it's view of a text: for each line, its items and what hides it, and where lines are joined."""
+    """A text as markdown-it sees it: for each line, its items and what hides it, and where lines are joined."""
 
     def __init__(self, reading: NumberedLines, start: int) -> None:
         self.reading = reading
@@ -261,7 +263,7 @@ class Blocks:
 
 
 def compare_markdown(old: Blocks, new: Blocks, named: frozenset[int]) -> str:
-    """Check that each line without a finding stays in the same items and as visible as before."""
+    """Check that each line without a finding stays in the same items and remains as visible as before."""
     for number, line in enumerate(old.reading.lines):
         was, now = old.hidden.get(number), new.hidden.get(number)
         if (was or now) and (was is None or now is None or was[:2] != now[:2]):
@@ -306,6 +308,6 @@ class NumberedLines:
         return bisect_right(self.starts, offset) - 1
 
     def number(self, line: int) -> int:
-        """Return the number of the line, counted from 0 with the blank ones, or of the next non-blank one."""
+        """Return the number of the line (counted from 0, including blank ones), or of the next non-blank one."""
         number = self._numbers[line] if line < len(self._numbers) else len(self.lines)
         return self.origin[number] if number < len(self.origin) else len(self.lines)

@@ -42,20 +42,20 @@ class Source:
 
     @property
     def digest(self) -> str:
-        """The SHA-256 of the raw bytes, in hexadecimal."""
+        """Return the SHA-256 of the raw bytes, in hexadecimal."""
         if not self._digest:
             self._digest = hashlib.sha256(self.encode()).hexdigest()
         return self._digest
 
     @property
     def sha1(self) -> str:
-        """The SHA-1 of the raw bytes. Older documents pin specifications by it; nothing is trusted because of it."""
+        """Return the SHA-1 of the raw bytes. Older documents pin specifications by it; it is never trusted."""
         return hashlib.sha1(self.encode(), usedforsecurity=False).hexdigest()
 
     @property
     def line_starts(self) -> list[int]:
-        """The offset of the first character of each line. As in CommonMark, a line ends at CRLF, LF or CR, and nowhere
-        else.
+        """Return the offset of the first character of each line. As in CommonMark, a line ends only at
+        CRLF, LF or CR.
         """
         if self._starts is None:
             self._starts = _line_starts(self.text)
@@ -91,7 +91,7 @@ class Source:
 
     @property
     def eol(self) -> str:
-        """The first line end in the file, used for lines added to it."""
+        """Return the first line end in the file, which is used for lines added to it."""
         newline = self.text.find("\n")
         if newline > 0 and self.text[newline - 1] == "\r":
             return "\r\n"

@@ -1,11 +1,11 @@
-"""The only TOML loader: `tomllib` for the values, and a scan of our own for their positions.
+"""The only TOML loader: `tomllib` for the values, and our own scan for their positions.
 
-`tomllib` is strict already: duplicate keys, tables defined twice and everything else outside TOML 1.0 are errors with a
-line and a column. It has no limits, and accepts numbers that some parsers cannot hold; dates become the text that was
-written, as in YAML.
+`tomllib` is already strict: duplicate keys, tables defined twice and everything else outside TOML 1.0 are errors with a
+line and a column. But it has no limits, and accepts numbers that some parsers cannot represent. Dates become text, as
+in YAML.
 
-The scan reads only what `tomllib` has accepted, so it finds positions and decides nothing: values come from `tomllib`.
-The span of a table is its header; of a table implied by a dotted key, the part of the key that names it.
+The scan reads only text that `tomllib` has accepted, so it finds positions and decides nothing: values come from
+`tomllib`. The span of a table is its header; of a table implied by a dotted key, the part of the key that names it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _SCALAR = lazy_pattern(
 
 
 def place(source: Source, plain: dict[str, Any]) -> tuple[Node, list[Problem]]:
-    """Return the tree of `source`, whose value is `plain`, and the faults of values that JSON cannot hold."""
+    """Return the tree of `source`, whose value is `plain`, and the faults of values that JSON cannot represent."""
     placer = _Placer(source.text)
     return placer.document(plain), placer.faults
 
@@ -125,7 +125,7 @@ class _Placer:
         if too_large or (isinstance(plain, float) and not math.isfinite(plain)):
             message = f"{self._text[start : self._at][:40]} is not a number that every parser can represent"
             self.faults.append(Problem("toml_number_range", message, Location.span(start, self._at)))
-        # Only dates and times are left, which are text here as in YAML and JSON.
+        # Only dates and times are left, which are text here, as in YAML and JSON.
         return plain if isinstance(plain, (int, float)) else self._text[start : self._at]
 
     def _path(self) -> list[tuple[str, tuple[int, int]]]:
@@ -164,7 +164,9 @@ def _name(written: str) -> str:
 
 
 def _descend(node: Node, values: Any, path: list[tuple[str, tuple[int, int]]]) -> tuple[Node, Any]:
-    """Follow `path` from `node`, creating the tables it implies; in a list of tables, it refers to the last one."""
+    """Follow `path` from `node`, creating the tables that it implies. In a list of tables, it refers to the
+    last one.
+    """
     for name, span in path:
         node, values = _table(node, name, span), values[name]
         if node.items:
@@ -182,7 +184,7 @@ def _put(above: Node, name: str, span: tuple[int, int], node: Node) -> Node:
     return node
 
 
-# What nests, what hides brackets and dots, and what ends a dotted key.
+# Characters that nest, that hide brackets and dots, and that end a dotted key.
 _NESTING = lazy_pattern(
     r'''"""(?:[^"\\]|\\.|"(?!""))*+"{3,5}|\'\'\'(?:[^\']|\'(?!\'\'))*+\'{3,5}'''
     r"""|"(?:[^"\\\n]|\\.)*+"|\'[^\'\n]*+\'|#[^\n]*+|[\[\]{}.\n,=]""",
@@ -196,7 +198,7 @@ _ENDLESS_NUMBER = lazy_pattern(r"[0-9_]{1000,}")
 
 @lru_cache(maxsize=64)
 def plain_toml(text: str) -> dict[str, Any]:
-    """Return the values alone, parsed once for all callers; do not change the result, which is shared."""
+    """Return only the values, parsed once for all callers. The result is shared: do not change it."""
     return _parsed(text)
 
 
@@ -223,7 +225,9 @@ def load_toml(source: Source, limits: Limits = DATA) -> Loaded:
 
 
 def _beyond(root: Node, limits: Limits) -> list[Problem]:
-    """Return the first value too many or too deep: headers, dotted keys and brackets, each within limits, add up."""
+    """Return the first value that is too many or too deep: headers, dotted keys and brackets, each within limits, add
+    up.
+    """
     level, depth, count = [root], 0, 0
     while level:
         count += len(level)
@@ -237,7 +241,7 @@ def _beyond(root: Node, limits: Limits) -> list[Problem]:
 
 
 def _too_deep(text: str, limits: Limits) -> Problem | None:
-    """Return the bracket or dot that nests too deep: `tomllib` recurses and copies the path to it."""
+    """Return the bracket or dot that nests too deep: `tomllib` recurses, and copies the path to it."""
     brackets = dots = 0
     for token in _NESTING.finditer(text):
         brackets += {"[": 1, "{": 1, "]": -1, "}": -1}.get(token[0], 0)

@@ -1,17 +1,17 @@
-"""Edits of YAML written by people: one value, item or key changes, and every other byte stays, comments included.
+"""Edit YAML written by people: one value, item or key changes, and every other byte stays, including comments.
 
 Each function proposes spans to replace, in the existing style, and tries them: the edited text is read again by the
 strict loader, and the first proposal after which only the intended part has changed is the result. If there is none,
 `CannotEdit` says so.
 
-The check after an edit requires that the document says what was intended, and that nothing else has changed.
+The check after an edit requires that the document has the intended value, and that nothing else has changed.
 
-Reconciling brings existing YAML to the wanted value with the smallest changes. Values that are already right are not
+`reconciled` changes existing YAML to the wanted value with the smallest edits. Values that are already right are not
 touched, however they are written. In a list, items are removed, and added at the end; only if that does not suffice is
-the value rewritten, and with it the comments inside it.
+the value rewritten, with the comments inside it.
 
-The proposals say which characters to replace by what, best first. They prove nothing: a proposal may even break the
-document in some unusual layout; it is tried, and then the next.
+Proposals are replacements of characters, best first. A proposal may break the document in an unusual layout; then the
+next one is tried.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ Change: TypeAlias = "Plain | Removed"
 
 
 def changed_only(before: Node, after: Node, path: NodePath, value: Change) -> bool:
-    """Whether `after` is `before` with `value` at `path` and all else equal: values, types and the order of keys.
+    """Whether `after` is `before` with `value` at `path`, and otherwise equal: values, types and the order of keys.
 
     A path that ends with the length of a list appends to it; `REMOVED` deletes an item or a key. The empty path is the
     whole document.
@@ -76,7 +76,7 @@ def _below(plain: Plain, step: str | int) -> Plain:
 
 
 def _make(inside: Plain, step: str | int, value: Change) -> bool:
-    """Make the change in place; return false if there is no such place."""
+    """Make the change in place; return False if the place does not exist."""
     if isinstance(inside, dict) and isinstance(step, str):
         there = step in inside
         if isinstance(value, Removed):
@@ -151,7 +151,7 @@ def replacing(region: Region, node: Node, value: Scalar) -> list[Edits]:
 
 
 def beginning_a_list(region: Region, node: Node, value: Plain) -> list[Edits]:
-    """Begin a list of one item in place of null or an omitted value."""
+    """Begin a list of one item, in place of null or an omitted value."""
     if node.start == node.end:
         return _into_nothing(region, node.start, inline([value]))
     return [(Edit(node.start, node.end, inline([value])),)]
@@ -201,14 +201,14 @@ def removing(region: Region, holder: Node, index: int, key: tuple[int, int] | No
         return [(Edit(colon.end(), colon.end(), " []"), _whole_lines(region, dash, item.end)), emptied]
     if not region.before_on_line(dash).strip():
         return [(_whole_lines(region, dash, item.end),)]
-    # The first item of a list inside a list: the next one moves up, unless a comment is in the way.
+    # The first item of a list inside a list: the next item moves up, unless a comment is in the way.
     following = _dash(region, holder, index + 1)
     clear = _ONE_LINE_END.match(region.text[item.end : following])
     return [(Edit(dash, following, ""),)] if clear else []
 
 
 def replacing_value(region: Region, node: Node, key: tuple[int, int], value: Plain) -> list[Edits]:
-    """Replace the value of `key` with `value`: on its line if it fits there, else as a block below it."""
+    """Replace the value of `key` with `value`: on its line if it fits there, otherwise as a block below it."""
     colon = _COLON.match(region.text, key[1])
     after = colon.end() if colon else node.start
     end = max(after, region.before_line_ends(node.end))
@@ -247,7 +247,7 @@ def _out_of_brackets(region: Region, holder: Node, index: int) -> list[Edits]:
 
 
 def _dash(region: Region, holder: Node, index: int) -> int:
-    """Return the '-' of an item: it is aligned with the first one, where the list begins."""
+    """Return the '-' of an item, which is aligned with the first one, where the list begins."""
     if index == 0:
         return holder.start
     column = len(region.before_on_line(holder.start))
@@ -301,7 +301,7 @@ def _replacing_block(region: Region, node: Node, value: Scalar) -> list[Edits]:
 
 
 def _spellings(value: Scalar, raw: str) -> list[str]:
-    """Return the ways to write `value` on one line in place of `raw`, best first: its quotes stay if possible."""
+    """Return the ways to write `value` on one line in place of `raw`, best first. Its quotes are kept if possible."""
     if not isinstance(value, str):
         return [spelled(value)]
     spellings = [double_quoted(value)]
@@ -317,7 +317,7 @@ def _spellings(value: Scalar, raw: str) -> list[str]:
 
 
 class CannotEdit(ValueError):
-    """No edit makes this change and no other."""
+    """Raised if no edit makes this change and no other."""
 
 
 class YamlText(Value):
@@ -330,7 +330,7 @@ class YamlText(Value):
     limits: Limits
 
     def edited(self, edits: Edits) -> YamlText:
-        """Return the text after `edits`, which must lie inside it; `CannotEdit` if it is no longer YAML."""
+        """Return the text after `edits`, which must lie inside it; raise `CannotEdit` if it is no longer YAML."""
         source = apply_edits(self.source, edits)
         end = self.end + len(source.text) - len(self.source.text)
         return yaml_text(source, start=self.start, end=end, limits=self.limits)
@@ -341,7 +341,7 @@ class YamlText(Value):
 
 
 def yaml_text(source: Source, *, start: int = 0, end: int | None = None, limits: Limits = DATA) -> YamlText:
-    """Return the YAML in [start, end) of `source`; `CannotEdit` if the strict loader refuses it."""
+    """Return the YAML in [start, end) of `source`; raise `CannotEdit` if the strict loader refuses it."""
     end = len(source.text) if end is None else end
     loaded = load_yaml(source, start=start, end=end, limits=limits)
     if loaded.root is None:
@@ -352,7 +352,7 @@ def yaml_text(source: Source, *, start: int = 0, end: int | None = None, limits:
 
 
 def set_scalar(text: YamlText, path: NodePath, value: Scalar) -> Edits:
-    """Replace the scalar at `path` with `value`, keeping its quotes if they can hold the value."""
+    """Replace the scalar at `path` with `value`, keeping its quotes if they can contain the value."""
     node = _at(text, path)
     if isinstance(node.value, (dict, list)):
         raise CannotEdit(f"{_place(text, node)}: this is a list or mapping, not a single value")
@@ -421,7 +421,7 @@ def _key_of(text: YamlText, path: NodePath) -> tuple[int, int]:
 def _at(text: YamlText, path: NodePath) -> Node:
     node = text.root.get(*path)
     if node is None or any(isinstance(step, int) and step < 0 for step in path):
-        raise CannotEdit(f"{text.source.path}: nothing stands at {'/'.join(map(str, path))}")
+        raise CannotEdit(f"{text.source.path}: there is nothing at {'/'.join(map(str, path))}")
     return node
 
 
@@ -446,7 +446,7 @@ IsText = Callable[[NodePath], bool]
 
 
 def reconciled(text: YamlText, path: NodePath, wanted: Plain, is_text: IsText) -> YamlText:
-    """Return `text` with `wanted` at `path`. Where `is_text` says so, `2` and `"2"` are the same; may raise
+    """Return `text` with `wanted` at `path`. If `is_text` accepts the path, `2` and `"2"` are the same. May raise
     `CannotEdit`.
     """
     node = _read(text, is_text).get(*path)
@@ -475,7 +475,9 @@ def _mapping(text: YamlText, path: NodePath, wanted: dict[str, Plain], is_text: 
 
 
 def _list(text: YamlText, path: NodePath, values: tuple[list[Plain], list[Plain]]) -> YamlText:
-    """Remove items, last one first, and append items; `CannotEdit` if one would have to go in between."""
+    """Remove items, last one first, and append items; raise `CannotEdit` if one would have to be inserted
+    in between.
+    """
     have, wanted = values
     kept: list[Plain] = []
     gone: list[int] = []

@@ -2,18 +2,16 @@
 
 It reads the part of YAML on which all parsers agree. It refuses, each with its own code: anchors and aliases (an alias
 bomb needs them), tags, directives, merge keys, a second document, duplicate keys, keys that are not text, and the
-spellings listed in `yaml_tree`. Plain scalars mean what `yaml_scalars` says; a key is always the text as written.
+spellings listed in `yaml_tree`. A key is always the text as written.
 
 A node's span includes its quotes or its block header. An omitted value is null with an empty span, where it would be; a
 block scalar ends with the line end of its last line, a block list or mapping with its last value.
 
-What an unquoted YAML scalar means, here and to other parsers.
-
-YAML guesses types, and every version guesses differently: `no` is false, `12:30` is 750 and `2026-06-08` a date in one
-parser and text in the next; a commit id of digits becomes a number that has lost its zeros. Here a plain scalar is
-text, unless it is null, true or false as spelled in YAML 1.2, or an integer of at most 15 digits in the form that `str`
-returns. Nothing is lost: the text of an integer is `str` of it, and `written_as_text` gives a text field (a commit id,
-a batch label) the characters in the file.
+YAML guesses the types of unquoted scalars, and every version guesses differently: `no` is false, `12:30` is 750 and
+`2026-06-08` a date in one parser and text in the next; a commit id of digits becomes a number that has lost its zeros.
+Here a plain scalar is text, unless it is null, true or false as spelled in YAML 1.2, or an integer of at most 15 digits
+in the form that `str` returns. Nothing is lost: the text of an integer is `str` of it, and `written_as_text` gives a
+text field (a commit id, a batch label) the characters in the file.
 """
 
 from __future__ import annotations
@@ -45,7 +43,7 @@ _WORDS: dict[str, bool | None] = {
 }
 _INTEGER = lazy_pattern(r"(?:0|-?[1-9][0-9]{0,14})\Z")
 
-# What YAML 1.1 or the core schema of YAML 1.2 makes of values that are text here, most informative name first.
+# What YAML 1.1, or the core schema of YAML 1.2, makes of values that are text here, most informative name first.
 _READ_OTHERWISE: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("boolean", re.compile(r"(?:y|n|yes|no|on|off)\Z", re.IGNORECASE)),
     ("date", re.compile(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:[Tt \t].*)?\Z")),
@@ -71,12 +69,12 @@ def resolve(text: str) -> str | int | bool | None:
 
 
 def read_otherwise(text: str) -> str | None:
-    """Return what another YAML parser makes of the plain scalar `text`, if it is text only here."""
+    """Return the type that another YAML parser gives the plain scalar `text`, if it is text only here."""
     return next((kind for kind, pattern in _READ_OTHERWISE if pattern.match(text)), None)
 
 
 def raw_text(source: Source, node: Node) -> str:
-    """Return the characters from which `node` was read; all of them, if it is not a string."""
+    """Return the characters from which `node` was read. If it is not a string, these are all of its characters."""
     return source.text[node.start : node.end]
 
 
@@ -106,7 +104,7 @@ def load_yaml(source: Source, *, start: int = 0, end: int | None = None, limits:
     faults = unreadable(text, start, limits) or _characters(text, start) or _directive(text, start)
     if faults:
         return Loaded(None, tuple(faults))
-    # Importing `yaml` costs more than reading a file, so a run without YAML avoids it.
+    # Importing `yaml` takes longer than reading a file, so a run without YAML avoids it.
     from workpacket.text.yaml_tree import build
 
     return build(source, text, start, limits)

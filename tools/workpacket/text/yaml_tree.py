@@ -3,18 +3,19 @@
 Events come one at a time, so that the caller can stop at the first bracket that is too deep: libyaml and PyYAML compose
 trees by recursion, and 30,000 opening brackets crash the process. Neither scanner looks ahead by more than a line.
 
-libyaml reads YAML 1.1, and so does PyYAML's own parser, with other gaps. The event stream is made the same with both:
-what they read differently from each other or from YAML 1.2 is refused, except for the question mark. Inside brackets
+libyaml reads YAML 1.1, and so does PyYAML's own parser, with other gaps. The event stream is the same with both: texts
+that they read differently from each other or from YAML 1.2 are refused, except for the question mark. Inside brackets
 PyYAML reads any `?` as the start of a key, so that `[what?]` fails in one parser and `[?x]` is misread by both. A `?`
 that is text in YAML 1.2 is therefore passed to them as U+10FFFF, a code point that Unicode reserves for internal use
 and that no document may contain. A text without a final line end gets one; otherwise a block scalar at the end of the
 file would have a different value in PyYAML.
 
-This module imports `yaml`, which costs more than reading a file with it; `yaml_strict` imports it when there is a file.
+This module imports `yaml`, which takes longer than reading a file with it; `yaml_strict` imports this module when there
+is a file.
 
-YAML 1.1 and 1.2, libyaml and PyYAML's own parser agree on nearly everything people write. The rest is refused, so that
-a file has one meaning or none, on every machine (the tests compare the two parsers on random text, and both with the
-published results of yaml-test-suite):
+YAML 1.1 and 1.2, libyaml and PyYAML's own parser agree on nearly everything that people write. The rest is refused, so
+that a file has one meaning or none, on every machine (the tests compare the two parsers on random text, and both with
+the published results of yaml-test-suite):
 
 - a tab anywhere but in a comment, in quotes, or inside the lines of a block scalar;
 - a comment without a blank before its '#', which some parsers read as text;
@@ -96,10 +97,10 @@ def syntax_fault(source: Source, start: int, end: int, error: NotYaml) -> Proble
 
 
 Scalar: TypeAlias = tuple[int, int, bool]
-"""Where a scalar begins and ends in the text, and whether it stands in brackets."""
+"""Where a scalar begins and ends in the text, and whether it is in brackets."""
 
-# Most texts contain none of these; only one that does is examined scalar by scalar. Each begins with its own character,
-# which is faster to search for than what may precede it.
+# Most texts contain none of these; only a text that does is examined scalar by scalar. Each begins with its own
+# character, which is faster to search for than the characters that may precede it.
 _SUSPECT = lazy_pattern(
     r"\t|#(?<=\S#)|:(?=[,\[\]{}])|\?(?<![^\s,\[\]{}]\?)(?=[\s,\[\]{}]|\Z)|-(?<![^\s,\[\]{}]-)(?=[,\[\]{}])"
 )
@@ -217,7 +218,7 @@ def _question_mark(at: int) -> Problem:
 
 
 Event: TypeAlias = Any
-"""An event of PyYAML. Its stubs say that the marks are optional, but no parser omits them."""
+"""An event of PyYAML. Its stubs declare the marks as optional, but no parser omits them."""
 
 STAND_IN = "\U0010ffff"
 _TEXTUAL_QUESTION_MARK = lazy_pattern(r"\?(?:(?<=[^\s,\[\]{}]\?)|(?=[^\s,\[\]{}]))")
@@ -226,7 +227,7 @@ LOADER = yaml.CBaseLoader if yaml.__with_libyaml__ else yaml.BaseLoader
 
 
 class NotYaml(Exception):
-    """The text stops being YAML at offset `at`, in something that began at `since`."""
+    """Raised if the text stops being YAML at offset `at`, in something that began at `since`."""
 
     def __init__(self, problem: str, at: int, since: int) -> None:
         super().__init__(problem)
@@ -236,9 +237,9 @@ class NotYaml(Exception):
 
 
 def events(text: str) -> Iterator[Event]:
-    """Yield the events of `text`, in which `STAND_IN` may represent a question mark; `NotYaml` on a syntax error.
+    """Yield the events of `text`, in which `STAND_IN` may represent a question mark; raise `NotYaml` on a syntax error.
 
-    The last event, a block scalar or nothing, may end one beyond the end of `text`.
+    The last event, a block scalar or nothing, may end one character beyond the end of `text`.
     """
     final = "" if text.endswith(("\n", "\r")) else "\n"
     shown = _TEXTUAL_QUESTION_MARK.sub(STAND_IN, text) if "?" in text else text
@@ -264,7 +265,7 @@ def restored(value: str) -> str:
 
 
 _COLON = lazy_pattern(r" *:")
-# libyaml refuses such an escape; PyYAML's own parser makes a string of it that no file can hold.
+# libyaml refuses such an escape; PyYAML's own parser makes a string of it that no file can contain.
 _SURROGATE = lazy_pattern("[\ud800-\udfff]")
 
 
@@ -305,7 +306,7 @@ class _OpenNode:
 
 
 class _Builder:
-    """Consumes events and holds the path from the root to the current node."""
+    """Consumes events and keeps the path from the root to the current node."""
 
     def __init__(self, source: Source, text: str, start: int, limits: Limits) -> None:
         self.root: Node | None = None
@@ -332,7 +333,7 @@ class _Builder:
         }
 
     def take(self, event: Event) -> bool:
-        """Process one event; return false once a limit is exceeded and nothing after it counts."""
+        """Process one event; return False once a limit is exceeded and nothing after it counts."""
         handler = self._handlers.get(type(event))
         return handler is None or handler(event)
 
@@ -364,7 +365,7 @@ class _Builder:
         return self._add(Node(written if event.style else resolve(written), start, end))
 
     def _place_of_nothing(self, at: int) -> int:
-        """Return where an omitted value would be: in brackets after its ':', or after the key without one."""
+        """Return where an omitted value would be: in brackets after its ':', or after the key if there is none."""
         if not self._brackets:
             return min(at, len(self._text))
         done = self.scalars[-1][1] if self.scalars else 0

@@ -1,4 +1,4 @@
-"""YAML for files that the package creates: one block style, and never a value that reads back as another.
+"""YAML for files that the package creates: one block style, and every value reads back as the same value.
 
 A string is left unquoted only if every parser reads it as that string, including those that see dates, booleans and
 numbers in base 60 (`yaml_scalars.read_otherwise`). Everything else is quoted; multi-line text without invisible
@@ -16,7 +16,7 @@ from workpacket.text.yaml_strict import read_otherwise, resolve
 _STEP = "  "
 # Characters that YAML forbids, or that one version treats as a line end; a block can still contain tabs and line feeds.
 _HIDDEN = "\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff"
-# A first character without special meaning, then anything but a mark of a key, a comment or a line end.
+# A first character without special meaning, followed by anything but a mark of a key, a comment or a line end.
 _PLAIN = lazy_pattern(rf"(?!\.\.\.)[\w./(+$](?:[^\t\n{_HIDDEN}:#]|:(?=\S)|(?<=\S)#)*+(?<=\S)\Z")
 _BRACKETS_OR_QUESTION = lazy_pattern(r"[,\[\]{}?]")
 _UNFIT_FOR_BLOCK = lazy_pattern(rf"\A\s|[{_HIDDEN}]|[ \t](?:\n|\Z)")
@@ -28,7 +28,7 @@ _LONGEST_KEY = 1000
 
 
 class NotWritable(ValueError):
-    """The value has no form in YAML that the strict loader would read back."""
+    """Raised if the value has no form in YAML that the strict loader would read back."""
 
 
 def write_yaml(value: Plain) -> str:
@@ -75,7 +75,7 @@ def has_plain_shape(text: str) -> bool:
 
 
 def single_quoted(text: str) -> str | None:
-    """Return `text` in single quotes, which have no escapes; None if something in it would be invisible."""
+    """Return `text` in single quotes, which have no escapes; None if a character in it would be invisible."""
     if not text.isprintable():
         return None
     return "'" + text.replace("'", "''") + "'"

@@ -78,7 +78,7 @@ _VERBS = frozenset(
 
 
 def read_go_mod(source: Source) -> Dependencies:
-    """Read every requirement as a package; it is direct if it is a replacement or not marked as indirect."""
+    """Read every requirement as a package. It is direct if it is a replacement, or if it is not marked as indirect."""
     packages: dict[str, Package] = {}
     direct: dict[str, str] = {}
     for verb, line, comment, at in _directives(source):
@@ -128,7 +128,9 @@ def _directives(source: Source) -> Iterator[tuple[str, str, str, int]]:
 
 
 def read_go_sum(source: Source) -> Dependencies:
-    """Read the digests of modules and of their go.mod. go.mod says which are direct and which version is used."""
+    """Read the digests of modules and of their go.mod. Only go.mod says which modules are direct, and which version is
+    used.
+    """
     digests: dict[tuple[str, str], dict[str, str]] = {}
     places: dict[tuple[str, str], int] = {}
     for line, at in text_lines(source):
@@ -143,7 +145,7 @@ def read_go_sum(source: Source) -> Dependencies:
             raise _wrong(at, line, "gives a second digest for the same item")
         places.setdefault(key, at)
     packages = tuple(Package(*key, "", rows, places[key]) for key, rows in digests.items())
-    # A digest alone requires nothing: every version ever examined has one.
+    # A digest alone requires nothing: every version that was ever examined has one.
     return Dependencies(packages, {})
 
 

@@ -1,10 +1,10 @@
 """Compare two states of lock files and manifests, and judge the changes by the policy. Direct dependencies are named
-one by one, transitive ones are counted. No direct dependency may change without permission. These changes are never
-covered by a permission, for direct and transitive packages alike:
+one by one; transitive ones are counted. No direct dependency may change without permission. A permission never covers
+the following changes, for direct and transitive packages alike:
 
   source     a package comes from an origin not used before
   integrity  the same version has a different digest, or lost it; or a new one has none although all others do
-  removed    a lock file is gone, so its versions are no longer pinned
+  removed    a lock file was deleted, so its versions are no longer pinned
 
 Every command that reads a policy imports this module, so it imports the parsers only when they are needed.
 """
@@ -38,7 +38,9 @@ if TYPE_CHECKING:
 
 
 class LockFormat(NamedTuple):
-    """`manifests` are the files next to a lock file that list its direct packages; the first existing one counts."""
+    """The format of a lock file. `manifests` are the files next to it that list its direct packages; the first existing
+    one counts.
+    """
 
     name: str
     ecosystem: str
@@ -68,7 +70,7 @@ FORMATS: Final[tuple[LockFormat, ...]] = (
     LockFormat("Cargo.toml", "cargo", r"Cargo\.toml", "cargo_and_go", "read_cargo_manifest", False),
 )  # fmt: skip
 
-# Copies of other people's packages, whose manifests request nothing here.
+# Copies of other people's packages, whose manifests require nothing here.
 INSTALLED: Final = frozenset({"node_modules", ".venv", "site-packages"})
 
 _PATTERNS: Final = tuple((re.compile(row.files), row) for row in FORMATS)
@@ -85,7 +87,7 @@ def format_of(path: str) -> LockFormat | None:
 
 
 def read_dependencies(source: Source, known: LockFormat) -> Dependencies:
-    """Return the complete content of the file; `WorkpacketError` with the place if it is malformed."""
+    """Return the complete content of the file; raise `WorkpacketError` with the place if it is malformed."""
     module = import_module(f"workpacket.documents.lockfiles.{known.module}")
     read = cast("Callable[[Source], Dependencies]", getattr(module, known.reader))
     try:
@@ -95,8 +97,8 @@ def read_dependencies(source: Source, known: LockFormat) -> Dependencies:
 
 
 class State:
-    """`files` maps each path to its bytes, or to a sentence that says why they are missing. Each file is parsed once.
-    `label` is what people call this state.
+    """One of the compared states. `files` maps each path to its bytes, or to a sentence that says why they are missing.
+    Each file is parsed once. `label` is the name of this state for people.
     """
 
     def __init__(self, label: str, files: Mapping[str, bytes | str]) -> None:
@@ -115,7 +117,7 @@ class State:
         return self._sources[path]
 
     def read(self, path: str) -> Dependencies:
-        """Return the content of the file; empty for a missing one. `WorkpacketError` if it cannot be read."""
+        """Return the content of the file, empty for a missing one; raise `WorkpacketError` if it cannot be read."""
         if path not in self._read:
             self._read[path] = self._examined(path)
         found = self._read[path]
@@ -159,7 +161,7 @@ class State:
 
 Kind = Literal["added", "removed", "updated"]
 
-# How many of the known sources a message names.
+# The number of known sources that a message names.
 _SHOWN: Final = 3
 
 
@@ -183,7 +185,9 @@ class Suspicion(Value):
 
 
 class Compared(Value):
-    """One changed file. The three counts are of transitive packages; `lines` are added and removed lines."""
+    """One changed file. The three counts are those of transitive packages; `lines` are the numbers of added and removed
+    lines.
+    """
 
     path: str
     format: str
@@ -196,7 +200,7 @@ class Compared(Value):
 
 
 def compare(before: State, after: State) -> tuple[tuple[Compared, ...], tuple[Problem, ...]]:
-    """Return all changed files by path, and all that could not be compared."""
+    """Return all changed files by path, and all files that could not be compared."""
     changed: list[Compared] = []
     unreadable: dict[Problem, None] = {}
     for path in sorted({*before.files, *after.files}):
@@ -225,8 +229,9 @@ def _compared(path: str, known: LockFormat, before: State, after: State) -> Comp
 
 
 def _asked(path: str, known: LockFormat, found: Dependencies, state: State) -> Mapping[str, str]:
-    """Return the direct dependencies. If a lock file does not mark them, its manifests do; without those, everything
-    counts as direct. If there was no lock file before, the requirements of the manifests are the previous state.
+    """Return the direct dependencies. If a lock file does not mark them, its manifests list them; without manifests,
+    every package counts as direct. If there was no lock file before, the requirements of the manifests are the previous
+    state.
     """
     if found.direct is not None and (path in state or not known.locks):
         return found.direct
@@ -255,7 +260,7 @@ def _changes(
 
 
 def _said(found: Dependencies, asked: Mapping[str, str], name: str) -> str:
-    """Return the versions, otherwise the requirement."""
+    """Return the versions, or else the requirement."""
     versions = " | ".join(sorted(filter(None, found.versions(name))))
     requirement = without_credentials(asked.get(name, ""))
     if not versions or not requirement or requirement == versions:
@@ -316,7 +321,7 @@ def _suspicions(
 
 
 def _of_package(package: Package, old: Dependencies) -> Iterator[tuple[Literal["source", "integrity"], str]]:
-    """Yield suspicious changes of a package. A comparison with an empty lock file shows nothing."""
+    """Yield suspicious changes of a package. A comparison with an empty lock file shows none."""
     if not old.packages:
         return
     same = [one for one in old.by_name.get(package.name, ()) if one.version == package.version]
@@ -341,18 +346,20 @@ def _integrity(package: Package, same: list[Package]) -> Iterator[tuple[Literal[
             return
         yield "integrity", f"{what} has lost its digest"
     elif digests and not digests.keys() & package.integrity.keys():
-        yield "integrity", f"{what} has different digests from before, and none of them can be compared"
+        yield "integrity", f"{what} has only new kinds of digests, which cannot be compared with the old ones"
     for label in sorted(digests.keys() & package.integrity.keys()):
         if package.integrity[label] not in digests[label]:
             yield "integrity", f"{what} has a different digest from before ({label.partition(':')[2]})"
 
 
-# More new packages than this in one file deserve attention, even if the change that brought them is allowed.
+# If one file has more new packages than this, someone should look at them, even if the change is allowed.
 NEW_PACKAGES: Final = 50
 
 
 class Leave(Value):
-    """Which direct dependencies may change (`*` matches any characters), and how many new packages are too many."""
+    """The permission for a change: the direct dependencies that may change (`*` matches any characters), and how many
+    new packages are too many.
+    """
 
     patterns: tuple[str, ...] = ()
     threshold: int = NEW_PACKAGES

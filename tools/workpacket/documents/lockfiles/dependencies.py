@@ -1,6 +1,5 @@
-"""The content of a lock file or manifest in any format: packages, their sources and digests. Input that a parser cannot
-load is reported as malformed, with its place. The origin of a package is the part of its address that does not change
-with the version.
+"""The content of a lock file or manifest in any format: packages, their sources and digests. Malformed input is
+reported with its place. The origin of a package is the part of its address that does not change with the version.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from workpacket.text.node import Loaded, Node, unreadable
 from workpacket.text.source import Source
 from workpacket.value import NOTHING, Value
 
-# On these hosts, the repository, and not the host, identifies the author of the code.
+# On these hosts, the repository, not the host, identifies the author of the code.
 _ANYBODYS: Final = frozenset({
     "bitbucket.org", "codeberg.org", "codeload.github.com", "gist.github.com", "gist.githubusercontent.com",
     "github.com", "gitlab.com", "raw.githubusercontent.com",
@@ -92,13 +91,14 @@ def _leads_out(path: str, folder: str) -> bool:
     return False
 
 
-# The lock file of a large workspace: pnpm and npm write some megabytes, and npm's first format nests its tree.
+# The limits allow for the lock file of a large workspace: pnpm and npm write some megabytes, and npm's first format
+# nests its tree.
 LOCKFILE = Limits(size=32 * MIB, depth=80, nodes=1_000_000)
 
 
 class Package(Value):
     """One version of one package. `integrity` maps an algorithm or a file to its digest. `source` is as precise as the
-    format allows: the address of the archive, otherwise of the registry; '' is the default one. `archives` are the
+    format allows: the address of the archive, or else of the registry; '' is the default registry. `archives` are the
     addresses of its files, if the format has them in addition to the registry.
     """
 
@@ -111,13 +111,14 @@ class Package(Value):
 
     @property
     def origins(self) -> frozenset[str]:
-        """The origins, which do not change with the version."""
+        """Return the origins, which do not change with the version."""
         return frozenset(origin_of(address, self.name, self.version) for address in (self.source, *self.archives))
 
 
 class Dependencies(Value):
-    """`direct` maps the names of direct dependencies to requirements. None: the format does not mark them. `resolved`
-    gives the version of a direct dependency, if the format distinguishes it from other versions of the same package.
+    """The content of a file. `direct` maps the names of direct dependencies to requirements; None if the format does
+    not mark them. `resolved` gives the version of a direct dependency, if the format distinguishes it from other
+    versions of the same package.
     """
 
     packages: tuple[Package, ...] = ()
@@ -126,7 +127,7 @@ class Dependencies(Value):
     resolved: Mapping[str, frozenset[str]] = NOTHING
 
     def place(self, name: str) -> int:
-        """Return where in the file the package is."""
+        """Return the offset of the package in the file."""
         if name in self.places:
             return self.places[name]
         return next((package.start for package in self.by_name.get(name, ())), 0)
@@ -146,7 +147,7 @@ class Dependencies(Value):
 
     @cached_property
     def origins(self) -> frozenset[str]:
-        """All origins."""
+        """Return all origins."""
         return frozenset(origin for package in self.packages for origin in package.origins)
 
     @cached_property
@@ -164,7 +165,9 @@ def malformed(node: Node, message: str) -> WorkpacketError:
 
 
 def _at(node: Node, path: tuple[str | int, ...]) -> Node | None:
-    """Return the node at `path`. Every value on the path must be a mapping; anything else would hide its content."""
+    """Return the node at `path`. Every value on the path must be a mapping; anything else would hide the content below
+    it.
+    """
     found: Node | None = node
     for step in path:
         if found is None or found.value is None:
@@ -222,12 +225,12 @@ def python_name(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-# Name, requirement, and where it is stated.
+# The name, the requirement, and where it is stated.
 Asked = Iterable[tuple[str, str, int]]
 
 
 def merged(requirements: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Return name to requirement; if several workspace members require a package, all their requirements."""
+    """Return requirements by name; if several workspace members require a package, all their requirements."""
     found: dict[str, set[str]] = {}
     for name, requirement in requirements:
         found.setdefault(name, set()).add(requirement)
@@ -235,7 +238,7 @@ def merged(requirements: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 
 def asked_for(asked: Asked) -> Dependencies:
-    """Return what a manifest requires."""
+    """Return the requirements of a manifest."""
     rows = list(asked)
     places: dict[str, int] = {}
     for name, _, at in rows:

@@ -54,7 +54,7 @@ def read_npm(source: Source) -> Dependencies:
 
 
 def _got(path: str, name: str, packages: dict[str, Node]) -> Node | None:
-    """Return the version that a workspace member gets: from its own folder, otherwise from the root."""
+    """Return the version that a workspace member gets: from its own folder, or else from the root."""
     folders = (f"{path}/{_INSTALLED}{name}".lstrip("/"), f"{_INSTALLED}{name}")
     return next((packages[folder] for folder in folders if folder in packages), None)
 
@@ -81,8 +81,8 @@ def _installed(packages: dict[str, Node]) -> Iterator[Package]:
 
 
 def _tree(root: Node) -> Iterator[Package]:
-    """Yield the packages of version 1, where the dependencies of a package are nested inside it. It does not mark
-    direct ones.
+    """Yield the packages of version 1, where the dependencies of a package are nested inside it and direct ones are not
+    marked.
     """
     waiting = [root]
     while waiting:

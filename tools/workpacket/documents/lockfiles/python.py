@@ -61,7 +61,7 @@ def _uv_requirements(node: Node) -> Iterator[tuple[str, str]]:
 def _uv_package(node: Node) -> Package:
     where = mapping(node, "source")
     if len(where) != 1:
-        raise malformed(node, "a package needs exactly one source")
+        raise malformed(node, "a package must have exactly one source")
     ((kind, place),) = where.items()
     address = place.text
     if address is None:
@@ -170,7 +170,7 @@ def _listed(rows: list[Node]) -> Asked:
 
 
 def _table(root: Node, source: Source, *path: str) -> Asked:
-    """Return a table of name = requirement; a detailed requirement is used as written."""
+    """Return the requirements of a table name = requirement; a detailed requirement is used as written."""
     for name, node in mapping(root, *path).items():
         if python_name(name) != "python":
             yield python_name(name), _plain(node.text or source.text[node.start : node.end]), node.start
@@ -186,7 +186,8 @@ def _requirement_lines(source: Source) -> Asked:
         if not said:
             continue
         if said.startswith("-"):
-            # An index, another file, something editable: what it adds has no name here, so the line itself is the name.
+            # An index, another file, something editable: packages from it have no name here, so the line itself is the
+            # name.
             yield said, "", at
             continue
         digests = re.split(r"\s--hash[= ]", said)

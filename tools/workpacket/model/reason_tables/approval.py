@@ -1,4 +1,4 @@
-"""Why an approval does not count: its file, its signature, the policy that judges it, or the gate it is for."""
+"""Why an approval does not count: its file, its signature, the policy that judges it, or its gate."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ APPROVE_ANEW = "Have the approver run `workpacket approve` again."
 _REPAIR_POLICY = "Repair the file on the base revision; `workpacket policy test` shows how it is read."
 _APPROVE = "Have the packet approved by `workpacket approve`."
 _APPROVE_AND_REPLACE = (
-    "Have it approved again with `workpacket approve`. What the base holds then needs `workpacket reapprove WP_ID`, "
-    "which names the new approvals for it."
+    "Have it approved again with `workpacket approve`. Then run `workpacket reapprove WP_ID`, which names "
+    "the new approvals for the events on the base."
 )
 _RESTORE_FILE = "Restore the file from the base revision with `git checkout`; approvals are never edited."
 
@@ -33,24 +33,24 @@ FIT = _refused(f"""
         Remedy: {APPROVE_ANEW}
 
     repository_mismatch: Approval from another repository
-        Forks and copies contain the same packets; an approval given there does not apply here.
+        Forks and copies contain the same packets, but an approval given there does not apply here.
         Remedy: {APPROVE_ANEW}
 
     subject_mismatch: Text differs from what was approved
-        The approval covers the exact bytes of the file. If one byte differs, it is not what the person read.
+        The approval covers the exact bytes of the file. If one byte differs, the person read a different text.
         Remedy: Restore the approved text, or have the new text approved: `workpacket approve` shows the difference.
 
     approved_spec_moved: Specification changed since the approval
-        The person judged the work against another version of the specification, or another place in it.
+        The person judged the work by another version of the specification, or by another place in it.
         Remedy: Check the packet against the specification in force, then have it approved again.
 
     contract_mismatch: Approval of another contract
-        A person approves the contract: what, why, criteria, scope, risk, dependencies, required evidence.
+        The person approved a different contract (what, why, criteria, scope, risk, dependencies, required evidence).
         Remedy: Restore the approved contract, or have the new one approved; `workpacket contract WP` shows it.
 
-    contract_unreadable: Packet without a contract that could be approved
-        A part of the contract is missing, appears twice, or is ambiguous, so it is unclear what was approved.
-        Remedy: Correct the place that the message names; docs/approvals/contract.md says where each part is written.
+    contract_unreadable: Packet without a valid contract
+        A part of the contract is missing, appears twice, or is ambiguous, so it is unclear what would be approved.
+        Remedy: Correct the place that the message names; docs/approvals/contract.md says where each part belongs.
 
     statement_outdated: Approval that covers the refinement only
         It was given before approvals named the contract. Events on the base that used it stay valid; no new event can
@@ -62,20 +62,20 @@ FIT = _refused(f"""
         Remedy: {APPROVE_ANEW}
 
     scope_moved: Paths in scope that were not approved
-        The approval covers work on named paths; a wider scope is another decision.
+        The approval covers work on the named paths; a wider scope requires another decision.
         Remedy: Restore the approved scope, or have the new one approved.
 
-    base_unknown: Approval refers to a base that this repository does not have
+    base_unknown: Approval that refers to an unknown base
         The commit that the approver saw is not part of the base's history: it is on another branch, or the history was
         rewritten.
         Remedy: In a shallow clone run `git fetch --unshallow`; otherwise have the packet approved again.
 
-    log_head_unknown: Approval refers to events that this log does not have
+    log_head_unknown: Approval that refers to unknown events
         The approver saw a different history of the packet.
         Remedy: Restore the packet's log from the base (`workpacket log verify --base`), or have it approved again.
 
-    log_moved: Packet changed lanes after the approver last saw it
-        The approver might have refused, had they seen the later move.
+    log_moved: Packet moved after the approver last saw it
+        The approver might have refused if they had seen the later move.
         Remedy: {APPROVE_ANEW}
     """)
 
@@ -89,30 +89,30 @@ TIME = _refused(f"""
         Remedy: {APPROVE_ANEW}
 
     approval_too_old: Approval older than the gate accepts
-        The gate sets a maximum age, whatever period of validity the approval states.
+        The gate sets a maximum age, whatever validity the approval itself states.
         Remedy: {APPROVE_ANEW}
 
     validity_too_long: Approval valid for longer than 30 days
-        An approval valid for ten years is a blank cheque.
+        An approval that is valid for ten years would be a blank check.
         Remedy: {APPROVE_ANEW}
 
     nonce_used: Approval that was already used
-        An approval is for one event. Used twice, it would approve something that the person was never asked about.
+        An approval is for one event. Used twice, it would approve something that the person never saw.
         Remedy: {APPROVE_ANEW}
 
     nonce_repeated: Two different statements with one nonce
-        Each statement gets its own nonce; a repeated one is a bug in the signing tool or an attack.
+        Each statement has a nonce of its own; a repeated one is a bug in the signing tool, or an attack.
         Remedy: {APPROVE_ANEW}
     """)
 
 COUNT = _refused(f"""
     approval_missing: No approval
-        The gate requires a person: only a signature opens it.
+        Only the signature of a person opens this gate.
         Remedy: Ask a person with one of the gate's roles to run `workpacket approve`.
 
     threshold_unmet: Too few valid approvals
         The gate requires several people. Several keys or files of one person count once.
-        Remedy: Ask further persons with one of the gate's roles to run `workpacket approve`.
+        Remedy: Ask more people with one of the gate's roles to run `workpacket approve`.
 
     approval_rejected: Rejected by an approver
         A rejection of this text applies until the same person approves it, revokes the rejection, or the text changes.
@@ -129,7 +129,7 @@ ENVELOPE = _forged(f"""
         Remedy: {_RESTORE_FILE}
 
     envelope_malformed: Approval file that is not a DSSE envelope
-        Only payload, payloadType and signatures are read; nothing else in the file was signed.
+        Only payload, payloadType and signatures may occur; nothing else in the file was signed.
         Remedy: {_RESTORE_FILE}
 
     envelope_not_canonical: Approval file that is not in canonical form
@@ -137,15 +137,15 @@ ENVELOPE = _forged(f"""
         Remedy: {_RESTORE_FILE}
 
     approval_not_json: Approval in JSON that parsers may read differently
-        Inexact numbers, deep nesting, and bytes that are not UTF-8 mean different things to different readers.
+        Parsers differ on inexact numbers, deep nesting, and bytes that are not UTF-8.
         Remedy: {_RESTORE_FILE}
 
     approval_duplicate_key: Approval with the same key twice
-        One parser takes the first value and another the last, so two programs would see different approvals.
+        Some parsers use the first value and others the last, so two programs would see different approvals.
         Remedy: {_RESTORE_FILE}
 
     payload_type_wrong: Envelope with the wrong payload type
-        The type is part of what is signed; with another type, the same bytes could mean something else.
+        The signature covers the type; with another type, the same bytes could mean something else.
         Remedy: {_RESTORE_FILE}
 
     signature_missing: Envelope without a signature
@@ -154,7 +154,7 @@ ENVELOPE = _forged(f"""
 
     signature_surplus: Envelope with more than one signature
         A statement names one approver. Other approvers sign their own statements.
-        Remedy: Have each approver run `workpacket approve`, which writes one file for each.
+        Remedy: Have each approver run `workpacket approve`, which writes a separate file.
 
     statement_malformed: Signed statement that is not an approval
         The statement has a missing field, an unknown field, or an invalid value.
@@ -168,7 +168,7 @@ ENVELOPE = _forged(f"""
 SIGNATURE = (
     *_forged(f"""
     sshsig_malformed: Invalid SSH signature
-        Lengths, numbers and the version have only one permitted form; lenient parsing invites forgeries.
+        Lengths, numbers and the version have only one permitted form, because lenient parsing would allow forgeries.
         Remedy: Sign again, preferably with `workpacket approve`, otherwise with `ssh-keygen -Y sign`.
 
     signature_invalid: Signature that does not match the signed bytes
@@ -181,7 +181,7 @@ SIGNATURE = (
     """),
     *_refused("""
     namespace_wrong: Signature made for another purpose
-        The namespace keeps a signature on a commit, a file or a mail from being passed off as an approval.
+        The namespace prevents a signature on a commit, a file or an email from passing for an approval.
         Remedy: Sign again with `workpacket approve`, or pass `-n workpacket-approval@v1` to `ssh-keygen`.
 
     hash_forbidden: Message hashed with a weak or unknown algorithm
@@ -193,36 +193,38 @@ SIGNATURE = (
         Remedy: Sign again with a current `ssh-keygen`.
 
     key_malformed: Malformed public key
-        Keys have only one accepted form, so that one key cannot pass for two.
+        Each key has only one accepted form, so that one key cannot pass for two.
         Remedy: Copy the line from the person's `.pub` file.
 
     key_kind_unsupported: Unsupported key type
-        Accepted are ed25519, ECDSA on NIST curves, RSA from 3072 bits, and FIDO keys. Certificates and DSA are not.
-        Remedy: Make a key with `workpacket key init`.
+        Only ed25519, ECDSA on NIST curves, RSA of 3072 bits or more, and FIDO keys are accepted; certificates and DSA
+        are not.
+        Remedy: Create a key with `workpacket key init`.
 
     key_weak: Key that is too weak
         Signatures for a short RSA key, or for a point of small order, can be forged.
-        Remedy: Make a key with `workpacket key init` and have it entered in `.GOV/policy/allowed_signers`.
+        Remedy: Create a key with `workpacket key init`, and have it added to `.GOV/policy/allowed_signers`.
 
     touch_missing: Token that signed without being touched
         Without a touch, a program can make the token sign unnoticed. `ssh-keygen` does not check this.
-        Remedy: Make the FIDO key without `-O no-touch-required`, and approve again.
+        Remedy: Create the FIDO key without `-O no-touch-required`, and approve again.
 
     pin_missing: Token that signed without a PIN or fingerprint
         The gate requires the token to verify its owner.
-        Remedy: Make a FIDO key with `-O verify-required`, and approve again.
+        Remedy: Create a FIDO key with `-O verify-required`, and approve again.
 
-    client_data_wrong: Signature made in a page for something else
-        The browser's record of the request names other bytes, another kind of request, or a page within another site's
-        page.
+    client_data_wrong: Signature from a web page over something else
+        The browser's record of the request names different bytes, another kind of request, or a page embedded in
+        another site's page.
         Remedy: Approve again with `workpacket approve --browser`.
 
-    webauthn_not_accepted: Signature made in a page that the policy does not list
-        Any web page may ask a security key for a signature. Only pages in [approvals.webauthn] of the policy count.
+    webauthn_not_accepted: Signature from a web page that the policy does not list
+        Any web page can ask a security key for a signature. Only pages listed in [approvals.webauthn] of the policy
+        count.
         Remedy: Approve with `workpacket approve`, or have the page listed in an approved policy change.
 
-    passkey_synced: Signature by a passkey that is copied to other devices
-        Anyone who opens the account in which it is kept can sign with it.
+    passkey_synced: Signature by a passkey that may be copied to other devices
+        Anyone with access to the account that stores the passkey can sign with it.
         Remedy: Register a key that stays on its device, or set `synced = true` in an approved policy change.
 
     hardware_required: File-based key at a gate that requires a hardware token
@@ -230,17 +232,18 @@ SIGNATURE = (
         Remedy: Approve with a FIDO key (`ssh-keygen -t ed25519-sk`).
 
     fido_application_wrong: Token key that belongs to another application
-        The key was made for a web site or another program, which could obtain signatures of its own choosing.
-        Remedy: Make the FIDO key with `ssh-keygen`, whose keys have the application 'ssh:'. """),
+        The key was created for a web site or another program, which could obtain any signature from it.
+        Remedy: Create the FIDO key with `ssh-keygen`, whose keys have the application 'ssh:'.
+    """),
 )
 
 SIGNER = _refused(f"""
     signer_unknown: Key that is not in allowed_signers
         Only keys listed on the base can approve; an agent's own key is not one of them.
-        Remedy: Have the key entered in `.GOV/policy/allowed_signers` in an approved policy change.
+        Remedy: Have the key added to `.GOV/policy/allowed_signers` in an approved policy change.
 
     key_not_for_approvals: Key that is not trusted for approvals
-        The key's line in allowed_signers lists the namespaces it is trusted for, and that of approvals is not among
+        The key's line in allowed_signers lists the namespaces that it is trusted for; that of approvals is not one of
         them.
         Remedy: Add `workpacket-approval@v1` to namespaces="..." of the line, in an approved policy change.
 
@@ -257,30 +260,31 @@ SIGNER = _refused(f"""
         Remedy: Approve with a valid key, or have valid-before extended in an approved policy change.
 
     event_key_at_gate: Approval signed by an event key
-        An event key has no passphrase, so any program of its account can sign with it. It identifies the writer of an
-        event, and never opens a gate.
-        Remedy: Approve with a key of your own that [actors] does not list; `workpacket key init` makes one.
+        An event key has no passphrase, so any program running under its account can sign with it. It identifies the
+        writer of an event, and never opens a gate.
+        Remedy: Approve with a key that [actors] does not list; `workpacket key init` creates one.
 
     role_not_accepted: Role that this gate does not accept
         Each gate names the roles that may approve.
         Remedy: Let a person with one of the gate's roles approve; `workpacket policy show` lists them.
 
-    role_not_held: Role that the approver does not hold
-        A statement may claim any role; the policy of the base says who holds it.
-        Remedy: Let a person who holds the role approve; `workpacket policy show` lists them.
+    role_not_held: Role that the approver does not have
+        A statement may claim any role; the policy of the base says who has it.
+        Remedy: Let a person who has the role approve; `workpacket policy show` lists them.
 
     own_work: Approval of the approver's own work
         The gate requires a second person: authors may not approve, and coders may not validate, their own work.
         Remedy: Let another person approve.
 
-    party_unknown: No record of the author or coder from whom the approver must differ
-        If the author or coder is not recorded, it cannot be shown that the approver is someone else.
-        Remedy: Record the author or coder in the packet's documents, then try again. """)
+    party_unknown: Unknown author or coder
+        The approver must be someone else, which cannot be verified if the author or coder is not recorded.
+        Remedy: Record the author or coder in the packet's documents, then try again.
+    """)
 
 POLICY = (
     *_refused(f"""
     policy_unanchored: Base revision without a policy
-        Who may approve is read from the base revision only. Without a policy, no gate can be passed.
+        Only the policy of the base revision says who may approve. Without it, no gate can be passed.
         Remedy: Commit `.GOV/policy/` (`workpacket init` writes it) on the main branch: the first such commit is the
         anchor.
 
@@ -293,8 +297,8 @@ POLICY = (
         Remedy: `workpacket policy trust` adds the table and your key; commit both to the main branch.
 
     signers_malformed: Invalid line in allowed_signers
-        Each line has one literal name, namespaces, optional dates in UTC, and one key. One invalid line makes the list
-        invalid: half of it is not the list that was approved.
+        Each line has one literal name, namespaces, optional dates in UTC, and one key. One invalid line makes the whole
+        list invalid, because half of it is not the list that was approved.
         Remedy: {_REPAIR_POLICY}
 
     principal_pattern: Pattern instead of a name in allowed_signers
@@ -307,7 +311,7 @@ POLICY = (
 
     key_shared: Key on two lines of allowed_signers
         A key that two people share identifies neither of them.
-        Remedy: Leave the key with one person; make another with `workpacket key init`.
+        Remedy: Leave the key with one person; create another one with `workpacket key init`.
 
     revoked_keys_malformed: Invalid line in revoked_keys
         A revocation that cannot be read would not be applied.
@@ -318,17 +322,18 @@ POLICY = (
         Remedy: Add `[approvals.gates.<gate>]` to `.GOV/policy/policy.toml` in an approved policy change.
     """),
     *_forged("""
-    reanchor_unfit: Record of a new root of trust that does not fit its policy
-        A new root of trust replaces the policy of the base by one exact other policy, once. Its record only grows.
+    reanchor_unfit: Record of a new root of trust that does not match its policy
+        A new root of trust replaces the policy of the base by exactly one other policy, once. The record may only grow.
         Remedy: Restore `.GOV/policy/reanchored.toml` from the base, then run `workpacket policy re-anchor`.
 
     reanchor_unnamed: New root of trust that the CI configuration on the base does not name
         No key approves a new root of trust, so it counts only if the base itself names the digest of the new policy.
-        Remedy: Have someone who may write to the base add the line in the message to its CI configuration. """),
+        Remedy: Have someone who may write to the base add the line in the message to the CI configuration there.
+    """),
     *_forged("""
     policy_rolled_back: Base with an older policy than the one last seen here
-        The base lacks the commit at which this machine last saw the policy, and has a different policy: an older one
-        may have been restored together with a key that had been removed.
+        The base lacks the commit at which this machine last saw the policy, and has a different policy: an old policy
+        may have been restored, with a key that had been removed.
         Remedy: Fetch the base again. If its history was rewritten on purpose, compare policies and remove the trust
         file.
 
@@ -344,7 +349,7 @@ POLICY = (
 
 LEGACY = _refused(f"""
     legacy_refused: Name and date in place of a signature
-        Anyone can type it, it is not tied to any text, and it can be reused.
+        Anyone can type them, they are not tied to any text, and they can be reused.
         Remedy: {_APPROVE}
 
     legacy_malformed: Token that is not a name and a date
@@ -352,7 +357,7 @@ LEGACY = _refused(f"""
         Remedy: {_APPROVE}
 
     legacy_date_unreal: Token with a date that does not exist
-        A nonexistent date suggests that the token was made up.
+        A nonexistent date suggests that the token was invented.
         Remedy: {_APPROVE}
 
     legacy_date_off: Token recorded at a different time from the one it names
@@ -367,8 +372,8 @@ LEGACY = _refused(f"""
         There is no record that the text was shown, so there is no sign that anyone has read it.
         Remedy: Show the refinement (`workpacket refine --present`), then have it approved.
 
-    legacy_hasty: Token that came too soon after the text
-        There was not enough time to read the text before the token was recorded.
+    legacy_hasty: Token recorded too soon after the text was shown
+        There was not enough time to read the text.
         Remedy: {_APPROVE}
     """)
 
@@ -376,24 +381,25 @@ ASKING = (
     *_refused("""
     contract_unchanged: Amendment that changes nothing
         Stub and packet state the contract that is already in force.
-        Remedy: Write the new contract into stub and packet first; `workpacket contract WP` shows the one in force.
+        Remedy: Write the new contract into the stub and the packet first; `workpacket contract WP` shows the one in
+        force.
     """),
     *_forged("""
     attest_unfit: Event that names an envelope for something else
         An event names the envelopes that opened its gate. An envelope for another packet or gate cannot open it.
         Remedy: Remove the event, and move the packet with its command, which names the right envelopes.
 
-    reapproval_unfit: New approvals for an event that they cannot be for
-        `reapproved` names approvals for an earlier event on the base whose own were revoked. Here there is no such
+    reapproval_unfit: New approvals that match no event
+        `reapproved` names approvals for an earlier event on the base whose own approvals were revoked. There is no such
         event.
-        Remedy: Remove the event; `workpacket reapprove WP_ID` writes one where it is needed.
+        Remedy: Remove the event; `workpacket reapprove WP_ID` writes one if it is needed.
     """),
     *reasons(
         "approval",
         """
     revocation_lands: Revocation of an approval that was used
         Once the revocation is on the base, events that used the approval no longer count, and every check reports them.
-        Remedy: Have it approved again after the revocation has landed, then `workpacket reapprove WP_ID`.
+        Remedy: Once the revocation has landed, have the packet approved again, then run `workpacket reapprove WP_ID`.
     """,
         severity="info",
         strict_severity="info",
@@ -408,19 +414,21 @@ ASKING = (
         Remedy: Run the command again and type the words that it shows.
 
     nothing_to_approve: Nothing to approve at this gate
-        A gate is about the bytes of a file: the refinement, the packet, or a changed policy. There is no such file.
-        Remedy: Write it first: `workpacket list` shows which packets there are.
+        An approval covers the bytes of a file: the refinement, the packet, or a changed policy. There is no such file.
+        Remedy: Write it first; `workpacket list` shows the existing packets.
 
     refinement_unfillable: Refinement without the fields for the signature
-        What is signed must itself say that it was approved, in USER_REVIEW_STATUS and USER_SIGNATURE of METADATA.
-        Remedy: Add the fields that `workpacket check` names, then approve. """),
+        The signed text must itself say that it was approved, in USER_REVIEW_STATUS and USER_SIGNATURE of METADATA.
+        Remedy: Add the fields that `workpacket check` names, then approve.
+    """),
     *_conflict("""
     statement_unfit: Statement about a different text from the one here
-        It was made for other bytes or for another packet, so it would not count here.
-        Remedy: Make a new one with `workpacket approve WP --statement-out FILE`, and sign that.
+        It was created for different bytes or another packet, so it would not count here.
+        Remedy: Create a new one with `workpacket approve WP --statement-out FILE`, and sign that.
 
     signature_minute_taken: Too many approvals at once
-        The token in the file consists of name and minute; each packet gets the next free minute, up to an hour ahead.
+        The token in the file consists of a name and a minute; each packet gets the next free minute, up to an hour
+        ahead.
         Remedy: Run the command again in a minute.
 
     key_exists: A key already exists
@@ -433,13 +441,15 @@ ASKING = (
         Remedy: Look up the digest with `workpacket approvals list`.
 
     revision_ambiguous: Ambiguous name of the base
-        A tag and a branch have this name. Git would take the tag, which may be pushed by people who may not merge.
-        Remedy: Name the base in full: `--base refs/remotes/origin/main`; delete the tag or branch that you don't need.
+        A tag and a branch have this name. Git would use the tag, which people without permission to merge may have
+        pushed.
+        Remedy: Name the base in full: `--base refs/remotes/origin/main`; or delete the tag or branch that you do not
+        need.
     """),
     *_environment("""
     approval_key_missing: No key to approve with
-        The public half of the key is needed to find out whose it is.
-        Remedy: Make one with `workpacket key init`, or name yours with `--key`.
+        The public half of the key is needed to find out who owns it.
+        Remedy: Create one with `workpacket key init`, or name yours with `--key`.
 
     key_without_passphrase: Key without a passphrase
         Any program that runs under the person's account could approve with it.
@@ -447,7 +457,7 @@ ASKING = (
 
     history_shallow: Shallow clone
         The first commit, the base, and the time at which an approval was used are looked up in the history, which is
-        cut off here.
+        truncated here.
         Remedy: Run `git fetch --unshallow`; in CI check out with the full history (`fetch-depth: 0`).
 
     object_missing: Object missing from the clone
@@ -456,25 +466,26 @@ ASKING = (
         again without a filter; `git fsck` shows damage.
     """),
     *_finding("""
-    contract_changed: Stub, packet and log that do not state the same contract
+    contract_changed: Stub, packet and log with different contracts
         After activation, the approved contract is fixed. Status, evidence and notes may still change.
-        Remedy: Restore what was approved (`workpacket contract WP` shows it), or write the new contract into stub and
-        packet and have it approved: `workpacket approve WP --gate amendment`, then `workpacket amend WP`.
+        Remedy: Restore the approved contract (`workpacket contract WP` shows it), or write the new one into the stub
+        and the packet and have it approved: `workpacket approve WP --gate amendment`, then `workpacket amend WP`.
 
     agent_could_approve: A program running under this account could approve
-        A key that may approve signed without asking anyone, so it would sign for an agent as well.
+        A key that may approve signed without asking anyone, so it would also sign for an agent.
         Remedy: Follow the steps that `workpacket key doctor` lists, from least effort to most protection.
     """),
 )
 
 SIGNING = _environment("""
     ssh_keygen_missing: The program ssh-keygen is not installed
-        OpenSSH does the signing, so that this package never touches a private key. Verification works without it.
+        OpenSSH makes the signatures, so that this package never touches a private key. Verification works without it.
         Remedy: Install OpenSSH 8.2 or later (Debian, Ubuntu: `apt install openssh-client`; macOS and Windows 10 include
         it).
 
     ssh_keygen_doubtful: The ssh-keygen in PATH may not be that of OpenSSH
-        It is in the work tree, or where others can write. The program gets the passphrase, and can sign anything.
+        It is in the work tree, or in a folder to which others can write. The program gets the passphrase, and can sign
+        anything.
         Remedy: Put the folder of OpenSSH, such as `/usr/bin`, before others in PATH.
 
     event_key_missing: No event key here may act under this name
@@ -483,41 +494,43 @@ SIGNING = _environment("""
         [actors.NAME] in an approved policy change.
 
     event_key_unfit: Event key that cannot be used
-        It is missing, or not only its owner can read it.
-        Remedy: `chmod 600 FILE`; or name another one in WORKPACKET_EVENT_KEY.
+        It is missing, or others than its owner can read it.
+        Remedy: Run `chmod 600 FILE`, or name another key in WORKPACKET_EVENT_KEY.
 
     event_key_in_repository: Event key in the work tree
-        A file in the work tree can be read by everyone who works there, and is committed sooner or later.
+        A file in the work tree can be read by everyone who works there, and will sooner or later be committed.
         Remedy: Keep the key elsewhere; `workpacket key init --event` stores it in your settings folder.
 
     machine_key_unfit: Key that cannot sign the statements of a machine
-        Statements for other tools are signed with a key that those tools read, without a person at hand.
-        Remedy: Make one with `openssl genpkey -algorithm ed25519 -out machine.pem`, and keep it out of the repository.
+        Statements for other tools require a key that those tools can read, and that signs without a person.
+        Remedy: Create one with `openssl genpkey -algorithm ed25519 -out machine.pem`, and keep it out of the
+        repository.
 
     page_port_taken: The port of the page is in use
-        Signatures count only from the one address that the policy names, so the page is served there or not at all.
-        Remedy: End the program that uses the port, or approve in a terminal, without `--browser`.
+        Signatures count only from the one address that the policy names, so the page can be served only there.
+        Remedy: Stop the program that uses the port, or approve in a terminal, without `--browser`.
 
-    page_answer_unfit: Answer of a page that is not a signature or key
-        The browser or the key handed over something else than was asked for; nothing was written.
+    page_answer_unfit: Page answer that is not a signature or key
+        The answer of the browser or the key does not match the request; nothing was written.
         Remedy: Run the command again, with another browser or key if the message stays the same.
 
     signing_failed: The program ssh-keygen did not sign
-        The passphrase was wrong, the token was not touched, or the agent does not hold the key.
+        The passphrase was wrong, the token was not touched, or the agent does not have the key.
         Remedy: Read what `ssh-keygen` said, then run the command again.
 
     signing_key_unfit: The key signs, but its signatures cannot approve
         Every gate would refuse its signatures, so none was written.
-        Remedy: Choose another key, or make one with `workpacket key init`.
+        Remedy: Choose another key, or create one with `workpacket key init`.
     """)
 
-# Reasons from judging an approval file; the others arise while one is made.
-# What no gate asks, but a check of the whole repository.
+# Reasons found when an approval file is judged; the others arise while one is created, or are reported only by a check
+# of the whole repository.
 ROOT = (
     *_forged("""
     reanchor_named: Change that names a new root of trust in the CI configuration
         A digest named there replaces the root of trust, which the change being judged must not do.
-        Remedy: Remove the line from the change. Someone who may write to the base must commit it there. """),
+        Remedy: Remove the line from the change. Someone who may write to the base must commit it there.
+    """),
     *reasons(
         "approval",
         """
@@ -525,7 +538,7 @@ ROOT = (
         The keys of the previous policy were lost, so this policy has no approval; the CI configuration on the base
         named it. Earlier approvals are judged by the policy of their time.
         Remedy: None is needed. Compare the people that the policy names with those you expect.
-        """,
+    """,
         exit_code=exits.FINDINGS,
         severity="info",
         strict_severity="info",

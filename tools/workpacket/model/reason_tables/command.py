@@ -1,4 +1,4 @@
-"""Why a command cannot run: how it was called, the machine, git, another writer, or a bug in workpacket."""
+"""Why a command cannot run: its arguments, the machine, git, another writer, or a bug in workpacket."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ USAGE = _usage("""
         Remedy: Run `workpacket --help` for the list of commands.
 
     unknown_option: Unknown option
-        Silently ignoring an option would make the command do less, or more, than was asked.
+        A command that ignored an option would do less, or more, than requested.
         Remedy: Run the command with `--help` for its options.
 
     missing_argument: Missing argument
-        There is no default for it, because any default would be a guess.
+        The argument has no default, because any default would be a guess.
         Remedy: Run the command with `--help`; the example there shows every argument.
 
     unexpected_argument: Unexpected argument
-        Silently ignoring an argument would hide a mistake, such as missing quotes around a space.
+        A command that ignored an argument would hide a mistake, such as missing quotes around a space.
         Remedy: Run the command with `--help`, and quote arguments that contain spaces.
 
     invalid_value: Invalid value of an option or argument
-        Values are checked first, so that a command never stops half-way because of one.
+        Values are checked first, so that no command stops halfway because of one.
         Remedy: Use one of the values that the message or `--help` lists.
 
     conflicting_options: Options that exclude each other
@@ -40,37 +40,37 @@ USAGE = _usage("""
         Remedy: Remove one of the options.
 
     unknown_code: Unknown reason code
-        A misspelt code in `--select` or `--ignore` would check less, or more, than was asked.
+        With a misspelled code in `--select` or `--ignore`, less or more would be checked than requested.
         Remedy: Use one of the codes of `docs/reference/codes.md`; `workpacket explain` without a code lists them.
 
     path_not_found: Path not found
-        If a missing path were ignored, a check that looked at nothing would pass.
+        If missing paths were ignored, a check of no files would pass.
         Remedy: Correct the path; it is relative to the current directory.
 
     path_outside_repository: Path outside the repository
         A file is judged by the rules, policy and history of its own repository.
-        Remedy: Change into the repository that holds the file and run the command there.
+        Remedy: Change into the repository that contains the file, and run the command there.
 
     install_source_local: This workpacket was installed from a path on this machine
-        A workflow or hook installs what is running here, and no other machine has that path.
+        A workflow or hook installs the version that is running here, but no other machine has that path.
         Remedy: Pass `--from` with a version, a git commit, or an archive and its digest.
 
     install_source_open: The requirement does not say which workpacket to install
-        Without a version, commit or digest, CI would run whatever is published on the day.
+        Without a version, commit or digest, CI would run whatever was published last.
         Remedy: Pass `--from` with a version, a git commit, or an archive and its digest.
     """)
 
 ENVIRONMENT = _environment("""
     no_repository: Not a git repository
         Governed files, their policy and their history belong to a repository.
-        Remedy: Change into a repository, or make one with `git init` and then run `workpacket init`.
+        Remedy: Change into a repository, or create one with `git init`, then run `workpacket init`.
 
     nothing_to_check: No governed files found
         A check of no files must not look like one that passed.
         Remedy: Check the paths on the command line; in a new repository, run `workpacket init` first.
 
     tool_missing: A program that the command needs is not installed
-        The command relies on the program itself, such as git for the history, rather than on a reimplementation.
+        The command uses the program itself, such as git for the history, instead of a reimplementation.
         Remedy: Install the program that the message names, and make sure that it is on PATH.
 
     tool_failed: A program that the command asked has failed
@@ -78,11 +78,11 @@ ENVIRONMENT = _environment("""
         Remedy: Run the command in the message by hand; its own error message says what is wrong.
 
     git_failed: A git command failed
-        Without git's answer the command would have to guess, so it stopped.
-        Remedy: Run the git command in the message by hand; its own error message says what is wrong.
+        Without git's answer, the command would have to guess, so it stopped.
+        Remedy: Run the git command in the message by hand; its error message says what is wrong.
 
     file_unreadable: A file cannot be read
-        The file could contain anything, so the check fails rather than passing without it.
+        The file could contain anything, so the check must not pass without it.
         Remedy: Grant read permission, repair the link, or move the file out of the governed folders.
 
     file_unwritable: A file cannot be written
@@ -110,19 +110,21 @@ GIT = (
 
     git_timeout: Git timed out
         It may be waiting for a lock or a network file system, or the repository may be broken.
-        Remedy: Try the same git command by hand; look for a stale .git/index.lock.
+        Remedy: Run the same git command by hand; look for a stale .git/index.lock.
 
     tree_incomplete: Incomplete work tree
         A sparse checkout, an index flag, a submodule or a deletion keeps governed files out of the work tree. Nothing
-        is written in place of files that only seem to be missing, and nothing is judged on an incomplete tree.
+        is written in place of files that only seem to be missing, and nothing is judged in an incomplete work tree.
         Remedy: Run the git command that the message names, such as `git sparse-checkout add .GOV`.
 
     tree_unreadable: Unreadable folder
         It could contain anything, so it is not treated as empty.
-        Remedy: Give yourself permission to read the folder: `chmod u+rwx <folder>`. """),
+        Remedy: Give yourself permission to read the folder: `chmod u+rwx <folder>`.
+    """),
     *_conflict("""
     log_elsewhere: Packet whose log is on another branch
-        A log has one first event. A second one, made here, would conflict with it permanently once both are merged.
+        A log has only one first event. A second one, written here, would conflict with it permanently once both are
+        merged.
         Remedy: Merge the branch that the message names; adopt only packets that have no log on any branch.
 
     branch_exists: The branch already exists
@@ -139,7 +141,7 @@ GIT = (
     """),
     *_usage("""
     unknown_revision: No such commit here
-        The name is wrong, or the clone is too shallow to contain it.
+        The name is wrong, or the clone is too shallow to contain the commit.
         Remedy: See `git log --oneline --all`; in a shallow clone run `git fetch --unshallow`.
 
     branch_name_invalid: Invalid branch name
@@ -151,8 +153,8 @@ GIT = (
 WRITING = (
     *_conflict("""
     lock_held: Another command is writing
-        Only one command at a time may change governed files; otherwise two could overwrite each other's changes.
-        Remedy: Try again when that command has ended; its lock is released when the process ends.
+        Only one command at a time may change governed files, because two could overwrite each other's changes.
+        Remedy: Try again when that command has ended; the lock is released when its process ends.
 
     operation_in_progress: Git is in the middle of a merge or rebase
         The work tree is a mixture of two histories; anything written now could be lost or belong to neither.
@@ -160,25 +162,26 @@ WRITING = (
 
     changed_meanwhile: A file changed between reading and writing
         Writing now would silently undo someone's change.
-        Remedy: Run the command again; it will use the current file. """),
+        Remedy: Run the command again; it will use the current file.
+    """),
     *_integrity("""
     transaction_unfinished: A command was interrupted while it changed several files
-        Some governed files are changed and some are not yet; the journal has both versions.
+        Some governed files have been changed, others not yet; the journal has both versions.
         Remedy: Run any command that writes, or choose: `workpacket recover --forward` or `--back`.
 
-    third_state: A file was changed after a command on it was interrupted
-        It matches neither the state before the command nor the one after it, so finishing would overwrite someone's
+    third_state: A file was changed after an interrupted command
+        It matches neither the state before the command nor the state after it, so finishing would overwrite someone's
         work.
         Remedy: Run `workpacket recover --forward` or `--back`; the version that is overwritten is set aside first.
 
     journal_damaged: The journal of an interrupted command is damaged
         Its digest does not match, so it cannot be trusted; nothing was changed.
-        Remedy: Compare the work tree with git, then remove the file, below the git directory, that the message names.
+        Remedy: Compare the work tree with git, then remove the file in the git directory that the message names.
     """),
     *_environment("""
     path_unsafe: A path leads out of the repository or into .git
         Only plain relative paths are written: no '..', no backslash, no colon, no control character.
-        Remedy: Use an id and a path in the form that the documentation shows.
+        Remedy: Use an id and a path in the documented form.
 
     path_is_link: A folder on the path is a symbolic link
         A link could redirect writes anywhere; governed folders must be real folders.
@@ -189,15 +192,15 @@ WRITING = (
         Remedy: Replace it with a regular file.
 
     no_space_left: The disk is full
-        All new files are written before the first old one is replaced, and there was not enough room for them.
+        All new files are written before the first old one is replaced, and there was not enough space for them.
         Remedy: Free some space, then run the command again.
 
     permission_denied: Permission denied
         The command needs write permission in every folder that it changes, and in the git directory.
-        Remedy: Correct the permissions of that path, or work as the user who owns it.
+        Remedy: Correct the permissions of that path, or run the command as its owner.
 
     disk_failed: The disk reported an error
-        Data that the disk has not confirmed may not have been written.
+        Data that the disk has not confirmed may be lost.
         Remedy: Check the disk, then run the command again.
 
     lock_unavailable: The lock cannot be opened
@@ -212,11 +215,13 @@ BROKEN_OFF = (
         This is a bug in workpacket, not a problem with your files. Any write in progress was either completed or not
         started.
         Remedy: Report it together with the log that the message names; `workpacket doctor` shows whether anything is
-    unfinished. """),
+        unfinished.
+    """),
     *_interrupted("""
     interrupted: The command was interrupted from the keyboard or by a signal
         Any write in progress was either completed or not started.
-        Remedy: Run the command again. """),
+        Remedy: Run the command again.
+    """),
 )
 
 REASONS = (*USAGE, *ENVIRONMENT, *GIT, *WRITING, *BROKEN_OFF)

@@ -1,4 +1,4 @@
-"""Reasons about texts that cannot be read, documents, settings, and files that `init` wrote."""
+"""Reasons about unreadable texts, documents, settings, and files that `init` wrote."""
 
 from __future__ import annotations
 
@@ -17,39 +17,39 @@ _across_advice = partial(reasons, "cross-file", severity="warning", strict_sever
 
 MARKDOWN = _reading("""
     markdown_too_large: The document is too large
-        Every check reads governed documents in full. A file beyond the limit is almost always a log or an export
-        that was pasted in, and reading it would slow down every command.
+        Every check reads governed documents in full. A larger file almost always contains a pasted log or export, and
+        reading it would slow down every command.
         Remedy: Move most of the text to a separate file outside .GOV and link to it, or delete it.
 
     markdown_too_many_blocks: The document has too many blocks
-        Headings, list items, paragraphs and table cells are counted, because each costs time and memory in every check.
-        Files with so many are generated, and could exhaust the machine that checks them.
+        Headings, list items, paragraphs and table cells are counted, because each takes time and memory in every check.
+        Files with so many blocks are generated, and could exhaust the machine that checks them.
         Remedy: Split the document, or keep generated lists and tables in files outside .GOV.
 
     markdown_too_deep: Lists and quotes are nested too deep
-        Below a certain depth Markdown readers drop text silently. A person would then see something other than what was
-        checked.
-        Remedy: Indent these lines less, or move the inner list to its own section.
+        Below a certain depth, Markdown readers silently drop text. A person would then see a different text from the
+        one that was checked.
+        Remedy: Indent these lines less, or move the inner list to a separate section.
 
     markdown_too_costly: Reading the document would take too much work
         Some texts make every Markdown parser read the same lines again and again: quotes that never end, link
-        definitions over thousands of lines, an enormous number of tiny lines. No one writes such texts by hand.
+        definitions over thousands of lines, an enormous number of tiny lines. People do not write such texts by hand.
         Remedy: Remove the repeated quote marks, brackets or short lines here, or put them into a code fence.
     """)
 
 TEXT = (
     *_reading("""
     repair_refused: A fix would have changed more than its finding
-        Before a fixed file is written, it is compared with the original line by line, and as parsed by markdown-it and
-        PyYAML. They saw a change that no finding names, or the fix reached beyond the lines of its finding. This file
-        was not changed; the others were fixed.
-        Remedy: Fix the finding by hand, and report the file as a bug: the rule should not offer a fix here.
+        Before a fixed file is written, it is compared with the original, line by line and as parsed by markdown-it and
+        PyYAML. The comparison found a change that no finding names, or the fix extended beyond the lines of its
+        finding. This file was not changed; the others were fixed.
+        Remedy: Fix the finding by hand, and report a bug with the file: the rule should not offer a fix here.
 
     limit_size: The file is too large
-        Limits keep one file from stopping a check or exhausting a machine. Governance documents are far below them: 256
-        KiB for YAML, JSON, TOML and front matter, 2 MiB for Markdown, 8 MiB for the task board and the traceability
-        registry.
-        Remedy: Split the document, or move unrelated data out of it.
+        Limits prevent a single file from stopping a check or exhausting a machine. Governance documents are far below
+        them: 256 KiB for YAML, JSON, TOML and front matter, 2 MiB for Markdown, 8 MiB for the task board and the
+        traceability registry.
+        Remedy: Split the document, or move unrelated data to other files.
 
     limit_depth: Lists and mappings are nested too deeply
         Deep nesting is a common way to crash a parser: 30,000 opening brackets crash a process that reads them with a
@@ -62,18 +62,18 @@ TEXT = (
         Remedy: Split the document.
 
     text_not_utf8: Invalid UTF-8
-        Bytes in another encoding can be read as different characters on different machines, so no value made of them is
+        Bytes in another encoding can be read as different characters on different machines, so their values are not
         reliable.
         Remedy: Save the file as UTF-8; an editor can show and convert its current encoding.
 
     yaml_character: Character that YAML forbids
         Control characters, a byte order mark inside the text and line ends that exist only in YAML 1.1 are invisible in
-        an editor, and parsers differ on what they mean.
+        an editor, and parsers differ on their meaning.
         Remedy: Remove the character, or write it as an escape in double quotes.
 
     yaml_syntax: Invalid YAML
-        The rest of the document cannot be read. No part of it is used: a half-read checkpoint or packet would be worse
-        than none.
+        The rest of the document cannot be read. No part of it is used, because a half-read checkpoint or packet would
+        be worse than none.
         Remedy: Correct the line; putting the value in double quotes is often enough.
 
     yaml_duplicate_key: Duplicate key in a mapping
@@ -81,44 +81,44 @@ TEXT = (
         Remedy: Keep one of the two lines.
 
     yaml_key_not_text: Key that is not text
-        Keys are names of fields. A list, a mapping or an empty key cannot be represented in JSON and means different
-        things to different parsers.
+        Keys are names of fields. A list, a mapping or an empty key cannot be represented in JSON, and parsers differ on
+        its meaning.
         Remedy: Write the key as text, in quotes if necessary; quote the whole line if it was meant as a value.
 
     yaml_anchor: YAML anchor
         Anchors and aliases let a small file expand to gigabytes (an alias bomb), and hide from a reviewer what a field
         contains.
-        Remedy: Write the value out; put it in quotes if the '&' belongs to it.
+        Remedy: Write out the value; put it in quotes if the '&' belongs to it.
 
     yaml_alias: YAML alias
         Anchors and aliases let a small file expand to gigabytes (an alias bomb), and hide from a reviewer what a field
         contains.
-        Remedy: Write the value out; put it in quotes if the '*' belongs to it.
+        Remedy: Write out the value; put it in quotes if the '*' belongs to it.
 
     yaml_tag: YAML tag
-        Tags tell a parser which type, and in some libraries which class, a value has. Here the document's schema
+        Tags tell a parser which type, and in some libraries which class, a value has. Here, the document's schema
         decides.
         Remedy: Remove the tag; put the value in quotes if the '!' belongs to it.
 
     yaml_merge_key: YAML merge key
         '<<' is an extension that some parsers apply and others treat as an ordinary key.
-        Remedy: Write the merged entries out.
+        Remedy: Write out the merged entries.
 
     yaml_directive: YAML directive
-        Lines that begin with '%' change how the rest is read; no document of this package needs one, and parsers treat
-        unknown ones differently.
+        Lines that begin with '%' change how the rest is read. No document of this package needs one, and parsers treat
+        unknown directives differently.
         Remedy: Remove the line.
 
     yaml_several_documents: More than one YAML document in a file
-        A file must be one document; it would be unclear which of several counts.
+        A file must contain one document; with several, it would be unclear which one counts.
         Remedy: Remove the '---' line, or move the second document to a separate file.
 
     yaml_question_mark: Lone question mark
-        A '?' on its own marks a key, which is never needed, and parsers disagree on its meaning inside brackets.
+        A lone '?' marks a key, which is never necessary, and parsers differ on its meaning inside brackets.
         Remedy: Write 'key: value'; put text that contains a lone '?' in quotes.
 
     yaml_bare_block: The whole document is one block of text
-        Parsers differ on whether such a block may begin at the left margin, and therefore on where it ends.
+        Parsers differ on whether such a block may begin at the left margin, and therefore on its end.
         Remedy: Give it a key.
 
     yaml_unfinished_block: Block of text that ends with a blank line without a newline
@@ -130,7 +130,7 @@ TEXT = (
         Remedy: Correct it; RFC 8259 does not allow comments, trailing commas or single quotes.
 
     json_duplicate_key: Duplicate key in an object
-        Some parsers keep the first value and others the last, so two tools can see two documents: a known way around
+        Some parsers keep the first value and others the last, so two tools can see two documents: a known way to bypass
         signatures and checks.
         Remedy: Keep only one of them.
 
@@ -147,7 +147,7 @@ TEXT = (
         Remedy: Write it as a string.
 
     json_lone_surrogate: Lone surrogate
-        '\\ud800' to '\\udfff' form a character only in pairs. Alone they cannot be stored as UTF-8, and parsers
+        '\\ud800' to '\\udfff' form a character only in pairs. Alone, they cannot be stored as UTF-8, and parsers
         replace, drop or refuse them.
         Remedy: Write the character itself, or both halves.
 
@@ -156,11 +156,11 @@ TEXT = (
         Remedy: Write '\\n' for a line end, '\\t' for a tab.
 
     json_trailing_data: Data after the JSON value
-        A JSON file is one value. Some parsers would ignore what follows, others would read it.
+        A JSON file contains one value. Some parsers would ignore the rest, others would read it.
         Remedy: Remove it; a file with one value per line is a different format, with the suffix .jsonl.
 
     toml_syntax: Invalid TOML
-        The rest of the document cannot be read. No part of it is used: half a policy would be a weaker one.
+        The rest of the document cannot be read. No part of it is used, because half a policy would be a weaker policy.
         Remedy: Correct the line; https://toml.io/en/v1.0.0 shows each form.
 
     toml_number_range: Number that not every parser can represent
@@ -177,7 +177,7 @@ TEXT = (
         Remedy: Remove the blank lines before the '---'.
 
     front_matter_not_a_mapping: Front matter that is not a mapping
-        Front matter contains the fields of a document. A list, a sentence or empty front matter has no fields.
+        Front matter consists of the fields of a document. A list, a sentence or an empty block has no fields.
         Remedy: Write 'key: value' lines, or remove the two '---' lines.
     """),
     *_repaired("""
@@ -188,11 +188,12 @@ TEXT = (
 
     yaml_comment_without_blank: Comment without a space before it
         In YAML, '#' begins a comment only after a space. Some parsers are more lenient, so the rest of the line is text
-        to one and a comment to another.
-        Remedy: Put a space before the '#'. """),
+        for some and a comment for others.
+        Remedy: Put a space before the '#'.
+    """),
     *_repaired_warning("""
     json_byte_order_mark: The JSON file begins with a byte order mark
-        RFC 8259 forbids writing one, and lets parsers ignore or refuse it.
+        RFC 8259 forbids it, and allows parsers to ignore or refuse it.
         Remedy: Save the file as UTF-8 without a byte order mark.
     """),
 )
@@ -201,52 +202,55 @@ FIELDS = (
     *_document("""
     field_missing: A field is missing
         Gates and reports read this field. Without it they would have to guess, and might guess differently.
-        Remedy: Add the field; the hint shows an example. `workpacket schema KIND` prints what the document needs.
+        Remedy: Add the field; the hint shows an example. `workpacket schema KIND` lists the fields of the document.
 
     field_unknown: Unknown field
-        Fields that this kind of document does not define have no effect. Most often the name is misspelled.
+        Fields that this kind of document does not define have no effect. The name is probably misspelled.
         Remedy: Correct the name as the hint says, or remove the field. `workpacket schema KIND` lists the fields.
 
     field_type: A field has the wrong type of value
         A field that expects text cannot be a list, and one that expects a number cannot be text.
-        Remedy: Write a value of the kind that the message names. Quotes turn what YAML reads as a number into text.
+        Remedy: Write a value of the type that the message names. In YAML, quotes turn a number into text.
 
     field_value: A field has an invalid value
-        The value has the right type, but is not one of the permitted values, has the wrong form, or is too long or too
-        short.
+        The value has the right type, but is not one of the permitted values, has the wrong form, or has an invalid
+        length.
         Remedy: Write one of the values that the message names, or use the form that it describes.
     """),
     *_reading_note("""
     rule_not_run: A rule was not run
-        It has nothing to judge because of what another rule found in this document. That does not mean that it passed.
+        Another rule's finding leaves it nothing to judge in this document. That does not mean that it passed.
         Remedy: Correct the finding that the message names, then check again.
 
     findings_cut: A file has more findings of a kind than are listed
-        So many findings usually have one cause, and listing them all would hide other findings.
-        Remedy: Correct the cause, then check again to see the rest. """),
+        So many findings usually have one cause, and a complete list would hide other findings.
+        Remedy: Correct the cause, then check again to see the rest.
+    """),
 )
 
 SETTINGS = (
     *_reading("""
     settings_unread: Settings cannot be read
-        The defaults apply instead, which may be weaker than what the repository decided.
+        The defaults apply instead, which may be weaker than the settings of the repository.
         Remedy: Correct the file; `workpacket check` says what is wrong with it.
 
     baseline_unread: Baseline cannot be read
         None of the findings that it lists is ignored.
-        Remedy: Restore the file from git, or write a new one: `workpacket check --baseline`. """),
+        Remedy: Restore the file from git, or write a new one: `workpacket check --baseline`.
+    """),
     *_document("""
     setting_of_unknown_code: Setting for a code that does not exist
         It has no effect, although its author may expect one.
         Remedy: Correct the code; `workpacket explain --all` lists them.
 
     setting_of_protected_code: Setting for a code that cannot be ignored or lowered
-        Everything else depends on approvals and the integrity of the log, so no setting can disable these checks.
-        Remedy: Delete the setting and fix what the code reports.
+        Everything else depends on approvals and on the integrity of the log, so no setting can disable these checks.
+        Remedy: Delete the setting, and fix what the code reports.
 
     ignore_without_reason: Ignore without a written reason
-        Without one, no one can judge later whether it is still wanted.
-        Remedy: Add the reason to the ignore. """),
+        Without a reason, no one can tell later whether the ignore is still needed.
+        Remedy: Add the reason to the ignore.
+    """),
     *_document_warning("""
     ignore_unused: Unused ignore
         It would hide the next finding of its kind, which no one has looked at.
@@ -258,15 +262,16 @@ FILES = (
     *_document("""
     just_parameter_pasted: Parameter pasted into a command line
         It is substituted before the shell reads the line, so an argument that contains `$(...)` is executed.
-        Remedy: Set `positional-arguments` and pass it on as `"$@"`, or write `{{ quote(name) }}`.
+        Remedy: Set `positional-arguments` and pass the parameter as `"$@"`, or write `{{ quote(name) }}`.
 
     starter_missing: A file or section of init is missing
-        Someone removed it, or a newer version of workpacket adds it.
+        Someone removed it, or this version of workpacket has added it.
         Remedy: Run `workpacket init`, which writes what is missing.
 
     starter_outdated: A file or section of init is outdated
-        It was not edited, and the current version differs, for example because commands were renamed.
-        Remedy: Run `workpacket init`, which updates what was not edited. """),
+        The current version differs, for example because commands were renamed.
+        Remedy: Run `workpacket init`, which updates everything that was not edited.
+    """),
     *_document_advice("""
     starter_edited: A file or section of init was edited
         It is left as it is, even if a newer version of workpacket has a different text for it.
@@ -275,12 +280,13 @@ FILES = (
     *_reading("""
     lockfile_malformed: A lock file or manifest cannot be read
         A file that cannot be read cannot be checked, so the check fails.
-        Remedy: Repair the place that the message names, or restore the file; if the problem is in the commit compared
-    with, name another. """),
+        Remedy: Correct the place that the message names, or restore the file; if the fault is in the commit that is
+        compared, name another one.
+    """),
     *_across_advice("""
     dependencies_many: One change adds very many packages
-        Each of them is someone else's code that runs here, whatever the first one was added for.
-        Remedy: Look at what the new dependency brings in; `threshold` in [deps] of the policy sets the limit.
+        Each of them is someone else's code that runs here.
+        Remedy: Review the packages that the new dependency adds; `threshold` in [deps] of the policy sets the limit.
     """),
 )
 

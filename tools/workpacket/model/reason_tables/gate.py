@@ -18,21 +18,21 @@ BEGINNING = (
         The command does not guess: a similar id may be a different piece of work.
         Remedy: Use the id that the message names, or find it with `workpacket list`.
 
-    packet_ambiguous: Base id that has several revisions
-        The base id does not say which of them is meant.
+    packet_ambiguous: Ambiguous base id
+        The base has several revisions, and the id does not say which one is meant.
         Remedy: Name the revision.
 
     actor_unknown: Unknown actor
-        Each event names its actor, although only a signature makes that more than a claim.
+        Each event names its actor, and neither the command line, the environment nor git does.
         Remedy: Pass `--as NAME`, or set WORKPACKET_ACTOR or git's user.name.
 
     proof_not_run: The command that should prove a criterion could not be run
-        So the criterion is neither proved nor disproved.
+        The criterion is neither proved nor disproved.
         Remedy: Correct the command; it is run from the top of the repository, without a shell.
 
-    replay_unmatched: There is nothing to replay
-        A replay runs the commands of the latest submission again, and the log has none.
-        Remedy: `workpacket submit WP` first.
+    replay_unmatched: Nothing to replay
+        A replay runs the commands of the latest submission again, but the log has no submission.
+        Remedy: Run `workpacket submit WP` first.
 
     proof_needs_shell: The command that should prove a criterion needs a shell
         Proofs are run without a shell, so pipes, variables and patterns would reach the program as plain text: `echo
@@ -40,7 +40,7 @@ BEGINNING = (
         Remedy: Name the shell: `--prove "1=sh -c 'COMMAND'"`. Or quote the character if it is meant literally.
 
     secret_in_proof: Proof that contains a secret
-        The command, and the reason why a line does not apply, are recorded in the log for everyone to read.
+        Commands, and reasons why a line does not apply, are recorded in the log for everyone to read.
         Remedy: Let the program read the secret from a file, or from a variable that `[evidence] env` of the policy
         names. Replace any secret that was typed here.
     """),
@@ -50,84 +50,85 @@ BEGINNING = (
         Remedy: Check out the whole commit, here or in a new work tree: `git worktree add --detach PATH REV`.
 
     proof_changed_tree: A proof changed the work tree
-        It changed tracked files, left new ones or moved HEAD, so neither it nor later proofs are about the commit.
+        It changed tracked files, left new files or moved HEAD, so neither it nor later proofs are about the commit.
         Remedy: Undo the change. Have the proof write to a temporary folder, or to files that git ignores.
 
     proof_undeclared: The contract names no proof of a criterion
-        The policy asks that the approver signs what is to prove each criterion: a command, and the tests that it has
-        to run; or the reason why no test proves it.
-        Remedy: Write it below the criterion, or have it written: `workpacket evidence demand WP N --command COMMAND`.
-        After the activation it takes an amendment.
+        The policy requires the approver to sign the proof of each criterion: a command and the tests that it must run,
+        or the reason why no test proves it.
+        Remedy: Write it below the criterion, by hand or with `workpacket evidence demand WP N --command COMMAND`. After
+        activation, this requires an amendment.
 
     proof_trivial: A command that proves nothing
-        `true`, `echo` or `test -f` end in the same way whatever was done, or ask only whether a file is there.
+        `true`, `echo` and `test -f` succeed whatever the work is, or only test whether a file exists.
         Remedy: Name a command that runs tests.
 
     no_test_executed: No test was executed
         A filter that matches nothing, skipped tests, and a runner that does not report its tests prove nothing.
-        Remedy: Correct the command or the filter, and run it: it has to execute the tests that the contract names.
+        Remedy: Correct the command or the filter: it must execute the tests that the contract names.
 
     test_not_run: A test that the contract names was not run
-        It was deselected, skipped, or is called something else. A test of the same name elsewhere is another test.
+        It was deselected or skipped, or has another name. A test of the same name elsewhere is a different test.
         Remedy: Have the command run it, or have the contract amended.
 
     test_failed: A test of the proof failed
-        Nothing that the command runs may fail with the work, and its exit code has to be 0.
-        Remedy: Correct the work or the test. Leave a test that failed before out of the command.
+        With the work, every test that the command runs must pass, and its exit code must be 0.
+        Remedy: Correct the work or the test. Exclude tests that already failed before from the command.
 
     proof_not_needed: The proof succeeds without the work, too
-        Every test of it passes at the base, so it would pass whatever was done.
-        Remedy: Write a test that fails without the work. Where there can be none, have the contract say why: EXEMPT.
+        All of its tests pass at the base, so they would pass whatever the work is.
+        Remedy: Write a test that fails without the work. If that is impossible, have the contract say why: EXEMPT.
 
     base_not_run: The tests could not run at the base
-        They failed there for a reason that has nothing to do with the work, so nothing shows that the work is needed.
-        Remedy: Lay out the tests so that they can be loaded without the work, or fail for want of what it adds. PATHS
-        names tests that are not where the policy looks for them.
+        They failed there for a reason unrelated to the work, so it is unknown whether the work is needed.
+        Remedy: Write the tests so that they can be loaded without the work, or so that they fail because something that
+        it adds is missing. PATHS names tests that are not where the policy looks for them.
 
     change_not_executed: The tests do not execute the work
-        They would fail without it, but no line that it adds is executed: they look whether something is there, or at
-        a mock in its place.
-        Remedy: Have the test call what was made.
+        They would fail without it, but execute no line that it adds: they only test that something exists, or use a
+        mock instead.
+        Remedy: Have the test call the new code.
 
-    proof_program_changed: The change brings the program that should prove it
-        A program that is found by its name before the real one could print anything.
+    proof_program_changed: The change adds the program that should prove it
+        A program that is found before the real one of that name could print anything.
         Remedy: Name the program by its path, and have it approved with the contract; or give it another name.
 
-    proof_other_command: Another proof than the one in the contract
-        What proves a criterion was approved with the contract.
-        Remedy: `workpacket submit WP` runs the commands of the contract by itself; another takes an amendment.
+    proof_other_command: A different proof from the one in the contract
+        The proof of a criterion is approved with the contract.
+        Remedy: Run `workpacket submit WP`, which runs the commands of the contract; another proof requires an
+        amendment.
 
-    exemption_unsigned: An exemption without an approval
-        Who does the work cannot say that a criterion needs no proof: the contract says it, with a reason that the
+    exemption_unsigned: Unapproved exemption
+        The coder cannot decide that a criterion needs no proof: the contract must say so, with a reason that the
         approver signed.
         Remedy: Prove the criterion, or have the contract amended with `EXEMPT: REASON`.
 
-    criterion_unticked: A criterion whose box is not ticked
-        The packet itself says that it is not done.
-        Remedy: Finish it, then tick the box in DONE_MEANS.
+    criterion_unticked: Unticked criterion
+        According to the packet itself, the criterion is not met.
+        Remedy: Meet the criterion, then tick its box in DONE_MEANS.
 
-    replay_missing: The proofs were not replayed by somebody else
-        The policy asks that somebody who did not do the work replays them before a verdict PASS.
-        Remedy: Somebody else runs `workpacket evidence replay WP --record`.
+    replay_missing: The proofs were not replayed by someone else
+        Before a verdict PASS, the policy requires a replay by someone who did not do the work.
+        Remedy: Have someone else run `workpacket evidence replay WP --record`.
 
     log_absent: The packet has no log
-        The log determines its lane. Board and packet are generated from the log and prove nothing.
+        The log determines the lane; board and packet are generated from it, and prove nothing.
         Remedy: `workpacket adopt` creates a log from what the documents say.
 
     log_unsound: The log of the packet is inconsistent
-        It cannot be trusted, so nothing is based on it.
+        The log cannot be trusted, so it is not used.
         Remedy: `workpacket log verify` shows what is wrong; restore the file from git.
 
     packet_is_forked: The packet was moved independently on two branches
-        The moves contradict each other, and no command can know which of them is right.
+        The moves contradict each other, and no command can tell which one is right.
         Remedy: `workpacket history WP` shows both; `workpacket resolve WP --lane LANE --reason TEXT` settles it.
 
     not_forked: Nothing to settle
         The moves of the packet do not contradict each other.
-        Remedy: `workpacket why WP` says what comes next.
+        Remedy: Run `workpacket why WP` to see what comes next.
 
     fork_lane_unknown: None of the contradicting moves leads to this lane
-        Settling a fork means choosing one of its moves, not making another one.
+        To settle a fork means to choose one of its moves, not to make another one.
         Remedy: Name one of the lanes that the message lists.
 
     wrong_lane: The command does not apply in the packet's lane
@@ -136,10 +137,10 @@ BEGINNING = (
 
     packet_is_stub: The packet is a stub
         A stub is a backlog note that was neither refined nor approved, so work may not start from it.
-        Remedy: `workpacket activate WP` says what is missing.
+        Remedy: Run `workpacket activate WP` to see what is missing.
 
     packet_superseded: The packet is superseded
-        A later revision has taken its place; work on this one would be lost.
+        A later revision has replaced it; work on this one would be lost.
         Remedy: Work on the revision that the message names.
 
     packet_exists: The packet already exists
@@ -147,15 +148,15 @@ BEGINNING = (
         Remedy: Choose another id, or the next revision: `workpacket new --next BASE`.
 
     packet_missing: The file of the packet is missing
-        According to the log it was activated, but the file that says what to do is gone.
+        According to the log it was activated, but the file that describes the work is missing.
         Remedy: Restore it from git.
 
     stub_missing: The stub is missing
-        The packet takes its scope and acceptance criteria from it.
+        The scope and the acceptance criteria of the packet come from the stub.
         Remedy: Restore it from git, or write it again.
 
-    successor_unfit: This packet cannot replace the other
-        A packet can only be superseded by another packet that exists and has a log.
+    successor_unfit: This packet cannot replace the other one
+        A packet can be superseded only by an existing packet that has a log.
         Remedy: Name a later revision, or create one: `workpacket new --next BASE`.
 
     spec_pointer_missing: The specification in force is not stated
@@ -163,11 +164,11 @@ BEGINNING = (
         Remedy: Write its path into .GOV/roles_shared/SPEC_CURRENT.md.
 
     specification_unreadable: The specification cannot be read
-        It cannot be determined whether it states the requirement.
+        It is unknown whether the specification states the requirement.
         Remedy: Correct the path, or restore the file.
 
     requirement_only_in_roadmap: The requirement appears only in a roadmap section
-        A roadmap lists plans; only the main body of the specification is binding.
+        Roadmaps list plans; only the main body of the specification is binding.
         Remedy: Anchor the work in the main body; if the requirement is not there, extend the specification first.
 
     enrichment_needed: The specification must be extended first
@@ -175,7 +176,7 @@ BEGINNING = (
         Remedy: Add the proposed text to the specification, then refine against the new version.
 
     coverage_point_open: A point of the five-point checklist is not passed
-        An unticked box was never answered, whatever word follows it and whatever the verdict says.
+        An unticked box counts as not answered, whatever word follows it and whatever the verdict says.
         Remedy: Tick the points that are met (`[x] PASS`). If one is not, the verdict is FAIL and the specification must
         be enriched.
 
@@ -184,7 +185,7 @@ BEGINNING = (
         Remedy: `workpacket refine WP` writes the scaffold.
 
     refinement_incomplete: The technical refinement is not complete
-        The author of the code would decide anything left open there.
+        The coder would have to decide anything that it leaves open.
         Remedy: Fill in the point that the message names.
 
     refinement_not_presented: The current refinement was not shown to the user
@@ -200,24 +201,24 @@ BEGINNING = (
         Remedy: {_SIGN}
 
     checklist_item_unmet: A checklist item that the policy adds is not met
-        By the policy of this repository, no packet is activated without it.
+        The policy of this repository requires it for activation.
         Remedy: Add the section with its text to the refinement.
 
     scope_not_carried_over: The packet lacks something that its stub requires
-        Anything dropped between stub and packet would never be built, and no one would notice.
-        Remedy: Add it to the packet, or change the stub and say why.
+        A requirement that is lost between stub and packet would never be met, and no one would notice.
+        Remedy: Add it to the packet, or change the stub, and explain the change.
 
     board_entry_not_moved: The board still lists the packet as a stub
-        It looks as if it may not be started.
-        Remedy: `workpacket board sync` moves it.
+        The packet looks as if work could not start.
+        Remedy: Run `workpacket board sync` to move it.
     """),
     *_environment("""
     proof_setup_failed: The trees for a proof could not be prepared
-        A command of `[evidence] setup` failed, which says nothing about the work. Nothing was recorded.
+        A command in `[evidence] setup` failed, which says nothing about the work. Nothing was recorded.
         Remedy: Run the command that the message names in a fresh checkout, and correct it or the policy on the base.
 
     clock_behind: The clock is behind the log
-        Leases and approvals depend on the clock; if it went backwards, expired ones would become valid.
+        Leases and approvals depend on the clock; if it went backward, expired ones would become valid again.
         Remedy: Set the clock of this machine.
 
     lane_unknown: The log names an unknown lane
@@ -236,53 +237,53 @@ WORK = _gate("""
         Remedy: `workpacket policy show` lists the order of the lanes; omit `--to` to move to the next one.
 
     claimed_by_other: Someone else holds the packet
-        Two people working on one packet would undo each other's work.
+        Two people who work on one packet would undo each other's work.
         Remedy: Wait for the lease to end, or ask the holder to release it.
 
     not_the_holder: Only the holder may do this
         The holder is responsible for the packet.
-        Remedy: Ask the holder, or wait until the lease has ended: then anyone may do it.
+        Remedy: Ask the holder, or wait until the lease has ended; then anyone may do it.
 
-    lease_ended: The lease has ended
+    lease_ended: The lease has expired
         A lease cannot be renewed after it has ended, because someone else may have started on the packet.
         Remedy: Release the packet and claim it again.
 
     assigned_to_other: The packet is assigned to someone else
-        Assignments are deliberate.
-        Remedy: `workpacket prepare WP --for NAME` changes the assignment.
+        Only the assignee may claim it.
+        Remedy: Change the assignment with `workpacket prepare WP --for NAME`.
 
     dependency_unmet: A dependency is not done
         The work would rely on something that does not exist yet.
         Remedy: Complete the dependency, or have it waived: `workpacket waive WP dependency_unmet`.
 
     dependency_unknown_lane: The state of a dependency is not known
-        It has no log, and board and files are not authoritative.
+        It has no log, and the board and the files are not authoritative.
         Remedy: Create its log with `workpacket adopt`, or correct the id.
 
-    work_branch_missing: The work has no branch of its own
+    work_branch_missing: The work has no separate branch
         Work done directly on the target branch cannot be reviewed before it lands.
-        Remedy: `workpacket prepare WP` creates the branch and the work tree.
+        Remedy: Run `workpacket prepare WP`, which creates the branch and the work tree.
 
     packet_uncommitted: The packet is not committed
         A new work tree contains only committed files, so no command there would find the packet.
         Remedy: Commit the governed files on the branch from which the work starts, then run `workpacket prepare` again.
 
-    done_means_missing: The packet does not say when it is done
+    done_means_missing: The packet has no acceptance criteria
         Without criteria, nothing can be proved.
         Remedy: Fill in DONE_MEANS.
 
     evidence_missing: Criterion without proof
-        Each line of DONE_MEANS needs a command that succeeded or a place in the code. Only where the contract says
-        `EXEMPT: REASON` below the line may it be left unproved.
+        Each line of DONE_MEANS needs a command that succeeded, or a place in the code. A line needs no proof only if
+        the contract says `EXEMPT: REASON` below it.
         Remedy: `workpacket submit WP --prove N=COMMAND` or `--prove N=PATH:LINE`; `--not-applicable N=REASON` for a
         line that the contract exempts.
 
     scope_undecided: The packet does not list the paths that may change
-        It could not be determined whether the work stayed within its scope.
+        It cannot be determined whether the work stayed within its scope.
         Remedy: List the paths in IN_SCOPE_PATHS.
 
     outside_scope: File changed outside the scope
-        Anything outside the scope was neither refined nor approved.
+        Changes outside the scope were neither refined nor approved.
         Remedy: Undo the change, or have the path added to IN_SCOPE_PATHS.
 
     changes_unknown: The changes of the work cannot be determined
@@ -290,17 +291,17 @@ WORK = _gate("""
         Remedy: `workpacket prepare WP` records it.
 
     other_work_branch: Work of another branch
-        The packet was prepared on one branch; the branch checked out here belongs to another packet, or to none.
+        The packet was prepared on a different branch; the one checked out here belongs to another packet, or to none.
         Remedy: Switch to the branch or work tree of the packet, or name the commit: `workpacket submit WP --commit
         REV`.
 
     evidence_not_kept: The output of the proofs is not in this clone
-        The log does not contain the output of proofs. Its last lines stay in the clone where the proof was run, and may
-        be deleted.
+        The log does not contain the output of proofs. The end of the output stays in the clone in which the proof was
+        run, and may be deleted.
         Remedy: Publish it from that clone, or prove the criterion again: `workpacket submit WP --prove N=COMMAND`.
 
     evidence_of_other_commit: The evidence belongs to different work
-        It was recorded at a commit whose files differ from those of the commit to be judged.
+        It was recorded at a commit with different files from the commit to be judged.
         Remedy: Prove it again: `workpacket submit WP --prove N=COMMAND`.
 
     work_uncommitted: Files in scope are not committed
@@ -308,7 +309,7 @@ WORK = _gate("""
         Remedy: Commit them, then submit.
 
     todo_left: A field of the packet is not filled in
-        Reviewers judge the work against the packet.
+        Reviewers judge the work by the packet.
         Remedy: Fill it in.
 
     verdict_by_coder: Verdict on one's own work
@@ -316,11 +317,11 @@ WORK = _gate("""
         Remedy: Have someone else give the verdict.
 
     report_missing: Verdict without a report
-        Others must be able to read what was examined and found.
+        Others must be able to read what was examined, and with what result.
         Remedy: `workpacket verdict WP PASS --report FILE`.
 
     review_reference_missing: The requested changes are not referenced
-        The coder would have to guess.
+        The coder would have to guess what to change.
         Remedy: `workpacket verdict WP CHANGES --reference PLACE`.
 
     reapproval_needless: No approval needs to be replaced
@@ -328,32 +329,33 @@ WORK = _gate("""
         Remedy: None is needed; `workpacket approvals list WP_ID` shows the approvals.
 
     run_unfinished: A run of the packet is unfinished
-        The verdict would not cover what it does afterwards.
-        Remedy: Let the run end, or stop or cancel it. `workpacket why WP` shows its state: `workpacket runs settle`
-        closes what a crash left open, and `workpacket runs unlink` gives up a run whose store is gone.
+        The verdict would not cover its later changes.
+        Remedy: Let the run end, or stop or cancel it; `workpacket why WP` shows its state. After a crash, run
+        `workpacket runs settle`; if its store is gone, `workpacket runs unlink`.
 
     commit_unknown: No commit was submitted
         There is no commit to look for on the target branch.
         Remedy: Reopen the packet and submit the commit.
 
     target_branch_unknown: Unknown target branch
-        Neither the policy, the remote nor the repository names one.
+        Neither the policy nor the remote nor the repository names one.
         Remedy: Set [lifecycle] target_branch in .GOV/policy/policy.toml.
 
     not_contained: The work is not on the target branch
-        Neither the commit, the same change, nor the same files were found there.
-        Remedy: Merge it; squash and rebase merges are recognized too.
+        The target branch has neither the commit nor the same change nor the same files.
+        Remedy: Merge the work; squash and rebase merges are recognized, too.
 
     hand_edit_not_adoptable: The move requires more than an edit of the board
-        Its gate requires evidence, which a board entry does not contain.
+        The gate of the move requires evidence, which a board entry does not contain.
         Remedy: Use the command that the message names, or `workpacket board sync` to regenerate the board.
 
     board_section_absent: The board lacks a section
-        There is nowhere to put the entry.
+        There is no place for the entry.
         Remedy: `workpacket board sync` adds the missing sections.
 
     registry_table_absent: The registry has no table
-        There is nowhere to put the row.
-        Remedy: Add the header and its separator line of dashes. """)
+        There is no place for the row.
+        Remedy: Add the header and its separator line of dashes.
+    """)
 
 REASONS = (*BEGINNING, *WORK)

@@ -1,4 +1,4 @@
-"""What is wrong with the log, with the moves in a change, and with what earlier moves relied on."""
+"""Faults of the log, of the moves in a change, and of what earlier moves relied on."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _across_advice = partial(reasons, "cross-file", severity="warning", strict_sever
 _across_note = partial(reasons, "cross-file", severity="info", strict_severity="info")
 
 _RESTORE = "Restore the file as it was committed: `git restore --source=<base> -- <path>`."
-_SHOW = "`workpacket trace WP_ID` shows what depends on what."
+_SHOW = "Run `workpacket trace WP_ID` to see what depends on what."
 
 LOG = (
     *_integrity(f"""
     event_edited: Event file was edited
-        The name of an event file is the SHA-256 of its bytes; if they do not match, the bytes were changed later.
+        The name of an event file is the SHA-256 of its bytes; if they do not match, the file was changed later.
         Remedy: {_RESTORE}
 
     event_line_ends: Event file with changed line endings
@@ -33,12 +33,12 @@ LOG = (
         Remedy: {_RESTORE}
 
     event_not_canonical: Event file that is not canonical JSON
-        One event has one sequence of bytes; anything else was not written by workpacket, and another program may read
-        it differently.
+        Each event has only one sequence of bytes; other bytes were not written by workpacket, and other programs may
+        read them differently.
         Remedy: Restore the file if workpacket wrote it; otherwise remove it and record the event with its command.
 
     event_malformed: Event that does not match the schema of its type
-        With an extra or missing key, programs would disagree about what happened.
+        With an extra or missing key, programs would disagree about the meaning of the event.
         Remedy: Compare it with the schema that `workpacket schema event` prints.
 
     event_too_large: Event file that is too large
@@ -50,16 +50,16 @@ LOG = (
         Remedy: Install the version of workpacket that the repository requires.
 
     event_wrong_packet: Event in the log of another packet
-        An event belongs to the packet that it names; moving it to another folder does not make it part of that history.
+        An event belongs to the packet that it names, even if the file is moved to another folder.
         Remedy: {_RESTORE}
 
     log_event_missing: Parent of an event is missing
-        The parent was deleted, or changed and stored under its new digest, so nothing after it is proved.
+        The parent was deleted, or changed and stored under its new digest, so later events prove nothing.
         Remedy: Restore the missing event; `git log --all --diff-filter=D -- .GOV/log` finds it.
 
     log_second_genesis: More than one first event
-        Two branches created the same id independently, or someone started the history again.
-        Remedy: Keep one; give the work on the other branch a different id before merging.
+        Two branches created the same id independently, or someone restarted the history.
+        Remedy: Keep one of them, and give the work on the other branch a different id before merging.
 
     log_no_genesis: The log has no first event
         A history that starts in the middle proves nothing.
@@ -71,11 +71,11 @@ LOG = (
         Remedy: Remove the event, which workpacket did not write, and record it with its command.
 
     log_lane_gap: Move from a lane that the packet was not in
-        Every move starts in the lane where the previous move ended; here one is missing or was forged.
+        Every move starts in the lane in which the previous move ended, so a move is missing or forged.
         Remedy: See `workpacket history <WP>`; restore the missing event, or record the move with its command.
 
     packet_forked: Two branches moved the packet in different directions
-        Both moves are in the log, made independently; until a person decides, the packet has no lane.
+        Both moves are in the log; until a person decides between them, the packet has no lane.
         Remedy: See `workpacket why <WP>`; settle it with `workpacket resolve <WP> --lane <LANE> --reason <WHY>`.
 
     log_moved_while_forked: Move of a packet with a forked history
@@ -93,10 +93,10 @@ LOG = (
 
     log_truncated: Events named by a signed checkpoint are missing
         The end of the history was cut off or replaced after the protected branch had seen it.
-        Remedy: Restore the events named; `git log --all --diff-filter=D -- .GOV/log` finds them.
+        Remedy: Restore these events; `git log --all --diff-filter=D -- .GOV/log` finds them.
 
     log_checkpoint_unsigned: Unsigned checkpoint
-        Without the signature of the protected branch's CI, a checkpoint is only a claim and proves nothing.
+        Without a signature by the CI of the protected branch, a checkpoint is only a claim.
         Remedy: Restore its signature below .GOV/checkpoints, or have CI write the next one: `workpacket log
         checkpoint`.
 
@@ -114,8 +114,8 @@ LOG = (
         Remedy: Have CI write the next checkpoint with a valid key: it also covers the earlier ones.
 
     log_checkpoint_out_of_time: Checkpoint signed outside the validity of its key, or dated in the future
-        The key's line in allowed_signers says from when and until when it may sign. A checkpoint that is not on the
-        base yet is judged by the current time, so that an expired key cannot be used with an old date.
+        The key's line in allowed_signers limits when it may sign. A checkpoint that is not on the base yet is judged by
+        the current time, so that an expired key cannot be used with an old date.
         Remedy: Have CI write the next checkpoint with a valid key: it also covers the earlier ones.
 
     log_checkpoint_missing: Signature without its checkpoint
@@ -128,10 +128,11 @@ LOG = (
         Remedy: Move the file out of .GOV/log.
 
     use_backdated: Approval whose time of use is in doubt
-        An approval must be used before it expires. It was in time only if a commit is older than its predecessors: on a
-        fast-forwarded branch, the author of the commit sets that time.
+        An approval must be used before it expires. This one was in time only if a commit is older than its
+        predecessors; on a fast-forwarded branch, the author of the commit sets that time.
         Remedy: Find out who pushed the commit and when. If it was too late, revoke the approval and have the packet
-    approved again; have the server create merge commits (docs/approvals/protect.md). """),
+        approved again; have the server create merge commits (docs/approvals/protect.md).
+    """),
 )
 
 CHANGE = (
@@ -145,39 +146,39 @@ CHANGE = (
         Remedy: Remove the event; `workpacket why WP` says what the gate requires.
 
     not_committed: File below .GOV that differs from HEAD
-        HEAD would be merged, but the work tree would be judged. Attributes, filters and uncommitted files make them
-        differ.
+        HEAD would be merged, but the work tree would be judged. They differ because of uncommitted files, attributes or
+        filters.
         Remedy: Commit what belongs to the change, and move the rest away. Before the commit, `--worktree` judges the
         work tree; CI does not.
 
     attribute_converts: Changed attributes that convert files below .GOV
-        A checkout would show different bytes from those merged, so a person or a check would read a different text.
+        A checkout would show different bytes from those merged, so people and checks would read a different text.
         Remedy: Remove the line from .gitattributes. Below .GOV, the lines that `workpacket init` writes suffice.
 
     attribute_hides: Changed attributes that hide files below .GOV from diffs
         A host folds such files, or says only that they differ, so a reviewer does not see what is approved or decided.
         Remedy: Remove the line from .gitattributes. Below .GOV, the lines that `workpacket init` writes suffice.
 
-    path_twin: Name that equals another one where case is ignored
-        On macOS and Windows, one of the two files replaces the other.
+    path_twin: Names that differ only in case, or in invisible characters
+        On macOS and Windows, one of the files replaces the other.
         Remedy: Rename it, or remove it.
 
     tree_entry_foreign: Entry below .GOV that is not a regular file
         A submodule or a link shows the contents of another place, and no command reads a temporary name.
         Remedy: Remove it from the commit: `git rm --cached -- PATH`.
 
-    event_subject_false: An event that says something false of the packet's file
-        A submission or a verdict names the bytes of the packet before and after it. An approval is bound to those
-        before. The two have to be one text with two statuses, and a commit has to hold the later one.
-        Remedy: Commit the packet right after the command, before it is edited further. If the bytes are lost, take the
-        event back and run its command again.
+    event_subject_false: Event with false digests of the packet's file
+        A submission or a verdict names the bytes of the packet's file before and after it, and an approval is bound to
+        those before. Both must be the same text with different statuses, and a commit must contain the later one.
+        Remedy: Commit the packet right after the command, before it is edited further. If the bytes are lost, remove
+        the event and run its command again.
 
     event_ahead: Event from a clock that is ahead
         Its time is more than 300 seconds in the future, and no other event could follow it before then.
         Remedy: Set the clock, remove the event, and run its command again.
 
     move_beside_base: Move that ignores a move on the base
-        The packet was moved on the base in the meantime, without the knowledge of this event's writer and approvers.
+        The packet was moved on the base in the meantime, which this event's writer and approvers did not know.
         Remedy: Merge the base, reset the log to it (`git restore --source=BASE --staged --worktree .GOV/log/WP_ID`,
         `workpacket board sync`, commit), and repeat the commands that still apply.
 
@@ -185,16 +186,16 @@ CHANGE = (
         It is unknown which moves the base allows, so no move in a change is accepted.
         Remedy: Fix the policy on the base first; `workpacket policy test` says what is wrong with it.
 
-    policy_unguarded: A policy without approvers is weakened
-        The policy of the base names actors or requires coverage, and no one who could approve a change of that. The
-        author of the change would choose who is believed.
-        Remedy: Take the change back. Somebody who may write to the base past the required check commits it there, or
-        names it in the CI configuration: `workpacket policy re-anchor`. With approvers (`workpacket policy trust`, on
-        the base) later changes can be approved.
+    policy_unguarded: Change that weakens a policy without approvers
+        The policy of the base names actors or requires coverage, but names no one who could approve a change to that.
+        The author of the change would decide who is trusted.
+        Remedy: Revert the change. Have someone who may write to the base without the required check commit it there, or
+        name it in the CI configuration: `workpacket policy re-anchor`. Once the base names approvers (`workpacket
+        policy trust`), later changes can be approved.
 
     event_unsigned: Unsigned event although the policy names actors
         The policy of the base says which keys act as whom, so a name alone is not trusted.
-        Remedy: Make a key with `workpacket key init --event`, have [actors] list it, and record the event again.
+        Remedy: Create a key with `workpacket key init --event`, have it added to [actors], and record the event again.
 
     event_signature_invalid: Event with an invalid signature
         The signature was not made by an event key over these bytes, so someone else may have written the event.
@@ -210,30 +211,31 @@ CHANGE = (
         Remedy: Record the event under a name that the key may use; `workpacket policy show` lists them.
 
     approval_key_in_event: Event signed by a key that may approve
-        An event key has no passphrase. A key used in this way must not open gates, and a key that opens gates must not
-        be used in this way.
+        Event keys have no passphrase, so a key that signs events must not open gates, and a key that opens gates must
+        not sign events.
         Remedy: Create an event key with `workpacket key init --event`, and record the event again.
 
     change_uncovered: Change that no packet covers
-        The policy of the base requires that every changed path is in the scope of a packet in progress, or of a
-        standing packet. No packet covers this one.
-        Remedy: Claim the packet whose scope has the path, or have a packet activated for it: `workpacket new`;
-        otherwise revert the change. A standing packet covers small recurring changes.
+        The policy of the base requires every changed path to be in the scope of a packet in progress or of a standing
+        packet. No packet covers this path.
+        Remedy: Claim the packet whose scope contains the path, have a packet activated for it (`workpacket new`), or
+        revert the change. A standing packet covers small recurring changes.
 
     changed_after_verdict: Path that differs from what was judged
-        The verdict is on one commit. At every path, the landing must be git's merge of that commit and the base.
-        Remedy: Revert the later changes; or `workpacket reopen WP`, submit the new commit, and have it judged.
+        The verdict covers one commit. At every path, the landed content must be git's merge of that commit and the
+        base.
+        Remedy: Revert the later changes; or run `workpacket reopen WP`, submit the new commit, and have it judged.
 
     landed_otherwise: Judged work that may not have landed as judged
-        The judged commit and the base conflict, or the judged commit is not in this clone. The resolution of a conflict
-        is new work, which was not judged.
-        Remedy: Merge the base into the branch, `workpacket reopen WP`, submit the result, and have it judged; a missing
-        commit is fetched with its branch.
+        The judged commit conflicts with the base, or is not in this clone. The resolution of a conflict is new work,
+        which was not judged.
+        Remedy: Merge the base into the branch, run `workpacket reopen WP`, submit the result, and have it judged. Fetch
+        a missing commit with its branch.
     """),
     *_integrity_note("""
     landing_reverted: Landing that is reverted as a whole
-        Its events, its envelopes and its code are removed together, as `git revert` of the landing does. If they
-        return, they are judged by the policy of that day.
+        Its events, envelopes and code are removed together, as by `git revert`. If they come back, they are judged by
+        the policy in force then.
         Remedy: None is needed. Check that the right landing was reverted.
     """),
 )
@@ -241,16 +243,17 @@ CHANGE = (
 AUDIT = (
     *_integrity("""
     evidence_changed: The report of a verdict has changed
-        The log contains the digest of the report; the file is no longer what was judged.
+        The log contains the digest of the report, which no longer matches the file.
         Remedy: Restore the file from git; write a later report to a separate file.
 
     commit_not_on_target: Work recorded as merged is not on the target branch
-        According to the log the branch contains it; the branch was moved since, or never contained it.
-        Remedy: Merge the work, then `workpacket reopen` and `workpacket merged`; or find out who moved the branch.
+        According to the log, the branch contains it. The branch was moved since then, or never contained it.
+        Remedy: Merge the work, then run `workpacket reopen` and `workpacket merged`; or find out who moved the branch.
 
     containment_too_early: Work was recorded as merged before the commit existed
-        A commit that was made later cannot have been on the branch.
-        Remedy: Find out who wrote the event, and whether the work is on the branch. """),
+        A commit that was created later cannot have been on the branch.
+        Remedy: Find out who wrote the event, and whether the work is on the branch.
+    """),
     *_finding("""
     approved_file_changed: A refinement has changed since its packet was activated
         The file is no longer the one that was approved.
@@ -258,12 +261,12 @@ AUDIT = (
     """),
     *_across("""
     run_zombie: Open run of work that has ended
-        It may still write, and what it did after the verdict was not judged.
+        It may still write, and its changes after the verdict were not judged.
         Remedy: End it with `workpacket cancel RUN`, so that the log says how it ended.
     """),
     *_across_advice(f"""
     waiver_expired: Waiver that expired before the work ended
-        The condition that it waived applies again at the gate.
+        The waived condition applies again at the gate.
         Remedy: Meet the condition, or have it waived again: `workpacket waive WP_ID CODE --reason TEXT --until DAY`.
 
     requirement_changed: Requirement changed since the refinement
@@ -275,20 +278,22 @@ AUDIT = (
         Remedy: Prove it: `workpacket submit WP_ID --prove 'N=COMMAND'`. {_SHOW}
 
     evidence_without_criterion: Evidence for a criterion that no longer exists
-        DONE_MEANS was changed after it was proved, so the evidence is for something else.
-        Remedy: Restore the line of DONE_MEANS, or prove the current one. {_SHOW} """),
+        The line of DONE_MEANS was changed after it was proved, so the evidence is for something else.
+        Remedy: Restore the line of DONE_MEANS, or prove the current one. {_SHOW}
+    """),
     *_across_note(f"""
-    proof_changed: A file that proves a criterion has changed since
-        The line that was named as proof may have changed, so the link is suspect.
+    proof_changed: A file that proves a criterion has changed
+        The line named as proof may have changed, so the link is suspect.
         Remedy: Check that the criterion is still met; prove it again if work continues. {_SHOW}
 
     requirement_without_packet: Requirement in the main body without a packet
-        The specification requires it, but no work on it is planned.
+        The specification states it, but no work on it is planned.
         Remedy: `workpacket new` writes a stub for it.
 
     packet_without_requirement: Packet without a requirement
-        There is no way to look up which requirement this work is for.
-        Remedy: Add the passage of the specification to the anchors of its refinement. {_SHOW} """),
+        It is unknown which requirement this work is for.
+        Remedy: Add the passage of the specification to the anchors of its refinement. {_SHOW}
+    """),
 )
 
 REASONS = (*LOG, *CHANGE, *AUDIT)

@@ -5,7 +5,7 @@
     nothing known, or certainly failed          start
     intended, not started                       start
     succeeded, or a person said it was done     return the receipt
-    the same, and the receipt was not kept      look: ask the probe, else block (receipt_redacted, receipt_unkept)
+    the same, but the receipt was not kept      look: ask the probe, else block (receipt_redacted, receipt_unkept)
     started or failed, outcome unknown:
         read, idempotent, keyed                 repeat (with the same key)
         probe                                   ask the probe: done -> return, not done -> start
@@ -88,7 +88,7 @@ def effect_key(stream: str, step: str, recovery: str, target: str, args_hash: st
 
 
 def user_key(stream: str, key_hash: str) -> str:
-    """Return the identity of an effect named by its author: the same wherever in the run it is requested."""
+    """Return the identity of an effect named by its author, which is the same wherever in the run it is requested."""
     return jcs_hash([stream, key_hash])
 
 
@@ -150,7 +150,7 @@ class Effects:
     boundary: Boundary
     replaying: bool = False  # the run is finished: nothing is written or carried out
     repeated: list[str] = field(default_factory=list)
-    # Begun, with no stored outcome; the value is what cut it short, if anything.
+    # Begun, without a stored outcome; the value is the exception that cut it short, if any.
     in_flight: dict[str, tuple[EffectPlan, BaseException | None]] = field(default_factory=dict)
     # In a finished run, where nothing is written: effects matched by key only, and those that were refused.
     _matched: dict[str, dict[str, str]] = field(default_factory=dict)
@@ -184,7 +184,9 @@ class Effects:
         return bool(others) and all(e.event.version < state.inputs_changed_at for e in others)
 
     def _others(self, plan: EffectPlan) -> list[EffectRecord]:
-        """Return the other effects that this step began; one that was only announced or asked about was not begun."""
+        """Return the other effects that this step began. An effect that was only announced or asked about was not
+        begun.
+        """
         state = self.recorder.state
         if not state.effect_steps.get(plan.step):
             return []
@@ -211,7 +213,7 @@ class Effects:
             )
 
     def reach(self, plan: EffectPlan) -> Stored | Failed | Move:
-        """Return the known outcome, or what to do."""
+        """Return the known outcome, or what to do next."""
         if self.replaying:
             failed = self._failed(plan)
             if failed is not None:
@@ -264,7 +266,7 @@ class Effects:
             self.in_flight[plan.effect] = (plan, error)
 
     def cut_short(self) -> list[RecordDraft]:
-        """Return what is still in flight when the run finishes, as failures with unknown outcome."""
+        """Return the effects still in progress when the run finishes, as failures with unknown outcome."""
         drafts = []
         for plan, error in self.in_flight.values():
             data: dict[str, Json] = {"effect": plan.effect, "step": plan.step, "definite": False}
@@ -316,7 +318,7 @@ class Effects:
         return bool(differing) and "name" not in differing
 
     def start(self, plan: EffectPlan, *, repeated: bool) -> None:
-        """Record that the effect may happen from now on. Durable before this returns."""
+        """Record that the effect may happen from now on. The record is durable before this returns."""
         if repeated:
             self.repeated.append(plan.step)
         data = self._data(plan)
@@ -348,7 +350,7 @@ class Effects:
             raise self.no_receipt(plan)
 
     def _receipt(self, plan: EffectPlan, value: Any) -> tuple[dict[str, Json], bytes | None]:
-        """Return what is stored of the result: its bytes and metadata, or the reason why there are none."""
+        """Return the parts of the result to store: its bytes and metadata, or the reason why there are none."""
         try:
             payload, result_hash, redactions = encoded(value, plan.options.codec, self.recorder, plan.step)
         except Exception as error:
@@ -382,7 +384,7 @@ class Effects:
         raise undone(plan.step)
 
     def _asked(self, plan: EffectPlan) -> dict[str, Json]:
-        """Return what a key is checked against, where the record does not already hold it."""
+        """Return the facts that a reused key is compared with, as far as the record does not already have them."""
         if plan.asked is None:
             return {}
         args, opaque = plan.asked

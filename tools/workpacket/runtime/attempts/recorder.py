@@ -25,7 +25,7 @@ class RecordDraft(NamedTuple):
     """A record before redaction; its payload has been redacted already.
 
     This type differs from `NewEvent` so that nothing reaches a store without having been searched for secrets. `own`:
-    the data hold no float and nothing that others can change, so reading them back would give the same data.
+    the data contain no float and nothing that others can change, so they would be the same if read back.
     """
 
     type: str
@@ -35,7 +35,7 @@ class RecordDraft(NamedTuple):
 
 
 def cleaned(draft: RecordDraft, kinds: Mapping[str, RecordKind], redactor: Redactor) -> tuple[NewEvent, Data | None]:
-    """Return the event to store, and, if the draft owns its data, the data as reading them back would give them."""
+    """Return the event to store and, if the draft owns its data, the data as they would be if read back."""
     type_, said, payload, own = draft
     kind = kinds[type_]
     data = clean_data(kind, said, redactor)
@@ -93,7 +93,7 @@ class Recorder:
         self.record(*drafts, *told, expected_version=0)
 
     def catch_up(self) -> None:
-        """Take in what others have appended, such as a cancellation or a confirmation."""
+        """Apply the events that others have appended, such as a cancellation or a confirmation."""
         with self._lock:
             self.last_contact = self.clock.ticks()
             head = self.store.head(self.stream)
@@ -120,7 +120,7 @@ SLICE = 0.2
 @dataclass(slots=True)
 class Boundary:
     recorder: Recorder
-    leaving: Callable[[], bool] = bool  # whether the process running this has been asked to stop; never, by default
+    leaving: Callable[[], bool] = bool  # whether the process was asked to stop; by default, never
     replaying: bool = False  # the run is finished: nothing can end it between two chunks any more
 
     def check_now(self) -> None:

@@ -23,7 +23,7 @@ from typing import IO, Any, BinaryIO, TypedDict
 from workpacket.runtime.errors import RunBlocked
 
 LOOK = 0.1  # seconds between two checks for cancellation
-GRACE = 5.0  # seconds a program gets to exit by itself
+GRACE = 5.0  # seconds that a program gets to exit by itself
 
 
 class Outcome(TypedDict):
@@ -76,7 +76,7 @@ def stop_group(process: subprocess.Popen[Any]) -> None:
     process.communicate()
 
 
-KEPT = 16 * 1024  # bytes stored of each output: the last ones
+KEPT = 16 * 1024  # the number of bytes stored of each output: the last ones
 _GATE = 'read -r _ && exec "$@" </dev/null'
 
 

@@ -1,8 +1,8 @@
-"""One attempt at a run: what its sync and async forms have in common.
+"""One attempt at a run: the part that sync and async code share.
 
 A session holds the lease and the recorder, tracks the steps, effects, checkpoints and questions of the run, and records
-how it ended. It never calls user code. For a finished run that is requested again, it returns what the last attempt
-got: where it continued and what it marked.
+how it ended. It never calls user code. For a finished run that is requested again, it returns the results of the last
+attempt: where it continued and what it marked.
 
 A person's answer (`Questions`) is bound to a digest of the question, target and arguments before redaction. A question
 about something else at the same place is a new one, and names both.
@@ -140,15 +140,15 @@ class Replay:
         return max(self._given, key=lambda point: point.version, default=self._before)
 
     def checkpoint(self, name: str, kind: str, payload: bytes) -> CheckpointRecord:
-        """Return the checkpoint made by this call: the next one with the same cursor, else the next one of the same
-        name.
+        """Return the checkpoint made by this call: the next one with the same cursor, or else the next one with the
+        same name.
         """
         alike = [point for point in self._ahead if (point.name, point.kind) == (name, kind)]
         exact = [point for point in alike if point.event.payload == address_of(payload)]
         if not alike:
             stream = self._recorder.stream
             raise RunBlocked(f"{stream} is finished; it did not make the checkpoint {name!r}", code="step_changed")
-        # Steps are not repeated, so neither are the checkpoints inside them: earlier ones are skipped.
+        # Steps are not repeated, so the checkpoints inside them are not repeated either: earlier ones are skipped.
         latest = self.latest
         later = [point for point in exact if latest is None or point.version > latest.version]
         found = (later or exact or alike)[0]
@@ -296,7 +296,7 @@ class Session:
         return SavedCheckpoint(str(data["id"]), event.version, token)
 
     def cursor_bytes(self, cursor: Json, name: str) -> bytes:
-        """Encode a cursor for storage. One that contains a secret cannot be stored, and is refused."""
+        """Encode a cursor for storage. A cursor that contains a secret cannot be stored, and is refused."""
         text = stored_text({"cursor": cursor})
         _, found = self.recorder.redactor.clean_value({"cursor": cursor}, text)
         if found:
@@ -363,7 +363,7 @@ class Session:
     # ---- the end -------------------------------------------------------------------------------------------------
 
     def end(self, error: BaseException | None) -> None:
-        """Record how the attempt ended and release the lease. Never hides `error` behind an error of its own."""
+        """Record how the attempt ended, and release the lease. An error here never hides `error`."""
         try:
             if not self.replay_only:
                 self._write_end(error)
@@ -395,8 +395,8 @@ class Session:
             self.recorder.record(end)
 
     def _tell_cut_short(self) -> None:
-        """Record as failed whatever was begun and abandoned, for example by a timeout, in a run that ends without
-        it.
+        """In a run that ends, record as failed every step or effect that was begun and abandoned, for example because
+        of a timeout.
         """
         drafts = [*self.steps.cut_short(), *self.effects.cut_short()]
         if drafts:

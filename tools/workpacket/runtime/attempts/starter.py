@@ -1,8 +1,8 @@
 """How a run begins, continues or is refused: the only code that turns a decision into events.
 
 A new run that begins at another run's checkpoint takes over the finished steps, the effects that succeeded, and the
-cursor. It copies them, so that it does not depend on the old run and retention may remove either. An effect that
-succeeded there counts as succeeded here, because it need not be repeated: the mail has been sent, whichever run
+cursor. They are copied, so that the new run does not depend on the old one, and retention may remove either. An effect
+that succeeded there counts as succeeded here, because it need not be repeated: the mail has been sent, whichever run
 requested it.
 """
 
@@ -47,14 +47,14 @@ class RunRequest(TypedDict, total=False):
     """The keyword arguments of `Runtime.run`. All are optional."""
 
     packet: str  # the work packet that the run belongs to
-    key: str  # names one run permanently: requested again once finished, it returns its stored results
+    key: str  # names one run permanently: requested again after it has finished, the run returns its stored results
     inputs: Mapping[str, Json]  # what the results depend on; other inputs in a later attempt must be confirmed
     scope: Sequence[str]  # what the run may change; a later attempt may narrow it
     code_version: str  # another version in a later attempt must be confirmed
     repository: str  # the identity of the repository that the work belongs to
     seconds: float  # how long all its steps may take together
     steps: int  # how many steps it may have
-    deadline: datetime  # when it must have ended
+    deadline: datetime  # when the run must have ended
     checkpoint: str  # continue only from this checkpoint; refuse if it is missing
     retry_token: str  # the token of a checkpoint; valid for one attempt
     allow_deps: Sequence[str]  # dependencies that may change; a later attempt may narrow them
@@ -133,7 +133,7 @@ def _begin(store: Store, state: RunState, origin: dict[str, Json]) -> RecordDraf
 
 
 def _effect(store: Store, record: EffectRecord, stream: str) -> Iterator[RecordDraft]:
-    """Carry over what is known of the effect: that it happened, with its receipt, or that its outcome is unknown."""
+    """Carry over what is known about the effect: that it happened, with its receipt, or that its outcome is unknown."""
     effect = identity(stream, record.step, record.kind, record.target, record.args_hash)
     data = {"effect": effect, **record.facts()}
     if record.status == "succeeded":
@@ -259,7 +259,7 @@ class RunStarter:
         return self._session(recorder)
 
     def _kept_inputs(self, inputs: Mapping[str, Json]) -> bytes:
-        """Encode the inputs as they may be shown to a person who is asked about a change."""
+        """Encode the inputs in the form that may be shown to a person who is asked about a change."""
         open_inputs: Json = {"inputs": {name: HIDDEN if names_a_secret(name) else inputs[name] for name in inputs}}
         cleaned, _ = self.settings.redactor.clean_value(open_inputs, stored_text(open_inputs))
         return stored_text(cleaned).encode("utf-8")
@@ -325,7 +325,7 @@ class RunStarter:
         if self.settings.ask is None:
             return False
         shown = "; ".join(f"{c.code}: {', '.join(c.details)}" for c in decision.checks if c.result == "confirm")
-        said = self.settings.ask(f"{stream}: go on although {shown}?", decision.subject)
+        said = self.settings.ask(f"{stream}: continue although {shown}?", decision.subject)
         if said is None:
             return False
         data: dict[str, Json] = {
@@ -428,7 +428,7 @@ class RunStarter:
             self.settings.witness.begins(self.store, stream, packet)
 
     def _finished(self, recorder: Recorder) -> Session:
-        """Open a finished run: it only returns stored results, so no one has to wait for it."""
+        """Open a finished run, which only returns stored results, so that no one has to wait for it."""
         self._give_up(recorder.lease)
         recorder.lease = None
         self.tell_end(

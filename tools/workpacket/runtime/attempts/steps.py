@@ -4,8 +4,8 @@ Sync and async runs share these rules. A finished step returns its stored result
 in another version is refused by name. A step whose result contained a secret was not stored in full, so it is run
 again. Any other step is run, and its result is durable before the caller sees it.
 
-Nothing is written in a finished run: a step that failed raises what it raised, one whose result was not stored in full
-is run again for its value alone, and any other one is refused.
+Nothing is written in a finished run: a failed step raises its error again, a step whose result was not stored in full
+is run again only for its value, and any other unfinished step is refused.
 
 The log identifies a step by a key that is the same in every attempt (`Scope`) and by a hash of each argument.
 """
@@ -45,7 +45,9 @@ NO_HASHES: Mapping[str, str] = {}
 
 @dataclass(slots=True)
 class Scope:
-    """Where in the nesting of steps the code is. Names are counted: the third "fetch" here is always "fetch#3"."""
+    """The position of the code in the nesting of steps. Names are counted: the third "fetch" here is always
+    "fetch#3".
+    """
 
     owner: object
     path: str = ""
@@ -77,7 +79,7 @@ def name_and_function(
 
 
 def argument_hashes(args: Sequence[object], kwargs: Mapping[str, object]) -> tuple[dict[str, str], list[str]]:
-    """Return the hash of each argument that is JSON, and the names of the others, which are not compared."""
+    """Return the hash of each JSON argument, and the names of the others, which are not compared."""
     hashes: dict[str, str] = {}
     opaque: list[str] = []
     for name, value in _by_name(args, kwargs).items():
@@ -89,7 +91,7 @@ def argument_hashes(args: Sequence[object], kwargs: Mapping[str, object]) -> tup
 
 
 def effect_hashes(args: Sequence[object], kwargs: Mapping[str, object]) -> tuple[dict[str, str], list[str]]:
-    """Hash the arguments of an effect; unlike for a step, plain values that are not JSON, such as `Decimal`, have a
+    """Hash the arguments of an effect. Unlike for a step, plain values that are not JSON, such as `Decimal`, have a
     hash too.
     """
     hashes, opaque = argument_hashes(args, kwargs)
@@ -115,7 +117,7 @@ def shown_arguments(args: Sequence[object], kwargs: Mapping[str, object]) -> dic
 
 
 def arguments_hash(args: Sequence[object], kwargs: Mapping[str, object]) -> str:
-    """Return one hash of all arguments; `NotCanonical` names the one that is not JSON."""
+    """Return one hash of all arguments; raise `NotCanonical`, which names the argument, if one is not JSON."""
     return jcs_hash(_by_name(args, kwargs))
 
 
@@ -155,7 +157,7 @@ class Options(Value):
 
 
 class Stored(NamedTuple):
-    """The step is done; holds its result."""
+    """The step is done; this is its result."""
 
     value: Any
 
@@ -192,11 +194,11 @@ class Steps:
     boundary: Boundary
     replaying: bool = False  # the run is finished: nothing is written
     repeated: list[str] = field(default_factory=list)
-    # Begun, with neither result nor failure stored; the value is what cut it short, if anything.
+    # Begun, without a stored result or failure; the value is the exception that cut it short, if any.
     in_flight: dict[str, BaseException | None] = field(default_factory=dict)
 
     def begin(self, call: Call[T]) -> Stored | Failed | Call[T]:
-        """Return the known outcome, or the step with what must be remembered until it is done."""
+        """Return the known outcome, or the step with the data to remember until it is done."""
         key, scope, function, args, kwargs, options, first, *_ = call
         hashes, opaque = argument_hashes(args, kwargs)
         record = self.recorder.state.steps.get(key)
@@ -223,7 +225,7 @@ class Steps:
             return Failed(failure_again(current(failed, self.recorder.kinds)))
         if record is None or not record.redactions or changed_keys(record.args, args):
             self.boundary.check()
-        return call  # nothing is recorded about it, so nothing has to be remembered
+        return call  # nothing is recorded about it, so nothing must be remembered
 
     def _still_holds(self, record: StepRecord, args: dict[str, str], options: Options) -> bool:
         """Whether the stored result is valid for this call."""
@@ -292,7 +294,7 @@ class Steps:
             self.in_flight[key] = error
 
     def cut_short(self) -> list[RecordDraft]:
-        """Return what is still in flight when the run finishes, as failures."""
+        """Return the steps still in progress when the run finishes, as failures."""
         drafts = []
         for step, error in self.in_flight.items():
             data: dict[str, Json] = {"step": step, "try": 1, "ms": 0, "final": True}
@@ -312,7 +314,7 @@ def decoded(payload: bytes | None, codec: Codec[Any] | None) -> Any:
 
 
 def encoded(value: Any, codec: Codec[Any] | None, recorder: Recorder, what: str) -> tuple[bytes, str, int]:
-    """Return the bytes to store, the hash of the meaning, and the number of secrets removed."""
+    """Return the bytes to store, the hash of the meaning, and the number of removed secrets."""
     plain = value if codec is None else codec.encode(value)
     try:
         form = kept(plain)

@@ -38,7 +38,7 @@ def require_langgraph() -> None:
 
 
 def said_in(payload: bytes) -> bytes:
-    """Return the bytes that this payload adds: all of them, or those new in a patch."""
+    """Return the bytes that this payload adds: all of them, or the new ones of a patch."""
     if find_spec("ormsgpack") is None:
         return b""
     from workpacket.runtime.langgraph.parcels import brought

@@ -1,15 +1,16 @@
 """The bytes of a thread's events: a checkpoint with its channels, or the writes of a task. Pure.
 
 The values are the output of LangGraph's serializer, with their types; pickle is refused. They are never interpreted, so
-every serializer works. Small parts come first and the largest last: it nearly always is the part that grows, and a
-patch is found fastest there.
+every serializer works. Small parts come first and the largest last, because it is nearly always the part that grows,
+and a patch is found fastest there.
 
 A payload is such a content, in full or as a patch on others, plus a few random bytes: no two events share a payload, so
 erasing one leaves the others intact.
 
 A patch is a list: bytes are new, and a pair of numbers refers to a piece of the earlier content. It is found in one
 pass that looks for the remaining text first where it should be, then a few bytes further (a count that grew, a time, an
-id), and only then anywhere, through an index of the pieces. Making a patch never fails: anything not found is new.
+id), and only then anywhere, through an index of the pieces. A patch can always be made: anything that is not found is
+new.
 """
 
 from __future__ import annotations
@@ -157,7 +158,7 @@ class _Search:
 
 
 def common(old: bytes, start: int, new: bytes, at: int, end: int) -> int:
-    """Return for how long both texts agree from there. Steps double, so that memcmp does the comparing."""
+    """Return how far both texts agree from there. Steps double, so that memcmp does the comparing."""
     most = min(len(old) - start, end - at)
     known, step = 0, PIECE
     same: Callable[[int, int], bool] = lambda a, b: old[start + a : start + b] == new[at + a : at + b]  # noqa: E731
@@ -249,7 +250,7 @@ class Packed(NamedTuple):
 
 
 def packed(content: bytes, sources: Sequence[bytes], nonce: str, likely: Sequence[tuple[int, int]] = ()) -> Packed:
-    """Return the payload of a content: a patch on the sources if worthwhile. See `patch_of` for `likely`."""
+    """Return the payload of a content: a patch on the sources if that is worthwhile. See `patch_of` for `likely`."""
     patch = patch_of(sources, content, likely) if sources else [content]
     new = sum(len(operation) if isinstance(operation, bytes) else 8 for operation in patch)
     is_patch = bool(sources) and new <= WORTH_IT * len(content)

@@ -60,7 +60,9 @@ T = TypeVar("T")
 Namespace = tuple[asyncio.AbstractEventLoop, str, str]  # the pending writes of a thread in one event loop
 
 QUIET = 5  # turns of the loop without a write: a task that waited for another begins its write within two
-LONGEST = 1000  # writes that a reader waits for: a run that writes continuously does not block its readers
+LONGEST = (
+    1000  # the number of writes that a reader waits for: a run that writes continuously does not block its readers
+)
 
 
 class AsyncCalls(BaseCheckpointSaver[Any], ABC):
@@ -114,7 +116,7 @@ class AsyncCalls(BaseCheckpointSaver[Any], ABC):
         """
         asked, loop = config["configurable"], asyncio.get_running_loop()
         space = loop, str(asked["thread_id"]), str(asked.get("checkpoint_ns", ""))
-        # Like asyncio.to_thread; a task around it would cost each super-step another turn of the loop.
+        # Like asyncio.to_thread, without a task, which would cost each super-step another turn of the loop.
         under_way = loop.run_in_executor(None, partial(copy_context().run, call))
         self._writing.setdefault(space, set()).add(under_way)
         under_way.add_done_callback(lambda done: self._is_written(space, done))
@@ -128,8 +130,8 @@ class AsyncCalls(BaseCheckpointSaver[Any], ABC):
             done.exception()  # no one else awaits the tasks of a cancelled run
 
     async def _read(self, config: RunnableConfig | None, namespace: str | None = "") -> None:
-        """Wait for pending writes to what is about to be read. `namespace` applies if the configuration has none; None
-        means all.
+        """Wait for pending writes to the thread and namespace about to be read. `namespace` applies if the
+        configuration has none; None means all.
         """
         asked = {} if config is None else config["configurable"]
         if not asked.get("checkpoint_id"):
@@ -207,8 +209,8 @@ class StateCleaner(NamedTuple):
         return self.redactor.clean_text(text) != text
 
     def _new_parts(self, content: bytes, known: Typed | None) -> Iterator[bytes]:
-        """Yield what is not in `known`, and the joints between pieces of it, with as much context as the longest secret
-        needs.
+        """Yield the parts that are not in `known`, and the joints between pieces of it, with as much context as the
+        longest secret needs.
         """
         if known is None:
             yield bytes(content)
@@ -234,7 +236,7 @@ class StateCleaner(NamedTuple):
         return f"redacted-{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
 
     def metadata(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Remove the texts whose names mark them as secret. The rest is searched once serialized."""
+        """Remove the texts whose names mark them as secret. The rest is searched once it is serialized."""
         return {name: _by_name(name, value) for name, value in values.items()}
 
     def _msgpack(self, content: bytes) -> bytes:
@@ -274,7 +276,7 @@ def _by_name(name: object, value: Any) -> Any:
     return value
 
 
-HELD = 256  # histories held at a time
+HELD = 256  # the number of histories kept in memory
 
 
 class ReadingSaver(AsyncCalls):
@@ -316,7 +318,7 @@ class ReadingSaver(AsyncCalls):
         before: RunnableConfig | None = None,
         limit: int | None = None,
     ) -> Iterator[CheckpointTuple]:
-        """List checkpoints, newest first: in the order in which the store received them, whatever the clocks said."""
+        """List checkpoints, newest first: in the order in which the store received them, whatever their clocks said."""
         namespace = wanted = None
         if config is None:
             threads = [thread_of(head.stream) for head in self.store.heads(THREADS)]
@@ -408,7 +410,7 @@ class ReadingSaver(AsyncCalls):
     def _pending(
         self, thread: Thread, place: CheckpointPlace, channels: set[str] | None = None
     ) -> builtins.list[PendingWrite]:
-        """Return what tasks wrote after a checkpoint, in the order in which a super-step applies it."""
+        """Return the writes of tasks after a checkpoint, in the order in which a super-step applies them."""
         kept: dict[tuple[str, str, int], tuple[str, Typed]] = {}
         for record in thread.history.writes.get(place, {}).values():
             task = str(record.event.values()["task"])
@@ -426,7 +428,9 @@ class ReadingSaver(AsyncCalls):
     def get_delta_channel_history(
         self, *, config: RunnableConfig, channels: Sequence[str]
     ) -> Mapping[str, DeltaChannelHistory]:
-        """Return what the ancestors wrote to the channels, back to where each has a value. Reads no other state."""
+        """Return the writes of the ancestors to the channels, back to where each channel has a value. Reads no other
+        state.
+        """
         thread_id, namespace, wanted = named(config)
         thread = self.thread(thread_id)
         found: dict[str, DeltaChannelHistory] = {channel: {"writes": []} for channel in channels}

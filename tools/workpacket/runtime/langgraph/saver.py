@@ -6,11 +6,11 @@
 A thread is a stream of the log (`thread`), a checkpoint one record whose payload is a patch on its parent (`parcels`).
 Deleting or pruning erases payloads; the hash chain stays intact, as `workpacket runs verify` confirms.
 
-A remaining record that depends on a removed one is first written in full; then payloads are erased. Each call is one
+A remaining record that depends on a removed one is first rewritten in full; then payloads are erased. Each call is one
 append, so that a crash leaves the thread either unchanged or as requested; the next writer of the thread erases
 payloads that a crash left behind.
 
-A channel that LangGraph itself stores as deltas (`DeltaChannel`) is assembled from what its ancestors wrote. `prune`
+A channel that LangGraph itself stores as deltas (`DeltaChannel`) is assembled from the writes of its ancestors. `prune`
 keeps those ancestors, and deleting the run that made them is refused, because the loss would not be noticed.
 """
 
@@ -67,7 +67,7 @@ from workpacket.runtime.runtime import Runtime, Settings
 
 Parts = Callable[[Thread, Saved], CheckpointParts]
 TRIES = 100
-COUNTERS = "counters_since_delta_snapshot"  # LangGraph's word for the channels that it stores as deltas
+COUNTERS = "counters_since_delta_snapshot"  # LangGraph's name for the channels that it stores as deltas
 
 
 def remove(thread: Thread, choose: Callable[[], Set[CheckpointPlace]], reason: str) -> None:
@@ -162,7 +162,7 @@ def copied(source: Thread, target: Thread) -> None:
 
 def _copy(source: Thread, record: PayloadRecord, place_of: dict[int, int]) -> NewEvent:
     payload = source.pen.store.payload(record.event)
-    assert payload is not None  # each of these records has one, or reading it would have raised
+    assert payload is not None  # each of these records has one, or reading it would have raised an error
     data = {name: value for name, value in record.event.values().items() if name != "of"}
     parent = data.get("parent")
     if isinstance(parent, int):
@@ -174,7 +174,7 @@ def _copy(source: Thread, record: PayloadRecord, place_of: dict[int, int]) -> Ne
     return source.pen.new(record.event.type, data, renamed(payload, source.pen.nonce()))
 
 
-DEEPEST = 4096  # patches until a checkpoint is stored in full again, once they have grown to its size
+DEEPEST = 4096  # the number of patches until a checkpoint is stored in full again, once they have grown to its size
 
 
 class WorkpacketSaver(ReadingSaver):
@@ -196,7 +196,7 @@ class WorkpacketSaver(ReadingSaver):
         """Return the next version: a whole number in our own threads, a string of the same form in a thread from
         another saver.
 
-        The random part distinguishes the versions that two branches make of one channel; InMemorySaver, SqliteSaver and
+        The random part distinguishes versions of one channel from two branches; InMemorySaver, SqliteSaver and
         PostgresSaver write the same form, so a thread can return to them.
         """
         if not isinstance(current, str):
@@ -260,8 +260,8 @@ class WorkpacketSaver(ReadingSaver):
     ) -> bytes:
         """Serialize the checkpoint without secrets. An unchanged channel is not serialized again.
 
-        Nor is it lost if LangGraph omits its value, as it does with the snapshot of a `DeltaChannel`: each version of a
-        channel has exactly one value.
+        It is not lost either if LangGraph omits its value, as it does with the snapshot of a `DeltaChannel`: each
+        version of a channel has exactly one value.
         """
         before = None if base is None else self._parts(thread, base)
         old = {} if before is None else self.serde.loads_typed(before.structure).get("channel_versions", {})
@@ -377,8 +377,8 @@ class WorkpacketSaver(ReadingSaver):
 
 
 def _sources(history: ThreadHistory, base: Saved, size: int) -> builtins.list[PayloadRecord]:
-    """Return what the next checkpoint is a patch on: nothing, once the patches have grown large compared with the
-    whole.
+    """Return the records that the next checkpoint is a patch on: none, once the patches have grown large compared with
+    the whole.
     """
     depth = base.depth + 1
     if depth >= DEEPEST and base.grown >= size:

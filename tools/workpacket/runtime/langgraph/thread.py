@@ -1,7 +1,7 @@
 """One thread of conversation: the history read so far, and the only way to add to it.
 
-A checkpoint is added after an existing one. If another writer has added one there in the meantime, the second is
-refused (`thread_moved`) and nothing of it is stored: two answers to one question are never both kept silently. To
+A checkpoint is added after an existing one. If another writer has added one there in the meantime, the second one is
+refused (`thread_moved`) and no part of it is stored: two answers to one question are never both kept silently. To
 branch on purpose, read the older checkpoint by its id first, or put with the configuration that `list` or
 `parent_config` returned for it. A namespace begins again after `list(before=...)` found nothing in it, which is how
 LangGraph replays a subgraph, or with a copy of its first checkpoint.
@@ -10,8 +10,8 @@ The history of a thread is a pure fold over its records. Values stay in their pa
 holds the contents read last, for all threads of a saver.
 
     langgraph.checkpoint   id, parent and namespace of a checkpoint; the record that its payload patches
-    langgraph.writes       what a task wrote before the next checkpoint
-    langgraph.deleted      which checkpoints are deleted, and which records lose their payloads
+    langgraph.writes       the writes of a task before the next checkpoint
+    langgraph.deleted      the deleted checkpoints, and the records that lose their payloads
     langgraph.erased       that they are erased: the next writer finishes an interrupted deletion
 
 A thread with all its namespaces is one stream, so that its records have one order; it is not a run, and its name has no
@@ -65,15 +65,15 @@ class CheckpointPlace(NamedTuple):
 class OlderId(str):
     """The id of a checkpoint that was returned as an older one, by `list` or as the parent of one that was read.
 
-    LangGraph passes the configuration of what it read to `put`, so a put with such an id branches on purpose. A run
-    that read the newest checkpoint has a plain id: listing the history elsewhere does not excuse it.
+    LangGraph passes the configuration that it read to `put`, so a put with such an id branches on purpose. A run that
+    read the newest checkpoint has a plain id, even if the history was listed elsewhere.
     """
 
     __slots__ = ()
     __hash__ = str.__hash__
 
     def __eq__(self, other: object) -> bool:
-        """Compare as a plain string: a string subclass with its own equality is asked first."""
+        """Compare as a plain string: the equality of a string subclass takes precedence."""
         return str.__eq__(self, other) if type(other) in {str, OlderId} else NotImplemented
 
 
@@ -124,7 +124,7 @@ class Saved(NamedTuple):
 class ThreadHistory:
     version: int = 0
     saved: dict[CheckpointPlace, Saved] = field(default_factory=dict)
-    heads: dict[str, CheckpointPlace] = field(default_factory=dict)  # the one put last in each namespace
+    heads: dict[str, CheckpointPlace] = field(default_factory=dict)  # the checkpoint put last in each namespace
     writes: dict[CheckpointPlace, dict[int, PayloadRecord]] = field(default_factory=dict)
     records: dict[int, PayloadRecord] = field(default_factory=dict)  # by origin
     gone: set[CheckpointPlace] = field(default_factory=set)
@@ -173,7 +173,7 @@ class ThreadHistory:
             self.heads[place.namespace] = place
 
     def _parent(self, said: Json) -> str | None:
-        """Return the parent, which is named by its record, or by its id where the record is missing."""
+        """Return the parent, which is named by its record, or by its id if the record is missing."""
         return self.ids.get(said, "") if isinstance(said, int) else cast("str | None", said)
 
     def _deleted(self, event: Event, data: Mapping[str, Json]) -> None:
@@ -204,7 +204,7 @@ class ThreadHistory:
     ) -> bool:
         """Whether a checkpoint existed when `point` was made.
 
-        Within a namespace the order is the store's. Across namespaces it is not: with durability="async" the first
+        Within a namespace, the order is the store's. Across namespaces it is not: with durability="async", the first
         checkpoint of a subgraph may be stored before the checkpoint of the graph whose step it belongs to. Therefore
         LangGraph's own record decides: `parents` names, for each enclosing namespace, the checkpoint in whose step this
         one was made. A checkpoint made in the step of `point`, or in a later one, is not before it.
@@ -225,7 +225,7 @@ class ThreadHistory:
         return True
 
     def _position(self, place: CheckpointPlace) -> int | None:
-        """Return where a checkpoint was first stored, even if deleted since; None if it never was."""
+        """Return where a checkpoint was first stored, even if it was deleted later; None if it was never stored."""
         found = self.positions.get(place)
         if found is not None:
             return found
@@ -271,7 +271,7 @@ class ThreadContents:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def of(self, records: Mapping[int, PayloadRecord], record: PayloadRecord) -> bytes:
-        """Return the content of a record. The records it depends on are read as well, and released as soon as
+        """Return the content of a record. The records that it depends on are read as well, and released as soon as
         possible.
         """
         made: dict[int, bytes] = {}
@@ -368,7 +368,7 @@ class Thread:
         return self.history
 
     def append(self, *news: NewEvent, expected: int | None = None) -> tuple[Event, ...]:
-        """Append durably. `VersionConflict` if the thread is no longer at the expected version."""
+        """Append durably; raise `VersionConflict` if the thread is no longer at the expected version."""
         if not self.writer:
             self.writer, self.seq = self.pen.nonce(), 0
         now = self.pen.clock.now()

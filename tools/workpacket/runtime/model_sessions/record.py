@@ -1,9 +1,9 @@
 """The record of a model session, folded from the log of its run: messages, pending calls and checkpoint artifacts.
 
 An artifact is a snapshot of a session in progress: JSON whose id is the SHA-256 of its canonical form, computed after
-redaction. Up to 32 KiB it is part of the checkpoint itself; a larger one is stored once under its id, and the
-checkpoint refers to it. Neither is trusted when read: an artifact that does not match its id is skipped, and the
-previous one is used.
+redaction. An artifact of up to 32 KiB is part of the checkpoint itself; a larger one is stored once under its id, and
+the checkpoint refers to it. Neither is trusted when it is read: an artifact that does not match its id is skipped, and
+the previous one is used.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def save_artifact(run: Run, artifact: Artifact, kind: CheckpointKind) -> None:
 
 
 def kept_artifact(artifact: Artifact) -> tuple[dict[str, Json], list[RecordDraft]]:
-    """Return the cursor of its checkpoint, and what must be stored first: an artifact too large for a cursor."""
+    """Return the cursor of its checkpoint, and the records to store first: an artifact too large for a cursor."""
     cursor: dict[str, Json] = {"artifact": artifact.id}
     if len(jcs_bytes(artifact.body)) <= LARGEST_INLINE:
         return cursor | {"inline": artifact.body}, []
@@ -125,7 +125,7 @@ def last_valid(store: Store, state: RunState) -> tuple[Artifact | None, tuple[st
 
 
 def _without_named_secrets(value: Mapping[str, Json]) -> tuple[dict[str, Json], int]:
-    """Remove values whose keys mark them as secret; return the rest and the number removed."""
+    """Remove values whose keys mark them as secret; return the rest, and the number removed."""
     kept: dict[str, Json] = {}
     found = 0
     for key, item in value.items():
@@ -147,7 +147,7 @@ def _item(value: Json) -> tuple[Json, int]:
 
 
 SessionStatus = Literal["ACTIVE", "PAUSED", "BLOCKED", "CANCELLED", "CLOSED"]
-# What becomes of a call without an outcome when the session continues.
+# What happens to a call without an outcome when the session continues.
 Pending = Literal["not_started", "repeatable", "to_be_probed", "unknown", "being_compensated"]
 
 _MESSAGE = "message-"
@@ -220,12 +220,12 @@ def message_step(seq: int) -> str:
 
 
 def behind_step(count: int) -> str:
-    """Return the step which records how many messages stayed on another machine."""
+    """Return the step that records how many messages stayed on another machine."""
     return f"{_BEHIND}{count:06d}"
 
 
 def messages_behind(state: RunState) -> int:
-    """Return how many messages stayed on another machine: the first one here is the next."""
+    """Return how many messages stayed on another machine; the first message here is the next one."""
     return max((int(step.removeprefix(_BEHIND)) for step in state.steps if step.startswith(_BEHIND)), default=0)
 
 
@@ -251,7 +251,7 @@ def sequence_gaps(state: RunState) -> tuple[str, ...]:
 
 
 def messages_of(store: Store, state: RunState, last: int = 0) -> tuple[Message, ...]:
-    """Return all messages, or the `last` few; `LogDamaged` if one does not match what was stored."""
+    """Return all messages, or the `last` few; raise `LogDamaged` if one does not match what was stored."""
     return tuple(message_at(store, state, number) for number in message_numbers(state)[-last:])
 
 
@@ -267,7 +267,7 @@ def message_at(store: Store, state: RunState, number: int) -> Message:
 
 
 def pending_calls(state: RunState) -> tuple[PendingCall, ...]:
-    """Return every call without an outcome, and what becomes of it."""
+    """Return every call without an outcome, and what happens to it."""
     steps = sorted({*state.running, *state.in_flight} - {*state.steps})
     calls = [PendingCall(step, "model run" if step.startswith(_MESSAGE) else "program", "repeatable") for step in steps]
     calls += [

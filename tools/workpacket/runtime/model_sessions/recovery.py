@@ -1,6 +1,6 @@
 """The state of an abandoned session: an assessment of its log, and the decisions that an operator may make.
 
-The first line that applies gives the session its status and reason:
+The first line that applies determines the session's status and reason:
 
     the log does not verify, or is of a newer version       BLOCKED    log_damaged, newer_schema
     a process works on it                                     ACTIVE     run_busy
@@ -17,8 +17,8 @@ Assessing writes nothing and always gives the same answer.
 
 A checkpoint artifact may be all that is left of a session on another machine. Its content becomes the beginning of the
 session's log: the last messages, under their own numbers; the state; the answer that was arriving; and every tool call.
-A call that was done there counts as done here, without its receipt; one whose outcome was unknown there is unknown
-here. Earlier messages stay where they were: a program that continues must begin with `restore`.
+A call that was done there counts as done here, without its receipt; a call whose outcome was unknown there is unknown
+here. Earlier messages stay where they were, so a program that continues must begin with `restore`.
 """
 
 from __future__ import annotations
@@ -68,12 +68,12 @@ _CHOICES: dict[str, tuple[Decided, ...]] = {
     "stalled": ("retry", "cancel"),
     "orphan_alive": ("cancel",),
 }
-# After these ends, trying again without a change is a loop.
+# After these ends, trying again without a change would be a loop.
 _CRASHES = frozenset({"", "worker_failed", "worker_timeout", "sequence_gap"})
 
 
 class SessionReport(Value):
-    """`artifact` is the newest valid one, `corrupt` the newer ones that were skipped."""
+    """The assessment of a session. `artifact` is the newest valid one, `corrupt` the newer ones that were skipped."""
 
     session: ModelSession
     details: tuple[str, ...]
@@ -105,7 +105,7 @@ class SessionReport(Value):
 
 
 def assess(runtime: Runtime, stream: str) -> SessionReport:
-    """Return what the session is now. Reads only."""
+    """Return the present state of the session. Only reads."""
     store = runtime.store
     state, seen = read_state(store, stream, Observations())
     artifact, corrupt = last_valid(store, state)
@@ -127,7 +127,8 @@ def assess(runtime: Runtime, stream: str) -> SessionReport:
 def operator_decides(runtime: Runtime, stream: str, choice: Decided, note: str = "") -> SessionReport:
     """Carry out a decision about a blocked session, and return its new state.
 
-    cancel: it ends here. repair: effects in doubt count as done, damaged records as lost. retry: it is done again.
+    cancel: the session ends here. repair: effects in doubt count as done, damaged records as lost. retry: they are done
+    again.
     """
     report = assess(runtime, stream)
     if choice == "cancel":
@@ -176,7 +177,7 @@ def _judged(
 def _doubts(
     store: Store, state: RunState, artifact: Artifact | None, corrupt: tuple[str, ...]
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield what only a person can settle, the most serious first."""
+    """Yield the doubts that only a person can settle, the most serious first."""
     orphans = orphans_of(state)
     if orphans:
         yield "orphan_alive", orphans
@@ -216,7 +217,9 @@ _DONE = frozenset({"succeeded", "mark_done"})
 
 
 def carry_over(runtime: Runtime, artifact: Artifact) -> str:
-    """Begin the session of the artifact in the state it had; return its run. All of it becomes durable, or nothing."""
+    """Begin the session of the artifact in its former state, and return its run. Either all of it becomes durable, or
+    nothing.
+    """
     body = artifact.body
     if artifact_id(body) != artifact.id:
         raise RunBlocked(f"{artifact.id} is not the id of this artifact", code="log_damaged")
@@ -268,7 +271,7 @@ def _step(step: str, value: Json) -> RecordDraft:
 
 
 def _call(stream: str, call: Mapping[str, Json]) -> Iterator[RecordDraft]:
-    """Yield the records that bring the call to its former state. Its key names it, whatever the store."""
+    """Yield the records that restore the call's former state. Its key identifies it, whatever the store."""
     args_hash, status = _text(call, "args_hash"), _text(call, "status")
     if not args_hash.startswith(KEYED):
         raise LogDamaged(stream, 0, f"the call {call.get('step')} of the artifact has no key")

@@ -6,8 +6,8 @@
         session.tool("call-7", post_comment, answer, target="comment")
 
 A session is a keyed run of the runtime: a message and a model run are steps, a tool call is an effect under the id of
-the call, and a checkpoint holds an artifact. When the same program repeats a finished call, the log answers; `restore`
-skips the finished part instead. The session may end between chunks and before and after each tool call, nowhere else.
+the call, and a checkpoint holds an artifact. If the same program repeats a finished call, the log answers; `restore`
+skips the finished part instead. The session may end only between chunks, and before and after each tool call.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Restored(NamedTuple):
 def open_session(
     runtime: Runtime, session_id: str, *, model: str, packet: str = "", every: int = CHUNKS_BETWEEN_CHECKPOINTS
 ) -> OpenSession:
-    """Begin the session, or continue it. `RunBlocked` says why it cannot continue and what may be decided."""
+    """Begin the session, or continue it. Raises `RunBlocked`, with the possible decisions, if it cannot continue."""
     stream = stream_of(session_id, packet)
     report = assess(runtime, stream) if runtime.store.head(stream) is not None else None
     if report is not None and report.session.status == "BLOCKED":
@@ -74,7 +74,7 @@ def open_session(
 
 
 class ModelRun:
-    """One answer of the model while it arrives. `partial` is what an interrupted try had received."""
+    """One answer of the model while it arrives. `partial` is the text that an interrupted try had received."""
 
     def __init__(self, session: OpenSession, partial: str) -> None:
         self._session = session
@@ -120,7 +120,7 @@ class OpenSession:
         self._position = 0
         self._state: Json = None if report is None or report.artifact is None else report.artifact.body.get("state")
         self._model_run: ModelRun | None = None
-        # Model runs and programs record when they begin, so there is no need to guess whether a step was in flight.
+        # Model runs and programs record when they begin, so there is no need to guess whether a step was in progress.
         run._session.root.reached_new_work = True
 
     def __enter__(self) -> OpenSession:
@@ -130,7 +130,7 @@ class OpenSession:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> Literal[False]:
         failed = isinstance(error, Exception) and not isinstance(error, RunCancelled)
-        with suppress(RuntimeFault):  # how the attempt ended matters more than its last checkpoint
+        with suppress(RuntimeFault):  # the end of the attempt matters more than its last checkpoint
             self.checkpoint("post_failure" if failed else "pre_shutdown")
         return self.run.__exit__(kind, error, trace)
 
@@ -200,7 +200,7 @@ class OpenSession:
         return str(cleaned), found
 
     def _partial(self) -> str | None:
-        """Return what the last valid checkpoint holds of the next message."""
+        """Return the part of the next message that the last valid checkpoint contains."""
         body = {} if self.report is None or self.report.artifact is None else self.report.artifact.body
         partial = body.get("partial")
         if not isinstance(partial, Mapping) or partial.get("message") != self._position + 1:
@@ -221,7 +221,7 @@ class OpenSession:
         compensate: Callable[[], object] | None = None,
         **kwargs: Any,
     ) -> T:
-        """Call a tool that acts on the world, never silently repeated: the id of the call is its key."""
+        """Call a tool that acts on the world; it is never silently repeated: the id of the call is its key."""
         self._boundary()
         result = self.run.effect(
             f"tool-{call_id}", function, *args, key=call_id, recovery=recovery, target=target or call_id, probe=probe,
@@ -231,12 +231,12 @@ class OpenSession:
         return result
 
     def _boundary(self) -> None:
-        """End here if the session was cancelled; a closed one only returns what is stored."""
+        """End here if the session was cancelled; a closed session only returns stored results."""
         if not self.run._session.replay_only:
             self.run._session.boundary.check_now()
 
     def program(self, call_id: str, argv: Sequence[str], *, timeout: float | None = None) -> Relayed:
-        """Run a program as a tool; repeat it if it was interrupted. While it runs, no one else can continue the
+        """Run a program as a tool, and repeat it if it was interrupted. While it runs, no one else can continue the
         session.
         """
         return program_step(self.run._session, f"tool-{call_id}", argv, timeout=timeout)[0]
@@ -244,7 +244,7 @@ class OpenSession:
     # ---- checkpoints ---------------------------------------------------------------------------------------------
 
     def checkpoint(self, kind: CheckpointKind = "event_triggered", state: Json = None) -> str:
-        """Save a snapshot of the session as an artifact; return its id. Without a state, the last one is kept."""
+        """Save a snapshot of the session as an artifact, and return its id. Without a state, the last one is kept."""
         if state is not None:
             self._state = state
         recorder = self.run._session.recorder

@@ -3,13 +3,13 @@
     with Runtime(telemetry.watch(store)) as runtime: ...        while it happens
     telemetry.replay(store.read(run))                           afterwards, from the log
 
-It reads only events, so both ways give the same spans. Each attempt of a run is a span, with its steps and effects as
-child spans; a resumed attempt is linked to the previous one. A killed process cannot write its own span: the process
-that resumes the run writes it from the log.
+Telemetry reads only events, so both ways result in the same spans. Each attempt of a run is a span, with its steps and
+effects as child spans; a resumed attempt is linked to the previous one. A killed process cannot write its own span: the
+process that resumes the run writes it from the log.
 
 The trace of a run and its span ids are derived from the log (`StableIds`), so that the spans of a killed process and
 those of its successor belong together, and replaying a run twice adds nothing. A provider without `StableIds` works
-too, but connects only what one process saw.
+too, but connects only the spans of one process.
 """
 
 from __future__ import annotations

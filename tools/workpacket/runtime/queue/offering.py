@@ -1,7 +1,7 @@
 """The work queue of a PostgreSQL store: runs are offered, and workers claim them.
 
 Claiming a job takes the lease of its run in the same transaction. A worker that dies loses the lease, and the job waits
-again: the next worker to claim it resumes the run at its checkpoint. A finished job leaves the queue; the run itself
+again; the next worker that claims it resumes the run at its checkpoint. A finished job leaves the queue; the run itself
 says how it ended. A job that failed too often, or that needs a person, is dead: it stays in the queue with its reason.
 """
 
@@ -52,7 +52,7 @@ class Job(NamedTuple):
 
 
 class QueueItem(NamedTuple):
-    """A line of the queue. `reason` says why it waits again or is dead."""
+    """One line of the queue. `reason` says why the job is waiting again or is dead."""
 
     id: int
     stream: str
@@ -69,7 +69,7 @@ class Queue:
         self.name = name
 
     def offer(self, offer: Offer) -> str:
-        """Offer a run; return its id. A run already offered is not offered twice."""
+        """Offer a run, and return its id. A run that is already offered is not offered twice."""
         key = offer.key or random_id()
         stream = stream_prefix(offer.name, offer.packet) + key
         inputs = dict(offer.inputs or {})
@@ -94,7 +94,7 @@ class Queue:
     def complete(self, job: Job, last: Append, *, seconds: float | None) -> tuple[Appended, Job | None]:
         """Append the end of the run; in the same transaction, finish its job, release its lease and claim the next.
 
-        `seconds` None: claim none. Nor is a job of a lane claimed here; that is left to `claim`.
+        With `seconds` None, no job is claimed. A job of a lane is never claimed here; that is left to `claim`.
         """
         holder = job.lease.holder
         appended, row = self.store.append_last(last, job.id, self.name, holder, seconds)
@@ -106,7 +106,7 @@ class Queue:
     def give_back(
         self, job: Job, *, delay: float = 0.0, reason: str = "", detail: str = "", tried: bool = True
     ) -> bool:
-        """Return the job to the queue for at least `delay` seconds. `tried` False: this attempt does not count."""
+        """Return the job to the queue for at least `delay` seconds. With `tried` False, this attempt does not count."""
         return self._settle(job, "delayed" if delay > 0 else "waiting", delay, reason, detail, tried=tried)
 
     def bury(self, job: Job, reason: str, detail: str) -> bool:

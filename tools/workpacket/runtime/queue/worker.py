@@ -1,8 +1,8 @@
-"""A worker: claims runs from the queue and does them until it is asked to stop.
+"""A worker: claims runs from the queue and executes them until it is asked to stop.
 
-The stop reason alone decides what becomes of a job that did not end well: transient failures are retried with a growing
-delay, and those that need a person make it dead at once. A worker that is asked to stop, or is interrupted, hands its
-run over at the next boundary to the next one that claims it. Neither counts as an attempt.
+The stop reason alone decides what happens to a job that failed: transient failures are retried with a growing delay,
+and failures that need a person make the job dead immediately. A worker that is asked to stop, or is interrupted, hands
+its run over at the next boundary to the next worker that claims it. Neither counts as an attempt.
 
 One thread renews the lease of the current job for the life of the worker: starting and ending a thread for each run
 takes as long as an append.
@@ -28,7 +28,9 @@ from workpacket.runtime.stores.postgres.reader import News
 
 
 class Keeper:
-    """`with Keeper(...)`: `held` is the lease being renewed; None if there is none."""
+    """Renews a lease in the background: `with Keeper(...)`. `held` is the lease being renewed; None if
+    there is none.
+    """
 
     def __init__(self, store: Store, seconds: float) -> None:
         self.held: Lease | None = None
@@ -65,7 +67,7 @@ DETAIL = 500
 
 @dataclass
 class Worker:
-    """`tasks` maps the name of a run to the function that does it."""
+    """Executes jobs. `tasks` maps the name of a run to the function that executes it."""
 
     runtime: Runtime
     queue: Queue
@@ -75,7 +77,9 @@ class Worker:
     _stopping: threading.Event = field(default_factory=threading.Event, init=False)
     _next: Job | None = field(default=None, init=False)  # claimed when the previous job was finished
     _refresh_at: float = field(default=0.0, init=False)
-    _finished: bool = field(default=False, init=False)  # the current job, with the end of its run
+    _finished: bool = field(
+        default=False, init=False
+    )  # whether the current job was finished together with the end of its run
 
     @property
     def stopping(self) -> bool:
@@ -86,7 +90,7 @@ class Worker:
         self._stopping.set()
 
     def work(self, *, until_empty: bool = False) -> int:
-        """Do jobs; return how many were finished."""
+        """Execute jobs, and return how many were finished."""
         news = self.queue.news()
         try:
             return self._work(news, until_empty=until_empty)
@@ -127,8 +131,8 @@ class Worker:
         return job
 
     def _refresh(self, *, now: bool = False) -> None:
-        """Refresh the queue even while it is never empty: delayed jobs, and those of dead workers, must not wait for
-        that.
+        """Refresh the queue even if it is never empty: delayed jobs, and those of dead workers, must not
+        wait for that.
         """
         if now or time.monotonic() >= self._refresh_at:
             self.queue.refresh()
@@ -141,7 +145,7 @@ class Worker:
         return appended
 
     def _do(self, job: Job) -> bool:
-        """Whether the run ended well. If not, this settles what becomes of the job."""
+        """Whether the run ended well. If not, this settles what happens to the job."""
         task = self.tasks.get(job.name)
         if task is None:
             self.queue.bury(job, "worker_blocked", f"this worker has no task {job.name!r}")

@@ -2,13 +2,13 @@
 
     hash = sha256( canonical header || LF || data )
 
-The header is canonical JSON and holds every field but `data` and `hash`: it includes the address of the payload and the
+The header is canonical JSON of every field except `data` and `hash`. It includes the address of the payload and the
 hash of the previous event, so an event vouches for its payload and for its whole past. Only the address of a payload is
-hashed, so a chain still verifies after one is erased. `data` is the canonical text (RFC 8785) as stored, so that
+hashed, so a chain still verifies after a payload is erased. `data` is the canonical text (RFC 8785) as stored, so that
 verification never depends on how a later version would write it.
 
-The index is a pure function of the log: an entry never holds a fact, only the version of the event that does, so a lost
-or stale index does no lasting harm and can be rebuilt at any time. The incremental and the rebuilt index are equal
+The index is a pure function of the log: an entry never contains a fact, only the version of the event that does, so a
+lost or stale index does no lasting harm and can be rebuilt at any time. The incremental and the rebuilt index are equal
 because the later event of a key wins.
 """
 
@@ -38,7 +38,7 @@ class NewEvent(NamedTuple):
 
 
 class Event(NamedTuple):
-    """A stored event. Times are microseconds since 1970 in UTC and only claims: they order nothing."""
+    """A stored event. Times are microseconds since 1970 in UTC, and only claims: they order nothing."""
 
     stream: str
     version: int
@@ -57,17 +57,19 @@ class Event(NamedTuple):
     hash: str
 
     def values(self) -> Mapping[str, Json]:
-        """The data as a value. Do not change it: the same object may be returned again."""
+        """Return the data as a value. Do not change it: the same object may be returned again."""
         return _values_in(self.data)
 
 
 @functools.lru_cache(maxsize=8)
 def _values_in(data: str) -> Mapping[str, Json]:
-    """Return the parsed data. The index and the state each read an event just written; it is parsed once."""
+    """Return the parsed data. The index and the state both read an event that was just written, but it is parsed only
+    once.
+    """
     return cast("Mapping[str, Json]", value_in(data))
 
 
-# All fields of an event but its hash, in order.
+# All fields of an event except its hash, in order.
 Hashed = tuple[str, int, str, int, int, int, str, str, int, str | None, int, str, str | None, str]
 
 
@@ -78,7 +80,7 @@ def event_hash(event: Event) -> str:
 
 def _hash_of(fields: Hashed) -> str:
     # Written by hand, with the keys in canonical order: an encoder takes four times as long, and every event written or
-    # read is hashed. `:d` rejects what is not an integer, `quoted` what is not text.
+    # read is hashed. `:d` rejects anything but integers, `quoted` anything but text.
     stream, version, kind, kind_version, occurred, recorded, actor, writer, seq, key, fence, data, payload, previous = (
         fields
     )
@@ -135,7 +137,7 @@ def verified(stream: str, events: Iterable[Event], after: int = 0, previous: str
 
 
 def require_payload(event: Event, found: Sequence[object] | None) -> bytes:
-    """Return the payload the event vouches for, from the first column of `found`; None if it was erased.
+    """Return the payload that the event vouches for, from the first column of `found`; None if it was erased.
 
     A damaged store may return anything.
     """
@@ -158,7 +160,9 @@ class IndexEntry(NamedTuple):
 
 
 class Indexed(NamedTuple):
-    """Events of this type are indexed as `kind` under the value of their field `key_field` ('' for one per stream)."""
+    """How a type of event is indexed: as `kind`, under the value of its field `key_field` ('' for one entry per
+    stream).
+    """
 
     kind: str
     key_field: str

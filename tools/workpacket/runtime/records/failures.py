@@ -1,4 +1,4 @@
-"""Failures: how one is recorded, its stop reason, and how a finished run raises it again, with the same class and
+"""Failures: how a failure is recorded, its stop reason, and how a finished run raises it again, with the same class and
 arguments.
 """
 
@@ -68,7 +68,7 @@ def _arguments(error: BaseException) -> tuple[object, ...]:
 
 
 def _plain(values: tuple[object, ...]) -> list[Json] | None:
-    """Return the arguments of an exception if they can be stored and are no longer than the limit for its text."""
+    """Return the arguments of an exception if they can be stored and do not exceed the limit for its text."""
     listed: Any = list(values)
     try:
         return listed if len(stored_text(listed)) <= ERROR_LENGTH else None

@@ -1,13 +1,14 @@
 """RFC 8785 in full (one JSON value, one sequence of bytes, floats included), and how a result is stored.
 
-The ledger's profile (`workpacket.model.canonical`) refuses floats; results and inputs of a run may hold them. Numbers
-are therefore written as ECMAScript writes them and keys are sorted by UTF-16 code units. Anything that JSON cannot hold
-or would return as something else (a tuple, a set, an integer beyond 2**53, NaN) is refused with its path. The tests
-compare every output with the `rfc8785` package.
+The ledger's profile (`workpacket.model.canonical`) refuses floats, but results and inputs of a run may contain them.
+Numbers are therefore written as ECMAScript writes them, and keys are sorted by UTF-16 code units. Anything that JSON
+cannot represent, or would return as something else (a tuple, a set, an integer beyond 2**53, NaN), is refused with its
+path. The tests compare every output with the `rfc8785` package.
 
 A result is stored as JSON text from which exactly the same value is read: it keeps the order of keys and the point of
-`1.0`, so that a resumed run sees what the first run saw; its address is the SHA-256 of those bytes. The *meaning* of a
-value is compared by `jcs_hash` instead, for which `1.0` and `1` are one number and the order of keys does not matter.
+`1.0`, so that a resumed run sees the same value as the first run; its address is the SHA-256 of those bytes. The
+*meaning* of a value is compared by `jcs_hash` instead, for which `1.0` and `1` are one number and the order of keys
+does not matter.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def text_encoder(*, sort_keys: bool) -> Callable[[object], str]:
         ensure_ascii=False, sort_keys=sort_keys, separators=(",", ":"), allow_nan=False, check_circular=False
     )
     # Private to CPython, and used if available: `plain.encode` builds this encoder again for every value, and a step
-    # costs 6 to 9 % more CPU time (15 interleaved pairs).
+    # takes 6 to 9 % more CPU time (15 interleaved pairs).
     make = getattr(encoder, "c_make_encoder", None)
     if make is None:
         return plain.encode
@@ -69,7 +70,7 @@ DEEPEST = 100
 _ADVICE = {"tuple": "return a list", "set": "return a sorted list", "bytes": "return text, for example base64"}
 
 Form = Literal[0, 1, 2]
-OWN: Form = 0  # needs our own encoder: it holds a float, or a non-ASCII key
+OWN: Form = 0  # needs our own encoder: it contains a float, or a non-ASCII key
 PLAIN: Form = 1  # the standard encoder writes the canonical text by sorting the keys
 ORDERED: Form = 2  # its keys are already in order, so the stored text is the canonical text
 
@@ -79,7 +80,7 @@ _encode_ordered = text_encoder(sort_keys=False)
 
 
 def jcs_bytes(value: object) -> bytes:
-    """Return the canonical bytes of `value`, or raise `NotCanonical` with the path that has none."""
+    """Return the canonical bytes of `value`, or raise `NotCanonical` with the path of the part that has none."""
     return jcs_text(value).encode("utf-8")
 
 
@@ -122,7 +123,7 @@ class _Refused(Exception):
 
 
 def survey(value: object) -> Form:
-    """Reject values that are not strict JSON; return what writing the canonical form of `value` requires.
+    """Reject values that are not strict JSON, and return the encoder that the canonical form of `value` requires.
 
     The standard encoder, written in C, suffices if there is no float and every key is ASCII.
     """
@@ -263,14 +264,14 @@ STAND_IN_SCHEME = "value-1"
 
 
 class Opaque(ValueError):
-    """The value has nothing by which two of its kind could be told apart."""
+    """Raised for a value without anything by which two of its kind could be distinguished."""
 
 
 def stand_in(value: object) -> Json:
-    """Return JSON that shows a value and differs where the value does: `{"<Decimal>": "1.50"}` for `Decimal("1.50")`.
+    """Return JSON that shows a value and differs if the value does: `{"<Decimal>": "1.50"}` for `Decimal("1.50")`.
 
-    `Opaque` for an object whose class is not a plain value. Within a container it is represented by its class alone, so
-    that the rest of the container is compared.
+    Raises `Opaque` for an object whose class is not a plain value. Within a container it is represented by its class
+    alone, so that the rest of the container is compared.
     """
     try:
         return _stand_in(value, DEEPEST)
@@ -289,7 +290,7 @@ def _stand_in(value: object, levels: int) -> Json:
 
 
 def _shown(value: object, levels: int) -> Json:
-    # These slow start-up, and hardly any run needs them.
+    # These slow start-up, and few runs need them.
     from dataclasses import fields, is_dataclass
     from datetime import date, time, timedelta
     from decimal import Decimal
@@ -319,7 +320,7 @@ def _shown(value: object, levels: int) -> Json:
     elif isinstance(value, dict):
         shown = sorted(([inner(key), inner(item)] for key, item in value.items()), key=jcs_text)
     elif is_dataclass(value) and not isinstance(value, type) and getattr(parameters, "frozen", False):
-        # A mutable object is often something the program works with, such as a client.
+        # A mutable object is often a tool of the program, such as a client.
         shown = {one.name: inner(getattr(value, one.name)) for one in fields(value)}
     elif isinstance(value, str | bytes | bytearray | int | float | complex):
         shown = ascii(value)
@@ -351,7 +352,7 @@ class StoredValue(NamedTuple):
 
 
 def kept(value: Json) -> StoredValue:
-    """Return how `value` is stored; `NotCanonical` if it would be read back as something else."""
+    """Return the stored form of `value`; raise `NotCanonical` if it would be read back as something else."""
     form = survey(value)
     text = _encode(value)
     stored = text.encode("utf-8")
@@ -360,7 +361,7 @@ def kept(value: Json) -> StoredValue:
 
 
 def stored_text(value: Json) -> str:
-    """Return the stored text alone."""
+    """Return only the stored text."""
     survey(value)
     return _encode(value)
 

@@ -1,8 +1,9 @@
-"""The kinds of record: their fields, how sensitive each is, their schema version, and how an older one is read.
+"""The kinds of records: their fields, the sensitivity of each field, their schema version, and how older versions are
+read.
 
 The schemas are closed: an unlisted field is dropped before storage, and the record counts those dropped. `public`
-fields are structure (names we choose, counts, digests) and are stored as they are; `scan` fields may hold anything and
-are searched for secrets; `hash` fields are stored only as their hash; `drop` fields never.
+fields are structure (names we choose, counts, digests) and are stored as they are; `scan` fields may contain anything
+and are searched for secrets; `hash` fields are stored only as their hash; `drop` fields are never stored.
 
 To change a record, raise its `schema_version`, write the upcaster that converts an old one, and keep a recorded history
 of the old one under tests/corpora/histories. Stored events are never rewritten. See docs/runtime/evolving.md.
@@ -25,8 +26,8 @@ Upcaster = Callable[[Data], Data]
 
 
 class RecordKind(Value):
-    """A kind of record. `upcasters[n]` converts the data of schema version n to n + 1; version 0 is a record without
-    one.
+    """A kind of record. `upcasters[n]` converts the data of schema version n to n + 1; version 0 is a record without a
+    version.
     """
 
     type: str
@@ -35,7 +36,7 @@ class RecordKind(Value):
     upcasters: Mapping[int, Upcaster] = NOTHING
 
     def guarded(self, data: Data) -> list[str]:
-        """Return the names in `data` whose values may not be stored as they are."""
+        """Return the names in `data` whose values must not be stored as they are."""
         public = self._public
         return [name for name in data if name not in public]
 
@@ -118,7 +119,7 @@ KINDS: Mapping[str, RecordKind] = {kind.type: kind for kind in CORE}
 
 
 def current(event: Event, kinds: Mapping[str, RecordKind] = KINDS) -> Data:
-    """Return the data of an event in its newest schema; `NewerSchema` if a later version wrote it."""
+    """Return the data of an event in the newest schema; raise `NewerSchema` if a later version wrote it."""
     kind = kinds.get(event.type)
     if kind is None or event.type_version > kind.schema_version:
         raise NewerSchema(

@@ -1,12 +1,12 @@
 """Secrets are removed before anything is stored; if that cannot be done, nothing is stored.
 
 Every text is searched twice: for patterns of secrets (`RULES`), and for the values of environment variables whose names
-mark them as secret. The whole encoded value is searched first, because it nearly always contains none; only on a hit is
+mark them as secret. The whole encoded value is searched first, because it rarely contains a secret; only on a hit is
 the value walked and its texts replaced.
 
 A rule is a literal prefix and the characters that may follow; it matches if enough of them do. A prefix that also
-occurs in ordinary words counts only at the start of a word, and not if prose follows. The language has nothing else, so
-a scan takes time proportional to the text, whatever the text.
+occurs in ordinary words counts only at the start of a word, and not if prose follows. Rules cannot express anything
+else, so a scan always takes time proportional to the length of the text.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class SecretRule(NamedTuple):
     begins: str
     alphabet: frozenset[str]
     at_least: int
-    in_words: bool = False  # ordinary text has this prefix too: `disk-`, `Basic `, `npm_`
+    in_words: bool = False  # this prefix also occurs in ordinary text: `disk-`, `Basic `, `npm_`
 
 
 RULES: tuple[SecretRule, ...] = (
@@ -73,7 +73,7 @@ RULES: tuple[SecretRule, ...] = (
 _ESCAPE_BEFORE = re.compile(r"(?:\\[bfnrt]|\\u[0-9A-Fa-f]{4}|%[0-9A-Fa-f]{2}|\x1b\[[0-9;]{0,8}m)\Z")
 _LONGEST_ESCAPE = 12
 _PIECE = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
-_PROSE = 3  # letters in an average word of prose; random letters change case more often
+_PROSE = 3  # the number of letters in an average word of prose; random letters change case more often
 
 
 def begins_a_word(text: str, position: int) -> bool:
@@ -84,7 +84,7 @@ def begins_a_word(text: str, position: int) -> bool:
 
 
 def is_prose(text: str) -> bool:
-    """Whether a text consists of words, as names of branches and settings do, and not of random characters."""
+    """Whether a text consists of words, like names of branches and settings, and not of random characters."""
     pieces: list[str] = _PIECE.findall(text)
     if not pieces or any(character.isdigit() for character in text):
         return False
@@ -97,7 +97,7 @@ def is_prose(text: str) -> bool:
 _SECRET_WORDS = ("password", "passwords", "passwd", "secret", "secrets", "token", "credential", "credentials",
                  "authorization", "apikey", "apikeys", "privatekey", "privatekeys")  # fmt: skip
 _SECRET_PAIRS = frozenset({("api", "key"), ("api", "keys"), ("private", "key"), ("private", "keys")})
-# "tokens" are units of a model, unless one of these words specifies them.
+# "tokens" are units of a model, unless one of these words qualifies them.
 _TOKENS_OF = frozenset({"access", "api", "auth", "bearer", "bot", "id", "refresh", "secret", "session", "user"})
 # Next to one of these words, "token" is a unit and not a secret.
 _COUNTED_BEFORE = frozenset({"completion", "input", "max", "min", "n", "num", "output", "prompt", "total"})
@@ -171,7 +171,7 @@ class Redactor:
         return max([*lengths, *(len(value.encode("utf-8", "surrogatepass")) for value in self.values)], default=0)
 
     def clean_text(self, text: str) -> str:
-        """Return a text that is not JSON, without its secrets."""
+        """Return a text that is not JSON without its secrets."""
         return self._text(text)[0] if self.may_hold_secret(text) else text
 
     def may_hold_secret(self, text: str) -> bool:
@@ -179,7 +179,7 @@ class Redactor:
         return self._may_hold_secret(text) or (bool(self.values) and any(value in text for value in self.values))
 
     def _may_hold_secret(self, encoded: str) -> bool:
-        # Canonical JSON has no blank behind a colon, so neither sign is in most texts.
+        # Canonical JSON has no space after a colon, so most texts contain neither sign.
         if ("=" in encoded or ": " in encoded) and any(word in encoded for word in _ASSIGNED_WORDS):
             if _without_assigned(_JSON_ESCAPE.sub(_unescaped, encoded))[1]:
                 return True
@@ -224,7 +224,7 @@ class Redactor:
         return text, found + hits
 
 
-# What is common to the names of secrets, in the spelling of variables and of settings.
+# The common parts of the names of secrets, in the spelling of variables and of settings.
 _ASSIGNED_WORDS = ("assword", "asswd", "ecret", "oken", "redential", "pikey", "pi_key", "pi-key", "te_key", "te-key",
                    "ASSWORD", "ASSWD", "ECRET", "OKEN", "REDENTIAL", "PIKEY", "PI_KEY", "TE_KEY")  # fmt: skip
 _ASSIGNMENT = re.compile(
@@ -246,8 +246,8 @@ _PLACEHOLDERS = frozenset({"password", "passwd", "pass", "secret", "token", "cha
 
 
 def _without_assigned(text: str) -> tuple[str, int]:
-    """Return the text without the secrets that are told by their place: `password=...`, `api_key: ...`, and the
-    password in a URL. A value of words, such as the name of a setting, is kept.
+    """Return the text without the secrets that can be recognized by their place: `password=...`, `api_key: ...`, and
+    the password in a URL. A value that consists of words, such as the name of a setting, is kept.
     """
     found = 0
 
@@ -291,7 +291,7 @@ def _replace(text: str, rule: SecretRule) -> tuple[str, int]:
 
 
 def clean_record(kind: RecordKind, data: Data, redactor: Redactor) -> str:
-    """Return the canonical text of a record: listed fields only, each handled by its sensitivity."""
+    """Return the canonical text of a record: only listed fields, each handled by its sensitivity."""
     return jcs_text(clean_data(kind, data, redactor))
 
 

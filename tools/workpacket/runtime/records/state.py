@@ -1,11 +1,12 @@
-"""The state of a run: a pure fold over its events. No clock, no disk, no git; what was observed is an event.
+"""The state of a run: a pure fold over its events. No clock, no disk, no git: every observation is an event.
 
 `fold(events)` and applying the same events one by one to a `RunState` give equal states, as the tests prove. A step's
-result is not loaded until the step is reached: the state holds only the event that vouches for it. A record field that
-is missing or has another type is read as empty, never as an error.
+result is not loaded until the step is reached: the state contains only the event that vouches for it. A record field
+that is missing or has another type is read as empty, never as an error.
 
 A milestone is reached in two records. `checkpoint.prepared` announces the commit and gives it an id that the commit
-carries as a trailer; `checkpoint_complete` names the resulting commit. Between the two, only git knows.
+carries as a trailer; `checkpoint_complete` names the resulting commit. Between the two records, only git knows whether
+there is a commit.
 """
 
 from __future__ import annotations
@@ -61,10 +62,10 @@ class StepRecord(NamedTuple):
 
 
 class EffectRecord(NamedTuple):
-    """An effect as far as it is known. `event` is the last one about it; its payload is the receipt, if any.
+    """What is known about an effect. `event` is the last one about it; its payload is the receipt, if any.
 
-    `args` has the hash of each argument of an effect with a key; None: it was stored before these were. With
-    `redactions`, the receipt differs from what the effect returned; `unkept` says why there is none.
+    `args` has the hash of each argument of an effect with a key; None if it was stored by a version without these
+    hashes. With `redactions`, the receipt differs from the effect's result; `unkept` says why there is no receipt.
     """
 
     effect: str
@@ -83,11 +84,11 @@ class EffectRecord(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The name under which it was requested: the last part of its step, without the number."""
+        """Return the name under which it was requested: the last part of its step, without the number."""
         return self.step.rpartition("/")[2].partition("#")[0]
 
     def facts(self) -> dict[str, Json]:
-        """The facts that identify the effect in a record, besides its identity, which belongs to one run."""
+        """Return the facts that identify the effect in a record, besides its identity, which belongs to one run."""
         facts: dict[str, Json] = {
             "step": self.step, "kind": self.kind, "target": self.target, "args_hash": self.args_hash,
         }  # fmt: skip
@@ -138,7 +139,7 @@ class Prepared(NamedTuple):
 
 
 class ReachedMilestone(NamedTuple):
-    """`changed` is false for a milestone that changed no file: `commit` is then the existing one."""
+    """A reached milestone. `changed` is false if it changed no file; `commit` is then the existing one."""
 
     checkpoint: str
     milestone_index: int
@@ -155,7 +156,7 @@ class Milestones:
 
     @property
     def last(self) -> ReachedMilestone | None:
-        """The milestone reached last, which need not have the highest number."""
+        """Return the milestone reached last, which need not have the highest number."""
         return max(self.reached.values(), key=lambda one: one.version, default=None)
 
     def apply(self, event: Event, data: Data) -> None:
@@ -178,9 +179,10 @@ CHANGE = "change"
 
 
 class AskedQuestion(NamedTuple):
-    """A question that a person was asked. `event` holds its subject; `before` was asked earlier at the same place.
+    """A question that a person was asked. `event` contains its subject; `before` was asked earlier at the same place.
 
-    `kind`: the program asked (`program`, `effect`), or a difference prevented the run from continuing (`change`).
+    `kind` says whether the program asked (`program`, `effect`), or a difference prevented the run from continuing
+    (`change`).
     """
 
     id: str
@@ -233,7 +235,7 @@ class RunState:
     workdir: str = ""
     scope: tuple[str, ...] = ()
     inputs: Mapping[str, str] = field(default_factory=dict)
-    inputs_said: Event | None = None  # its payload holds the inputs as far as they may be shown
+    inputs_said: Event | None = None  # its payload has the inputs as far as they may be shown
     inputs_changed_at: int = 0  # the version since which a person has accepted other inputs; 0 if never
     budget: Mapping[str, Json] = field(default_factory=dict)
     fork_of: Mapping[str, Json] = field(default_factory=dict)
@@ -255,7 +257,7 @@ class RunState:
     tokens_spent: set[str] = field(default_factory=set)
     blocks: list[str] = field(default_factory=list)
     open_question: str = ""
-    base_commit: str | None = None  # None: the run does not record at which commit it began
+    base_commit: str | None = None  # None: the run does not record the commit at which it began
     allow_deps: tuple[str, ...] = ()
     milestones: Milestones = field(default_factory=Milestones)
     rolled_back_at: int = 0  # the version from which later events are known to be lost
@@ -263,7 +265,7 @@ class RunState:
     last_recorded_at: int = 0
 
     def apply(self, event: Event, kinds: Mapping[str, RecordKind] = KINDS, data: Data | None = None) -> None:
-        """Apply an event. `data`: its data, if known; reading them costs an effect 5 % of its CPU time."""
+        """Apply an event. `data` is its data, if known; reading it takes 5 % of the CPU time of an effect."""
         if data is None:
             data = current(event, kinds)
         reducer = _REDUCERS.get(event.type)
@@ -288,7 +290,9 @@ class RunState:
 
     @property
     def open_questions(self) -> tuple[AskedQuestion, ...]:
-        """Return the questions that wait for a person. One asked again about something else is no longer open."""
+        """Return the questions that wait for a person. A question that was asked again about something else is no
+        longer open.
+        """
         if self.status in {"completed", "cancelled"}:
             return ()
         return still_open(self.questions, self.asked_at, self.confirmations, self.open_question)
@@ -299,7 +303,9 @@ class RunState:
         return tuple(e for e in self.effects.values() if e.status == "succeeded" and not e.has_receipt)
 
     def settled_before_rollback(self, effect: str) -> bool:
-        """Whether no lost event can have been about this effect: it was done before, or is in doubt since."""
+        """Whether no lost event can be about this effect: it was done before the rollback, or is in doubt because of
+        it.
+        """
         if not self.rolled_back_at:
             return True
         record = self.effects.get(effect)

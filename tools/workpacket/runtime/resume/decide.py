@@ -1,18 +1,18 @@
-"""Whether a run may continue, and from where: a pure decision by fourteen checks on what was observed.
+"""Whether a run may continue, and from where: a pure decision by fourteen checks of the observations.
 
   1 the log is intact                8 the recorded commit is in this history
   2 its schema is known              9 the work tree holds no foreign changes
   3 no one else holds the run       10 task, dependencies and configuration are the recorded ones
   4 it was not cancelled            11 the inputs are the recorded ones
-  5 it is not finished              12 scope and leave for dependencies are as recorded or narrower
+  5 it is not finished              12 scope and allowed dependencies are as recorded or narrower
   6 every effect's outcome is known 13 the environment is the recorded one
   7 it is the recorded work         14 there is budget left
 
 All checks always run, in this order; the first one that fails gives the decision its code, and the others are reported
 too. The same state, observations and policy give the same bytes.
 
-CONFIRM leaves the decision to a person: the question is bound to the checkpoint and to exactly the differences seen, so
-an answer covers no others. Any other failure is BLOCK.
+CONFIRM leaves the decision to a person: the question is bound to the checkpoint and to exactly the observed
+differences, so an answer covers no others. Any other failure is BLOCK.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Case(Value):
     policy: ResumePolicy
 
     def promised(self, name: str) -> Json:
-        """Return what the checkpoint recorded under this name, None if nothing."""
+        """Return the value that the checkpoint recorded under this name, None if there is none."""
         return None if self.point is None else self.point.preconditions.get(name)
 
     def promised_texts(self, name: str) -> Mapping[str, str] | None:
@@ -89,7 +89,9 @@ def not_terminal(case: Case) -> Verdict:
 
 
 def effects_known(case: Case) -> Verdict:
-    """Pass effects that can be repeated or probed: they are settled when reached; any other needs a person first."""
+    """Pass effects that can be repeated or probed, which are settled when they are reached; any other effect must first
+    be settled by a person.
+    """
     unknown = sorted(f"{e.step}: {e.target or e.effect}" for e in case.state.unknown_effects if e.kind == "manual")
     return _block("effect_outcome_unknown", *unknown) if unknown else PASS
 
@@ -312,7 +314,7 @@ def _conclude(state: RunState, checks: Iterable[Check]) -> tuple[Action, str]:
         return "COMPLETE", ""
     if "confirm" in by_result:
         return "CONFIRM", by_result["confirm"]
-    # An attempt that did not record its end may have had a step in flight, which is then repeated.
+    # An attempt that did not record its end may have had a step in progress, which is then repeated.
     return ("RESTART_STEP" if state.status == "running" else "RESUME"), ""
 
 

@@ -1,5 +1,5 @@
 """What git says about a checkpoint: whether its commit is part of this history, and whether the work tree has only our
-own files.
+own changes.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from workpacket.runtime.errors import RunBlocked
 from workpacket.runtime.records.state import CheckpointRecord
 from workpacket.runtime.resume.observe import GitRelation, Observations
 
-# Files that the runtime itself writes into a work tree: they count as no one's work and are never committed.
+# Files that the runtime itself writes into a work tree: they never count as foreign changes and are never committed.
 OWN_FOLDERS: Final = (".workpacket", ".runr", LOG_FOLDER)
 
 
 class GitObserver:
-    """With `promise`, checkpoints require their commit, and a clean tree if it is clean now.
+    """Observes git. With `promise`, checkpoints require their commit, and a clean tree if it is clean now.
 
     `own` lists the folders and files that the run itself writes, relative to the top of the work tree: they are never
     foreign.
@@ -41,7 +41,7 @@ class GitObserver:
         head = head_commit(self._repository)
         if head is None:
             raise RunBlocked("there is no commit yet for a checkpoint to name", code="check_not_run",
-                             hint="git commit, then try again")  # fmt: skip
+                             hint="commit something with git, then try again")  # fmt: skip
         return {"commit": head, "tree": tree_of(self._repository, head), "clean": not self.foreign_changes()}
 
     def look(self, seen: Observations, point: CheckpointRecord | None) -> Observations:
@@ -54,8 +54,8 @@ class GitObserver:
         return replace(seen, foreign_changes=self.foreign_changes(own if isinstance(own, list) else ()))
 
     def relation(self, commit: str, tree: str = "", trailer: str = "") -> GitRelation:
-        """Return how the present history relates to a recorded commit, of which only the tree or trailer may be
-        left.
+        """Return how the present history relates to a recorded commit, which may survive only by its tree
+        or trailer.
         """
         head = head_commit(self._repository)
         if head is None:
@@ -73,8 +73,8 @@ class GitObserver:
         return "rewritten" if found is not None else "unreachable"
 
     def foreign_changes(self, own: Iterable[object] = ()) -> tuple[str, ...]:
-        """Return the changes that `git status` shows outside the run's own files: the observer's list and the `own`
-        given.
+        """Return the changes that `git status` shows outside the run's own files: those in the observer's list, and
+        those in the given `own`.
         """
         folders = (*self._own, *map(str, own))
         return tuple(entry.path for entry in status(self._repository) if not within(entry.path, folders))
@@ -88,5 +88,5 @@ class GitObserver:
 
 
 def within(path: str, folders: Iterable[str]) -> bool:
-    """Whether the path is one of these files or is below one of these folders; '.' contains everything."""
+    """Whether the path is one of these files, or below one of these folders; '.' contains everything."""
     return any(own in {".", path} or path.startswith(f"{own.rstrip('/')}/") for own in folders)

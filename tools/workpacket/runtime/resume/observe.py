@@ -1,9 +1,9 @@
 """The observations of a resume, as plain values (`Observations`); `decide` judges them.
 
-`None` means "not observed". If the checkpoint promised a check, an observation that is missing does not pass.
+`None` means "not observed". If the checkpoint promised a check, a missing observation does not pass.
 
-From the log it takes every question that waits for a person, its subject, and the answers allowed; for changed inputs,
-the old and the new value, where neither is sensitive.
+This module also reads from the log every question that waits for a person, its subject, and the allowed answers; for
+changed inputs, the old and the new value, if neither is sensitive.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ OUTCOMES = ("mark-done", "retry", "compensate")
 
 
 class OpenQuestion(Value):
-    """`digest` is what an answer is bound to. `changes`: old and new, by name. `before`: an earlier question."""
+    """A question that waits for a person. `digest` is what an answer must name. `changes`: old and new value, by name.
+    `before`: an earlier question.
+    """
 
     id: str
     kind: str
@@ -62,7 +64,7 @@ class OpenQuestion(Value):
 
 
 def open_questions(store: Store, state: RunState, decision: Decision) -> tuple[OpenQuestion, ...]:
-    """Return the questions in the order in which they arose; effects of unknown outcome come first, because they block
+    """Return the questions in the order in which they arose. Effects of unknown outcome come first, because they block
     everything.
     """
     if decision.action == "COMPLETE":
@@ -75,7 +77,7 @@ def open_questions(store: Store, state: RunState, decision: Decision) -> tuple[O
 
 
 def doubtful(state: RunState, decision: Decision) -> tuple[EffectRecord, ...]:
-    """Return the effects that only a person can settle. While the run is being worked on, they are in progress."""
+    """Return the effects that only a person can settle. While someone works on the run, they are in progress."""
     if decision.code in {"run_busy", "orphan_alive"}:
         return ()
     stopped = state.stop_code == "effect_outcome_unknown" and state.status == "stopped"
@@ -83,7 +85,7 @@ def doubtful(state: RunState, decision: Decision) -> tuple[EffectRecord, ...]:
 
 
 def _missing_receipts(state: RunState, decision: Decision) -> tuple[EffectRecord, ...]:
-    """Return the effects that happened and whose results a stopped run waits for."""
+    """Return the effects that happened and whose missing results stop the run."""
     if state.status != "stopped" or decision.code in {"run_busy", "orphan_alive"}:
         return ()
     return tuple(effect for effect in state.open_receipts if _receipt_code(effect) == state.stop_code)
@@ -94,7 +96,9 @@ def _receipt_code(effect: EffectRecord) -> str:
 
 
 def what_was_asked(store: Store, question: AskedQuestion) -> Mapping[str, Json]:
-    """Return what was stored with the question; empty if it was erased, or asked by an older version."""
+    """Return the details that were stored with the question; empty if they were erased, or the question was asked by an
+    older version.
+    """
     try:
         payload = store.payload(question.event)
     except RuntimeFault:
@@ -113,9 +117,14 @@ def _asked(store: Store, state: RunState, question: AskedQuestion) -> OpenQuesti
     if question.kind == CHANGE:
         asked, changes = stored.get("asked"), stored.get("changes")
         return OpenQuestion(
-            question.id, CHANGE, question.text, f"go on although {_listed(asked) or question.text}?", question.subject,
-            YES_OR_NO, changes=changes if isinstance(changes, Mapping) else None,
-        )  # fmt: skip
+            question.id,
+            CHANGE,
+            question.text,
+            f"continue although {_listed(asked) or question.text}?",
+            question.subject,
+            YES_OR_NO,
+            changes=changes if isinstance(changes, Mapping) else None,
+        )
     earlier = state.questions.get(question.before)
     before = what_was_asked(store, earlier).get("arguments") if earlier is not None else None
     return OpenQuestion(
@@ -126,11 +135,13 @@ def _asked(store: Store, state: RunState, question: AskedQuestion) -> OpenQuesti
 
 def _decided(decision: Decision) -> OpenQuestion:
     asked: list[Json] = [check.as_json() for check in decision.checks if check.result == "confirm"]
-    return OpenQuestion(CHANGE, CHANGE, decision.code, f"go on although {_listed(asked)}?", decision.subject, YES_OR_NO)
+    return OpenQuestion(
+        CHANGE, CHANGE, decision.code, f"continue although {_listed(asked)}?", decision.subject, YES_OR_NO
+    )
 
 
 def _listed(asked: Json) -> str:
-    """List the differences in one line: each check that asks, with what it saw."""
+    """List the differences on one line: each check that asks, with its observation."""
     rows = [row for row in asked if isinstance(row, Mapping)] if isinstance(asked, list) else []
     found = []
     for row in rows:
@@ -229,9 +240,10 @@ def look_around(observers: tuple[Observer, ...], seen: Observations, point: Chec
 
 
 class FactsObserver:
-    """Promises that named facts stay unchanged: of the environment, or digests of tasks, dependencies, configuration.
+    """Promises that named facts stay unchanged: facts of the environment, or digests of tasks, dependencies,
+    configuration.
 
-    Their owner determines them before each attempt and supplies them as name and value, or name and digest.
+    Their owner determines them before each attempt, and supplies them as name and value, or name and digest.
     """
 
     def __init__(self, what: Literal["environment", "digests"], facts: Mapping[str, str]) -> None:
@@ -254,7 +266,7 @@ HIDDEN = "[not shown]"
 def shown_changes(
     store: Store, state: RunState, present: Mapping[str, Json], redactor: Redactor
 ) -> dict[str, dict[str, Json]]:
-    """Return the old and new value of each changed key; a key missing on one side is missing there too."""
+    """Return the old and new value of each changed key; a key that is missing on one side is missing there too."""
     recorded = _recorded(store, state)
     shown: dict[str, dict[str, Json]] = {}
     for key in changed_keys(state.inputs, hashes_by_key(present)):

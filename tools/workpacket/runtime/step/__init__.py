@@ -2,7 +2,7 @@
 
 A `CheckpointEmitter` precedes the generation gate, so the checkpoint is durable before anything may stop the step.
 `ResumeMiddleware` comes first: it finds the latest checkpoint, or that of a retry token, judges whether it is still
-valid, restores what the layers before it found out, and lets the pipeline continue at the cursor. See
+valid, restores the results of the layers before it, and lets the pipeline continue at the cursor. See
 docs/runtime/step.md, and the module `pipeline` for the pipeline itself.
 """
 
@@ -61,7 +61,7 @@ __all__ = [
     "verify_input_hash",
 ]
 
-LARGEST_STATE = 32 * 1024  # bytes; a step stores what it needs to continue, and refers to the rest
+LARGEST_STATE = 32 * 1024  # bytes; a step stores only what it needs to continue, and refers to the rest
 
 # Called with the question and its subject; None: no one can answer.
 Ask = Callable[[str, str], bool | None]
@@ -69,7 +69,7 @@ Ask = Callable[[str, str], bool | None]
 
 @dataclass(slots=True)
 class StepContext:
-    """What the layers pass on. `state` is what they found out: JSON that is kept in the checkpoint."""
+    """The data that layers pass on. `state` is their results: JSON that is kept in the checkpoint."""
 
     mission_id: str
     run_id: str
@@ -109,7 +109,7 @@ class CheckpointEmitter:
 
     def __post_init__(self) -> None:
         if not self.cursor:
-            raise ValueError("a cursor must be text that is not empty")
+            raise ValueError("a cursor must be non-empty text")
 
     def process(self, context: StepContext) -> StepContext:
         checkpoint = self.checkpoint(context)
@@ -118,8 +118,9 @@ class CheckpointEmitter:
         return context
 
     def checkpoint(self, context: StepContext) -> StepCheckpoint:
-        """Return the checkpoint of this moment; ValueError if it could not be read again, `RedactionFailed` if it could
-        not be resumed once redacted.
+        """Return the checkpoint of this moment.
+
+        Raises ValueError if it could not be read again, `RedactionFailed` if it could not be resumed after redaction.
         """
         if not isinstance(context.state, dict):
             raise ValueError("state: it must be a mapping")
@@ -186,13 +187,13 @@ class ResumeMiddleware:
         self.log.append(self._confirmed(identity, subject, yes))
 
     def _require_leave(self, checkpoint: StepCheckpoint, judgement: Judgement, history: History) -> tuple[Any, ...]:
-        """Return the answer to record, if a person was asked now. Without a person it blocks; it never waits."""
+        """Return the answer to record, if a person was asked now. Without a person, raise an error: it never waits."""
         identity = identity_of(checkpoint)
         given = history.answers.get(judgement.subject)
         answer = given.yes if given is not None else None
         asked: tuple[Any, ...] = ()
         if judgement.subject and answer is None and self.ask is not None:
-            question = f"{'/'.join(identity)}: go on although {'; '.join(judgement.details)}?"
+            question = f"{'/'.join(identity)}: continue although {'; '.join(judgement.details)}?"
             said = self.ask(question, judgement.subject)
             if said is not None:
                 about: dict[str, Json] = {"retry_token": checkpoint.retry_token, "differences": [*judgement.details]}

@@ -78,10 +78,10 @@ def verify_input_hash(checkpoint: StepCheckpoint, current_inputs: Mapping[str, A
     return hash_variant(checkpoint, current_inputs) != ""
 
 
-MOST_HASHES = 200  # with more inputs, a mismatch does not name the keys: the payload has to stay small
+MOST_HASHES = 200  # with more inputs, a mismatch does not name the keys: the payload must stay small
 
 
 def hashes_of_keys(inputs: Mapping[str, Any]) -> dict[str, str]:
-    """Return one hash per key, none if there are very many. Keys are compared as in JSON: as text."""
+    """Return one hash per key; none if there are very many. Keys are compared as in JSON: as text."""
     plain: dict[str, Any] = json.loads(json.dumps(inputs))
     return {key: compute_input_hash(value) for key, value in plain.items()} if len(plain) <= MOST_HASHES else {}

@@ -1,6 +1,6 @@
-"""A step checkpoint as a line in an event log: `json.dumps(event, sort_keys=True)`, an object with the nine fields of
-a `StepCheckpointed` event. Ours also record which form of the inputs was hashed (`input_hash_variant`), one hash per
-key, so that a mismatch can name the keys, and what the earlier layers found out (`state`).
+"""A step checkpoint as a line in an event log: `json.dumps(event, sort_keys=True)`, an object with the nine fields of a
+`StepCheckpointed` event. Our events also record the form of the inputs that was hashed (`input_hash_variant`), one hash
+per key, so that a mismatch can name the keys, and the results of the earlier layers (`state`).
 """
 
 from __future__ import annotations

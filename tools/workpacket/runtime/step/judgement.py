@@ -6,8 +6,8 @@
     each scope is in the recorded version           else ask   definitions_changed
     the inputs are the recorded ones                else ask   inputs_changed
 
-Where a person may decide, they are asked; the question is bound to this checkpoint (its token) and to exactly the
-differences seen, so the answer covers no others.
+If a person may decide, they are asked; the question is bound to this checkpoint (its token) and to exactly the observed
+differences, so the answer covers no others.
 """
 
 from __future__ import annotations
@@ -125,7 +125,9 @@ def _as_text(change: tuple[str, Json]) -> str:
 
 
 def shown_values(inputs: Mapping[str, Any], redactor: Redactor) -> dict[str, Json]:
-    """Return what may be stored and shown of the inputs: no secrets, nothing long, and the first ones if it is much."""
+    """Return the parts of the inputs that may be stored and shown: no secrets, nothing long, and only the first ones of
+    many.
+    """
     shown: dict[str, Json] = {}
     room = MOST_SHOWN
     for key, value in json.loads(json.dumps(inputs)).items():

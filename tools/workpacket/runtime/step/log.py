@@ -3,7 +3,7 @@
 Acknowledged events are durable: a line is written under a lock and synced before `append` returns. A line that a dying
 writer left incomplete was never acknowledged. It is moved to `<log>.quarantine` before the next append, so that it
 cannot swallow the next line; if another writer did append to it, that second line is still read. Any other line that is
-not JSON is damage: it may have been anything, and readers that depend on it get an error.
+not JSON is damage: it could have been anything, and readers that depend on it get an error.
 
 The state of one step is a pure fold over the lines: its checkpoints, spent tokens and answered questions. A damaged
 line after the checkpoint to be used may have been a later checkpoint, or the record that its token is spent, so the
@@ -32,7 +32,7 @@ from workpacket.runtime.step.event import checkpoint_of, is_checkpoint, line_of
 from workpacket.runtime.stores.sqlite.files import sync_folder
 
 LONGEST_LINE = 256 * 1024
-_MOST_BEGINNINGS = 1000  # where to look for a line after a torn one
+_MOST_BEGINNINGS = 1000  # the number of places to look for a line after a torn one
 
 _UNAVAILABLE = {errno.ENOSPC: "disk_full", errno.EDQUOT: "disk_full", errno.EROFS: "store_read_only",
                 errno.EACCES: "store_read_only", errno.EPERM: "store_read_only"}  # fmt: skip
@@ -56,7 +56,7 @@ class Damage(NamedTuple):
 
 
 class LogContents(NamedTuple):
-    """The contents of a log, in order; `tail` is what follows its last complete line."""
+    """The contents of a log, in order; `tail` is the text after its last complete line."""
 
     lines: tuple[LogLine, ...] = ()
     damaged: tuple[Damage, ...] = ()
@@ -69,7 +69,7 @@ class StepLog:
         self.quarantine = Path(f"{os.fspath(path)}.quarantine")
 
     def read(self) -> LogContents:
-        """Read all of it. A missing log is empty."""
+        """Read the whole log. A missing log is empty."""
         try:
             with self.path.open("rb") as file:
                 fcntl.flock(file, fcntl.LOCK_SH)
@@ -98,7 +98,7 @@ class StepLog:
                 _write(descriptor, written)
                 os.fsync(descriptor)
             except OSError:
-                os.ftruncate(descriptor, end)  # nothing incomplete is left: none of it was acknowledged
+                os.ftruncate(descriptor, end)  # nothing incomplete is left, because none of it was acknowledged
                 raise
             return tuple(damage for damage in log.damaged if damage.torn)
 
@@ -219,7 +219,7 @@ def identity_of(step: Identified) -> Identity:
 
 
 class GivenAnswer(NamedTuple):
-    """An answer to a question about a checkpoint, as recorded. `about` is what was asked, as far as that was said."""
+    """An answer to a question about a checkpoint, as recorded. `about` is the subject, as far as it was recorded."""
 
     subject: str
     yes: bool
@@ -236,7 +236,9 @@ class GivenAnswer(NamedTuple):
 
 @dataclass(slots=True)
 class History:
-    """`holder` is the process of the session that resumed the step last, until it ends or releases the step."""
+    """The history of one step. `holder` is the process of the session that resumed the step last, until it ends or
+    releases the step.
+    """
 
     identity: Identity
     checkpoints: list[tuple[int, StepCheckpoint]] = field(default_factory=list)
@@ -281,7 +283,7 @@ class History:
             self.spent |= {checkpoint.retry_token for _, checkpoint in self.checkpoints}
 
     def wanted(self, token: str) -> StepCheckpoint | None:
-        """Return the checkpoint to continue from; None if the step is to begin. A token never makes it begin."""
+        """Return the checkpoint to continue from; None if the step is to begin. With a token, it never begins."""
         if token:
             self.require_unspent(token)
             found = next((pair for pair in reversed(self.checkpoints) if pair[1].retry_token == token), None)
@@ -303,7 +305,7 @@ class History:
     def require_free(self) -> None:
         """Raise RunBlocked while the session that resumed the step is alive on this machine."""
         if self.holder != this_process() and is_certainly_alive(self.holder):
-            raise RunBlocked(f"{'/'.join(self.identity)}: {self.holder} is at work on the step", code="run_busy",
+            raise RunBlocked(f"{'/'.join(self.identity)}: {self.holder} is working on the step", code="run_busy",
                              hint="let it finish, or stop that process", details={"holder": self.holder})  # fmt: skip
 
     def denial(self) -> GivenAnswer | None:
@@ -341,7 +343,7 @@ def left_by_other_runs(log: LogContents, step: Identified) -> StepCheckpoint | N
 def load_checkpoint(
     log: StepLog | str | os.PathLike[str], step_id: str, *, mission_id: str = "", run_id: str = ""
 ) -> StepCheckpoint | None:
-    """Return the latest checkpoint of a step, None if it has none. Damage is skipped; a resume is stricter."""
+    """Return the latest checkpoint of a step, None if it has none. Damaged lines are skipped; a resume is stricter."""
     named = {"step_id": step_id} | {k: v for k, v in (("mission_id", mission_id), ("run_id", run_id)) if v}
     lines = (log if isinstance(log, StepLog) else StepLog(log)).read().lines
     for line in reversed(lines):

@@ -53,7 +53,7 @@ class Pipeline:
                 context = layer(context) if callable(layer) else layer.process(context)
         except BaseException:
             if resumed:
-                with contextlib.suppress(RuntimeFault):  # the exception of the layer is what has to be seen
+                with contextlib.suppress(RuntimeFault):  # the exception of the layer is what must be visible
                     self._record(RELEASED, context)
             raise
         self._record(COMPLETED, context)
@@ -67,15 +67,15 @@ class Pipeline:
 
     def _require_order(self) -> None:
         if any(isinstance(layer, ResumeMiddleware) for layer in self.layers[1:]):
-            raise ValueError("the resume must be the first layer: anything before it would be repeated")
+            raise ValueError("the resume layer must come first: a layer before it would be repeated")
         if len(self.cursors) != sum(isinstance(layer, CheckpointEmitter) for layer in self.layers):
             raise ValueError("two checkpoints have the same cursor")
         for at, layer in enumerate(self.layers):
             for name in names_of(layer):
                 if name in BEFORE and self.cursors.get(BEFORE[name], at) >= at:
-                    raise ValueError(f"no checkpoint {BEFORE[name]} comes before {name}")
+                    raise ValueError(f"the checkpoint {BEFORE[name]} must come before {name}")
                 if name in AFTER and self.cursors.get(AFTER[name], at) < at:
-                    raise ValueError(f"the checkpoint {AFTER[name]} comes before {name}")
+                    raise ValueError(f"the checkpoint {AFTER[name]} must come after {name}")
 
 
 _WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
@@ -83,7 +83,7 @@ _ROLE = re.compile(r"_(?:middleware|layer|processor)\Z")
 
 
 def names_of(layer: object) -> Iterator[str]:
-    """Yield the names under which a layer may be known: that of the function, or those of its class and its bases, as
+    """Yield the names by which a layer may be known: that of the function, or those of its class and its bases, as
     `generation_gate`.
     """
     if isinstance(layer, partial):

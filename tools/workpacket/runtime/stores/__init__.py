@@ -1,1 +1,1 @@
-"""Where runs are kept: the contract of a store, and its three implementations."""
+"""Stores of runs: the contract of a store, and its three implementations."""

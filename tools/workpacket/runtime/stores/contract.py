@@ -1,24 +1,24 @@
-"""What a store promises. We have three stores; `workpacket.runtime.testing` tests most of it for any store.
+"""The contract of a store. We have three stores; `workpacket.runtime.testing` tests most of the contract for any store.
 
 A store keeps streams of events, with payloads, leases and an index. The promises, in the order in which an append keeps
 them, all inside one transaction:
 
  1. *Idempotency first.* A request whose key is already in the stream, or whose writer and sequence number are already
-    stored, is answered with what is stored, before anything else is looked at. If it says something else: `KeyConflict`
-    or `WriterConflict`. So a writer that lost the answer may ask again.
+    stored, is answered with the stored events, before anything else is examined. If its content differs: `KeyConflict`
+    or `WriterConflict`. Therefore a writer that lost the answer may ask again.
  2. *Sequence.* The sequence numbers of a writer have no gaps.
  3. *Fencing.* A request that carries a fence is refused with `LeaseLost` unless that fence is the one in force and its
     lease has not ended. The store's own clock decides, never the caller's. A request without a fence is a message from
-    outside (a cancellation, a confirmation) and is let in at any time.
+    outside (a cancellation, a confirmation) and is accepted at any time.
  4. *Expected version.* If given and not the head: `VersionConflict`.
  5. *All or nothing.* Events, payloads and index entries become visible and durable together; only then does the call
-    return. An error means that nothing was written, or, after a lost connection, that the writer must ask again (1).
+    return. An error means that nothing was written or, after a lost connection, that the writer must ask again (1).
 
 Reading: every event and payload returned was verified against its hash; a mismatch raises `LogDamaged`. The index only
 points to events and is never evidence itself. No lock or transaction is held between calls.
 
-The rules of an append that every store shares are pure functions here: a store looks up the facts inside its
-transaction, asks them, and writes the result.
+The rules of an append that every store shares are pure functions in this module: a store looks up the facts inside its
+transaction, calls these functions, and writes the result.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Appended(NamedTuple):
 
 
 class Head(NamedTuple):
-    """The end of a stream; `fence` is the highest that ever wrote to it."""
+    """The end of a stream; `fence` is the highest fence that ever wrote to it."""
 
     stream: str
     version: int
@@ -70,7 +70,7 @@ class Lease(NamedTuple):
 
 
 class Store(Protocol):
-    """The operations of a store. The module docstring says what each promises. A store may be used from several
+    """The operations of a store, whose promises are listed in the module docstring. A store may be used from several
     threads.
     """
 
@@ -83,11 +83,11 @@ class Store(Protocol):
         ...
 
     def payload(self, event: Event) -> bytes | None:
-        """Return the verified payload of an event; None if it has none; `PayloadErased` if it was erased."""
+        """Return the verified payload of an event, None if it has none; raise `PayloadErased` if it was erased."""
         ...
 
     def erase(self, digest: str) -> bool:
-        """Erase the payload with this address wherever it is used. True if there was one."""
+        """Erase the payload with this address wherever it is used. Return whether there was one."""
         ...
 
     def heads(
@@ -109,7 +109,7 @@ class Store(Protocol):
     def newest(self, kind: str, prefix: str = "") -> tuple[tuple[str, Event | None], ...]:
         """For a kind with one entry per stream, return each stream, in order, with the verified event of its entry.
 
-        None where that event is missing or damaged: one bad stream does not hide the others.
+        The event is None if it is missing or damaged, so that one bad stream does not hide the others.
         """
         ...
 
@@ -118,7 +118,9 @@ class Store(Protocol):
         ...
 
     def acquire(self, stream: str, holder: str, seconds: float, *, over: int | None = None) -> Lease:
-        """Take the lease if it is free; `over` is the token of a holder known to be dead. Otherwise `LeaseHeld`."""
+        """Take the lease if it is free; `over` is the token of a holder known to be dead. Otherwise raise
+        `LeaseHeld`.
+        """
         ...
 
     def renew(self, lease: Lease, seconds: float) -> Lease:
@@ -126,7 +128,7 @@ class Store(Protocol):
         ...
 
     def release(self, lease: Lease) -> None:
-        """Release the lease; releasing one that is no longer held changes nothing."""
+        """Release the lease. A lease that is no longer held is ignored."""
         ...
 
     def lease(self, stream: str) -> Lease | None:
@@ -138,7 +140,7 @@ class Store(Protocol):
         ...
 
     def restore(self, events: Iterable[Event], payloads: Iterable[bytes]) -> None:
-        """Import a whole stream from another store, with its hashes. Refused if the stream exists or is damaged."""
+        """Import a whole stream from another store, with its hashes. A stream that exists or is damaged is refused."""
         ...
 
     def remove(self, stream: str, head: str) -> None:
@@ -149,7 +151,7 @@ class Store(Protocol):
 
     @property
     def identity(self) -> str:
-        """What distinguishes this store from another that may hold runs with the same names."""
+        """Return what distinguishes this store from another one that may contain runs with the same names."""
         ...
 
     def close(self) -> None: ...
@@ -162,8 +164,8 @@ class Witness(Protocol):
     """
 
     def begins(self, store: Store, stream: str, packet: str) -> None:
-        """Announce an attempt about to be recorded, under the lease of its stream. Raising here prevents the
-        attempt.
+        """Announce an attempt that is about to be recorded, under the lease of its stream. An error raised here
+        prevents the attempt.
         """
         ...
 
@@ -175,7 +177,7 @@ class Witness(Protocol):
 def lost_events(store: Store, stream: str) -> int:
     """Return how many events a stream of this name had in a part that the store lost; 0 if none is known.
 
-    The attribute is looked up because `isinstance` would not see it on a store wrapped by another.
+    The attribute is looked up because `isinstance` would not see it on a wrapped store.
     """
     lost: Callable[[str], int] | None = getattr(store, "lost", None)
     return 0 if lost is None else lost(stream)
@@ -183,7 +185,9 @@ def lost_events(store: Store, stream: str) -> int:
 
 @runtime_checkable
 class ErasesAtOnce(Protocol):
-    """A store that can group many erasures in one transaction; in other stores each is its own."""
+    """A store that can group many erasures in one transaction; in other stores, each erasure is a transaction of its
+    own.
+    """
 
     def erase_all(self, digests: Iterable[str]) -> None: ...
 

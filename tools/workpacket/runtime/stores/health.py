@@ -50,7 +50,7 @@ def _payload(store: Store, event: Event) -> list[StoreProblem]:
     try:
         store.payload(event)
     except PayloadErased:
-        return []  # on purpose
+        return []  # intentional
     except RuntimeFault as fault:
         return [StoreProblem(fault.code, fault.message)]
     return []

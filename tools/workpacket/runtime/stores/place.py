@@ -1,4 +1,4 @@
-"""The location of a project's store: the git common dir, which worktrees share and `git clean` spares.
+"""The location of a project's store: the git common directory, which work trees share and `git clean` leaves alone.
 
 `WORKPACKET_STORE` names another place, for every program and command: a file, or the URL of a server. The driver of a
 server's store is imported only for a URL that needs it; if it is missing, the error names it.
@@ -27,13 +27,13 @@ def work_tree_of(start: Path) -> Path | None:
 
 
 def server_url() -> str:
-    """Return the URL of the server that keeps the runs here; '' if a file does."""
+    """Return the URL of the server that stores the runs here; '' if a file does."""
     named = os.environ.get(VARIABLE, "")
     return named if "://" in named else ""
 
 
 def store_path(start: Path) -> Path:
-    """Return the file that keeps the runs of this folder, if no server does."""
+    """Return the file that stores the runs of this folder, if no server does."""
     named = os.environ.get(VARIABLE, "")
     if named and "://" not in named:
         return Path(named)

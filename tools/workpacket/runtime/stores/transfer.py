@@ -1,12 +1,13 @@
-"""Streams as lines of JSON: to inspect, to move between stores, to rescue from a store that this version cannot write.
+"""Streams as lines of JSON: to inspect them, to move them between stores, or to rescue them from a store that this
+version cannot write.
 
     {"kind": "event", ...}       every field of the event as it is stored, its data as text
-    {"kind": "payload", "digest": "...", "text": "..."}         or "base64", where it is no text
+    {"kind": "payload", "digest": "...", "text": "..."}         or "base64", if it is not text
 
 An import verifies the chain and the payloads before it writes anything, and keeps every hash. An export interprets
 nothing, so it also works on a store of a newer version.
 
-Events of a stream as CloudEvents 1.0 in structured JSON, one per line, for other tools.
+A stream can also be exported as CloudEvents 1.0 in structured JSON, one per line, for other tools.
 
     source    /workpacket/<stream>; makes the id unique
     id        the idempotency key if there is one, else stream and version
@@ -37,7 +38,7 @@ _line = text_encoder(sort_keys=True)
 
 
 def export_lines(store: Store, stream: str) -> Iterator[str]:
-    """Yield one line per event, preceded by the payload it vouches for, unless that was erased."""
+    """Yield one line per event, preceded by its payload, unless that was erased."""
     for event in store.read(stream):
         try:
             payload = store.payload(event)
@@ -49,7 +50,7 @@ def export_lines(store: Store, stream: str) -> Iterator[str]:
 
 
 def import_lines(store: Store, lines: Iterable[str]) -> str:
-    """Import one exported stream; return its name. Nothing is written unless all of it verifies."""
+    """Import one exported stream, and return its name. Nothing is written unless all of it verifies."""
     events: list[Event] = []
     payloads: list[bytes] = []
     for number, line in enumerate(lines, start=1):
@@ -136,13 +137,13 @@ def cloudevent(event: Event) -> dict[str, Json]:
 
 
 def _id(event: Event) -> str:
-    """Return the id; a key made to look like the name of another record is not mistaken for it."""
+    """Return the id. A key that looks like the name of another record is not mistaken for it."""
     own = f"{event.stream}#{event.version}"
     return event.key if event.key and not event.key.startswith(f"{event.stream}#") else own
 
 
 def _time(microseconds: int) -> str:
-    """Format as RFC 3339; a time beyond the calendar becomes the nearest one within it."""
+    """Format as RFC 3339; a time beyond the calendar becomes the nearest time within it."""
     try:
         moment = _EPOCH + timedelta(microseconds=microseconds)
     except OverflowError:

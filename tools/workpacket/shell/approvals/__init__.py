@@ -1,4 +1,4 @@
-"""What a verdict on an approval needs to know, what a person is asked to sign, and what checks find.
+"""Approvals in the shell: the facts for a verdict, the text for a person to sign, and the findings of checks.
 
 Every check calls this module before it reads anything, to find out what its output depends on. It therefore imports
 almost nothing.
@@ -10,7 +10,7 @@ import os
 
 from workpacket.model.layout import ATTESTATIONS_FOLDER, PACKETS, POLICY_FOLDER, POLICY_PATH, REFINEMENTS
 
-# The files from which verdicts on approvals are read, besides the log, on which every check depends.
+# The files that determine verdicts on approvals, besides the log, on which every check depends.
 READ_FROM = tuple(f"{folder}/" for folder in (ATTESTATIONS_FOLDER, POLICY_FOLDER, REFINEMENTS, PACKETS))
 _LARGEST = 256 * 1024
 
@@ -28,9 +28,9 @@ def approvals_here(root: str) -> bool:
 
 def deciding(root: str) -> tuple[str, ...] | None:
     """Return what decides besides files of the work tree and the clock: base, HEAD, and the policy that this person saw
-    last.
+    last. None if they cannot be determined.
 
-    Commits never change, so their ids represent all their contents. None if they cannot be determined.
+    Commits never change, so their ids represent their contents.
     """
     import hashlib
     from pathlib import Path

@@ -1,4 +1,4 @@
-"""Gathers what is said of packets to other tools: which landed where, and what is wrong with them."""
+"""Gather what is stated about packets for other tools: where their work landed, and what is wrong with them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from workpacket.shell.base import held_since, known_to
 def attested_packets(
     approvals: Approvals, facts: Facts, findings: Sequence[Problem], wanted: Collection[str]
 ) -> list[AttestedPacket]:
-    """The packets whose work was submitted, of those that are wanted, or all of them."""
+    """Return the packets whose work was submitted: those that are wanted, or all of them."""
     found = []
     for name, packet in sorted(facts.packets.items()):
         state = packet.state
@@ -29,7 +29,9 @@ def attested_packets(
 
 
 def _landed(approvals: Approvals, state: PacketState, *, landed: bool) -> str:
-    """The commit of the base that the log names; where none had to be named, the first that held the verdict."""
+    """Return the commit of the base that the log names; if none had to be named, the first that contains
+    the verdict.
+    """
     merged = [event.text("target_commit") or "" for event in state.history if event.type == "merged"]
     if merged:
         return merged[-1] if known_to(approvals.repository, approvals.base.commit, merged[-1:]) else ""
@@ -42,7 +44,9 @@ def _landed(approvals: Approvals, state: PacketState, *, landed: bool) -> str:
 
 
 def _codes(approvals: Approvals, name: str, state: PacketState, findings: Iterable[Problem]) -> Iterable[str]:
-    """What is wrong with the packet, its approvals or its log. What names no packet is wrong with all."""
+    """Yield the codes of what is wrong with the packet, its approvals or its log. A problem that names no packet counts
+    for all.
+    """
     own = {digest for event in state.history for digest in event.attest}
     for each in findings:
         if each.severity != "error":
@@ -56,7 +60,7 @@ def _codes(approvals: Approvals, name: str, state: PacketState, findings: Iterab
 
 
 def resource_of(approvals: Approvals, repository_name: str) -> str:
-    """The URI of the repository: where `origin` is fetched from, without a password; else a URN of its root commit."""
+    """Return the URI of the repository: the URL of `origin` without a password, or else a URN of its root commit."""
     answer = run_git(approvals.repository.root, "config", "--get", "remote.origin.url", check=False)
     url = answer.text.strip()
     scheme, separator, rest = url.partition("://")

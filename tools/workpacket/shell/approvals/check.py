@@ -1,4 +1,4 @@
-"""Everything that is wrong with the approvals of a repository, as findings of `check` and `approvals verify`.
+"""The approvals of a repository, checked for `check` and `approvals verify`:
 
 - every file among the attestations is a sound envelope whose signature is over its statement;
 - every event that needs an approval has one, judged as of the moment when it arrived on the base, and that moment
@@ -61,7 +61,7 @@ def backdated(approvals: Approvals, events: Iterable[LogEvent]) -> Iterator[Prob
     """Yield a finding for each event whose approvals were valid only by the time of its own commit.
 
     An approval must be used before it expires, measured by the time of the commit that brought the event onto the base.
-    If a branch was fast-forwarded, the author wrote that time, and could have set it back. No commit is older than its
+    If a branch was fast-forwarded, the author wrote that time and could have set it back. No commit is older than its
     predecessors on the line, so an approval that was in time by its own commit but not by theirs is reported. It is
     only a warning, because a clock that was ahead has the same effect.
     """
@@ -132,7 +132,9 @@ _RESTING = frozenset({*CONSUMING, REAPPROVED})
 
 
 def check_approvals(approvals: Approvals, cache: Cache) -> list[Problem]:
-    """Return all findings except those of the append-only rule. What the cache holds as sound is not judged again."""
+    """Return all findings except those of the append-only rule. Anything that the cache records as sound is not judged
+    again.
+    """
     packets = logged_packets(approvals.tree)
     cache.make_room("sound", most=2 * (len(approvals.own_envelopes) + len(packets)) + MANY)
     findings = [_finding(each, "") for each in _unsound(approvals.own_envelopes, cache)]
@@ -150,11 +152,12 @@ def check_approvals(approvals: Approvals, cache: Cache) -> list[Problem]:
     consuming = [
         event for log in logs for event in log.events if event.moves_lane or event.attest or event.type in _RESTING
     ]
-    # For all events, even those known to be sound: no key covers what precedes a commit on the line of the base.
+    # For all events, even those known to be sound: the key of the cache does not cover earlier commits on the line of
+    # the base.
     findings += backdated(approvals, consuming)
     for event in consuming:
         named = event.data.get("refinement")
-        # The document of a light packet may change outside of its contract, which is compared in any case.
+        # The document of a light packet may change outside its contract, which is compared in any case.
         light = event.text("form") == LIGHT_FORM
         if event.type in {"activated", "amended"} and isinstance(named, Mapping) and not light:
             activated[event.packet] = named
@@ -166,14 +169,14 @@ def check_approvals(approvals: Approvals, cache: Cache) -> list[Problem]:
 
 
 def _landing_revocations(approvals: Approvals, events: Iterable[LogEvent]) -> Iterator[Problem]:
-    """Report what will lose its approval once the revocations of this change are on the base."""
+    """Report events that will lose their approval once the revocations of this change are on the base."""
     if not approvals.base.chosen:
         return
     revoked = {subject.sha256 for name in approvals.new_revocations for subject in approvals.claims[name].subjects}
     for event in events:
         if approvals.place(event).brought_by and not revoked.isdisjoint(event.attest):
             message = f"{event.type} of {event.packet} depends on an approval that this change revokes"
-            hint = f"once it has landed: workpacket approve {event.packet}, workpacket reapprove {event.packet}"
+            hint = f"once it has landed: workpacket approve {event.packet}, then: workpacket reapprove {event.packet}"
             yield Problem("revocation_lands", message, Location(event.path), hint, severity="info")
 
 
@@ -202,7 +205,7 @@ def _repaired(approvals: Approvals) -> bool:
 
 
 def _unsound(files: Iterable[EnvelopeFile], cache: Cache) -> Iterator[Problem]:
-    """Report unsound envelopes; whether an envelope is sound in itself follows from its name and its bytes."""
+    """Report unsound envelopes. Whether an envelope is sound in itself depends only on its name and its bytes."""
     keys = {sha256(repr(("envelope", file.name, file.data)).encode()).hexdigest(): file for file in files}
     known = cache.recall("sound", keys)
     refusals = {key: list(_against(file)) for key, file in keys.items() if key not in known}
@@ -229,7 +232,7 @@ def _changed_policy(approvals: Approvals) -> Iterator[Problem]:
 
 
 def _only_forgets(before: Mapping[str, bytes], now: Mapping[str, bytes]) -> bool:
-    """Whether the only change is that the baseline lists fewer findings: it makes the check stricter."""
+    """Whether the baseline only lists fewer findings, which makes the check stricter."""
     others = ({path: data for path, data in files.items() if path != BASELINE_PATH} for files in (before, now))
     if next(others) != next(others):
         return False
@@ -243,9 +246,7 @@ def _only_forgets(before: Mapping[str, bytes], now: Mapping[str, bytes]) -> bool
 
 
 def _changed_since(approvals: Approvals, activated: Mapping[str, Mapping[str, Json]]) -> Iterator[Problem]:
-    """Report refinements that differ from those with which their packets were activated, whatever they say of
-    themselves.
-    """
+    """Report refinements that differ from those with which their packets were activated, whatever status they give."""
     for packet, named in activated.items():
         path = str(named.get("path"))
         current = dict(refinement_of(partial(read_file, approvals.tree), packet)).get(path)
@@ -263,7 +264,7 @@ def _asks_for_signatures(approvals: Approvals) -> bool:
 
 
 def _unmet(approvals: Approvals, packet: str) -> Iterator[Problem]:
-    """What speaks against the refinement as it is, told of the refinement itself."""
+    """Report what the refinement in its present form lacks, at the refinement itself."""
     standing = any(said.packet == packet and said.gate == STANDING_GATE for said in approvals.claims.values())
     for each in approvals.verdict(packet, STANDING_GATE if standing else ACTIVATION_GATE).unmet:
         if each.code not in STALE:
@@ -272,7 +273,7 @@ def _unmet(approvals: Approvals, packet: str) -> Iterator[Problem]:
 
 
 def _claimed(approvals: Approvals, activated: Mapping[str, Mapping[str, Json]]) -> Iterator[Problem]:
-    """Refinements that say that they are approved, before anything rests on it."""
+    """Report refinements that claim to be approved, before anything depends on it."""
     claimed = {said.packet for said in approvals.claims.values() if said.gate in ACTIVATING}
     asked = _asks_for_signatures(approvals)
     before = tree_at(approvals.repository, approvals.base.commit, REFINEMENTS, PACKETS)
@@ -305,7 +306,9 @@ def refinement_files(approvals: Approvals) -> Iterator[str]:
 
 
 def _finding(refusal: Problem, path: str, place: tuple[int, int] = (0, 0), hint: str = "") -> Problem:
-    """Return a finding at the file that the refusal names, else at `path`. An envelope is named without its folder."""
+    """Return a finding at the file that the problem names, or else at `path`. An envelope is named without
+    its folder.
+    """
     about = refusal.path
     if about and "/" not in about:
         about = f"{ATTESTATIONS_FOLDER}/{about}"

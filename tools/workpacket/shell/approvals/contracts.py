@@ -1,8 +1,8 @@
-"""Which contract a gate asks about: that of the files, or the one named in the log.
+"""The contract that a gate is about: that of the files, or the one named in the log.
 
-Before the activation it is the contract in stub and refinement; for an amendment, the one that packet and stub will
-have. Every other gate is about the contract in force according to the log, whatever the files say; a log that names
-none predates contracts, and the packet itself supplies it.
+Before activation it is the contract in stub and refinement; for an amendment, the one that packet and stub will have.
+Every other gate is about the contract in force according to the log, whatever the files say; a log that names none
+predates contracts, and the packet itself supplies it.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from workpacket.text.limits import MARKDOWN
 from workpacket.text.source import Source
 from workpacket.value import Value
 
-# The gates of the events that say which contract holds.
+# The gates of the events that define the contract in force.
 _SETTING = ACTIVATING | {AMENDMENT_GATE}
-# Commits that are looked at for an earlier version of a contract, the newest first.
+# The number of commits searched for an earlier version of a contract, newest first.
 _MOST = 500
 
 
@@ -64,7 +64,7 @@ def _source(read: Reader, path: str) -> Source | None:
 
 
 def contract_to_approve(read: Reader, log: Log, packet: str, gate: str) -> Contract | Problem:
-    """Return the contract that would be approved now, from the files, or the reason why there is none."""
+    """Return the contract that would be approved now, from the files, or why there is none."""
     found = documents_of(read, packet)
     light = found.packet is not None and found.packet.light
     document = found.stub if gate in ACTIVATING and not light else found.packet or found.stub
@@ -108,8 +108,8 @@ def contract_asked(read: Reader, log: Log, packet: str, gate: str, consumer: Log
 
 
 def drift(read: Reader, log: Log) -> Iterator[Problem]:
-    """Report where the files of a packet and its log disagree about the contract. Nothing is read if the log names
-    none.
+    """Report differences between the contract in a packet's files and the one in its log. Nothing is read if the log
+    names none.
     """
     if in_force(log):
         found = documents_of(read, log.packet)

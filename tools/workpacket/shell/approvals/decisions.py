@@ -1,10 +1,10 @@
-"""Giving a decision: what would be signed, the envelope made of it, and both written together.
+"""Give a decision: draft the statement, make the envelope, and write both together.
 
     draft = draft_decision(approvals, wish, moment)      what the person must read before anything is signed
     blob = sign(draft.message, key.path)                 by ssh-keygen, in the person's terminal, or elsewhere
     written = write_decision(approvals, draft, blob)     judged first; refinement and envelope in one transaction
 
-A draft is refused as soon as it is known that a gate would refuse the result, so that no one reads in vain.
+A draft is refused as soon as it is known that a gate would refuse the result, so that no one reads it for nothing.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from workpacket.documents.registry import with_row
 from workpacket.errors import WorkpacketError
 from workpacket.git.revisions import current_branch
 from workpacket.lifecycle.contract import Contract
-from workpacket.lifecycle.gates import ACTIVATING, VERDICT_GATE, terms_in
+from workpacket.lifecycle.gates import ACTIVATING, VERDICT_GATE, terms_in, written
 from workpacket.model.events import LogEvent
 from workpacket.model.layout import (
     ATTESTATIONS_FOLDER,
@@ -83,7 +83,9 @@ class StatementDraft(Value):
 
 
 def draft_decision(approvals: Approvals, wish: Wish, moment: Moment) -> StatementDraft:
-    """Return what would be signed; WorkpacketError with the code of whatever would make it worthless."""
+    """Return the statement to sign; raise WorkpacketError with the code of the first problem that would make it
+    worthless.
+    """
     trusted = trusted_or_error(approvals)
     signer = signer_of(trusted, wish.key)
     rules = trusted.policy.rules_of(wish.gate)
@@ -114,7 +116,8 @@ def draft_decision(approvals: Approvals, wish: Wish, moment: Moment) -> Statemen
         spec=before.spec,
         policy=trusted.digest,
         log_heads=tuple(sorted(approvals.log(wish.packet).heads)),
-        scope=before.scope,
+        # Statements of before may say nothing of a report; this one does.
+        scope=tuple(sorted({*matter.scope, *written(wish.terms)})),
         issued_at=approvals.now,
         expires_at=approvals.now + wish.validity,
         nonce=moment.nonce,
@@ -146,7 +149,7 @@ def draft_revocation(approvals: Approvals, envelope: str, key: PublicKey, moment
     roles = (*(gate.roles if gate is not None else ()), OPERATOR)
     held = [role for role in roles if trusted.policy.holds(signer.principal, role)]
     if signer.principal != said.approver and not held:
-        what = f"{signer.principal} is not {said.approver} and does not hold one of {', '.join(roles)}"
+        what = f"{signer.principal} is not {said.approver} and does not have one of the roles {', '.join(roles)}"
         raise WorkpacketError("role_not_held", what)
     statement = replace(
         said,
@@ -166,7 +169,7 @@ def draft_revocation(approvals: Approvals, envelope: str, key: PublicKey, moment
 
 
 def redraft(approvals: Approvals, statement: Statement, moment: Moment) -> StatementDraft:
-    """Return the draft of a statement signed elsewhere, if it still matches the files here."""
+    """Return the draft of a statement that was signed elsewhere, if it still matches the files here."""
     if statement.decision == "revoke":
         return StatementDraft(statement, ApprovalSubject(()), (), moment.tx)
     matter = approvals.matter(statement.packet, statement.gate)
@@ -211,7 +214,7 @@ def _role(trusted: Trusted, principal: str, accepted: tuple[str, ...], wished: s
     roles = (wished,) if wished else accepted
     held = next((role for role in roles if trusted.policy.holds(principal, role)), None)
     if held is None:
-        raise WorkpacketError("role_not_held", f"{principal} does not hold the role {' or '.join(roles)}")
+        raise WorkpacketError("role_not_held", f"{principal} does not have the role {' or '.join(roles)}")
     return held
 
 
@@ -234,13 +237,13 @@ def _nothing(wish: Wish) -> WorkpacketError:
     what = "refinement" if wish.gate in ACTIVATING else "packet" if wish.gate != POLICY_GATE else "change"
     return WorkpacketError(
         "nothing_to_approve",
-        f"there is no {what} of {wish.packet} to approve at the gate {wish.gate}",
+        f"{wish.packet} has no {what} to approve at the gate {wish.gate}",
         hint="workpacket list shows what there is",
     )
 
 
 def _require_no_standing_no(approvals: Approvals, wish: Wish, principal: str) -> None:
-    """Refuse if someone rejected this text: filling in the fields changes the bytes, and must not evade a rejection."""
+    """Refuse if someone rejected this text: filling in the fields changes the bytes, but must not evade a rejection."""
     verdict = approvals.verdict(wish.packet, wish.gate)
     for each in verdict.judged:
         said = each.opened.statement if each.opened is not None else None
@@ -253,7 +256,7 @@ def _require_no_standing_no(approvals: Approvals, wish: Wish, principal: str) ->
 
 
 class _Filling(Value):
-    """What is approved once the fields are filled in, and the resulting changes."""
+    """The approved text after the fields were filled in, and the resulting changes."""
 
     matter: ApprovalSubject
     changes: tuple[FileChange, ...] = ()
@@ -261,8 +264,9 @@ class _Filling(Value):
 
 
 def _filled(approvals: Approvals, wish: Wish, principal: str, matter: ApprovalSubject) -> _Filling:
-    """A text that others have approved already, or that a packet was activated with, stays as it is: these bytes were
-    approved."""
+    """Fill in the fields. A text that others have approved already, or with which a packet was activated, is left
+    unchanged.
+    """
     # A light packet has no fields in which the user answers.
     if wish.gate not in ACTIVATING or matter.light:
         return _Filling(matter)
@@ -329,7 +333,9 @@ def write_decision(approvals: Approvals, draft: StatementDraft, signature: bytes
 
 
 def _rests_on(approvals: Approvals, draft: StatementDraft) -> Iterator[tuple[str, bytes]]:
-    """Yield what is approved and what states the contract: none of it may change between reading and writing."""
+    """Yield the approved files and those that state the contract: none of them may change between reading
+    and writing.
+    """
     yield from draft.matter.files
     own = {path for path, _ in draft.matter.files}
     packet = draft.statement.packet

@@ -1,7 +1,7 @@
-"""What a gate depends on, read from the work tree: envelopes, the log of a packet, and the approved files.
+"""Read the input of a gate from the work tree: envelopes, the log of a packet, and the approved files.
 
-Every path component is opened without following links. A name that cannot belong to an envelope or event is passed on
-without opening the file; the layers below report what is wrong with it.
+Every path component is opened without following links. A file whose name cannot belong to an envelope or event is
+passed on unopened; the layers below report what is wrong with it.
 """
 
 from __future__ import annotations
@@ -114,7 +114,9 @@ _FEW = 20
 
 
 class EnvelopeClaim(NamedTuple):
-    """`revokes` are the envelopes that it revokes, separated by commas; '-' for nothing."""
+    """The cached claim of an envelope. `revokes` are the envelopes that it revokes, separated by commas;
+    '-' for none.
+    """
 
     packet: str
     gate: str
@@ -124,9 +126,9 @@ class EnvelopeClaim(NamedTuple):
 def others_than(tree: Tree, base: Base, packet: str, named: Iterable[str]) -> frozenset[str]:
     """Return the envelopes that are not about the packet, not named by its events, and revoke none of those.
 
-    The name of an envelope is the digest of its bytes, so what is known about a name stays true. Only the exclusion
-    relies on the cache: the envelopes that count are read and verified every time, as is every unknown one. The cache
-    is in the person's own folder; inside the repository, anyone with write access could hide a rejection.
+    The name of an envelope is the digest of its bytes, so facts about a name stay true. Only the exclusion relies on
+    the cache: the envelopes that count are read and verified every time, as is every unknown one. The cache is in the
+    person's own folder; inside the repository, anyone with write access could hide a rejection.
     """
     present = envelope_digests(tree, base)
     if len(present) <= _FEW:
@@ -148,7 +150,7 @@ def others_than(tree: Tree, base: Base, packet: str, named: Iterable[str]) -> fr
 
 
 def _claims_in(files: Iterable[EnvelopeFile]) -> Iterator[tuple[str, EnvelopeClaim]]:
-    """Yield what can be cached of these files: nothing of a file whose bytes do not match its name."""
+    """Yield what can be cached about these files; nothing about a file whose bytes do not match its name."""
     for file in files:
         digest = file.name.partition(".")[0]
         if hashlib.sha256(file.data).hexdigest() == digest:

@@ -1,8 +1,8 @@
-"""Whether events of the log had the approvals they need: asked by the gates of waivers, and by every check.
+"""Whether events of the log had the approvals that they need; used by the gates of waivers, and by every check.
 
 An event is judged as of the moment when it arrived on the base (`Base.place_of`), using the envelopes that it names.
-`spoken_against` judges many events: what the base holds is read in advance, and what was sound before is not judged
-again.
+`spoken_against` judges many events: the files of the base are read in advance, and events that were sound before are
+not judged again.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def approving_keys(repository: Repository, commit: str) -> frozenset[bytes]:
 
 
 def revoked_keys(repository: Repository, commit: str) -> frozenset[bytes]:
-    """The keys that the policy of the commit has revoked. A list that cannot be read is a finding of its own."""
+    """Return the keys that the policy of the commit has revoked. An unreadable list is reported elsewhere."""
     found = read_revoked_keys(policy_at(repository, readable_commit(repository, commit)).revoked_keys or b"")
     return found if isinstance(found, frozenset) else frozenset()
 
@@ -55,7 +55,7 @@ def rested_upon(approvals: Approvals, event: LogEvent) -> Iterator[Problem]:
     policy = approvals.place(event).policy
     asked = approvals.gates(event)
     if not asked:
-        # What the base holds was judged when it landed, by versions that did not check this.
+        # Events on the base were judged when they landed, by versions that did not check this.
         if not approvals.place(event).brought_by:
             yield from _unfit(approvals, event, asked)
         return
@@ -85,13 +85,13 @@ def lifts(approvals: Approvals, waiver: LogEvent) -> bool:
 
 
 def _named(approvals: Approvals, event: LogEvent, gate: str) -> bool:
-    """Whether the event claims an approval at the gate, or one that is missing here."""
+    """Whether the event claims an approval at the gate, including one that is missing here."""
     said = [approvals.claims.get(envelope_name(digest)) for digest in event.attest]
     return any(each is None or (each.packet, each.gate) == (event.packet, gate) for each in said)
 
 
 def _unasked(approvals: Approvals, event: LogEvent, gate: str, policy: PolicyFiles) -> bool:
-    """Whether a gate without rules was open: an optional one, or any gate before the first policy."""
+    """Whether a gate without rules was open: an optional gate, or any gate before the first policy."""
     return gate in OPTIONAL_GATES or (not event.attest and _before_any(approvals, event, policy))
 
 
@@ -104,9 +104,9 @@ def _before_any(approvals: Approvals, event: LogEvent, policy: PolicyFiles) -> b
 
 
 def _unfit(approvals: Approvals, event: LogEvent, gates: tuple[str, ...]) -> Iterator[Problem]:
-    """Report envelopes named by the event that are about something else, or about a gate that was not asked.
+    """Report envelopes named by the event that are about something else, or about a gate that the event does not need.
 
-    On the base, an envelope for a gate added by an older policy is more than needed, but not a fault.
+    On the base, an envelope for a gate that an older policy added is unnecessary, but not a fault.
     """
     settled = bool(approvals.place(event).brought_by)
     for digest in event.attest:
@@ -116,7 +116,7 @@ def _unfit(approvals: Approvals, event: LogEvent, gates: tuple[str, ...]) -> Ite
         if said is None or said.packet != event.packet or other:
             about = f"gate {said.gate} of {said.packet}" if said is not None else "nothing that exists here"
             what = f"the event names the envelope {digest[:12]}, which is about {about}"
-            wanted = f"the gate {' or '.join(gates)} of {event.packet}" if gates else "a gate that the event asks"
+            wanted = f"the gate {' or '.join(gates)} of {event.packet}" if gates else "a gate that the event needs"
             yield Problem("attest_unfit", f"{what}, not about {wanted}")
 
 
@@ -124,7 +124,7 @@ _MATTERS = (REFINEMENTS, PACKETS)
 
 
 def events_at_gates(approvals: Approvals, consuming: Sequence[LogEvent]) -> list[LogEvent]:
-    """Return the events that had to pass a gate, after reading everything that the base holds about them.
+    """Return the events that had to pass a gate, after reading everything on the base that concerns them.
 
     All commits are read by two calls of git, and contents in batches. Anything outside the line of the base, such as a
     commit that the base lacks, is looked up by git itself.
@@ -146,7 +146,7 @@ def _line(approvals: Approvals, *paths: str) -> BaseLine | None:
 
 
 def _matters(approvals: Approvals, events: Iterable[LogEvent]) -> Iterator[str]:
-    """Yield the files of packets, as held by the commits that settled their events."""
+    """Yield the files of packets in the commits that settled their events."""
     for event in events:
         commit = approvals.place(event).brought_by
         if commit:
@@ -156,7 +156,7 @@ def _matters(approvals: Approvals, events: Iterable[LogEvent]) -> Iterator[str]:
 
 
 def _specifications(approvals: Approvals, events: Iterable[LogEvent]) -> Iterator[str]:
-    """Yield where the specifications may be, according to their pointers."""
+    """Yield the possible paths of the specifications, according to their pointers."""
     for before in {place.policy_commit for event in events if (place := approvals.place(event)).brought_by}:
         read = partial(committed, approvals.repository, before)
         yield from (f"{before}:{path}" for path in spec_places(read))
@@ -165,8 +165,8 @@ def _specifications(approvals: Approvals, events: Iterable[LogEvent]) -> Iterato
 def spoken_against(approvals: Approvals, events: list[LogEvent], cache: Cache) -> Iterator[tuple[LogEvent, Problem]]:
     """Yield every problem with the approvals of these events, each with its event.
 
-    What the cache holds as sound is not judged again. An event that is missing from the base is judged every time, as
-    is one whose verdict depends on the clock.
+    Events that the cache records as sound are not judged again. An event that is missing from the base is judged every
+    time, as is an event whose verdict depends on the clock.
     """
     keys = _keys(approvals, events) if cache.is_open else {}
     known = cache.recall("sound", keys.values())
@@ -192,13 +192,13 @@ def _judged(approvals: Approvals, event: LogEvent) -> tuple[list[Problem], bool]
 
 
 def _keys(approvals: Approvals, events: list[LogEvent]) -> Mapping[str, str]:
-    """Return for each packet a digest of everything its verdicts follow from; none if the log or the policy cannot be
-    trusted.
+    """Return for each packet a digest of everything that its verdicts depend on; none if the log or the policy cannot
+    be trusted.
 
     The commit that brought an event never changes. Everything else is in the key: the events of the packet and their
-    commits, the envelopes that are about it or revoke one that is, which of the bases that these saw are known, the
+    commits, the envelopes that are about it or revoke one that is, which of the bases named in them are known, the
     first authors of its files, the keys revoked today, and the first commit. While these are unchanged, no approval of
-    the packet can have lapsed and no new objection can have appeared.
+    the packet can have lapsed, and no new objection can have appeared.
     """
     if not isinstance(approvals.trusted, Trusted):
         return {}
@@ -236,7 +236,7 @@ class _Envelopes:
 
     def about(self, packet: str, named: Iterable[str]) -> list[tuple[str, str, bool]]:
         """Return the envelopes about the packet, those named, and those that revoke one of them: name, digest, and
-        whether the base that it saw is known. A named envelope that is missing or unreadable is listed as such.
+        whether their base is known. A named envelope that is missing or unreadable is listed as such.
         """
         own = self._by_packet.get(packet, set()).union(named)
         own = own.union(*(self._revoking.get(name.partition(".")[0], ()) for name in own))

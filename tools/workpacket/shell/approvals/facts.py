@@ -1,6 +1,6 @@
-"""Gather what a verdict needs to know, and ask for the verdict.
+"""Gather the facts for a verdict, and return the verdict.
 
-    verdict = gate_verdict(repository, "WP-1-Parser-v1", "activation", moment=moment())
+verdict = gate_verdict(repository, "WP-1-Parser-v1", "activation", moment=moment())
 
 Policy and specification come from the base, the subject of the approval from the work tree, envelopes from both. For an
 event on the base, they come from the point at which it was settled: `Approvals.place`.
@@ -8,7 +8,7 @@ event on the base, they come from the point at which it was settled: `Approvals.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from functools import cached_property, partial
@@ -24,9 +24,9 @@ from workpacket.errors import WorkpacketError
 from workpacket.git.repository import Repository
 from workpacket.ledger.fold import SETS_CONTRACT
 from workpacket.ledger.log import Log
-from workpacket.lifecycle.gates import ACTIVATING, terms_of, written
+from workpacket.lifecycle.gates import ACTIVATING, VERDICT_GATE, terms_of, with_report, written
 from workpacket.model.events import LogEvent
-from workpacket.model.layout import ATTESTATIONS_FOLDER, LOG_FOLDER
+from workpacket.model.layout import ATTESTATIONS_FOLDER, LOG_FOLDER, envelope_name
 from workpacket.model.plan import Moment
 from workpacket.problem import Problem
 from workpacket.shell.approvals.envelopes import (
@@ -70,9 +70,9 @@ from workpacket.shell.transactions.safe_paths import Tree
 
 
 class Approvals:
-    """The approvals of a repository as one command sees them: one base, one read of the folder, one clock.
+    """The approvals of a repository for one command: one base, one read of the folder, one clock.
 
-    With `packet`, only what concerns that packet is read: its envelopes, and its part of the history.
+    With `packet`, only its own envelopes and its part of the history are read.
     """
 
     def __init__(self, repository: Repository, base: Base, tree: Tree, now: datetime, packet: str = "") -> None:
@@ -104,7 +104,7 @@ class Approvals:
 
     @cached_property
     def claims(self) -> Mapping[str, Statement]:
-        """Return what each readable envelope says, by file name; none of it is trusted here."""
+        """Return the statement of each readable envelope, by file name; none of them is trusted yet."""
         return self.selection.claims
 
     @cached_property
@@ -113,7 +113,7 @@ class Approvals:
 
     @cached_property
     def known_bases(self) -> frozenset[str]:
-        """Return the base commits seen by statements that are part of the base's history."""
+        """Return the base commits named in statements that are part of the base's history."""
         return known_to(self.repository, self.base.commit, {said.base for said in self.claims.values()})
 
     @cached_property
@@ -141,8 +141,8 @@ class Approvals:
         return self._logs[packet]
 
     def know(self, log: Log) -> None:
-        """Reuse a log that the command has already read. No folder on the path to it may be a link, which listing its
-        names verifies.
+        """Reuse a log that the command has already read. Listing its names verifies that no folder on its path is a
+        link.
         """
         self.tree.names(f"{LOG_FOLDER}/{log.packet}")
         self._logs[log.packet] = log
@@ -154,7 +154,7 @@ class Approvals:
     def verdict(
         self, packet: str, gate: str, consumer: LogEvent | None = None, terms: Mapping[str, str] | None = None
     ) -> Verdict:
-        """Return whether the gate is satisfied, for this event or for one yet to be written on these terms."""
+        """Return the verdict for this event, or for one yet to be written on these terms."""
         if isinstance(self.pin, Problem):
             return _refused(gate, (self.pin,))
         if self.base.policy.policy is None:
@@ -195,6 +195,7 @@ class Approvals:
         tokens = rules is not None and rules.legacy_tokens
         self.by_clock |= tokens or place.on_base_since is None
         said = [selection.claims.get(file.name) for file in envelopes]
+        terms = _as_stated(terms or {}, consumer, envelopes, said) if gate == VERDICT_GATE else terms
         # Statements of version 1 name no contract, and finding the one in force requires parsing the packet.
         asks = any(each is not None and each.version > 1 for each in said)
         contract, fault = _contract_asked(read, log, packet, gate, self._stating(consumer)) if asks else (None, "")
@@ -244,9 +245,10 @@ class Approvals:
         )
 
     def place(self, event: LogEvent | None) -> Place:
-        """Return the policy that judges the event, and as of when: the answer to nearly every question about a verdict.
+        """Return the place whose policy judges the event, and the time: nearly every question about a verdict depends
+        on these.
 
-        None means an event that is yet to be written.
+        None stands for an event that is yet to be written.
         """
         if event is None:
             return Place(self.repository, self.base.commit)
@@ -255,21 +257,21 @@ class Approvals:
         return self._places[event.id]
 
     def origin(self, event: LogEvent) -> LogEvent:
-        """Return the event for which this one names approvals: itself, or the one whose approvals it replaces."""
+        """Return the event for which this one names approvals: itself, or the event whose approvals it replaces."""
         replaced = event.text("event") if event.type == "reapproved" else None
         return self.log(event.packet).by_id.get(replaced or "", event)
 
     def _speaking(self, envelopes: tuple[EnvelopeFile, ...], place: Place) -> tuple[EnvelopeFile, ...]:
-        """Return the envelopes in effect. A revocation applies once the base has it, like a revoked key, so that the
-        change that brings it can land.
+        """Return the envelopes in effect. Like a revoked key, a revocation applies only once the base has it, so that
+        the change that adds it can land.
         """
         if not (place.brought_by and self.base.chosen):
             return envelopes
         return tuple(file for file in envelopes if file.name not in self.new_revocations)
 
     def _stating(self, consumer: LogEvent | None) -> LogEvent | None:
-        """Return the event that names its contract. New approvals of an old event are about the contract in the files
-        now.
+        """Return the event that names its contract. New approvals of an old event are about the current contract of the
+        files.
         """
         return consumer if consumer is None or self.origin(consumer) is consumer else None
 
@@ -288,7 +290,7 @@ class Approvals:
 
     @cached_property
     def new_revocations(self) -> frozenset[str]:
-        """Return the revocations that the base lacks."""
+        """Return the revocations that are missing from the base."""
         held = tree_at(self.repository, self.base.commit, ATTESTATIONS_FOLDER)
         revoking = (name for name, said in self.claims.items() if said.decision == "revoke")
         return frozenset(name for name in revoking if f"{ATTESTATIONS_FOLDER}/{name}" not in held)
@@ -298,11 +300,11 @@ class Approvals:
         return gates_asked(event, self.place(event).policy.policy)
 
     def arrivals(self, packet: str) -> Mapping[str, tuple[str, int]]:
-        """Return when events arrived on the base: at least those of the packet."""
+        """Return when events arrived on the base, at least those of the packet."""
         return held_since(self.repository, self.base.commit, self._log_folder(packet))
 
     def _log_folder(self, packet: str) -> str:
-        """Limit questions about one packet to its part of the history."""
+        """Return the folder that limits questions about one packet to its part of the history."""
         return f"{LOG_FOLDER}/{packet}" if packet == self.packet else LOG_FOLDER
 
 
@@ -310,7 +312,7 @@ class Approvals:
 def open_approvals(
     repository: Repository, base: Base | str | None, moment: Moment, packet: str = ""
 ) -> Iterator[Approvals]:
-    """Open the approvals; with `packet`, for questions about that packet alone."""
+    """Open the approvals; with `packet`, for questions about that packet only."""
     now = read_instant(moment.now)
     if now is None:
         raise ValueError(f"{moment.now!r} is not a valid time")
@@ -328,11 +330,10 @@ def gate_verdict(
     moment: Moment,
     terms: Mapping[str, str] | None = None,
 ) -> Verdict:
-    """Return whether people have approved that this packet passes this gate now, and if not, everything that is
-    missing.
+    """Return the verdict of this gate for this packet now, with everything that is missing.
 
     Some gates have `terms` (see `approval_terms.TERMS`): the content of the event to be written. The policy of a base
-    that we found ourselves is remembered; a base named by the caller might be any commit.
+    is remembered only if we found the base ourselves: a base named by the caller might be any commit.
     """
     with open_approvals(repository, base, moment, require_id(packet)) as approvals:
         verdict = approvals.verdict(packet, gate, terms=terms)
@@ -341,7 +342,7 @@ def gate_verdict(
 
 
 def require_id(packet: str) -> str:
-    """Return `packet` if it can be a file name and not a path to another folder."""
+    """Return `packet` if it is an id, and therefore not a path to another folder."""
     if not PACKET.fullmatch(packet):
         raise WorkpacketError("invalid_value", f"{packet!r} is not the id of a packet", hint="workpacket list")
     return packet
@@ -350,10 +351,22 @@ def require_id(packet: str) -> str:
 def _contract_asked(
     read: Reader, log: Log, packet: str, gate: str, consumer: LogEvent | None
 ) -> tuple[str | None, str]:
-    """Load what extracts a contract from documents only for a gate that was signed for."""
+    """Import the code that extracts a contract from documents only for a gate that needs signatures."""
     from workpacket.shell.approvals.contracts import contract_asked
 
     return contract_asked(read, log, packet, gate, consumer)
+
+
+def _as_stated(
+    terms: Mapping[str, str],
+    consumer: LogEvent | None,
+    envelopes: Sequence[EnvelopeFile],
+    said: Sequence[Statement | None],
+) -> Mapping[str, str]:
+    """Return the terms of a verdict, as far as the statements on which it rests say something of its report."""
+    used = {envelope_name(digest) for digest in consumer.attest} if consumer is not None else None
+    named = (each for file, each in zip(envelopes, said, strict=True) if used is None or file.name in used)
+    return with_report(terms, (each.scope for each in named if each is not None))
 
 
 def actors_at(files: PolicyFiles) -> Actors:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from workpacket.git.repository import Repository
     from workpacket.shell.approvals.facts import Approvals
 
-# Where hosts and build servers look for their configuration.
+# The configuration files of hosts and build servers.
 CI_CONFIGURATION = (
     ".github", ".gitlab", ".gitlab-ci.yml", ".ci", ".circleci", ".forgejo", ".gitea", ".woodpecker", ".woodpecker.yml",
     ".buildkite", ".drone.yml", ".travis.yml", ".azure-pipelines", "azure-pipelines.yml", "bitbucket-pipelines.yml",
@@ -34,7 +34,9 @@ _NO_MATCH = 1
 
 
 class RootOfTrust(Value):
-    """`replaced`: whether this change adds a new root that the base vouches for, so that no key has to approve it."""
+    """The state of the root of trust. `replaced`: whether this change adds a new root that the base vouches for, so
+    that no key must approve it.
+    """
 
     findings: tuple[Problem, ...]
     replaced: bool
@@ -54,7 +56,7 @@ def root_of_trust(approvals: Approvals) -> RootOfTrust:
 
 
 def _told(record: bytes) -> Iterator[Problem]:
-    """Report every entry, permanently: readers should know that the line of approvals was broken once."""
+    """Report every entry, permanently: readers should know that the line of approvals was once broken."""
     roots = read_record(record) if record else ()
     if isinstance(roots, Problem):
         yield roots
@@ -64,7 +66,7 @@ def _told(record: bytes) -> Iterator[Problem]:
 
 
 def roots_here(root: str) -> list[str]:
-    """Describe the roots in the record of the work tree, for commands that judge nothing."""
+    """Describe the roots in the record of the work tree, for commands that verify nothing."""
     try:
         record = read_bytes(root, REANCHORED_PATH, DATA.size)
     except OSError:
@@ -77,7 +79,9 @@ def _against(approvals: Approvals, before: bytes, after: bytes, named: frozenset
     changed = {path for path in here.keys() | there.keys() if here.get(path) != there.get(path)}
     for path in sorted(changed - _OF_THE_POLICY):
         yield Problem(
-            "reanchor_unfit", f"a new root of trust changes nothing but the policy; {path} differs", Location(path)
+            "reanchor_unfit",
+            f"a change with a new root of trust may change only the policy, but {path} differs",
+            Location(path),
         )
     files = PolicyFiles(here.get(POLICY_PATH), here.get(SIGNERS_PATH), here.get(REVOKED_PATH))
     replaced, policy = policy_digest(approvals.base.policy), policy_digest(files)
@@ -88,9 +92,9 @@ def _named(repository: Repository, commit: str) -> frozenset[str]:
     """Return the digests named in the CI configuration of one commit.
 
     Each call covers one commit and omits file names: in a combined answer for two commits, the text or name of a file
-    could pass for an answer about the other.
+    could be mistaken for an answer about the other commit.
     """
-    # As text and without the attributes of the work tree, which could declare a file to be binary.
+    # Read as text and without the attributes of the work tree, which could declare a file to be binary.
     options = ("-a", "-h", "--no-color", "--no-recurse-submodules", "-F", "-e", VARIABLE)
     answer = run_git(repository.root, "grep", *options, commit, "--", *CI_CONFIGURATION, check=False)
     if answer.status > _NO_MATCH:

@@ -1,8 +1,8 @@
 """Approvals that no longer count, and the events that replace them.
 
 An event on the base is never rewritten. If an approval was revoked, or its key was, `reapproved` names new envelopes
-for the same event, gate and terms. They are judged by the policy of the day on which they land. It does not apply to an
-event missing from the base: that one can still be withdrawn.
+for the same event, gate and terms. They are judged by the policy in force when they land. An event that is not on the
+base needs no `reapproved`: it can still be removed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def unnamed(verdict: Verdict, event: LogEvent, rules: GatePolicy) -> Iterator[Pr
     named = [voice for voice in verdict.voices if voice.envelope in event.attest]
     if verdict.assurance == "signed" and len({voice.principal for voice in named}) < rules.threshold:
         what = f"the event names {len(named)} of the envelopes that satisfy the gate {verdict.gate}"
-        yield Problem("approval_missing", f"{what}; it asks for {rules.threshold}")
+        yield Problem("approval_missing", f"{what}; the gate requires {rules.threshold}")
 
 
 def is_taken_over(approvals: Approvals, event: LogEvent, verdict: Verdict) -> bool:
@@ -60,7 +60,7 @@ def _holds(approvals: Approvals, event: LogEvent) -> bool:
 
 
 def misplaced(approvals: Approvals, event: LogEvent) -> Iterator[Problem]:
-    """Report a misplaced `reapproved`: what it replaces is missing, or never needed an approval."""
+    """Report a misplaced `reapproved`: the event that it refers to is missing, or never needed an approval."""
     log, origin, gate = approvals.log(event.packet), approvals.origin(event), event.text("gate") or ""
     before = log.ancestry(event.parents)
     named = {digest for each in _line_of(approvals, origin) if each.id in before for digest in each.attest}
@@ -69,7 +69,7 @@ def misplaced(approvals: Approvals, event: LogEvent) -> Iterator[Problem]:
     elif gate not in approvals.gates(origin):
         yield Problem("reapproval_unfit", f"{origin.type} did not need an approval at the gate {gate}")
     elif not approvals.place(origin).brought_by:
-        yield Problem("reapproval_unfit", f"the base does not hold {origin.type} yet: take it back and record it again")
+        yield Problem("reapproval_unfit", f"the base does not have {origin.type} yet: remove it, and record it again")
     elif not set(event.texts("replaces")) <= named:
         yield Problem("reapproval_unfit", f"it replaces an envelope that {origin.type} does not use")
 
@@ -82,7 +82,7 @@ def _line_of(approvals: Approvals, origin: LogEvent) -> Iterator[LogEvent]:
 
 
 def withdrawn(approvals: Approvals, packet: str, gate: str = "") -> Iterator[Withdrawn]:
-    """Yield the gates that the packet passed with approvals that no longer count; with `gate`, only that one."""
+    """Yield the gates that the packet passed with approvals that no longer count; with `gate`, only that gate."""
     for event in approvals.log(packet).events:
         if event.type == REAPPROVED or not event.attest:
             continue

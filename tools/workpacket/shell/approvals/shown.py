@@ -1,7 +1,8 @@
-"""What a person is shown besides the files: what changed since they approved, and what a verdict is about.
+"""The text that a person is shown besides the files: the changes since the last approval, and the work that a verdict
+is about.
 
-Only an authentic envelope that fits the gate shows what was approved before: one made with another key could present
-harmless lines as the only new ones.
+Only an authentic envelope that fits the gate identifies the version approved before: an envelope made with another key
+could present harmless lines as the only new ones.
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ from workpacket.shell.approvals.subject import ApprovalSubject
 from workpacket.text.source import Source
 from workpacket.value import Value
 
-# Versions of one file that are searched, newest first.
+# The number of versions of one file that are searched, newest first.
 _MOST = 500
-# What can invalidate an approval that was good when given: time, use, and later changes.
+# Codes that can invalidate an approval that was good when given: time, use, and later changes.
 _MOVED_ON = frozenset(
     {
         "approval_expired",
@@ -57,7 +58,7 @@ _TOLD = {"command": "command", "exit_code": "ended with", "commit": "at", "reaso
 
 
 class LastApproved(Value):
-    """The approver and the time; `data` is None if no commit has that version."""
+    """The approver and the time of an approval; `data` is None if no commit has that version."""
 
     approver: str
     at: datetime
@@ -65,7 +66,7 @@ class LastApproved(Value):
 
 
 def _approved_before(approvals: Approvals, packet: str, gate: str) -> list[Statement]:
-    """Return the statements that people validly approved at this gate, latest last."""
+    """Return the statements by which people validly approved at this gate, latest last."""
     judged = approvals.verdict(packet, gate).judged
     said = [
         each.opened.statement
@@ -100,7 +101,7 @@ class ContractBefore(Value):
 
 
 def contract_before(approvals: Approvals, packet: str, gate: str) -> ContractBefore | None:
-    """Return the contract in force before an amendment; otherwise the one approved last at this gate."""
+    """Return the contract in force before an amendment, or else the one last approved at this gate."""
     held = in_force(approvals.log(packet)) if gate == AMENDMENT_GATE else frozenset()
     if len(held) == 1:
         (digest,) = held
@@ -135,7 +136,7 @@ def what_was_submitted(approvals: Approvals, packet: str, gate: str) -> Iterator
         yield "nothing was submitted"
         return
     yield f"commit {event.text('commit')}"
-    yield f"submitted by {event.actor.id} ({event.actor.kind}) at {event.at}, as the event says"
+    yield f"submitted by {event.actor.id} ({event.actor.kind}) at {event.at}, according to the event"
     yield from _changes(approvals.repository, event)
     rows = event.data.get("evidence")
     for row in rows if isinstance(rows, list) else ():
@@ -144,7 +145,7 @@ def what_was_submitted(approvals: Approvals, packet: str, gate: str) -> Iterator
 
 
 def _changes(repository: Repository, event: LogEvent) -> Iterator[str]:
-    """Yield added and removed lines, by file, according to git and not to the event."""
+    """Yield added and removed lines by file, as git (and not the event) reports them."""
     first, last = event.text("base_commit"), event.text("commit") or ""
     first = first or f"{last}^"
     answer = run_git(
@@ -152,7 +153,7 @@ def _changes(repository: Repository, event: LogEvent) -> Iterator[str]:
         "--end-of-options", first, last, check=False,
     )  # fmt: skip
     if answer.status != 0:
-        yield "what it changes is unknown: a commit that the event names is missing here"
+        yield "its changes are unknown: a commit that the event names is missing here"
         return
     for row in answer.text.split("\0"):
         added, _, rest = row.partition("\t")

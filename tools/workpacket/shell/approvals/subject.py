@@ -1,4 +1,4 @@
-"""What a gate of a packet is about: the approved files, the specification, the paths in scope.
+"""The subject of a gate: the approved files, the specification, the paths in scope.
 
 - activation: the refinement; the scope is that of the stub;
 - policy: all files in `.GOV/policy`, in their new state;
@@ -31,7 +31,7 @@ _NOT_TEXT = lazy_pattern(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
 # Returns the bytes of a file, from the work tree or a commit.
 Reader = Callable[[str], "bytes | None"]
-# Returns those of several files of a commit, in one call.
+# Returns the bytes of several files of a commit, in one call.
 Committed = Callable[[tuple[str, ...]], Mapping[str, bytes]]
 
 
@@ -47,7 +47,9 @@ class ApprovalSubject(Value):
 
     @cached_property
     def anchor(self) -> str:
-        """Return the places of the specification that the refinement names; needed only in a repository with one."""
+        """Return the places of the specification that the refinement names, which only a repository with a
+        specification needs.
+        """
         for path, data in self.refinement:
             from workpacket.documents.refinement import Refinement
 
@@ -79,7 +81,7 @@ def matter_of(read: Reader, tree: Tree, packet: str, gate: str) -> ApprovalSubje
 
 
 def _light_document(read: Reader, packet: str) -> tuple[tuple[str, bytes], ...]:
-    """Return the one document of a packet in the light form; empty if it is in the full form."""
+    """Return the only document of a packet in the light form; empty if the packet is in the full form."""
     from workpacket.documents.packet import is_light
 
     return tuple((path, data) for path, data in _first(read, packet_paths(packet)) if is_light(_source(path, data)))
@@ -108,7 +110,7 @@ def spec_in_force(read: Committed, matter: ApprovalSubject) -> Spec | None:
 
 
 def spec_places(read: Committed) -> tuple[str, ...]:
-    """Return where the specification named by the pointer may be; empty without a pointer."""
+    """Return the possible paths of the specification named by the pointer; none without a pointer."""
     pointer = read((SPEC_POINTER,)).get(SPEC_POINTER)
     return specification_places(_source(SPEC_POINTER, pointer)) if pointer is not None else ()
 
@@ -136,8 +138,8 @@ def _scope(items: Iterable[str]) -> tuple[str, ...]:
 
 
 def _text(text: str) -> str:
-    """Return the text as a statement can hold it: one line without control characters; a long one is replaced by its
-    digest.
+    """Return the text in a form that a statement can contain: one line without control characters; a long text is
+    replaced by its digest.
     """
     line = _NOT_TEXT.sub("?", " ".join(text.split()))
     if len(line) <= _LONGEST_TEXT:

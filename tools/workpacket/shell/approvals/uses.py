@@ -1,6 +1,6 @@
-"""What log and history say about approvals: who took part, which approvals were used, and by which event.
+"""What log and history say about approvals: the parties, the approvals that were used, and the events that used them.
 
-Both the log's statements and git's authors are claims; together they are harder to omit than each alone.
+The log's statements and git's authors are both claims; together they are harder to evade than each alone.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ if TYPE_CHECKING:
     from workpacket.shell.approvals.facts import Approvals
 
 
-# Approval of a policy change is used up when the change arrives on the base. Otherwise the approval that once added a
-# key could restore the key after its removal.
+# The approval of a policy change is used up when the change arrives on the base. Otherwise the approval that once added
+# a key could restore the key after its removal.
 @lru_cache(maxsize=16)
 def policy_states(repository: Repository, commit: str) -> dict[tuple[Subject, ...], tuple[str, ...]]:
-    """Return the states of the policy, as subjects, each with the commits of the base that brought it about."""
+    """Return the states of the policy, as subjects, each with the commits of the base that introduced it."""
     if not commit:
         return {}
     answer = run_git(
@@ -76,9 +76,9 @@ def policy_changes(approvals: Approvals) -> Mapping[str, frozenset[str]]:
 
 
 def other_policies(approvals: Approvals) -> frozenset[str]:
-    """Return the bases, seen by policy approvals, whose policy files differ from those of the base.
+    """Return the bases named in policy approvals whose policy files differ from those of the base.
 
-    Such an approval covers a whole state, and was given without knowledge of the keys revoked since.
+    Such an approval covers a whole state, and was given without knowledge of keys revoked since then.
     """
     present = tree_at(approvals.repository, approvals.base.commit, POLICY_FOLDER)
     seen = {said.base for said in approvals.claims.values() if said.gate == POLICY_GATE} & approvals.known_bases
@@ -86,7 +86,7 @@ def other_policies(approvals: Approvals) -> frozenset[str]:
 
 
 def consumptions(approvals: Approvals, log: Log, consumer: LogEvent | None) -> Mapping[str, frozenset[str]]:
-    """Return which events used which nonce. An event of another packet cannot use one of this packet."""
+    """Return the events that used each nonce. An event of another packet cannot use a nonce of this packet."""
     arrived = approvals.arrivals(consumer.packet) if consumer is not None else {}
     settled = arrived.get(consumer.path) if consumer is not None else None
     used: dict[str, set[str]] = {}
@@ -126,7 +126,8 @@ def legacy_uses(
     accepted: bool,
     consumer: LogEvent | None,
 ) -> tuple[LegacyUse, ...]:
-    """Return the token in the refinement of the packet, and every other packet in whose history the same token occurs.
+    """Return the use of the token in the packet's refinement, and its use by every other packet in whose history it
+    occurs.
 
     `accepted`: whether tokens count at all; if not, history is not searched. A token was recorded by the first commit
     that contains it, and at the latest when the event that depends on it was written.
@@ -153,7 +154,7 @@ def legacy_uses(
 
 
 def free_token(tree: Tree, tokens: Iterable[str], packet: str) -> str:
-    """Return the first token that no other packet has: otherwise it would look like a copy."""
+    """Return the first token that no other packet has; otherwise it would look like a copy."""
     taken = {token for name, token in _uncommitted(tree) if name != packet}
     free = next((token for token in tokens if token not in taken), None)
     if free is None:
@@ -220,10 +221,10 @@ _FEW = 4
 
 
 class FirstAuthors:
-    """Who first committed a file. Later commits may contain nothing but the approval itself.
+    """Finds who first committed a file. Later commits may contain nothing but the approval itself.
 
     The first few files are looked up one by one; for more, the whole history is read once. Both cover all commits on
-    every branch, so that the answer does not depend on how many were looked up before.
+    every branch, so that the answer does not depend on the number of earlier look-ups.
     """
 
     def __init__(self, repository: Repository) -> None:
@@ -260,7 +261,7 @@ def parties_of(
 ) -> Mapping[str, frozenset[str]]:
     """Return the parties that the gate's rules name, each with its people; an empty set if none is recorded.
 
-    If the policy names actors, the author is the one who signed the events: a person may approve what their agent
+    If the policy names actors, the author is the actor who signed the events: a person may approve what their agent
     drafted. The operator is the person behind the coder.
     """
     parties: dict[str, frozenset[str]] = {}
@@ -290,7 +291,9 @@ def packet_log(log: Log, heads: tuple[str, ...]) -> PacketLog:
 
 
 def consumed_subjects(consumer: LogEvent, matter: ApprovalSubject) -> tuple[Subject, ...]:
-    """Return the bytes that the event depends on: the refinement it names, else its files as they were before it."""
+    """Return the bytes that the event depends on: the refinement that it names, or else its files as they were before
+    it.
+    """
     named = consumer.data.get("refinement") if consumer.type == "activated" else None
     if isinstance(named, Mapping):
         return (Subject(str(named.get("path")), str(named.get("sha256"))),)
@@ -314,11 +317,11 @@ def gates_asked(event: LogEvent, policy: bytes | None) -> tuple[str, ...]:
 
 
 def names_standing(policy: bytes | None) -> bool:
-    """Whether the policy has a gate of its own for standing packets."""
+    """Whether the policy has a separate gate for standing packets."""
     read = policy_from_toml(policy) if policy is not None else None
     return isinstance(read, Policy) and STANDING_GATE in read.gates
 
 
 def earlier(one: tuple[str, int] | None, other: tuple[str, int]) -> bool:
-    """Whether a rival was on the base before; of two that arrived in one commit, each is the other's rival."""
+    """Whether a rival was on the base earlier; two events that arrived in one commit are each other's rivals."""
     return one is not None and (one[1] < other[1] or one[0] == other[0])

@@ -47,7 +47,7 @@ def _fix(row: tuple[bool, str, list[tuple[int, int, str]]] | None) -> Fix | None
     return Fix(tuple(Edit(*edit) for edit in row[2]), row[0], row[1]) if row else None
 
 
-# Below this number of files, starting another process costs more than it saves.
+# Below this number of files, starting another process takes longer than it saves.
 WORTH_A_PROCESS = 300
 _BATCH = 50
 
@@ -72,7 +72,7 @@ def examine_bytes(path: str, kind: str, data: bytes, lanes: LaneTable = BUILT_IN
 
 
 def examine_file(root: str, path: str, kind: str, lanes: LaneTable = BUILT_IN) -> FileResult:
-    """Examine one file. If it cannot be read, or is too large, that is a finding."""
+    """Examine one file. If it cannot be read or is too large, that is a finding."""
     if kind == UNKNOWN_KIND:
         return unreadable(path, "has no known kind")
     limit = kind_named(kind).limits.size
@@ -102,14 +102,14 @@ def too_large(path: str, limit: int) -> Problem:
 
 
 def _row_of(path: str, finding: Problem) -> FileResult:
-    # No digest: the bytes are unknown, so nothing is cached.
+    # Without a digest, because the bytes are unknown, so nothing is cached.
     return FileResult(path, "", dump_findings([finding]), "")
 
 
 def examine_files(
     root: str, found: Sequence[Found], progress: Callable[[int], None], lanes: LaneTable = BUILT_IN
 ) -> Iterator[FileResult]:
-    """Examine files, in several processes if that is faster. `progress` receives the number done."""
+    """Examine files, in several processes if that is faster. `progress` receives the number of files done."""
     files = [(file.path, file.kind) for file in found]
     workers = min(os.cpu_count() or 1, 8, len(files) // WORTH_A_PROCESS + 1)
     if workers < 2:

@@ -1,4 +1,4 @@
-"""`check` in the shell: which files to check, what is cached, what must be examined, and what follows."""
+"""`check` in the shell: choose the files, use cached results, examine the rest, and compare documents."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from workpacket.value import Value, replace
 class Checked:
     """The findings of a check, and what they depend on besides the documents.
 
-    `by_people`: some event needs an approval, even if the policy does not mention them.
+    `by_people`: some event needs an approval, even if the policy does not mention approvals.
     """
 
     __slots__ = ("by_people", "findings", "rests_on")
@@ -59,7 +59,7 @@ def check(
     progress: Callable[[int, int], None],
     now: str = "",
 ) -> Checked:
-    """Check `files`. Documents can be compared with one another only in a `whole` repository.
+    """Check `files`. Documents are compared with one another only if `files` are those of the whole repository.
 
     `now` is the time at which waivers are judged; by default, that of the clock.
     """
@@ -87,7 +87,7 @@ def check(
     checked = {found.path for found in files}
     about_settings = [
         *settings_findings(settings, reasons),
-        # For a policy that is itself checked, this is reported already, except that its settings are not in force.
+        # If the policy is checked itself, its faults are reported already, except that its settings are not in force.
         *(fault for fault in settings.faults if fault.path not in checked or fault.code == "settings_unread"),
         *(unused_finding(ignore, settings) for ignore in unused if whole),
     ]
@@ -147,8 +147,8 @@ def known_or_examined(
 
 
 def _digests(root: str, files: Sequence[Found], cache: Cache) -> dict[str, str]:
-    """Return the digests of files that may have cached results: from their stat data where that is safe, else by
-    reading.
+    """Return the digests of files that may have cached results: from their stat data if that is safe, or else by
+    reading them.
     """
     if cache.is_empty("examined"):
         return {}
@@ -166,9 +166,10 @@ def _digests(root: str, files: Sequence[Found], cache: Cache) -> dict[str, str]:
 def _at_rest(
     root: str, files: Sequence[Found], digests: Mapping[str, str], started: int
 ) -> Iterator[tuple[str, str, str]]:
-    """Yield (path, state, digest) of the files whose state can represent their bytes from now on.
+    """Yield (path, state, digest) of the files whose state identifies their bytes from now on.
 
-    They had been unchanged for some time when first checked (see cache.RACY_NS), and have the same state after reading.
+    They had been unchanged for some time when first looked at (see cache.RACY_NS), and have the same state after
+    reading.
     """
     for found in files:
         digest = digests.get(found.path, "")

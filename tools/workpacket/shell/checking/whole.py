@@ -29,8 +29,8 @@ from workpacket.text.source import Source
 from workpacket.value import Value
 
 _SEVERITY = next(reason.severity for reason in REASONS if reason.code == "scope_not_carried_over")
-# Whether activated packets still contain the requirements of their stubs is the sixth item of the checklist, and part
-# of every check. It needs both texts, which no summary contains, so the result is cached by the digest of both; no
+# The sixth item of the checklist, whether activated packets still contain the requirements of their stubs, is part of
+# every check. It needs both texts, which no summary contains, so the result is cached by the digest of both; no
 # document has this path.
 _KEPT = "carried over: "
 
@@ -42,7 +42,7 @@ def compared(
     cache: Cache,
     now: str,
 ) -> Checked:
-    """Return what the rules across files and the log say about these summaries of all documents: kind, path,
+    """Return the findings of the rules across files and of the log about these summaries of all documents: kind, path,
     summary.
     """
     logs = look_at_logs(root, now)
@@ -85,7 +85,7 @@ def not_carried_over(root: str, paths: Iterable[tuple[str, str, str]], cache: Ca
 
 
 def contracts_changed(root: str, logs: Sequence[Log], cache: Cache) -> list[Problem]:
-    """Return where the files of a packet differ from the contract in its log; cached by the digest of both."""
+    """Return differences between the files of a packet and the contract in its log; cached by the digest of both."""
     if not logs:
         return []
     from workpacket.shell.approvals.contracts import drift
@@ -114,7 +114,7 @@ def _contract_key(governed: GovernedFiles, log: Log) -> str:
 
 
 def _bytes(root: str, path: str) -> bytes | None:
-    """Return the bytes; an unreadable file has its own finding."""
+    """Return the bytes; None for an unreadable file, which has its own finding."""
     try:
         return read_bytes(root, path, MARKDOWN.size + 1)
     except OSError:
@@ -122,7 +122,7 @@ def _bytes(root: str, path: str) -> bytes | None:
 
 
 def activated_among(root: str, paths: Iterable[str]) -> Iterator[tuple[str, str, str]]:
-    """Yield those of these files that are packets made from a stub, or their stubs: id, path of stub and of packet."""
+    """Yield id, stub path and packet path of those of these files that are packets made from a stub, or their stubs."""
     chosen, governed = frozenset(paths), find_governed(root)
     for name, stub in governed.stubs.items():
         packet = governed.packets.get(name, "")

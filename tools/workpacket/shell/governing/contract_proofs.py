@@ -1,9 +1,10 @@
 """Proofs as the contract demands them: its tests are run at the commit, and again at the base with the tests of the
 commit laid over it.
 
-Laid over are the paths of tests, and whatever else decides how tests are run: settings of runners, plugins that were
-loaded from the repository. What fakes a result with the work then fakes it at the base, too, and shows that nothing of
-the work was needed. What the runner says is read from a report that our probe or the runner writes, never from words.
+The paths of tests are laid over the base, and everything else that affects how tests are run: settings of runners, and
+plugins loaded from the repository. Code that fakes a result with the work then fakes it at the base, too, which shows
+that the work was not needed. Results are read from a report that our probe or the runner writes, never from printed
+text.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ from workpacket.shell.governing.proof_words import proof_words
 from workpacket.shell.work_done import is_own
 from workpacket.value import NOTHING, Value, replace
 
-# Files that say how tests are run, wherever they are. They prove nothing, so they are the same on both sides.
+# Files that control how tests are run, wherever they are. They prove nothing, so they are the same on both sides.
 RUNNER_FILES: Final = (
     "**/conftest.py", "**/pytest.ini", "**/.pytest.ini", "**/pyproject.toml", "**/tox.ini", "**/setup.cfg",
     "**/noxfile.py", "**/sitecustomize.py", "**/usercustomize.py", "**/*.pth", "**/package.json", "**/jest.config.*",
@@ -70,7 +71,7 @@ _MOST_REPORT: Final = 64 * 1024 * 1024
 _PLAIN: Final = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 _MOST_IDS: Final = 50
 _LONGEST_ID: Final = 300
-_SIGNALS: Final = range(129, 160)  # how a shell says that a program was ended by a signal
+_SIGNALS: Final = range(129, 160)  # the exit codes with which a shell reports that a signal ended a program
 
 
 def asked_of(demand: Demand) -> AskedProof:
@@ -78,7 +79,7 @@ def asked_of(demand: Demand) -> AskedProof:
 
 
 class ContractProof(Value):
-    """`row` is what the event holds of it, if nothing is wrong with it."""
+    """One proof. `row` is its form in the event, if nothing is wrong with it."""
 
     criterion: str
     judged: ProofJudgement
@@ -108,7 +109,7 @@ class ContractProver:
         commit: str,
         account: Account | None = None,
     ) -> None:
-        """`account` is who runs the programs, if it is not who asks."""
+        """Prepare proofs. `account` runs the programs, if it is not the caller's."""
         self._account = account
         self._repository = repository
         self._policy = policy
@@ -119,7 +120,7 @@ class ContractProver:
         self._changed = [change for change in changed_paths(repository, base, commit) if not is_own(change.path)]
 
     def prove(self, asked: Sequence[tuple[str, AskedProof]]) -> list[ContractProof]:
-        """Each command is run once in a tree, however many criteria it proves."""
+        """Prove the criteria. Each command is run once per tree, however many criteria it proves."""
         faults = {demand.command: self._fault_of(demand.command) for _, demand in asked if demand.command}
         commands = [command for command, fault in faults.items() if fault is None]
         compared = {demand.command for _, demand in asked if demand.exempt is None}
@@ -155,8 +156,9 @@ class ContractProver:
         stage: ProofPlace,
         tree: ProofTree,
     ) -> dict[str, Controls]:
-        """Run the needed tests of each command once more, with new functions emptied and with the work as it is. Only
-        a runner that reports to our probe runs a few of its tests."""
+        """Run the needed tests of each command again, with new functions emptied and with the work as it is. Only a
+        runner that reports to our probe can run selected tests.
+        """
         needed: dict[str, set[str]] = {}
         for _, demand in asked:
             if demand.command in base and here[demand.command].side.report.runner in {"pytest", "unittest"}:
@@ -182,7 +184,7 @@ class ContractProver:
         stage: ProofPlace,
         added: Additions,
     ) -> tuple[Side, ...]:
-        """The tests that name a new function, with that one emptied; () if all notice it."""
+        """Return the results of tests that name a new function, with that function emptied; () if all notice it."""
         report = here[command].side.report
         meant = {name: mentions for name in needed if (mentions := report.tests[name].mentions)}
         sides: list[Side] = []
@@ -198,7 +200,9 @@ class ContractProver:
         return tuple(sides)
 
     def succeeded(self, commands: Sequence[str]) -> dict[str, bool]:
-        """Whether each ends with 0 in a fresh tree of the commit: for proofs that the contract leaves open."""
+        """Return whether each command exits with 0 in a fresh tree of the commit, for proofs that the contract leaves
+        open.
+        """
         if not commands:
             return {}
         with scratch_folder(shared=self._account is not None) as folder:
@@ -251,18 +255,18 @@ class ContractProver:
         return additions(files, (folder for folder in above if f"{self._base}:{folder}" not in there))
 
     def _fault_of(self, command: str) -> Problem | None:
-        """Why a command is not even run."""
+        """Return why a command must not even be run."""
         words = proof_words(command)
         if is_trivial(words):
-            return Problem("proof_trivial", f"{command} proves nothing: it does not depend on what was done")
+            return Problem("proof_trivial", f"{command} proves nothing: it does not depend on the work")
         program = words[started(words).at] if started(words).at < len(words) else words[0]
         found = self._in_tree(program)
         if found and any(change.path == found for change in self._changed):
-            return Problem("proof_program_changed", f"{program} is {found}, which the change itself brings")
+            return Problem("proof_program_changed", f"{program} is {found}, which the change itself adds")
         return None
 
     def _in_tree(self, program: str) -> str:
-        """The path in the repository of a program that is found by its name; '' if it is another one."""
+        """Return the path in the repository of a program that is found by its name; '' if it is outside."""
         if "/" in program:
             return ""
         root = os.path.realpath(str(self._repository.root))
@@ -274,7 +278,9 @@ class ContractProver:
         return ""
 
     def _tried(self, command: str, tree: ProofTree, probe: _ProbeCopy) -> _Run:
-        """Once more where a test failed: one that fails every other time says nothing about the work."""
+        """Run the command, and run it again if a test failed: a test that fails every other time says nothing about the
+        work.
+        """
         run = self._run(command, tree, probe)
         failed = any(ran.status in {"failed", "error"} for ran in run.side.report.tests.values())
         return (
@@ -306,7 +312,7 @@ class ContractProver:
         report = self._report(command, words, ended, output, (tree.root, out), files)
         fault = _fault(ended, self._policy.timeout_seconds)
         if not fault and report.unfinished:
-            fault = "was ended before its runner could say how all tests ended"
+            fault = "was stopped before its runner could report how all tests ended"
         side = Side(report, ended.exit_code, fault, end_of(output))
         return _Run(side, ended.length, ended.milliseconds, output)
 
@@ -378,7 +384,9 @@ class ContractProver:
         return ContractProof(criterion, judged, row)
 
     def _tests_row(self, judged: ProofJudgement, *, compared: bool) -> dict[str, Json]:
-        """Ids, outcomes and digests; never what a test said. An id with a secret in it is not written as it is."""
+        """Return ids, outcomes and digests, but never a test's output. An id that contains a secret is not recorded as
+        it is.
+        """
         ids: list[Json] = [self._cleaner.clean_text(name)[:_LONGEST_ID] for name in judged.needed[:_MOST_IDS]]
         listed = "".join(f"{name}\t{each}\n" for name, each in sorted(judged.tests.items()))
         row: dict[str, Json] = {
@@ -392,7 +400,7 @@ class ContractProver:
 
 
 def _own_paths(demand: AskedProof) -> list[str]:
-    """Where the tests lie that the contract names."""
+    """Return the paths of the tests that the contract names."""
     files = [test.partition("::")[0] for test in demand.tests]
     return [*demand.paths, *(path for path in files if "/" in path or path.endswith((".py", ".js", ".ts")))]
 
@@ -408,7 +416,7 @@ def _fault(ended: Ended, seconds: float) -> str:
 
 
 def _texts(places: Iterable[str]) -> list[str]:
-    """Of plain files alone: a program of the change could put a link or a pipe where a report should be."""
+    """Return the texts of plain files only: a program of the change could put a link or a pipe in place of a report."""
     left, found = _MOST_REPORT, []
     for place in sorted(places):
         try:
@@ -425,7 +433,7 @@ def _texts(places: Iterable[str]) -> list[str]:
 
 
 class _Reports:
-    """Files of JUnit XML below a tree. Those that were there before the run are not of this run."""
+    """The JUnit XML files below a tree that a run wrote, without those that existed before."""
 
     def __init__(self, root: str, patterns: Sequence[str]) -> None:
         self._root = root
@@ -450,7 +458,7 @@ class _Reports:
 
 
 class _ProbeCopy:
-    """A copy of our probe, and for each run a folder in which it writes."""
+    """A copy of our probe, and a folder for each run in which it writes."""
 
     def __init__(self, folder: str, original: str, added: Additions, account: Account | None) -> None:
         self._account = account
@@ -464,14 +472,15 @@ class _ProbeCopy:
             file.write(_SITE)
 
     def limited_to(self, names: Iterable[str]) -> _ProbeCopy:
-        """The same, in runs of these tests alone."""
+        """Return the same probe, limited to these tests."""
         limited = copy.copy(self)
         limited._only = sorted(names)
         return limited
 
     def prepare(self, root: str, environment: Mapping[str, str], alone: str) -> tuple[str, dict[str, str]]:
-        """`alone` is a command whose programs are watched themselves, because no runner is known. Every run has the
-        same folders, and finds them empty."""
+        """Prepare a run. `alone` is a command whose programs are watched themselves, because it has no known runner.
+        Every run has the same folders, and finds them empty.
+        """
         out = os.path.join(os.path.dirname(self.folder), "run")
         shutil.rmtree(out, ignore_errors=True)
         temporary = os.path.join(out, "tmp")

@@ -1,7 +1,7 @@
 """Prove criteria: the only code that runs the commands of proofs, or checks that a place in the code exists.
 
-A proof is about a commit. The commit is determined first; the work tree must match it, and must still match after each
-command. Only the length of a command's output and the digest of the cleaned output enter the event.
+A proof is about a commit. The commit is determined first; the work tree must match it, before and after each command.
+Only the length of a command's output and the digest of the cleaned output enter the event.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from workpacket.shell.work_done import is_own, same_work
 from workpacket.value import Value
 
 _PLACE = lazy_pattern(r"(?P<path>[^\s:]+):(?P<line>[1-9][0-9]*)\Z")
-# What a shell makes of `psql $DATABASE_URL` before we see it.
+# How a shell shows `psql $DATABASE_URL` to us.
 _URL_WITH_PASSWORD = lazy_pattern(r"://[^\s/:@]*:[^\s/@]+@")
 _LONGEST_COMMAND: Final = 2000
-_NAMED: Final = 5  # the number of changed paths named, of many
+_NAMED: Final = 5  # the number of changed paths to name
 
 
 class Cleaner(Protocol):
@@ -37,7 +37,7 @@ class Cleaner(Protocol):
 
     @property
     def longest(self) -> int:
-        """Return how long a text must be for any secret in it to be recognized."""
+        """Return how long a text must be for every secret in it to be recognized."""
 
     def clean_text(self, text: str) -> str: ...
 
@@ -74,10 +74,10 @@ class Prover:
         self.commit = _commit_to_prove(repository, self._tree, revision)
 
     def prove(self, asked: Sequence[tuple[str, str]]) -> list[Proved]:
-        """Return rows of criterion and evidence: `path:line`, or a command run without a shell, once for several
-        criteria.
+        """Return rows of criterion and evidence: `path:line`, or a command, which is run without a shell and only once
+        for several criteria.
 
-        Nothing is run before all of them can be.
+        Nothing is run unless all of them can be.
         """
         read = {how: self._read(how) for _, how in asked}
         proved = {how: self._prove(how, words) for how, words in read.items()}
@@ -146,7 +146,7 @@ class Prover:
         return Proved(row, self._said(command, ended, text, nothing))
 
     def _cleaned(self, ended: Ended) -> str:
-        """Clean the output. All of it is searched before it is cut: a secret split by the cut would not be
+        """Clean the output. All of it is searched before it is truncated, because a truncated secret would not be
         recognized.
         """
         text = self._cleaner.clean_text(ended.output.decode("utf-8", "replace"))
@@ -184,7 +184,7 @@ class _Tree(Value):
     commit: str
     branch: str
     entries: Mapping[str, str]
-    hidden: tuple[str, ...]  # files that git was told to ignore, and so have no entry
+    hidden: tuple[str, ...]  # files that git was told to ignore, and that therefore have no entry
 
 
 def _look(repository: Repository) -> _Tree:
@@ -229,9 +229,7 @@ def _commit_to_prove(repository: Repository, tree: _Tree, revision: str) -> str:
         hint = f"git switch --detach {commit[:12]}, or: git worktree add --detach PATH {commit[:12]}, and submit there"
         raise WorkpacketError("proof_tree_differs", message, hint=hint)
     if tree.hidden:
-        message = (
-            f"git does not look at {', '.join(tree.hidden[:_NAMED])}: the work tree may be another than the commit"
-        )
+        message = f"git does not look at {', '.join(tree.hidden[:_NAMED])}, so the work tree may differ from the commit"
         hint = "git sparse-checkout disable; git update-index --no-assume-unchanged --no-skip-worktree PATH"
         raise WorkpacketError("proof_tree_differs", message, hint=hint)
     return commit

@@ -1,11 +1,10 @@
-"""How a lifecycle command runs: take the lock, gather the facts, plan, apply. The plan decides, not this module.
+"""Run a lifecycle command: take the lock, gather the facts, plan, apply. The plan decides, not this module.
 
 The facts are the packets concerned, their dependencies, the registers, the policy of the base, and the clock.
 
-What a command asks of the approvals: whether the gates it passes are approved, and which waivers are effective.
-
-A `Question` is asked only about a packet in a lane where the gate applies, so that a read-only command (`why`) can ask
-about every gate that may come next. The code that verifies signatures is loaded only when there is something to ask.
+A command asks the approvals layer whether its gates are approved, and which waivers are in effect. A `Question` is
+asked only about a packet in a lane in which the gate applies, so that a read-only command (`why`) can ask about every
+gate that may come next. The code that verifies signatures is loaded only when there is something to ask.
 """
 
 from __future__ import annotations
@@ -79,13 +78,13 @@ if TYPE_CHECKING:
 def gather(
     repository: Repository, names: Iterable[str] | None, actor: Actor, questions: Sequence[Question] = ()
 ) -> Facts:
-    """Gather the facts about these packets, `None` for all, with their other revisions and their dependencies.
+    """Gather the facts about these packets (None: all packets), with their other revisions and their dependencies.
 
     The `questions` are asked about the packet named first.
     """
     governed = find_governed(str(repository.root))
     pointer = governed.read(SPEC_POINTER)
-    # If approvals are needed, they ask the base for its specification, which most likely has the same path as here.
+    # If approvals are needed, they read the specification of the base, which most likely has the same path as here.
     policy = read_base_policy(repository, ahead=specification_places(pointer) if questions else ())
     packets = _packets(governed, names) if names is not None else _all_packets(governed)
     packets = _with_landings(repository, packets, policy)
@@ -141,12 +140,12 @@ def _with_landings(
 
 
 def _all_packets(governed: GovernedFiles) -> dict[str, PacketFacts]:
-    """Return all packets; their dependencies are among them anyway."""
+    """Return all packets, which include their dependencies."""
     return {name: governed.packet(WorkPacketId.parse(name)) for name in sorted(governed.known)}
 
 
 def _packets(governed: GovernedFiles, names: Iterable[str]) -> dict[str, PacketFacts]:
-    """Return the named packets, all revisions of their bases, and what the named ones depend on."""
+    """Return the named packets, all revisions of their bases, and the dependencies of the named ones."""
     # Only names with the same beginning are parsed: parsing all of them would take most of a command's time.
     alike: dict[str, list[str]] = {}
     for name in governed.known:
@@ -180,7 +179,7 @@ def _without_revision(name: str) -> str:
 
 
 def _specification(governed: GovernedFiles, pointer: Source | None) -> Source | None:
-    """Return the specification in force, wherever in the repository the pointer says it is."""
+    """Return the specification in force, wherever in the repository the pointer says that it is."""
     for path in specification_places(pointer):
         try:
             return Source.from_bytes(path, read_bytes(governed.root, path, LARGEST_SPECIFICATION))
@@ -208,8 +207,9 @@ _READ_BY_ALL: Final = (POLICY_PATH, BOARD_PATH, REGISTRY_PATH, SPEC_POINTER)
 
 
 class Carried(Value):
-    """The answer, what was written, and what an earlier command had left unfinished. `commit`: the policy has commands
-    commit what they write."""
+    """The answer, the written paths, and what an earlier command had left unfinished. `commit`: the policy has commands
+    commit what they write.
+    """
 
     answer: Answer
     changed: tuple[str, ...] = ()
@@ -261,7 +261,9 @@ def carry_out(
 
 
 def unseen_moves(repository: Repository, packet: PacketFacts) -> tuple[Problem, ...]:
-    """The moves of a packet that the base has and the log here lacks: what is moved here could not land beside them."""
+    """Report moves of a packet that are on the base but not in the log here: a move made here could not land beside
+    them.
+    """
     branch = default_branch(repository)
     if branch is None or branch.commit == head_commit(repository):
         return ()
@@ -278,7 +280,7 @@ def unseen_moves(repository: Repository, packet: PacketFacts) -> tuple[Problem, 
     return tuple(
         Problem(
             "move_beside_base",
-            f"{base} has {move.type} by {move.actor.id} ({move.id[:12]}) of {name}, and this branch does not",
+            f"{base} has {move.type} by {move.actor.id} ({move.id[:12]}) of {name}, but this branch does not",
             hint=f"git merge {base}, then run the command again",
         )
         for move in moves
@@ -290,7 +292,7 @@ def _own(packet: PacketFacts) -> dict[str, bytes]:
 
 
 def _refused_beside_base(repository: Repository, facts: Facts, answer: Planned) -> Answer:
-    """The plan, unless it moves a packet, or uses an approval, where the base has moves that are not here."""
+    """Return the plan, unless it moves a packet or uses an approval while the base has moves that are not here."""
     moved = dict.fromkeys(event.packet for event in answer.plan.events if event.moves_lane or event.attest)
     for name in moved:
         packet = facts.packets.get(name)
@@ -301,10 +303,10 @@ def _refused_beside_base(repository: Repository, facts: Facts, answer: Planned) 
 
 
 def facts_before(repository: Repository, names: Sequence[str], actor: Actor) -> Facts:
-    """Return the facts about packets, for a command that does something before `carry_out`: makes a branch, runs a
-    proof.
+    """Return the facts about packets, for a command that does something before `carry_out`, such as making a branch or
+    running a proof.
 
-    WorkpacketError `tree_incomplete` if any of these packets is missing here.
+    Raises WorkpacketError `tree_incomplete` if any of these packets is missing here.
     """
     refuse_during_merge(repository)
     held = look(repository)
@@ -315,7 +317,7 @@ def facts_before(repository: Repository, names: Sequence[str], actor: Actor) -> 
 
 
 def _waited_for(facts: Facts, names: Sequence[str]) -> list[str]:
-    """Return what the named packets depend on: a hidden one would look as if it did not exist."""
+    """Return the dependencies of the named packets: a hidden one would look as if it did not exist."""
     named = (facts.packets[name] for name in names if name in facts.packets)
     return [needed for packet in named for needed in packet.dependencies()]
 
@@ -343,8 +345,8 @@ def here() -> Repository:
 
 
 class Question(Value):
-    """`lanes` are those in which the gate is asked, () for any. An `optional` gate exists only if the policy has a rule
-    for it; any other gate without a rule stays shut.
+    """A question about a gate. `lanes` are those in which it is asked, () for any. An `optional` gate exists only if
+    the policy has a rule for it; any other gate without a rule stays closed.
     """
 
     gate: str
@@ -356,8 +358,10 @@ class Question(Value):
 ACTIVATION = Question(ACTIVATION_GATE, lanes=transition("activate").origins)
 
 
-def verdict_question(choice: str) -> Question:
-    return Question(VERDICT_GATE, {"verdict": choice}, transition("verdict", choice).origins, optional=True)
+def verdict_question(choice: str, report: str = "") -> Question:
+    """`report` is the term that names it; '' leaves it open."""
+    terms = {"verdict": choice, **({"report": report} if report else {})}
+    return Question(VERDICT_GATE, terms, transition("verdict", choice).origins, optional=True)
 
 
 def added_questions(policy: LifecyclePolicy) -> tuple[Question, ...]:
@@ -369,7 +373,7 @@ def added_questions(policy: LifecyclePolicy) -> tuple[Question, ...]:
 
 
 class Said(Value):
-    """The verdict for each gate that was asked about, and the ids of the effective waivers."""
+    """The verdict for each gate in question, and the ids of the effective waivers."""
 
     verdicts: Mapping[str, Verdict] = NOTHING
     approved: frozenset[str] = frozenset()
@@ -382,8 +386,8 @@ def ask(repository: Repository, packet: PacketFacts, questions: Sequence[Questio
         return Said()
     base = find_base(repository)
     asked = [each for each in wanted if not each.optional or gate_policy(base.policy, each.gate)]
-    # Where no one can approve yet, no envelope or history is read to say so. A waiver was judged by the policy of
-    # its day, and a damaged log is the first thing to hear of.
+    # If no one can approve yet, no envelope or history needs to be read to report it. A waiver was judged by the policy
+    # of its time, and a damaged log must be reported first.
     sound = not any(each.severity == "error" for each in packet.log.findings)
     faults = no_verdict(base) if sound and not waivers else ()
     if faults:
@@ -405,7 +409,7 @@ def _judged(
     with open_approvals(base.repository, base, now, name) as approvals:
         approvals.know(packet.log)
         standing = _is_standing(packet) and names_standing(approvals.base.policy.policy)
-        # Commands ask for it by the name of the gate that it replaces.
+        # Commands refer to it by the name of the gate that it replaces.
         gates = {each.gate: STANDING_GATE if standing and each.gate == ACTIVATION_GATE else each.gate for each in asked}
         verdicts = {each.gate: approvals.verdict(name, gates[each.gate], terms=each.terms) for each in asked}
         return Said(verdicts, frozenset(_accepted(approvals, waivers)) if waivers else frozenset())

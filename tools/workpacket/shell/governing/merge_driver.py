@@ -3,7 +3,7 @@
 Git calls a driver before the merged log is in the work tree, so the log is assembled here from the commits being
 merged. If these cannot be found, the texts are merged as they are, and `board sync` is needed afterwards.
 
-Also lists which governed files of a merge still wait for people.
+Also lists the governed files of a merge that people must still resolve.
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ _MARK = b"<<<<<<< "
 
 
 class Unmerged(Value):
-    """`operation` is what git is in the middle of. Files without conflict marks are `settled`."""
+    """The state of a merge. `operation` is what git is in the middle of. Files without conflict markers are
+    `settled`.
+    """
 
     operation: str
     settled: tuple[str, ...]
@@ -46,7 +48,7 @@ class Unmerged(Value):
     def then(self) -> str:
         """Return the next command to type."""
         if self.contradicting:
-            return f"resolve by hand what is left in {', '.join(self.contradicting)}"
+            return f"resolve the remaining conflicts in {', '.join(self.contradicting)} by hand"
         added = f"git add {' '.join(self.settled)} && " if self.settled else ""
         return f"{added}git {self.operation} --continue"
 

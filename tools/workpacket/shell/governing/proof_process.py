@@ -1,8 +1,8 @@
 """Run the program of a proof: without a shell, without input, within limits on time and output.
 
-The end of a proof's output is stored outside the history: in the folder that all work trees share, by digest. No output
-of a proof enters an event, because what is in git stays there for everyone. An event names the digest; on the machine
-where the proof was run, the cleaned end of the output can be shown by that name. It may be deleted at any time.
+The end of a proof's output is stored outside the history, by digest, in the folder that all work trees share. No output
+of a proof enters an event, because everything in git stays there for everyone. The event names the digest, by which the
+cleaned end of the output can be shown on the machine where the proof was run. It may be deleted at any time.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def end_of(text: str) -> str:
 
 
 def keep_output(repository: Repository, digest: str, text: str) -> None:
-    """Store the end of a cleaned output, readable only by its owner; if that is not possible, skip it."""
+    """Store the end of a cleaned output, readable only by its owner; do nothing if that is not possible."""
     import tempfile
 
     folder = _folder(repository)
@@ -50,7 +50,7 @@ def keep_output(repository: Repository, digest: str, text: str) -> None:
 def kept_output(repository: Repository, digest: str, recorded: str = "") -> str | None:
     """Return the end of the output with this digest; None if it is not stored here.
 
-    `recorded` is the end stored in an older event itself.
+    `recorded` is the end that an older event itself contains.
     """
     try:
         with open(os.path.join(_folder(repository), digest), "rb") as file:
@@ -71,7 +71,7 @@ def _forget_oldest(folder: str) -> None:
             os.unlink(os.path.join(folder, name))
 
 
-GRACE: Final = 2.0  # seconds a program gets to exit once asked to
+GRACE: Final = 2.0  # seconds that a program has to exit once asked to
 _CHUNK: Final = 64 * 1024
 # Signals that would end this process and leave the program behind.
 _ENDINGS: Final = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
@@ -81,7 +81,7 @@ class Ended(Value):
     """How a program ended. `output` is the beginning of its output, `length` the size of all of it in bytes.
 
     `limit` is the limit that it reached: `time`, at which it was stopped, or `output`; '' for none. `milliseconds` is
-    how long it ran: a verdict that follows sooner was given without running it again.
+    how long it ran: a verdict given in less time was given without running it again.
     """
 
     exit_code: int
@@ -92,14 +92,14 @@ class Ended(Value):
 
 
 class Account(Value):
-    """Another account of this machine, which runs the programs of a proof and can read nothing of ours."""
+    """Another account of this machine, which runs the programs of a proof and cannot read our files."""
 
     uid: int
     gid: int
 
 
 def account_of(name: str) -> Account:
-    """The account of this name; ValueError if there is none, or if it cannot be used."""
+    """Return the account of this name; raise ValueError if there is none, or if it cannot be used."""
     if sys.platform == "win32" or os.geteuid() != 0:
         raise ValueError("only root can run programs under another account")
     import pwd
@@ -107,7 +107,7 @@ def account_of(name: str) -> Account:
     try:
         found = pwd.getpwuid(int(name)) if name.isdecimal() else pwd.getpwnam(name)
     except KeyError as error:
-        raise ValueError(f"there is no account {name}") from error
+        raise ValueError(f"account {name} not found") from error
     if found.pw_uid == 0:
         raise ValueError(f"{name} is root itself")
     return Account(found.pw_uid, found.pw_gid)
@@ -122,7 +122,7 @@ def run_limited(
     most_output: int,
     account: Account | None = None,
 ) -> Ended:
-    """Run a program until it ends; OSError or ValueError if it cannot be started."""
+    """Run a program until it ends; raise OSError or ValueError if it cannot be started."""
     other: dict[str, Any] = {}
     if account is not None:
         other = {"user": account.uid, "group": account.gid, "extra_groups": []}
@@ -150,7 +150,7 @@ def run_limited(
         except subprocess.TimeoutExpired:
             overdue = True
         finally:
-            # Processes it left behind are stopped too; otherwise they would hold the output open forever.
+            # Processes it left behind are stopped too; otherwise they would keep the output open forever.
             _stop(process, ask=overdue)
         output.finish()
         limit = "time" if overdue else "output" if output.length > most_output else ""
@@ -160,8 +160,8 @@ def run_limited(
 
 
 class _Interrupts:
-    """Meanwhile these signals raise KeyboardInterrupt, though not before it is allowed: between the start of a program
-    and what stops it, one would leave the program behind. Only the main thread can arrange that.
+    """While it is active, these signals raise KeyboardInterrupt, but not before that is allowed: an interrupt between
+    starting a program and preparing to stop it would leave the program behind. Works only in the main thread.
     """
 
     def __init__(self) -> None:
@@ -192,7 +192,7 @@ class _Interrupts:
 
 
 class _Output:
-    """Reads in a thread: keeps the first bytes, counts all of them."""
+    """Reads the output in a thread: keeps the first bytes, counts all of them."""
 
     def __init__(self, source: IO[bytes], most: int) -> None:
         self.kept = bytearray()
@@ -209,7 +209,7 @@ class _Output:
                 self.kept += chunk[: max(0, self._most - len(self.kept))]
 
     def finish(self) -> None:
-        """Wait for the end, except for a process that left the group and holds the output open."""
+        """Wait for the end, but not for a process that left the group and keeps the output open."""
         self._thread.join(GRACE)
 
 

@@ -1,7 +1,7 @@
-"""Trees in which proofs are run: fresh checkouts outside of the repository, so that nothing of a work tree helps.
+"""Trees in which proofs are run: fresh checkouts outside the repository, so that no file of a work tree affects them.
 
-A tree is a repository of its own that borrows the objects of this one: programs may ask git about it, and nothing that
-they do reaches our branches. Folders that git ignores and that hold what was installed are linked to.
+A tree is a separate repository that borrows the objects of this one: programs may use git in it, and nothing that they
+do reaches our branches. Ignored folders with installed packages are linked.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from workpacket.shell.governing.proof_process import Account, end_of, run_limite
 from workpacket.shell.governing.proof_words import proof_words
 from workpacket.value import Value
 
-# What was installed for the work tree, and is found there by programs in PATH.
+# Folders with packages that were installed for the work tree, and in which programs are found through PATH.
 _LINKED: Final = (".venv", "venv", "node_modules")
 _CHECKOUT_SECONDS: Final = 600.0
 _BRANCH: Final = "refs/heads/proof"
 
 
 class ProofTree(Value):
-    """`root` has no links in it."""
+    """One tree. `root` is a path without links."""
 
     root: str
     git: Mapping[str, str]
 
 
 class ProofPlace:
-    """Trees at one place, one after the other: what runs in them cannot tell them apart by their path."""
+    """Trees at one place, one after the other, so that programs in them cannot distinguish them by their path."""
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
@@ -46,12 +46,12 @@ class ProofPlace:
         self.root = os.path.join(folder, "tree")
 
     def fresh(self) -> str:
-        """The name of one more tree."""
+        """Return the name of another tree."""
         self._fresh += 1
         return f"fresh-{self._fresh}"
 
     def enter(self, name: str) -> None:
-        """Put the tree of this name at the place; an empty place if there is none yet."""
+        """Put the tree of this name at the place; if there is none yet, an empty folder."""
         if name == self._present:
             return
         if self._present:
@@ -64,7 +64,9 @@ class ProofPlace:
 
 @contextmanager
 def scratch_folder(*, shared: bool = False) -> Iterator[str]:
-    """`shared` with another account, which may enter the trees in it, and read nothing else."""
+    """Create a scratch folder. `shared` is for another account, which can enter the trees in it, and read
+    nothing else.
+    """
     # Without links: runners report real paths, which are compared with it.
     folder = os.path.realpath(tempfile.mkdtemp(prefix="workpacket-proof-"))
     if shared:
@@ -76,7 +78,7 @@ def scratch_folder(*, shared: bool = False) -> Iterator[str]:
 
 
 def make_tree(repository: Repository, folder: str, commit: str) -> ProofTree:
-    """Check the commit out in this new folder."""
+    """Check out the commit in this new folder."""
     os.makedirs(folder)
     hidden = os.path.join(folder, ".git")
     # Every place is named, so that variables which git sets for a hook of the user's repository have no effect.
@@ -127,7 +129,7 @@ def _link_installed(repository: Repository, tree: ProofTree, commit: str) -> Non
 
 
 def lay_over(tree: ProofTree, commit: str, changed: Sequence[ChangedPath]) -> None:
-    """Make these paths of the tree what they are in the commit."""
+    """Make these paths of the tree the same as in the commit."""
     taken = "".join(f"{change.path}\0" for change in changed if change.letter != "D")
     if taken:
         named = ("--pathspec-from-file=-", "--pathspec-file-nul")
@@ -142,8 +144,9 @@ def lay_over(tree: ProofTree, commit: str, changed: Sequence[ChangedPath]) -> No
 
 
 def pose_as(tree: ProofTree, commit: str) -> None:
-    """Let git say of the tree what it says of the commit, except for its files: the same message, author, dates and
-    parents. A test that asks git where it is gets the same answer on both sides."""
+    """Make git in the tree report what it reports for the commit, except for the files: the same message, author, dates
+    and parents. A test that asks git where it is gets the same answer on both sides.
+    """
     header, _, message = _git(tree, "cat-file", "commit", commit).partition("\n\n")
     lines = [line for line in header.split("\n") if line.startswith(("parent ", "author ", "committer ", "encoding "))]
     text = "\n".join([f"tree {_git(tree, 'write-tree').strip()}", *lines, "", message])
@@ -152,15 +155,16 @@ def pose_as(tree: ProofTree, commit: str) -> None:
 
 
 def put(tree: ProofTree, texts: Mapping[str, str]) -> None:
-    """Other texts of these files, before anything has run in the tree."""
+    """Write other texts to these files, before anything has run in the tree."""
     for path, text in texts.items():
         with open(os.path.join(tree.root, path), "wb") as file:
             file.write(text.encode("utf-8", "surrogateescape"))
 
 
 def give(folder: str, account: Account | None) -> None:
-    """Hand a fresh folder to the account that runs in it, its content first: what the account already owns, another
-    program of it could replace."""
+    """Give a fresh folder to the account that runs in it, contents first: another program of the account could replace
+    what it already owns.
+    """
     if account is None:
         return
     for place, folders, files in os.walk(folder, topdown=False):
@@ -172,7 +176,7 @@ def give(folder: str, account: Account | None) -> None:
 def prepare(
     tree: ProofTree, policy: EvidencePolicy, environment: Mapping[str, str], account: Account | None = None
 ) -> None:
-    """Run what the policy says prepares a tree; its failure says nothing about the work."""
+    """Run the setup commands of the policy in a tree; their failure says nothing about the work."""
     for command in policy.setup:
         try:
             ended = run_limited(
@@ -192,5 +196,5 @@ def prepare(
 
 
 def _unprepared(command: str, why: str) -> WorkpacketError:
-    hint = "nothing was recorded; correct [evidence] setup of the policy on the base, or what it needs"
+    hint = "nothing was recorded; correct [evidence] setup in the policy on the base, or what it needs"
     return WorkpacketError("proof_setup_failed", f"the trees could not be prepared: {command} {why}", hint=hint)

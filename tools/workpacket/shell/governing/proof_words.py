@@ -53,7 +53,7 @@ _BUILT_IN: Final = {
 
 
 def proof_words(command: str) -> list[str]:
-    """Return the program and its arguments; WorkpacketError `proof_needs_shell` for shell syntax."""
+    """Return the program and its arguments; raise WorkpacketError `proof_needs_shell` for shell syntax."""
     words = _Reader(command.strip(" \t\r\n")).words()
     first = words[0] if words else ""
     if not first:
@@ -68,8 +68,8 @@ class _Reader:
         self.text = text
         self.at = 0
         self.word: str | None = None
-        self.plain = ""  # the unquoted characters of this word, for checks that need all of it
-        self.first = ""  # the first word, with marks where part of it is quoted
+        self.plain = ""  # the unquoted characters of this word, for checks that need all of them
+        self.first = ""  # the first word, with marks in place of quoted parts
         self.found: list[str] = []
 
     def words(self) -> list[str]:
@@ -166,7 +166,7 @@ class _Reader:
 
 
 def _braces(plain: str) -> bool:
-    """Whether a shell may expand it to several words: `{a,b}`, `{1..3}`."""
+    """Whether a shell might expand the word to several words: `{a,b}`, `{1..3}`."""
     start, end = plain.find("{"), plain.rfind("}")
     return 0 <= start < end and any(between in plain[start:end] for between in (",", ".."))
 

@@ -1,4 +1,4 @@
-"""What makes a refinement incomplete, apart from the user's answer to it."""
+"""Find what makes a refinement incomplete, apart from the user's answer to it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MARK = OPEN.rstrip(">")
 def refinement_faults(
     refinement: Refinement, found: Iterable[Problem], specification: Source | None
 ) -> tuple[Problem, ...]:
-    """Return the faults. `found` holds the findings of the file; the errors of the strict profile count."""
+    """Return the faults. `found` are the findings of the file; errors in the strict profile count."""
     answered = set(_answer_lines(refinement))
     kept = [fault for fault in found if _is_error(fault.code) and fault.line not in answered]
     seen = {fault.line for fault in kept}
@@ -61,7 +61,7 @@ def _anchor_faults(refinement: Refinement, specification: Source) -> Iterator[Pr
         specification.sha1,
         pinned,
     }:
-        message = f"{specification.path} is not the version used for the refinement"
+        message = f"{specification.path} is not the version that the refinement pins"
         yield Problem("spec_moved", message, Location(refinement.path, *summary["place"]))
     for anchor in summary["anchors"]:
         problem = anchor_problem(anchor, specification)

@@ -1,4 +1,4 @@
-"""Running the proofs of a submission again, in fresh trees: here, or in any other clone that has its commit."""
+"""Run the proofs of a submission again in fresh trees, here or in any other clone that has its commit."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from workpacket.value import Value
 
 
 class Recorded(Value):
-    """What the log says of a submission: its commit, and of each criterion the last row."""
+    """The log's record of a submission: its commit, and the last row of each criterion."""
 
     commit: str
     rows: Mapping[str, Mapping[str, object]]
 
     @property
     def base(self) -> str:
-        """The commit with which its tests were compared; '' if none were."""
+        """Return the commit with which its tests were compared; '' if none were."""
         return next((str(row["base"]) for row in self.rows.values() if row.get("base")), "")
 
     @property
@@ -53,7 +53,7 @@ def recorded_proofs(repository: Repository, packet: PacketFacts) -> Recorded:
 
 
 def submitted_since(repository: Repository, base: str) -> list[str]:
-    """The packets whose work is submitted by an event in HEAD that the base does not have."""
+    """Return the packets whose work is submitted by an event in HEAD that the base does not have."""
     found = set()
     for change in changed_paths(repository, commit_of(repository, base), commit_of(repository, "HEAD"), LOG_FOLDER):
         name, _, file = change.path.removeprefix(f"{LOG_FOLDER}/").partition("/")
@@ -80,7 +80,7 @@ def replay(
     environment: Mapping[str, str],
     account: Account | None = None,
 ) -> list[str]:
-    """What came to something else than the log says, by criterion. `account` is who runs the programs."""
+    """Return, by criterion, the results that differ from those in the log. `account` runs the programs."""
     demands = demands_of(packet)
     prover = ContractProver(
         repository,

@@ -1,6 +1,6 @@
-"""The files that `init` installs, and which of them a repository has.
+"""The files that `init` installs, and those of them that a repository has.
 
-Also, which of the runtime's folders git does not ignore yet, and the file that could list them.
+Also the folders of the runtime that git does not ignore yet, and the file that could list them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ from workpacket.text.limits import DATA, MARKDOWN
 
 
 def read_package(instructions: str, skills: Mapping[str, str]) -> StarterTexts:
-    """Read the package. `instructions` and `skills` depend on the commands, which only the command line knows."""
+    """Read the texts of the package. `instructions` and `skills` depend on the commands, which only the command line
+    knows.
+    """
     return StarterTexts(
         gov_just=gov_just(),
         pre_commit=_read("pre-commit.yaml"),
@@ -36,8 +38,9 @@ def read_package(instructions: str, skills: Mapping[str, str]) -> StarterTexts:
 
 
 def running() -> tuple[Mapping[str, Json] | None, str]:
-    """Where the running package was installed from (PEP 610), and its version. A folder that was only put on the path
-    has no record, and counts as its own source."""
+    """Return where the running package was installed from (PEP 610), and its version. A folder that was only put on the
+    path has no record, and counts as its own source.
+    """
     import json
     from importlib import metadata
 
@@ -58,7 +61,7 @@ def gov_just() -> str:
 
 
 def look_around(root: str, paths: Iterable[str]) -> ExistingFiles:
-    """List what is at these paths. What is behind a link is not judged: it exists, and is not a regular file."""
+    """List what is at these paths. The target of a link is not examined: it exists, and is not a regular file."""
     files: dict[str, bytes | None] = {}
     for path in paths:
         if link_on_the_way(root, path):
@@ -68,12 +71,12 @@ def look_around(root: str, paths: Iterable[str]) -> ExistingFiles:
     return ExistingFiles(files, os.path.isdir(os.path.join(root, MISSIONS)))
 
 
-# Where a repository may have skills of its own, or those of plugins.
+# Where a repository may have its own skills, or those of plugins.
 _SKILL_PLACES = (".claude/skills", ".agents/skills", "skills", "plugins/*/skills")
 
 
 def skills_of_teams(root: str) -> dict[str, bytes]:
-    """Return the skills of teams that a session is started with, by path. A link belongs to someone else."""
+    """Return the skills of teams with which a session is started, by path. A link belongs to someone else."""
     found: dict[str, bytes] = {}
     for place in _SKILL_PLACES:
         for name in TEAM_SKILLS:
@@ -103,8 +106,8 @@ def _read(name: str) -> str:
 
 
 def not_ignored(repository: Repository) -> tuple[bytes | None, tuple[str, ...]]:
-    """Return the bytes of `.gitignore`, None if it is missing, and the folders. A file that is a link belongs to
-    someone else.
+    """Return the bytes of `.gitignore`, None if it is missing, and the folders that it should list. A file that is a
+    link belongs to someone else.
     """
     try:
         before = read_bytes(str(repository.root), GITIGNORE, DATA.size)

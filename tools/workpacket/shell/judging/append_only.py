@@ -1,8 +1,8 @@
-"""Everything that the base holds of log, attestations and checkpoints is present and unchanged, or its whole landing
-was reverted.
+"""Check that the log, the attestations and the checkpoints of the base are present and unchanged, or that their whole
+landing was reverted.
 
-A landing is reverted with everything that it brought: its events, its envelopes and its code. Rejections and
-revocations among the envelopes stay forever, so that no revert restores a key.
+A landing is reverted with everything that it added: its events, its envelopes and its code. Rejections and revocations
+among the envelopes stay forever, so that no revert restores a key.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def judge_append_only(
 
 
 def _taken_back(repository: Repository, trials: TrialMerges, change: tuple[str, str], revert: Revert) -> Iterator[str]:
-    """Yield the write-once files that were reverted as a whole; none if anything of their landings is left here."""
+    """Yield the write-once files that were reverted as a whole; none if any part of their landings is left here."""
     before, head = change
     undone, left = trials.differences(before, revert.commit), trials.differences(revert.commit, head)
     removed = {path: undone[path].old for path in undone if path.startswith(_WRITE_ONCE) and not undone[path].new}
@@ -60,7 +60,7 @@ def _taken_back(repository: Repository, trials: TrialMerges, change: tuple[str, 
 
 def _is_governed(path: str) -> bool:
     """Whether the path is governed. Board, registry and packets change after a landing, so a revert's version of them
-    is drawn from the log.
+    is generated from the log.
     """
     return path.startswith(f"{GOVERNANCE_FOLDER}/")
 

@@ -1,4 +1,4 @@
-"""What judging a change needs besides the log: dependencies, waivers, git's history, the stub."""
+"""The facts that judging a change needs besides the log: dependencies, waivers, git's history, the stub."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def around(
 
 
 def _light_unmet(governed: GovernedFiles, packet: PacketFacts, policy: LifecyclePolicy) -> list[str]:
-    """What the document of a light packet lacks, by the specification that would be in force."""
+    """Return what the document of a light packet lacks, by the specification that would be in force."""
     from workpacket.lifecycle.forms import document_unmet
 
     places = specification_places(governed.read(SPEC_POINTER))
@@ -89,8 +89,9 @@ def _light_unmet(governed: GovernedFiles, packet: PacketFacts, policy: Lifecycle
 
 
 def _standing(repository: Repository, base: str, packet: PacketFacts) -> tuple[str, str | None] | None:
-    """The last day of a standing packet, as its files say it and as those of the base do; None where the policy of the
-    base has no gate for standing packets."""
+    """Return the last day of a standing packet, as its files and those of the base say it; None if the policy of the
+    base has no gate for standing packets.
+    """
     if not names_standing(policy_at(repository, readable_commit(repository, base)).policy):
         return None
     held = ((path, read_file_at(repository, base, path)) for path in packet_paths(packet.id.text))
@@ -106,7 +107,7 @@ def _last_day(packet: Packet | None) -> str:
 
 def _was_done(repository: Repository, base: str, needed: str, logs: Mapping[str, Log], policy: LifecyclePolicy) -> bool:
     """Whether the packet, or any revision of a base id, was ever in a lane that satisfies the dependency. It may have
-    moved on since.
+    moved on since then.
     """
     own = {name: log for name, log in logs.items() if name == needed or name.startswith(f"{needed}-v")}
     if any(event.lane_to in policy.satisfied_by for log in own.values() for event in log.events):
@@ -131,8 +132,9 @@ def _waivers(repository: Repository, base: str, packet: PacketFacts) -> Iterator
 
 
 def _is_contained(repository: Repository, packet: PacketFacts, event: LogEvent, policy: LifecyclePolicy) -> bool:
-    """Whether head, which becomes the target branch when the change lands, has what the event says was merged, and as
-    it was judged."""
+    """Whether head, which becomes the target branch when the change lands, contains the commit that the event calls
+    merged, as it was judged.
+    """
     before = packet.log.ancestry(event.parents)
     submitted = [each.text("commit") for each in packet.log.events if each.type == "submitted" and each.id in before]
     if submitted[-1:] != [event.text("commit")]:
@@ -173,7 +175,9 @@ def ahead(logs: Iterable[Log], known: frozenset[str], now: str) -> Iterator[Prob
 
 
 def _unguarded(repository: Repository, base: str) -> Iterator[Problem]:
-    """Tables that the change weakens, of a policy without approvers; not where the base names a new root of trust."""
+    """Report tables that the change weakens although the policy names no approvers, unless the base names a new root of
+    trust.
+    """
     before = policy_at(repository, readable_commit(repository, base)).policy
     try:
         after = read_bytes(str(repository.root), POLICY_PATH, DATA.size)
@@ -192,7 +196,7 @@ def _unguarded(repository: Repository, base: str) -> Iterator[Problem]:
             return
     reason = CHANGE_BY_CODE["policy_unguarded"]
     for name in changed:
-        what = f"[{name}] is changed, and the policy of the base names no approvers who could agree to that"
+        what = f"[{name}] is changed, but the policy of the base names no approvers who could approve that"
         yield Problem(reason.code, what, Location(POLICY_PATH), reason.remedy, severity=reason.severity)
 
 

@@ -1,4 +1,4 @@
-"""Gather what coverage asks git: the contents of the change, what was judged, and which scopes were approved."""
+"""Gather what coverage needs from git: the contents of the change, the judged work, and the approved scopes."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ from workpacket.text.source import Source
 from workpacket.value import Value, replace
 
 _FILE = "100644 "
-# A report is for people to read, and nothing that a program or an agent executes.
+# A report is for people to read; a program or an agent must not execute any of it.
 _REPORT_ENDINGS = (".md", ".markdown", ".rst")
 _READ_BY_AGENTS = frozenset({"agents.md", "claude.md", "gemini.md", "skill.md"})
 
 
-# Kinds of packets that answer for a change; of the others it is told why they do not.
+# Kinds of packets that cover a change; for the others, the reason why they do not is reported.
 _ANSWERING: Final[Collection[Kind]] = ("work", "verdict", "ready")
 # The field, with everything indented below it.
 _SCOPE_FIELD = lazy_pattern(r"IN_SCOPE_PATHS([^\n]*(?:\n[ \t]*(?=\n)|\n[ \t]+[^\n]*)*)", re.IGNORECASE)
@@ -99,12 +99,12 @@ def uncovered_paths(
     policy: LifecyclePolicy,
     today: date,
 ) -> list[Uncovered]:
-    """Return what no packet covers, whatever the mode."""
+    """Return the paths that no packet covers, whatever the mode."""
     return _Coverage(repository, trials, base, head, logs, policy, today).uncovered()
 
 
 class _Coverage:
-    """The judgement of one change."""
+    """Judges the coverage of one change."""
 
     def __init__(
         self, repository: Repository, trials: TrialMerges, base: str, head: str, logs: Mapping[str, Log],
@@ -134,7 +134,7 @@ class _Coverage:
         judged = [(one, self._here(one)) for one in self._judged(kinds, covers, changed)]
         missing = [one for one, here in judged if here is None]
         landing = self._landing(changed, [here for _, here in judged if here is not None])
-        # What the verdict requires may be missing from a change that touches other paths only, or none.
+        # A change that touches other paths only, or none, may lack work that its verdict requires.
         if landing.paths - changed.keys():
             covers = list(self._covers(kinds, _ANSWERING, landing.paths))
         exempt = self.policy.coverage.exempt
@@ -146,7 +146,7 @@ class _Coverage:
     def _kind(self, name: str, log: Log) -> Kind:
         stand = standing(log)
         kind = kind_of(stand.lane, self.policy.lanes)
-        # What no one has to judge is finished when its submission has landed, and covers no later change.
+        # Work that no one must judge is finished once its submission has landed, and covers no later change.
         if stand.lane == "IN_REVIEW" and all(move.id in self.known for move in stand.latest):
             kind = "" if ends_unjudged(fold(log), self.policy) else kind
         finished = stand.lane == "VALIDATED" and all(move.id in self.known for move in stand.latest)
@@ -162,8 +162,9 @@ class _Coverage:
                 yield _Judged(name, commit, required)
 
     def _here(self, judged: _Judged) -> _Judged | None:
-        """The same; with a commit made for the trial, where its own is not in this clone and what landed is the work
-        that the submission describes. None where that is not so, and nothing can be known."""
+        """Return the same with a commit made for the comparison, if its own is not in this clone but the submission
+        describes the landed work; None if that is not the case, and nothing can be known.
+        """
         if resolved(self.repository, f"{judged.commit}^{{commit}}") is not None:
             return judged
         submitted = submission_before(self.logs[judged.packet], self.verdicts[judged.packet][0])
@@ -212,7 +213,9 @@ class _Coverage:
         return {path: one.new for path, one in work.items() if path in now}
 
     def _held_once(self, paths: Iterable[str], judged: Iterable[_Judged]) -> set[str]:
-        """The paths at which the base held what was judged since the work left it: that landed before its verdict."""
+        """Return the paths at which the base had the judged content at some time since the work left it: these landed
+        before the verdict.
+        """
         held: set[str] = set()
         wanted = set(paths)
         for one in judged if wanted else ():
@@ -228,7 +231,9 @@ class _Coverage:
         return held
 
     def _reports(self, differing: Mapping[str, Difference]) -> Iterator[str]:
-        """Yield reports named in a verdict of this change with these bytes, and that are new or were reports before."""
+        """Yield reports that a verdict of this change names with these bytes, and that are new or were
+        reports before.
+        """
         verdicts = [event for log in self.logs.values() for event in log.events if event.type == "verdict.given"]
         named: dict[str, set[str]] = {}
         before: set[str] = set()
@@ -246,7 +251,7 @@ class _Coverage:
             yield from (path for data in contents if hashlib.sha256(data).hexdigest() in named[path])
 
     def _shipped(self, differing: Mapping[str, Difference]) -> Iterator[str]:
-        """Files of the governance folder that are, byte for byte, what `init` writes, or wrote once."""
+        """Yield files of the governance folder that are, byte for byte, what `init` writes or once wrote."""
         own = {path: _id(one.new) for path, one in differing.items() if path.startswith(f"{GOVERNANCE_FOLDER}/")}
         if not own:
             return
@@ -262,7 +267,7 @@ class _Coverage:
     # --- scopes ---
 
     def _covers(self, kinds: Mapping[str, Kind], wanted: Collection[Kind], paths: Iterable[str]) -> Iterator[Cover]:
-        """Yield the scopes of these kinds of packet, if they may contain any of the paths."""
+        """Yield the scopes of these kinds of packets, if they may contain any of the paths."""
         names = [name for name, kind in kinds.items() if kind in wanted]
         tops = {path.partition("/")[0] for path in paths}
         now = self._scopes(dict.fromkeys(names, self.head), tops)
@@ -284,7 +289,7 @@ class _Coverage:
         return ("standing", "") if self.today <= min(until) else ("", f"it ended on {min(until)}")
 
     def _approved_at(self, name: str) -> str:
-        """Return the commit of the base that holds the packet as last approved; '' if this change adds it."""
+        """Return the commit of the base with the packet as last approved; '' if this change adds it."""
         events = [event for event in self.logs[name].events if event.type in {"activated", "amended"}]
         if not events:
             return self.base if any(event.id in self.known for event in self.logs[name].events) else ""
@@ -294,7 +299,7 @@ class _Coverage:
         return held[0] if held is not None else self.base
 
     def _scopes(self, commits: Mapping[str, str], tops: Collection[str]) -> dict[str, _Scope]:
-        """Return the scopes of packets, each as a commit holds it; none for a packet that is missing or irrelevant."""
+        """Return the scopes of packets, each as a commit has it; none for a packet that is missing or irrelevant."""
         places = {name: [f"{commit}:{path}" for path in packet_paths(name)] for name, commit in commits.items()}
         files = read_objects(self.repository, (place for both in places.values() for place in both))
         found: dict[str, _Scope] = {}
@@ -321,7 +326,7 @@ def _scope(source: Source) -> _Scope:
     try:
         until = standing_until(contract_of(packet, None).scope)
     except ContractUnreadable:
-        # A text that can be read in two ways cannot be approved.
+        # An ambiguous text cannot be approved.
         return _Scope((), None)
     return _Scope(tuple(entry.value for entry in packet.in_scope_paths), until)
 

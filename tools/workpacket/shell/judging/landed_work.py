@@ -1,7 +1,7 @@
-"""Judged work that is done because it landed as it was judged, though no event records its merge.
+"""Find judged work that is done because it landed as it was judged, although no event records its merge.
 
-This is decided once, for the first commit of the target branch that holds the verdict PASS, and later changes do not
-undo it. Only the line of the given commit counts: no other branch, and no reference. Decisions are cached in the
+This is decided once, for the first commit of the target branch that contains the verdict PASS, and later changes do not
+undo it. Only the line of the given commit counts, not other branches or references. Decisions are cached in the
 person's own folder, like the claims of envelopes.
 """
 
@@ -33,13 +33,14 @@ from workpacket.shell.work_done import is_described
 _FEW = 200
 _YES, _NO = "landed", "not as it was judged"
 _OTHERWISE = frozenset({"landed_otherwise", "changed_after_verdict"})
-# So many landings are looked at by an audit, the newest first.
+# The number of landings that an audit examines, newest first.
 _MOST = 100
 
 
 def landed(repository: Repository, tip: str, logs: Mapping[str, Log], policy: LifecyclePolicy) -> frozenset[str]:
-    """Return the packets whose work is on the line that ends at `tip`: as it was judged, or, if the policy asks no one
-    to judge it, as it was submitted."""
+    """Return the packets whose work is on the line that ends at `tip`: as it was judged or, if the policy requires no
+    judge, as it was submitted.
+    """
     settling = {name: event for name, log in logs.items() if (event := _settling(log, policy)) is not None}
     if not settling or not tip:
         return frozenset()
@@ -54,7 +55,7 @@ def landed(repository: Repository, tip: str, logs: Mapping[str, Log], policy: Li
                 for name, key in keys.items()
                 if key not in known
             }
-        # What could not be known in a clone that lacks the judged commit may be known once it is fetched.
+        # Questions that a clone without the judged commit cannot answer may be answered once it is fetched.
         unknown = {key for name, key in keys.items() if key in found and not _is_here(repository, logs[name])}
         memory.keep("landed", ((key, said) for key, said in found.items() if said == _YES or key not in unknown))
     finally:
@@ -63,7 +64,7 @@ def landed(repository: Repository, tip: str, logs: Mapping[str, Log], policy: Li
 
 
 def _settling(log: Log, policy: LifecyclePolicy) -> LogEvent | None:
-    """The event whose arrival settles the packet: the verdict, or the submission that no one has to judge."""
+    """Return the event whose arrival settles the packet: the verdict, or a submission that no one must judge."""
     said, state = judging(log), fold(log)
     if said is not None and settles_by_landing(state, policy):
         return said[0]
@@ -82,7 +83,7 @@ def _is_here(repository: Repository, log: Log) -> bool:
 
 
 def _arrivals(repository: Repository, tip: str, paths: Mapping[str, str]) -> dict[str, str]:
-    """Return by packet the commit of the line that brought its verdict."""
+    """Return, by packet, the commit of the line that added its verdict."""
     wanted = tuple(paths) if len(paths) <= _FEW else (LOG_FOLDER,)
     found: dict[str, str] = {}
     for commit, changes in changes_before(repository, tip, *wanted, options=FIRST_PARENTS, form="%H"):
@@ -95,8 +96,9 @@ def _arrivals(repository: Repository, tip: str, paths: Mapping[str, str]) -> dic
 def landing_faults(
     repository: Repository, tip: str, logs: Mapping[str, Log], policy: LifecyclePolicy, most: int = _MOST
 ) -> dict[str, list[Uncovered]]:
-    """By the commit of the line that brought their verdicts, the newest first and `most` of them: what came with it for
-    which no packet answered then, or is not what was judged."""
+    """Return, by the commit of the line that added a verdict (newest first, at most `most`), the changes in it that no
+    packet covered at that time, or that were not judged.
+    """
     passed = {said[0].path: name for name, log in logs.items() if (said := judging(log)) is not None}
     if not passed or not tip:
         return {}
@@ -107,7 +109,7 @@ def landing_faults(
 
 
 def merge_faults(repository: Repository, tip: str, log: Log, policy: LifecyclePolicy) -> list[Problem]:
-    """Why the landing of this packet's work can't be recorded as its merge: it is not what was judged."""
+    """Return why the landing of this packet's work cannot be recorded as its merge: it differs from what was judged."""
     said = judging(log)
     arrived = _arrivals(repository, tip, {said[0].path: log.packet}) if said is not None else {}
     if said is None or not arrived:
@@ -126,8 +128,9 @@ def merge_faults(repository: Repository, tip: str, log: Log, policy: LifecyclePo
 
 
 def _landing_of(repository: Repository, tip: str, arrived: str, submitted: LogEvent | None) -> str:
-    """The commit that brought the work: that of the verdict, or where the verdict was there first, the next one that
-    changes what the work does."""
+    """Return the commit that added the work: that of the verdict or, if the verdict was there first, the next one that
+    changes the same paths.
+    """
     changed = submitted.texts("changed")[:_FEW] if submitted is not None else ()
     if not changed:
         return arrived
@@ -136,15 +139,16 @@ def _landing_of(repository: Repository, tip: str, arrived: str, submitted: LogEv
 
 
 def _decide(repository: Repository, trials: TrialMerges, commit: str, event: LogEvent, policy: LifecyclePolicy) -> str:
-    """Nothing may have come with the landing for which no packet answered then."""
+    """Decide whether the landing contains only changes that a packet covered at that time."""
     if event.type == "submitted":
         return _YES if _as_submitted(repository, trials, commit, event) else _NO
     return _NO if _faults(repository, trials, commit, policy) else _YES
 
 
 def _as_submitted(repository: Repository, trials: TrialMerges, landing: str, event: LogEvent) -> bool:
-    """Whether the landing has, at the paths that the work changes, what git makes of the submitted commit and the
-    commit before the landing."""
+    """Whether the landing has, at the paths that the work changes, the result of merging the submitted commit into the
+    commit before the landing.
+    """
     commit, changed = event.text("commit") or "", set(event.texts("changed"))
     before = resolved(repository, f"{landing}^1^{{commit}}")
     if before is None:
@@ -161,7 +165,7 @@ def _faults(repository: Repository, trials: TrialMerges, commit: str, policy: Li
     changed = trials.differences(before, commit)
     touched = {path.split("/")[2] for path in changed if path.startswith(f"{LOG_FOLDER}/")}
     then = _logs_at(repository, commit, touched)
-    # The day of the landing: a standing packet that ended since did answer then.
+    # The day of the landing: a standing packet that has ended since did cover it then.
     day = landed_at(repository, commit, commit).date()
     found = uncovered_paths(repository, trials, before, commit, then, policy, day)
     for name, log in then.items():
@@ -181,7 +185,7 @@ def _logs_at(repository: Repository, commit: str, names: Collection[str]) -> dic
 def _landed_otherwise(
     repository: Repository, trials: TrialMerges, tip: str, judged: str, name: str
 ) -> Iterator[Uncovered]:
-    """Of work that was merged before `tip`: what its own landing made otherwise than git does by itself."""
+    """Yield differences in work that was merged before `tip`: what its own landing changed beyond git's merge."""
     if resolved(repository, f"{judged}^{{commit}}") is None or not is_ancestor(repository, judged, tip):
         return
     options = ("--first-parent", "--reverse", "--end-of-options", tip, f"^{judged}")
@@ -194,5 +198,5 @@ def _landed_otherwise(
     work = trials.differences(trials.merge_base(onto, judged) or onto, judged)
     for path in sorted(work.keys() & trials.differences(trial.tree, line[place]).keys()):
         if not is_governance(path):
-            message = f"the judged commit of {name} landed in {line[place][:12]}, which holds something else here"
+            message = f"the judged commit of {name} landed in {line[place][:12]}, which has different content here"
             yield Uncovered("landed_otherwise", path, name, message)

@@ -1,7 +1,7 @@
-"""Signatures of checkpoints: read, judged by the policy of the base, and made.
+"""Signatures of checkpoints: read, judge by the policy of the base, and make them.
 
-A checkpoint on the base is judged by the policy before the commit that brought its signature, at the time of that
-commit; any other, by the policy of the base and now. Revocations are always those of the base.
+A checkpoint on the base is judged by the policy before the commit that added its signature, at the time of that commit;
+any other checkpoint by the current policy of the base, at the current time. Revocations are always those of the base.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Judge:
 def make_checkpoint(
     repository: Repository, verified: Verified, judge: Judge, key: OwnKey, actor: Actor, tool: str, now: Moment
 ) -> list[LogEvent]:
-    """Sign and write the checkpoint due at HEAD; return the events, none if all is covered already.
+    """Sign and write the checkpoint due at HEAD; return the events, or none if everything is covered already.
 
     A checkpoint that would not count is not written.
     """
@@ -83,7 +83,7 @@ def make_checkpoint(
     uncommitted = status(repository, *(f"{folder}/" for folder in APPEND_ONLY_FOLDERS))
     if commit is None or uncommitted:
         what = "nothing is committed yet" if commit is None else f"{uncommitted[0].path} is not committed"
-        hint = "a checkpoint covers what is committed: git commit, then: workpacket log checkpoint"
+        hint = "a checkpoint covers only committed events: git commit, then: workpacket log checkpoint"
         raise WorkpacketError("work_uncommitted", what, hint=hint)
     named = named_heads(verified.checkpoints)
     writer = EventWriter(actor, now.now, now.tx, tool)
@@ -104,8 +104,8 @@ def _signature(judge: Judge, event: LogEvent, key: OwnKey) -> FileChange:
     vouching = judge.signed(event, armored)
     if not vouching.by:
         hint = (
-            "in the policy of the base: the key in allowed_signers for workpacket-checkpoint@v1, its owner in the "
-            "role ci"
+            "add to the policy of the base: the key, to allowed_signers for workpacket-checkpoint@v1; its "
+            "owner, to the role ci"
         )
         raise WorkpacketError(vouching.fault, vouching.message, hint=hint)
     return FileChange(signature_path(event.id), None, armored)
@@ -124,7 +124,7 @@ def _write(
 def judged_here(
     repository: Repository, revision: str, logs: Mapping[str, Log], files: Mapping[str, bytes], now: str
 ) -> tuple[Checkpoint, ...]:
-    """Return the checkpoints of these logs. If there are none, the base is not looked up."""
+    """Return the judged checkpoints of these logs. If there are none, the base is not looked up."""
     if CHECKPOINT_LOG not in logs:
         return ()
     return judge_checkpoints(logs, Judge(repository, revision, files, now))

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 
 class LogsSeen(Value):
-    """The lane of each packet that has a log, '' if the log is inconsistent, and all problems of the logs.
+    """The lane of each packet that has a log ('' if the log is inconsistent), and all problems of the logs.
 
     `named` are the files that they depend on. `by_clock`: time alone can change the findings. `activated` are the
     packets made from a stub; `by_people` says whether any event needs or names an approval. `passed` counts the moves
@@ -102,7 +102,7 @@ def digest_here(root: str, path: str) -> str | None:
 
 
 def _needs_people(event: LogEvent) -> bool:
-    """Whether the event claims a gate that no policy leaves open, or an approval."""
+    """Whether the event claims an approval, or a gate that no policy leaves open."""
     return bool(event.attest) or CONSUMING.get(event.type, "") in HUMAN_GATES
 
 

@@ -1,8 +1,8 @@
-"""What a change would merge: the tree of HEAD, and whether the work tree matches it.
+"""The tree of HEAD, which a change would merge, and whether the work tree matches it.
 
 Attributes in a change can make a checkout show different bytes from those merged. With a base, every file below `.GOV`
-is therefore compared with the one in HEAD, and anything that readers on another system, or a later version, would
-interpret differently is refused before it is merged. What is already on the base is not checked again.
+is therefore compared with the one in HEAD, and files that readers on another system, or a later version, would
+interpret differently are refused before they are merged. Files that are already on the base are not checked again.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _WRITE_ONCE = tuple(f"{folder}/" for folder in APPEND_ONLY_FOLDERS)
 
 
 class MergedTree(Value):
-    """What base and HEAD hold below the governance folder, and the names at the top of HEAD."""
+    """The entries of base and HEAD below the governance folder, and the names at the top of HEAD."""
 
     repository: Repository
     before: Mapping[str, TreeEntry]
@@ -50,8 +50,8 @@ class MergedTree(Value):
 
 
 def judge_merged(repository: Repository, base: str, *, worktree: bool) -> list[Problem]:
-    """Return what prevents merging HEAD, and judging it by the work tree. With `worktree` the latter is only reported,
-    for someone who has not committed yet.
+    """Return what prevents merging HEAD, and judging it by the work tree. With `worktree`, differences in the work tree
+    are only reported, for someone who has not committed yet.
     """
     head = head_commit(repository)
     if head is None:
@@ -76,7 +76,7 @@ def _problem(code: str, path: str, message: str) -> Problem:
 
 
 def _foreign(tree: MergedTree) -> Iterator[Problem]:
-    """Report entries that no reader recognizes: they would exist, and count for nothing or for everything."""
+    """Report entries that no reader recognizes: they might be ignored by some readers and accepted by others."""
     if GOVERNANCE_FOLDER in tree.top and not tree.after:
         yield _problem("tree_entry_foreign", GOVERNANCE_FOLDER, "it is not a folder of files")
     for entry in tree.brought():
@@ -104,11 +104,11 @@ def folded(name: str) -> str:
 
 
 def _twins(tree: MergedTree) -> Iterator[Problem]:
-    """Report names that equal another one where case is ignored."""
+    """Report names that equal another name where case is ignored."""
     for name in tree.top:
         other = next((each for each in _AT_THE_TOP if name != each and folded(name) == folded(each)), "")
         if other:
-            yield _problem("path_twin", name, f"elsewhere it is the same as {other}")
+            yield _problem("path_twin", name, f"on some file systems it is the same as {other}")
     known: dict[str, set[str]] = {}
     attributes = {f"{path.rpartition('/')[0]}/{ATTRIBUTES}" for path in tree.after}
     for place in (place for path in (*_FIXED, *tree.after, *attributes) for place in _on_the_way(path)):
@@ -117,7 +117,7 @@ def _twins(tree: MergedTree) -> Iterator[Problem]:
         others = (known[_folded_path(place)] - {place} for place in _on_the_way(entry.path))
         other = next((min(found) for found in others if found), "")
         if other:
-            yield _problem("path_twin", entry.path, f"elsewhere it is, or is inside, {other}")
+            yield _problem("path_twin", entry.path, f"on some file systems it is, or is inside, {other}")
 
 
 def _folded_path(path: str) -> str:
@@ -141,7 +141,9 @@ _HIDING = tuple(_HIDDEN)
 
 
 def _attribute_files(entries: Iterable[TreeEntry]) -> tuple[TreeEntry, ...]:
-    """Links among them: where git reads a tree, it takes what a link says for the lines of the file."""
+    """Return the attribute files, including links: when git reads attributes from a tree, it takes the text of a link
+    for the lines of the file.
+    """
     return tuple(entry for entry in entries if entry.path.rpartition("/")[2] == ATTRIBUTES)
 
 
@@ -159,7 +161,7 @@ def _attributes(tree: MergedTree) -> Iterator[Problem]:
     asked = [path for path, effect in effects.items() if any(effect)]
     there = attributes_of(tree.repository, before, asked, names)
     kinds = (
-        ("attribute_converts", (*_CONVERTING, *_LINE_ENDS), "makes a checkout show other bytes"),
+        ("attribute_converts", (*_CONVERTING, *_LINE_ENDS), "makes a checkout show different bytes"),
         ("attribute_hides", _HIDING, "keeps it out of the diffs that people review"),
     )
     for kind, (code, own, what) in enumerate(kinds):
@@ -178,7 +180,7 @@ def _hides(values: Mapping[str, str]) -> str:
 
 
 def _converts(path: str, values: Mapping[str, str]) -> str:
-    """Return `name=value` of the attribute that changes bytes, '' if none does. Line ends matter only for byte-exact
+    """Return the attribute that changes bytes as `name=value`, '' if none does. Line ends matter only for byte-exact
     files.
     """
     asked = [*_CONVERTING, *(("text", "crlf") if path.startswith(_WRITE_ONCE) else ())]
@@ -194,16 +196,16 @@ def _uncommitted(tree: MergedTree) -> Iterator[Problem]:
     files = {path: entry.object_id for path, entry in tree.after.items() if entry.is_file}
     here = set(paths_below(root, GOVERNANCE_FOLDER))
     unknown = (path for path in here - tree.after.keys() if not is_temporary(path))
-    told = dict.fromkeys(unknown, "HEAD does not hold it")
+    told = dict.fromkeys(unknown, "it is not in HEAD")
     for path, identity in files.items():
         if path not in here:
-            told[path] = "HEAD holds it, but it is missing here"
+            told[path] = "it is in HEAD, but missing here"
         elif not _same(root, path, identity):
-            told[path] = "HEAD holds other bytes"
+            told[path] = "its bytes differ from HEAD"
     if told:
         path = min(told)
         others = f"; and {len(told) - 1} more below {GOVERNANCE_FOLDER}" if len(told) > 1 else ""
-        yield _problem("not_committed", path, f"{told[path]}, and what HEAD holds is what would be merged{others}")
+        yield _problem("not_committed", path, f"{told[path]}; the version in HEAD is what would be merged{others}")
 
 
 def _same(root: str, path: str, identity: str) -> bool:
@@ -217,7 +219,7 @@ def _same(root: str, path: str, identity: str) -> bool:
 
 
 class HeadDigests:
-    """The SHA-256 of files as HEAD holds them; None for missing ones."""
+    """The SHA-256 of files in HEAD; None for missing ones."""
 
     def __init__(self, repository: Repository) -> None:
         self._repository = repository

@@ -1,8 +1,8 @@
 """Landings that a change reverts, or restores, as a whole.
 
-Nothing is ever deleted from the log except by reverting the whole landing that brought it, with its code. The events
-that a change removes, or restores, identify the landings; the rest of the change is then judged against the base
-without these landings. A partial revert shows only as a difference from that.
+Nothing is ever deleted from the log except by reverting the whole landing that added it, with its code. The events that
+a change removes, or restores, identify the landings; the rest of the change is then judged against the base without
+these landings. A partial revert is then just a difference from that base.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _FEW = 200
 
 
 class Revert(Value):
-    """The reverted landings, newest first, and a commit that holds the base without them."""
+    """The reverted landings, newest first, and a commit with the base without them."""
 
     landings: tuple[str, ...]
     commit: str
@@ -30,13 +30,13 @@ class Revert(Value):
 def reverted(repository: Repository, trials: TrialMerges, base: str, head: str) -> Revert | None:
     """Return what the change from `base` to `head` reverts of the base's own line; None if nothing."""
     undone = {landing: resolved(repository, f"{landing}^1^{{commit}}") for landing in _undone(repository, base, head)}
-    # There is nothing before the first commit that it could be taken back to.
+    # The first commit cannot be reverted: there is nothing before it.
     landings = {landing: before for landing, before in undone.items() if before is not None}
     if not landings:
         return None
     commit = base
     for landing, before in landings.items():
-        # Merging a commit that follows the landing and has the tree from before it is what `git revert` does.
+        # Merging a commit that follows the landing and has the tree from before it has the same effect as `git revert`.
         opposite = trials.commit(tree_of(repository, before), landing)
         commit = trials.commit(trials.merge(commit, opposite).tree, commit)
     return Revert(tuple(landings), commit)

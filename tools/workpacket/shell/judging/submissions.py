@@ -1,4 +1,6 @@
-"""What git and the packet say about a submission: the commit, its changes, and where its evidence was taken."""
+"""The facts about a submission from git and the packet: the commit, its changes, and where its evidence was
+obtained.
+"""
 
 from __future__ import annotations
 
@@ -31,14 +33,16 @@ def submitted_work(
     *,
     required: bool = False,
 ) -> SubmittedWork:
-    """`required`: whether the policy asks that the contract demands a proof of each criterion."""
+    """Gather the facts about a submission. `required`: whether the policy requires that the contract demands a proof of
+    each criterion.
+    """
     asked = provable(packet.packet, packet.refinement)
     scope = _scope_of(packet)
     commit = resolved(repository, f"{event.text('commit')}^{{commit}}")
     fork = merge_base(repository, commit, base) if commit else None
     head = head_commit(repository) or ""
     if commit is None and is_described(repository, event, head):
-        # After a squash the commit may be gone with its branch; what landed is then the work that was handed in.
+        # After a squash, the commit may be gone with its branch; the landed work then takes its place.
         changed = event.texts("changed")
         return SubmittedWork(
             asked.criteria, scope, changed, same=frozenset({event.text("commit") or ""}), exempt=asked.exempt
@@ -68,8 +72,8 @@ def _scope_of(packet: PacketFacts) -> list[str]:
 def _changed(
     repository: Repository, governed: GovernedFiles, packet: PacketFacts, between: tuple[str, str]
 ) -> list[str]:
-    """Return the paths that the work changes. Work based on that of another packet begins where that ended, as far as
-    only paths in the other's scope are concerned. A report named by a verdict is the validator's.
+    """Return the paths that the work changes. Work based on that of another packet begins where the other ended, for
+    paths in the other's scope. A report named by a verdict belongs to the validator.
     """
     fork, commit = between
     reports = set(reports_at(repository, packet, commit))
@@ -100,7 +104,7 @@ def _is_between(repository: Repository, commit: str, other: PacketFacts, packet:
 
 
 def _knows_claim(repository: Repository, packet: PacketFacts, event: LogEvent, commit: str) -> bool:
-    """Whether the commit contains the claim under which it is submitted; a packet adopted in progress has none."""
+    """Whether the commit contains the claim under which it is submitted; a packet adopted in progress has no claim."""
     before = packet.log.ancestry(event.parents)
     claims = [other for other in packet.log.events if other.type == "claimed" and other.id in before]
     return not claims or read_file_at(repository, commit, claims[-1].path) is not None
@@ -114,7 +118,7 @@ def _same(repository: Repository, event: LogEvent, commit: str) -> Iterator[str]
 
 
 def _absent(repository: Repository, event: LogEvent, commit: str) -> Iterator[str]:
-    """Yield the places `path:line` named as proof that the commit lacks."""
+    """Yield the places `path:line` that are named as proof but missing from the commit."""
     for row in evidence_rows(event):
         places = row.get("proof")
         for place in places if isinstance(places, list) else ():
@@ -125,10 +129,10 @@ def _absent(repository: Repository, event: LogEvent, commit: str) -> Iterator[st
 
 
 def submitted_versions(repository: Repository, packet: PacketFacts, path: str) -> Mapping[str, bytes]:
-    """The bytes of the file in every commit of this clone, and here, by digest; nothing where a submitted commit is
+    """Return the bytes of the file in every commit of this clone, and here, by digest; nothing if a submitted commit is
     not in this clone.
 
-    A squashed branch took the versions between its moves along, and then there is nothing to compare with.
+    A squash removes the versions between the moves of a branch, and then there is nothing to compare with.
     """
     submitted = [event.text("commit") for event in packet.log.events if event.type == "submitted"]
     if any(resolved(repository, f"{commit}^{{commit}}") is None for commit in submitted):

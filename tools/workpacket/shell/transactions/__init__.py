@@ -1,4 +1,4 @@
-"""Changing governed files: all of a plan or nothing of it, under one lock, through one interface to the disk.
+"""Change governed files: all of a plan or nothing of it, under one lock, through one interface to the disk.
 
 Every read-only command calls this module, so it imports almost nothing.
 """
@@ -12,7 +12,7 @@ JOURNAL_FOLDER = ("workpacket", "tx")
 
 
 def left_between_files(git_dir: str | None) -> bool:
-    """Whether a command died between files, or is running now. A draft alone has changed nothing."""
+    """Whether a command died while replacing files, or is running now. A draft alone has changed nothing."""
     if git_dir is None:
         return False
     try:

@@ -1,12 +1,12 @@
-"""The journal of one transaction: one file that holds every change, with the bytes before and after.
+"""The journal of one transaction: one file with every change, with the bytes before and after.
 
-Because it is one file, there is one thing to make durable, and its name shows how far the transaction has come:
+Because it is one file, only one thing must be made durable, and its name shows how far the transaction has come:
 
     <tx>.draft    being prepared; nothing governed has changed
     <tx>.intent   committed; it will be carried out, if necessary by the next command
     <tx>.back     being undone; it will be completed, if necessary by the next command
 
-It is in the git directory of the work tree, out of reach of `git clean`. The first line holds the digest of everything
+It is in the git directory of the work tree, out of reach of `git clean`. The first line has the digest of everything
 that follows, so a journal is trusted in full or not at all.
 """
 
@@ -47,7 +47,7 @@ class Entry(Value):
 
 
 class Record(Value):
-    """A transaction as stored in the journal. `new_folders` are those that it creates, outermost first."""
+    """A transaction as stored in the journal. `new_folders` are the folders that it creates, outermost first."""
 
     tx: str
     command: str
@@ -70,7 +70,9 @@ class Journal:
         self._tree = tree
 
     def prepare(self) -> None:
-        """Create the folder. Done every time: a process that died may have created it without making it durable."""
+        """Create the folder. This is done every time: a process that died may have created it without making it
+        durable.
+        """
         for depth in range(1, len(JOURNAL_FOLDER) + 1):
             self._tree.make_folder(JOURNAL_FOLDER[:depth])
 
@@ -82,7 +84,7 @@ class Journal:
         return [(tx, _STAGES[stage]) for tx, stage in found]
 
     def read(self, tx: str, stage: Stage) -> Record:
-        """Read a record; JournalDamaged if the file is not intact."""
+        """Read a record; raise JournalDamaged if the file is not intact."""
         contents = self._tree.read("/".join((*JOURNAL_FOLDER, f"{tx}.{stage}")))
         return decode(contents.data if contents is not None else b"", tx)
 
@@ -92,7 +94,9 @@ class Journal:
         self.confirm()
 
     def turn(self, tx: str, here: Stage, there: Stage) -> None:
-        """Rename the journal. Renaming a draft to an intent is the commit: from then on the transaction will happen."""
+        """Rename the journal. Renaming a draft to an intent is the commit: from then on, the transaction will be
+        completed.
+        """
         self._tree.storage.replace(self._tree.folder(JOURNAL_FOLDER), f"{tx}.{here}", f"{tx}.{there}")
         self.confirm()
 

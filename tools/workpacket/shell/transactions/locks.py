@@ -1,8 +1,9 @@
 """The lock that lets one writer at a time change governed files.
 
-It is in the git directory shared by all work trees of a clone, and covers only that clone. The operating system holds
-it, so it cannot outlive its process; the text of the file merely tells others who has it. The file is never deleted,
-because a deleted lock can be held twice. (`fcntl` costs 0.15 ms to import, the `filelock` package 26 ms.)
+The lock is a file in the git directory that all work trees of a clone share, and covers only that clone. The operating
+system holds the lock, so it cannot outlive its process; the text of the file only tells others who has it. The file is
+never deleted, because a deleted lock can be held twice. (`fcntl` costs 0.15 ms to import, the `filelock` package 26
+ms.)
 """
 
 from __future__ import annotations
@@ -28,14 +29,14 @@ _FIRST_PAUSE: Final = 0.002
 _LONGEST_PAUSE: Final = 0.05
 # What systems report for a lock that someone else holds: EAGAIN on Linux and macOS, the others on Windows.
 _HELD: Final = (errno.EAGAIN, errno.EACCES, errno.EDEADLK)
-# The byte that Windows locks: far after the text, because it prevents others even from reading the locked part.
+# The byte that Windows locks: far behind the text, because nothing can read the locked part.
 _FAR: Final = 2**30
 
 
 @contextmanager
 def writer_lock(repository: Repository, command: str, *, wait: float = WAIT) -> Iterator[None]:
-    """Become the only writer. If the lock is not free within `wait` seconds, WorkpacketError `lock_held` names its
-    holder.
+    """Become the only writer. If the lock is not free within `wait` seconds, raise WorkpacketError `lock_held`, which
+    names its holder.
     """
     path = _lock_path(repository)
     with _opened(path) as file:
@@ -46,7 +47,7 @@ def writer_lock(repository: Repository, command: str, *, wait: float = WAIT) -> 
         finally:
             # While the lock is still held, so that the name of the next holder is not erased.
             _say(file, b"")
-            with suppress(OSError):  # closing the file, and at the latest the end of the process, releases it too
+            with suppress(OSError):  # closing the file releases it too, as does the end of the process
                 _release(file)
 
 
@@ -104,7 +105,7 @@ def _who(command: str) -> bytes:
 
 
 def _say(file: int, text: bytes) -> None:
-    """Record who has the lock. On a full disk it is held anyway, but without a name."""
+    """Record who has the lock. On a full disk, the lock is held without a name."""
     with suppress(OSError):
         os.ftruncate(file, 0)
         os.lseek(file, 0, os.SEEK_SET)

@@ -1,15 +1,14 @@
 """Finish the transactions of commands that died.
 
-No intent: nothing happened, and prepared files are removed. Intent: rolled forward. Being undone: rolled back. A file
-in a third state, changed since by an editor or by git, stops everything: nothing is changed, and a person decides with
-`recover --forward` or `--back`, which backs up the third version before overwriting it.
+Without an intent, nothing has happened, and prepared files are removed. With an intent, the transaction is rolled
+forward; one that was being undone is rolled back. A file in a third state, changed since by an editor or by git, stops
+everything: nothing is changed, and a person decides with `recover --forward` or `--back`, which backs up the third
+version before overwriting it.
 
-Carrying a journalled transaction out, or undoing it, from whatever mixture of old and new files there is. Commands that
-write nothing never load this.
-
-Both directions may be interrupted anywhere and repeated. Each file is replaced by renaming a complete and durable
-temporary file; a file that is already in the wanted state is left alone; the names become durable before the journal is
-removed.
+A transaction can be carried out, or undone, from any mixture of old and new files. Both directions may be interrupted
+anywhere and repeated. Each file is replaced by renaming a complete and durable temporary file; a file that is already
+in the wanted state is left alone; the names become durable before the journal is removed. Commands that write nothing
+never load this module.
 """
 
 from __future__ import annotations
@@ -43,14 +42,14 @@ _PAUSE: Final = 0.01
 
 
 class Stranger(Value):
-    """A file that is in neither its old nor its new state. `data` is None if it is gone."""
+    """A file that is in neither its old nor its new state. `data` is None if the file is missing."""
 
     path: str
     data: bytes | None
 
 
 class ThirdState(Exception):
-    """Someone else changed files of the transaction; a person decides which version to keep."""
+    """Raised if someone else changed files of the transaction; a person decides which version to keep."""
 
     def __init__(self, strangers: tuple[Stranger, ...]) -> None:
         super().__init__(", ".join(stranger.path for stranger in strangers))
@@ -58,10 +57,10 @@ class ThirdState(Exception):
 
 
 def stage(tree: Tree, record: Record) -> None:
-    """Write every new file, complete and durable, next to the one it will replace.
+    """Write every new file, complete and durable, next to the one that it will replace.
 
-    A full disk or a read-only folder shows here, before anything governed has changed. A deletion stages an empty file,
-    to test its folder.
+    A full disk or a read-only folder is detected here, before any governed file has changed. A deletion stages an empty
+    file, to test its folder.
     """
     for folder in record.new_folders:
         with _naming(folder):
@@ -76,7 +75,7 @@ def strangers(tree: Tree, record: Record) -> tuple[Stranger, ...]:
 
 
 def roll(tree: Tree, record: Record, wanted: Wanted, *, staged: bool = False, overwrite: bool = False) -> None:
-    """Bring every file to the `wanted` state; ThirdState, with nothing changed, if one is neither old nor new.
+    """Bring every file to the `wanted` state; raise ThirdState, with nothing changed, if a file is neither old nor new.
 
     `staged`: this process created the temporary files. Those of another are created again, because it is unknown
     whether they became durable. `overwrite`: a person has decided about the files in a third state.
@@ -105,7 +104,7 @@ def roll(tree: Tree, record: Record, wanted: Wanted, *, staged: bool = False, ov
 
 
 def clear(tree: Tree, record: Record) -> None:
-    """Remove what the transaction put next to the governed files: temporary files, and folders still empty."""
+    """Remove what the transaction put next to the governed files: temporary files, and folders that are still empty."""
     for index in range(len(record.entries)):
         _discard(tree, record, index)
     _sync(tree, record)
@@ -143,7 +142,7 @@ def _remove(tree: Tree, path: str) -> None:
 
 
 def _sync(tree: Tree, record: Record) -> None:
-    """Make the names durable: in every folder that contains a file of the transaction or a folder it created."""
+    """Make the names durable in every folder that contains a file of the transaction or a folder that it created."""
     folders = {split_path(entry.path)[:-1] for entry in record.entries}
     folders |= {split_path(folder)[:-1] for folder in record.new_folders}
     for folder in sorted(folders):
@@ -153,7 +152,7 @@ def _sync(tree: Tree, record: Record) -> None:
 
 @contextmanager
 def _naming(path: str) -> Iterator[None]:
-    """Make a failure of the disk name the governed file, not its temporary file."""
+    """Make a disk failure name the governed file, not its temporary file."""
     try:
         yield
     except OSError as error:
@@ -162,7 +161,7 @@ def _naming(path: str) -> Iterator[None]:
 
 
 def carry_out(workspace: TransactionFolders, record: Record) -> None:
-    """Write what the record says. A WorkpacketError means that nothing changed, or says otherwise."""
+    """Write the changes in the record. A WorkpacketError means that nothing changed, unless it says otherwise."""
     journal, work_tree = workspace.journal, workspace.work_tree
     try:
         journal.prepare()
@@ -183,7 +182,9 @@ def carry_out(workspace: TransactionFolders, record: Record) -> None:
 
 
 def _undo(workspace: TransactionFolders, record: Record, cause: Exception) -> None:
-    """Restore the earlier state, as far as the disk allows; if it does not, the journal stays and says how."""
+    """Restore the earlier state, as far as the disk allows; if it does not, the journal stays and records the
+    direction.
+    """
     journal, work_tree = workspace.journal, workspace.work_tree
     try:
         here = dict(journal.pending()).get(record.tx)
@@ -211,7 +212,7 @@ class Unfinished(Value):
 
 
 class Recovered(Value):
-    """A finished transaction, the direction, and where in the git directory the third versions were saved."""
+    """A finished transaction, its direction, and where in the git directory the third versions were saved."""
 
     tx: str
     command: str
@@ -220,7 +221,7 @@ class Recovered(Value):
 
 
 def unfinished(repository: Repository, *, wait: float = WAIT) -> list[Unfinished]:
-    """Return the unfinished transactions, for read-only commands. A running writer is waited for: it is about to
+    """Return the unfinished transactions, for read-only commands. If a writer is running, wait for it: it is about to
     finish.
     """
     until = time.monotonic() + wait
@@ -242,7 +243,7 @@ def recover(repository: Repository, way: Wanted, *, wait: float = WAIT) -> list[
 
 
 def finish_pending(workspace: TransactionFolders) -> tuple[Recovered, ...]:
-    """Finish what needs no decision; WorkpacketError `third_state` for the rest."""
+    """Finish everything that needs no decision; raise WorkpacketError `third_state` for the rest."""
     with changing_nothing():
         pending = workspace.journal.pending()
         if pending:
@@ -256,7 +257,9 @@ def finish_pending(workspace: TransactionFolders) -> tuple[Recovered, ...]:
 
 
 def _drop_draft(workspace: TransactionFolders, tx: str) -> None:
-    """Remove a draft. An incomplete draft was never staged: it is made durable before the first file is staged."""
+    """Remove a draft. If the draft is incomplete, nothing was staged: it is made durable before the first file is
+    staged.
+    """
     try:
         record = workspace.journal.read(tx, "draft")
     except JournalDamaged:
@@ -297,7 +300,7 @@ def _decide(workspace: TransactionFolders, tx: str, stage: Stage, way: Wanted) -
 
 
 def _set_aside(workspace: TransactionFolders, record: Record) -> tuple[str, ...]:
-    """Save the third versions, each under a unique name; return their places below the git directory."""
+    """Save the third versions, each under a unique name, and return their places below the git directory."""
     found = [stranger for stranger in strangers(workspace.work_tree, record) if stranger.data is not None]
     if not found:
         return ()
@@ -334,7 +337,7 @@ def _third_state(record: Record, found: tuple[Stranger, ...]) -> WorkpacketError
     paths = ", ".join(stranger.path for stranger in found)
     return WorkpacketError(
         "third_state",
-        f"{record.command} ({record.tx}) was not finished, and since then someone else changed {paths}",
+        f"{record.command} ({record.tx}) was not finished, and someone else has changed {paths} since",
         hint="Choose how to finish it: workpacket recover --forward|--back; your version is set aside first",
         path=found[0].path,
     )

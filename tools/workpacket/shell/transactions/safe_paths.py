@@ -1,7 +1,7 @@
 """Reach files below one folder, component by component, without following a link.
 
-The tree keeps every folder that it has opened until it is closed: each folder is resolved once, and what was checked is
-what is used.
+The tree keeps every opened folder until it is closed: each folder is resolved once, so the folder that was checked is
+the one that is used.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _FORBIDDEN: Final = frozenset(map(chr, range(32))) | set("\x7f\\:")
 
 
 def split_path(path: str) -> tuple[str, ...]:
-    """Return the components of a path below the repository; WorkpacketError `path_unsafe` for an unsafe one."""
+    """Return the components of a path below the repository; raise WorkpacketError `path_unsafe` for an unsafe one."""
     parts = tuple(path.split("/"))
     for part in parts:
         # On a file system that ignores case, `.GIT` is the git directory, too.
@@ -47,7 +47,9 @@ class Tree:
             self._close(self._open.popitem()[1])
 
     def folder(self, parts: tuple[str, ...]) -> Folder:
-        """Return the folder at `parts`. FileNotFoundError if it is missing; WorkpacketError if a link is on the way."""
+        """Return the folder at `parts`. Raises FileNotFoundError if it is missing, WorkpacketError if a link is on the
+        way.
+        """
         opened = self._open.get(parts)
         if opened is None:
             parent = self.folder(parts[:-1])
@@ -59,7 +61,7 @@ class Tree:
         return opened
 
     def missing_folders(self, parts: tuple[str, ...]) -> list[tuple[str, ...]]:
-        """Return the missing folders on the way to `parts`, itself included, outermost first."""
+        """Return the missing folders on the way to `parts`, including `parts`, outermost first."""
         for depth in range(1, len(parts) + 1):
             try:
                 self.folder(parts[:depth])
@@ -68,7 +70,7 @@ class Tree:
         return []
 
     def make_folder(self, parts: tuple[str, ...]) -> None:
-        """Create the folder if it is missing, and make its name survive a loss of power."""
+        """Create the folder if it is missing, and make its name survive a power failure."""
         parent = self.folder(parts[:-1])
         try:
             self.storage.make_folder(parent, parts[-1])
@@ -78,7 +80,7 @@ class Tree:
         self.storage.sync_folder(parent)
 
     def remove_folder_if_empty(self, parts: tuple[str, ...]) -> None:
-        """Remove the existing folder, unless it contains something."""
+        """Remove the folder, unless it contains something."""
         opened = self._open.pop(parts, None)
         if opened is not None:
             self._close(opened)

@@ -1,8 +1,8 @@
 """Every disk operation of a transaction, one method each, and the ways in which it can fail.
 
-Nothing is decided here; it is the seam at which the tests kill the process, fill the disk and cut the power. A folder
-is held open by its descriptor and its contents are named relative to that, so that no path component is looked up
-twice; below the starting folder, no link is ever followed.
+Nothing is decided here: this is the interface at which the tests kill the process, fill the disk and cut the power. A
+folder is held open by its descriptor and its contents are named relative to that, so that no path component is looked
+up twice; below the starting folder, no link is ever followed.
 
 Windows has no such descriptors and uses `storage_windows`, with the same methods.
 """
@@ -21,9 +21,9 @@ from typing import Final, Protocol
 from workpacket.errors import WorkpacketError
 from workpacket.value import Value
 
-# Constants missing on Windows are never used there.
+# Constants that are missing on Windows are never used there.
 _FOLDER: Final = getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0) | os.O_RDONLY
-# A named pipe would block the opening; with O_NONBLOCK it opens and is then refused as not a regular file.
+# Opening a named pipe would block; with O_NONBLOCK it opens, and is then refused as not a regular file.
 _READ: Final = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | os.O_RDONLY
 # O_EXCL refuses whatever has the name already, links included.
 _CREATE: Final = getattr(os, "O_NOFOLLOW", 0) | os.O_WRONLY | os.O_CREAT | os.O_EXCL
@@ -44,11 +44,13 @@ class Contents(Value):
 
 
 class NotRegular(OSError):
-    """There is something under that name, but not a regular file."""
+    """Raised if a name belongs to something other than a regular file."""
 
 
 class Storage(Protocol):
-    """What a transaction requires of the disk. A missing file is FileNotFoundError; all other failures are OSError."""
+    """The disk operations that a transaction requires. A missing file is FileNotFoundError; all other failures are
+    OSError.
+    """
 
     def open_top(self, path: Path) -> Folder: ...
     def open_folder(self, parent: Folder, name: str) -> Folder: ...
@@ -68,10 +70,10 @@ class Storage(Protocol):
 
 
 class PosixStorage:
-    """Linux and macOS. Python itself repeats interrupted calls (PEP 475)."""
+    """The disk on Linux and macOS. Python itself repeats interrupted calls (PEP 475)."""
 
     def open_top(self, path: Path) -> Folder:
-        # Links above the repository are the user's own affair, so this path may contain them.
+        # Links above the repository are the user's own choice, so this path may contain them.
         return Folder(os.open(path, os.O_RDONLY | os.O_DIRECTORY), str(path))
 
     def open_folder(self, parent: Folder, name: str) -> Folder:
@@ -137,7 +139,7 @@ def platform_storage() -> Storage:
 
 
 def _flush(handle: int) -> None:
-    """Make written data durable. On macOS, fsync leaves it in the drive's cache; only F_FULLFSYNC does not."""
+    """Make written data durable. On macOS, fsync leaves it in the drive's cache; only F_FULLFSYNC flushes that."""
     if sys.platform == "darwin":
         import fcntl
 
@@ -186,7 +188,7 @@ def changed_meanwhile(path: str) -> WorkpacketError:
 
 
 def unfinished(command: str, tx: str, error: Exception) -> WorkpacketError:
-    """Return the error for a disk that failed after the commit and again while undoing; the journal knows how to
+    """Return the error for a disk that failed after the commit, and again while undoing; the journal records how to
     continue.
     """
     reason = said(error) if isinstance(error, OSError) else str(error)
@@ -198,7 +200,7 @@ def unfinished(command: str, tx: str, error: Exception) -> WorkpacketError:
 
 
 def said(error: OSError) -> str:
-    """Return what the operating system reported, and the file concerned."""
+    """Return the operating system's message, with the file concerned."""
     words = os.strerror(error.errno) if error.errno else str(error)
     return f"{error.filename}: {words}" if error.filename else words
 

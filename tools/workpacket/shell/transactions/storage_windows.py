@@ -1,7 +1,7 @@
 """The disk on Windows: folders by path instead of by descriptor, and no way to flush a folder.
 
-The guarantees are weaker there, as `doctor` reports: a loss of power may lose the last transaction (never half of one
-that was recovered), and a link created between check and use would be followed.
+The guarantees are weaker there, as `doctor` reports: a power failure may lose the last transaction (but never half of a
+recovered one), and a link created between check and use would be followed.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Final
 
 from workpacket.shell.transactions.storage import Contents, Folder, NotRegular
 
-# A virus scanner or an indexer may hold a file open for a moment; replacing it fails until it is released.
+# A virus scanner or an indexer may keep a file open for a moment; replacing the file fails until then.
 _PAUSES: Final = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 
 

@@ -1,11 +1,11 @@
-"""Changing several files as one: all of a plan, or nothing of it, whatever happens to the process or the power.
+"""Change several files as one: all of a plan, or nothing of it, whatever happens to the process or the power.
 
     with writing(repository, "claim") as transaction:
-        ...gather facts, make the plan: nobody else writes meanwhile...
+        ...gather facts, make the plan: no one else writes meanwhile...
         transaction.apply(plan)
 
 Entering takes the lock and finishes what an earlier command left unfinished. It refuses during a merge or rebase, and
-in a work tree that leaves out governed files. A file that git holds but the work tree lacks is never created again.
+in a work tree that leaves out governed files. A file that git has but the work tree lacks is never created again.
 Then:
 
 1. draft    compare every file with what the plan expects; write the journal, with the bytes before and after
@@ -47,22 +47,24 @@ if TYPE_CHECKING:
 
 
 class Transaction(Value):
-    """The right to change governed files. `finished` lists transactions of earlier commands, finished on entry."""
+    """The right to change governed files. `finished` lists transactions of earlier commands that were finished on
+    entry.
+    """
 
     workspace: TransactionFolders
     held: Held
     finished: tuple[Recovered, ...] = ()
 
     def apply(self, plan: Plan) -> tuple[str, ...]:
-        """Carry out the plan; return the changed paths. A WorkpacketError means that nothing changed, unless it says
+        """Carry out the plan and return the changed paths. A WorkpacketError means that nothing changed, unless it says
         otherwise.
         """
-        # A path that git holds and the work tree lacks would look new here, and its content would be lost.
+        # A path that git has and the work tree lacks would look new here, and its content would be lost.
         self.held.require(change.path for change in plan.all_changes())
         with changing_nothing():
             record = _draft(self.workspace.work_tree, plan)
         if record.entries:
-            from workpacket.shell.transactions.recovery import carry_out  # a command that is refused writes nothing
+            from workpacket.shell.transactions.recovery import carry_out  # a refused command writes nothing
 
             carry_out(self.workspace, record)
         return tuple(entry.path for entry in record.entries)
@@ -72,7 +74,9 @@ class Transaction(Value):
 def writing(
     repository: Repository, command: str, *, during_merge: bool = False, wait: float = WAIT
 ) -> Iterator[Transaction]:
-    """Become the only writer of this clone, with nothing left unfinished. `during_merge`: only redraw projections."""
+    """Become the only writer of this clone, with nothing left unfinished. `during_merge`: only projections may be
+    regenerated.
+    """
     with (
         writer_lock(repository, command, wait=wait),
         open_workspace(repository, platform_storage()) as workspace,
@@ -98,7 +102,9 @@ def _finish_pending(workspace: TransactionFolders) -> tuple[Recovered, ...]:
 
 
 def refuse_during_merge(repository: Repository) -> None:
-    """Call this before the work that precedes writing: WorkpacketError while git is in the middle of an operation."""
+    """Call this before any work that precedes writing: it raises WorkpacketError while git is in the middle of an
+    operation.
+    """
     operation = operation_in_progress(repository)
     if operation:
         raise WorkpacketError(
@@ -109,10 +115,10 @@ def refuse_during_merge(repository: Repository) -> None:
 
 
 def _draft(tree: Tree, plan: Plan) -> Record:
-    """Return the changes that the plan means here and now; WorkpacketError `changed_meanwhile` if a file is not as
-    expected.
+    """Return the changes that the plan means here and now; raise WorkpacketError `changed_meanwhile` if a file is not
+    as expected.
     """
-    # Files that were only read count too: the plan was made from what they said.
+    # Files that were only read count too, because the plan depends on their contents.
     for seen in plan.rests_on:
         if not _still(tree, seen):
             raise changed_meanwhile(seen.path)
@@ -147,7 +153,7 @@ def _still(tree: Tree, seen: FileSeen | FolderSeen) -> bool:
 def rewrite(root: str, command: str, changes: Sequence[tuple[Source, Source]]) -> None:
     """Replace the first source of each pair with the second, if the file still matches the first.
 
-    `check --fix` and `fmt` change either all of their files, or none.
+    `check --fix` and `fmt` change either all of their files or none.
     """
     require_shown(root, (POLICY_PATH,))  # which defines the lanes
     if not changes:

@@ -3,16 +3,16 @@ codes.
 
 Every call is one statement in autocommit mode on a connection that returns to the pool before the call does: nothing is
 held while user code runs. A transaction that the server itself aborted (serialization, deadlock) is repeated at once.
-When the connection is lost, no one knows whether the statement was committed; it is repeated only because every
-statement here may be: appends are recognized by their sequence number, leases by their request.
+When the connection is lost, it is unknown whether the statement was committed. It can be repeated because every
+statement here can be: appends are recognized by their sequence number, leases by their request.
 
 The URL of a PostgreSQL store: libpq's own, and two parameters of ours.
 
     postgresql://writer@db1,db2/runs?sslmode=verify-full&workpacket_project=alpha&workpacket_schema=workpacket
 
-The rest is libpq's: several hosts, TLS, a password file. A writer asks for the one server that accepts writes; a URL
-that asks for a standby gives a read-only store. Settings that limit the wait for a dead connection are added unless the
-URL has its own.
+Everything else is standard libpq: several hosts, TLS, a password file. A writer asks for the one server that accepts
+writes; a URL that asks for a standby gives a read-only store. Settings that limit the wait for a dead connection are
+added unless the URL has its own.
 """
 
 from __future__ import annotations
@@ -94,15 +94,15 @@ _UNAVAILABLE: tuple[tuple[tuple[type[Exception], ...], str, str], ...] = (
     ((psycopg.DataError,), "storage_unsuitable", ""),
 )
 _NEVER = (errors.InvalidPassword, errors.InvalidAuthorizationSpecification, errors.InvalidCatalogName)
-# libpq passes on no code of a refusal to connect, only the words of the server.
+# libpq passes on no code for a refused connection, only the words of the server.
 _REFUSALS = ("authentication failed", "does not exist", "no pg_hba.conf entry", "is not permitted to log in",
              "certificate", "pg_hba.conf rejects", "permission denied for database",
              "server does not support SSL")  # fmt: skip
-_COLLISIONS = 3  # how often two may insert the same row at the same time; beyond that it is no coincidence
+_COLLISIONS = 3  # how often two writers may insert the same row at the same time; beyond that, it is no coincidence
 
 
 class PostgresAccess:
-    """`patience` is how many seconds to wait for an unreachable server."""
+    """Access to one server. `patience` is how many seconds to wait for an unreachable server."""
 
     def __init__(self, address: Address, *, patience: float = 30.0, connections: int = 8) -> None:
         self.address = address
@@ -208,7 +208,7 @@ class PostgresAccess:
 
     def require_writable(self) -> None:
         if self.address.read_only:
-            raise StoreUnavailable(f"{self.address.shown} was opened at a replica", code="store_read_only")
+            raise StoreUnavailable(f"{self.address.shown} was opened on a replica", code="store_read_only")
 
     def translated(self, error: Exception) -> RuntimeFault:
         """Translate a failure of the server into a code that says what the user can do about it."""
@@ -244,13 +244,13 @@ def _prepared(connection: Connection) -> None:
 
 
 def is_lent(connection: Connection) -> bool:
-    """Whether there is a pooler in between. It invents the process number that it reports to its clients."""
+    """Whether there is a pooler in between. A pooler invents the process number that it reports to its clients."""
     (process,) = connection.execute("SELECT pg_backend_pid()", prepare=False).fetchone() or (0,)
     return bool(process != connection.info.backend_pid)
 
 
 def _refused(error: Exception) -> bool:
-    """Whether the server recognizes and rejects us: trying again changes nothing."""
+    """Whether the server recognizes and rejects us, so that trying again changes nothing."""
     if isinstance(error, _NEVER):
         return True
     if not isinstance(error, psycopg.OperationalError) or error.sqlstate is not None:

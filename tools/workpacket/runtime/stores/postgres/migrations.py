@@ -3,13 +3,13 @@
 All migrations run in one transaction behind an advisory lock, so that any number of machines may start at once.
 Functions carry the number of the protocol that their callers use. A migration that changes the meaning of an append
 creates `append_2` and drops `append_1`: a program of the previous version is refused at its next call, with the reason,
-and never writes to tables it does not know.
+and never writes to tables that it does not know.
 
 The first migration creates the tables. `{s}` is a placeholder for the schema.
 
-One row of `streams` holds the head of a stream *and* its lease: appending and taking the lease wait for the same row
-lock, so that a fence cannot be overtaken between its check and the commit, and an append costs one row update besides
-its inserts. No one but the owner writes to a table directly; see `roles`.
+One row of `streams` contains the head of a stream *and* its lease: appending and taking the lease wait for the same row
+lock, so that a fence cannot be overtaken between its check and the commit, and an append needs only one row update
+besides its inserts. Only the owner may write to a table directly; see `roles`.
 
 Every look-up during a run is an equality on a prefix of a unique index, which no planner changes, with or without
 statistics.

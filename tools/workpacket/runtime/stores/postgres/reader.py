@@ -3,8 +3,8 @@
 Each call is one statement on one connection; a long stream is read in pages by version, so that nothing is held between
 them.
 
-A NOTIFY from the server wakes followers, and polling is always sufficient too. A notification is only a hint. It is
-lost with its connection, and a standby or a pooler has none; so every wait ends after some seconds in any case, and the
+A NOTIFY from the server wakes followers, but polling is always sufficient, because a notification is only a hint. It is
+lost with its connection, and a standby or a pooler has none; therefore every wait ends after some seconds, and the
 follower then checks for itself.
 """
 
@@ -30,7 +30,7 @@ CONNECT_AGAIN = 5.0
 
 
 class News:
-    """One channel, on its own connection. `only` is the payload to react to; None: all of them.
+    """One notification channel, on its own connection. `only` is the payload to react to; None: all of them.
 
     `poll`: the seconds after which to read again without a notification.
     """
@@ -157,8 +157,8 @@ class ReadablePostgres:
 
     @property
     def identity(self) -> str:
-        """The identity of the server, which is the same for all its clients, whatever they call it; only projects can
-        have streams of the same names.
+        """Return the identity of the server, which is the same for all its clients, whatever they call it; only
+        projects can have streams of the same names.
         """
         return f"server {self.access.address.project}"
 
@@ -195,7 +195,7 @@ class ReadablePostgres:
             raise LogDamaged(stream, head, "the stream does not end at its head")
 
     def _page(self, stream: str, after: int, until: int) -> tuple[list[Event], int, str]:
-        """Return events of the stream, and its head at that moment; 0 if there is no such stream."""
+        """Return events of the stream, and its head at that moment; 0 if the stream does not exist."""
         rows = self.access.rows(_PAGE, (after, until, self.project, stream, FETCH))
         events = [Event(stream, *row[:14]) for row in rows if row[0] is not None]
         return events, *(rows[0][14:] if rows else (0, ""))

@@ -2,10 +2,10 @@
 
 An append is one statement, one round trip, one transaction: the events are hashed here on the last head that this
 process saw, and the function `append_1` accepts them if that is still the head. If not, it returns the head, and the
-events are hashed again; with a single writer that happens once per run. All times that decide are the server's.
+events are hashed again; with a single writer, that happens once per run. Only the times of the server decide.
 
 Arrays are passed as text in PostgreSQL's syntax, because a driver passes strings on at no cost. An append has eight
-arrays, mostly of one value; adapting them one by one costs more than the rest of the call, and a driver that inspects
+arrays, mostly of one value; adapting them one by one takes longer than the rest of the call, and a driver that inspects
 their values prepares a new statement for each mixture of nulls and texts.
 """
 
@@ -148,7 +148,7 @@ class PostgresStore(ReadablePostgres):
 
     @staticmethod
     def _refuse(request: Append, answer: _Answer) -> None:
-        """Word the refusal with the rules that all stores share; each of them raises."""
+        """Raise the refusal with the rules that all stores share."""
         if answer.outcome == "removed":
             raise name_was_used(request.stream)
         if answer.outcome == "gap":

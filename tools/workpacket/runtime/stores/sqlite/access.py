@@ -1,9 +1,9 @@
 """One handle on one database file: opening it safely, and the two ways of using it.
 
 `reading` and `writing` are the only ways to reach the connection. Both refuse a handle that was poisoned by a storage
-error or carried across a fork, and both give each failure of SQLite a code that says what the user can do about it.
-`writing` is one transaction under the write lock: durable when it exits, undone when it exits with an exception. They
-are classes and not generators because they are on the hot path.
+error or carried across a fork, and both convert each failure of SQLite to a code that says what the user can do about
+it. `writing` is one transaction under the write lock: durable when it exits, undone when it exits with an exception.
+They are classes, not generators, because they are on the hot path.
 """
 
 from __future__ import annotations
@@ -102,7 +102,9 @@ class Access:
             self.db = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False, timeout=self.timeout)
         except sqlite3.Error as error:
             raise self.translated(error) from error
-        self.cursor = self.db.cursor()  # one for all that an append writes: a new one each costs an effect 1 % more
+        self.cursor = (
+            self.db.cursor()
+        )  # one cursor for everything that an append writes: a new one each time takes 1 % of the time of an effect
         try:
             # Two processes that open a new store at once would both try to create its tables.
             self.side.lock(self.timeout)
@@ -185,7 +187,7 @@ class Access:
             )
 
     def require_in_place(self) -> None:
-        """Permanently refuse to acknowledge writes to files that are no longer at their paths."""
+        """Refuse, from now on, to acknowledge writes to files that are no longer at their paths."""
         missing = self.whereabouts.missing()
         if missing:
             self._poison = missing

@@ -1,4 +1,4 @@
-"""What surrounds the database file: the folder, the file system, the write lock, and the anchor.
+"""The surroundings of the database file: the folder, the file system, the write lock, and the anchor.
 
 The lock is `flock` on a side file. With SQLite's own locking, writers fail in bursts when several begin at once; this
 queue comes before it, and the kernel empties it when a process dies.
@@ -6,7 +6,7 @@ queue comes before it, and the kernel empties it when a process dies.
 The anchor is the position of the last acknowledged event, written to the same side file after the commit, without a
 sync of its own. It can never be ahead of what is durable, so a database *behind* it has lost something: its write-ahead
 log was deleted or damaged, or an old copy was put in its place. After the anchor, the side file records how far each
-stream had come, which shows what was lost.
+stream had come, from which losses can be determined.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from typing import NamedTuple
 from workpacket.runtime.errors import StorageFailed, StoreUnavailable
 from workpacket.runtime.stores.sqlite.rows import LARGEST_VERSION, STREAM_SHIFT
 
-# The store does not rely on the locks or the durability of these.
+# The store cannot rely on the locks or the durability of these.
 UNSUITABLE = frozenset(
     {
         "9p", "afs", "afpfs", "ceph", "cifs", "coda", "davfs", "fuse.curlftpfs", "fuse.davfs2",
@@ -80,13 +80,14 @@ def sync_folder(folder: Path) -> None:
 
 
 class Whereabouts:
-    """The files of an open store, as found at their paths: the same files must stay there.
+    """The files of an open store, as found at their paths, where they must stay.
 
     Writes to a file that was removed or replaced are lost, and SQLite does not notice. The paths are checked, not the
     open files, because closing a second handle on a database drops SQLite's locks on it.
 
-    Any change to an entry of a folder updates the folder's change time. If that is the same as when each file was last
-    checked, and was not so recent then that a later change could share it (`_is_past`), checking the folder suffices.
+    Any change to an entry of a folder updates the folder's change time. If that time is the same as when the files were
+    last checked, and was not so recent then that a later change could share it (`_is_past`), checking the folder
+    suffices.
     """
 
     def __init__(self, database: Path, side: Path) -> None:
@@ -99,7 +100,7 @@ class Whereabouts:
         self._seen: tuple[int, int, int] | None = None  # of the folder: change time, inode, device
 
     def missing(self) -> str:
-        """Return which of them is no longer at its path, and what is there instead; '' if all are."""
+        """Return which file is no longer at its path, and what is there instead; '' if all are in place."""
         try:
             folder = os.stat(self._folder)
         except OSError as error:
@@ -139,9 +140,9 @@ def _moved(path: str, device: int, number: int) -> str:
 
 
 class _Turn(threading.Thread):
-    """Waits in the kernel's own queue, which is fair, and with a timeout, which the kernel does not offer.
+    """Waits in the kernel's own queue, which is fair, with a timeout, which the kernel does not offer.
 
-    The lock holder may be a stopped process; then this thread keeps waiting, and releases the lock when it gets it.
+    The lock holder may be a stopped process; then this thread keeps waiting, and releases the lock once it gets it.
     """
 
     def __init__(self, descriptor: int) -> None:
@@ -253,7 +254,9 @@ class SideFile:
         os.pwrite(self._descriptor, checked, _FIRST_SLOT + stream * _SLOT + place)
 
     def reached(self) -> dict[int, Reached]:
-        """Return how far each stream had come, by number; without those never written, or torn."""
+        """Return how far each stream had come, by number; without streams that were never written, or whose record is
+        torn.
+        """
         found: dict[int, Reached] = {}
         slots = os.pread(self._descriptor, os.fstat(self._descriptor).st_size, _FIRST_SLOT)
         for number, place in enumerate(range(0, len(slots), _SLOT)):
@@ -272,7 +275,7 @@ class SideFile:
             os.ftruncate(self._descriptor, _FIRST_SLOT)
 
     def close(self) -> None:
-        """Close it; closing twice is harmless."""
+        """Close the file; closing it twice is harmless."""
         descriptor, self._descriptor = self._descriptor, -1
         if descriptor >= 0:
             os.close(descriptor)

@@ -77,7 +77,7 @@ class ReadableSQLite:
 
     @property
     def identity(self) -> str:
-        """The moment at which the file was created: it moves with the file."""
+        """Return the moment at which the file was created, which moves with the file."""
         with self.access.reading:
             row = self._db.execute("SELECT applied_at FROM schema_migrations ORDER BY version LIMIT 1").fetchone()
         return f"{row[0]:x}" if row is not None else ""
@@ -227,8 +227,8 @@ class ReadableSQLite:
         return tuple(Lease(lease.name, lease.token, lease.holder, left) for lease, left in found if left > 0)
 
     def _left(self, lease: LeaseRow | None) -> float:
-        """Return the seconds for which the lease is still in force. One of another boot has ended: its holder died with
-        it.
+        """Return the seconds for which the lease is still in force. A lease of another boot has ended, because its
+        holder died with that boot.
         """
         if lease is None or lease.boot != self._boot:
             return 0.0

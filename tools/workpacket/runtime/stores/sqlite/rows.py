@@ -4,8 +4,8 @@ Rows that never change (events) are guarded by triggers and by the hash chain. R
 meta, entries) carry a CRC over their other columns, so that damage is noticed before they are used. The table `streams`
 is one tree without a second copy, and `meta` counts its rows, so that a stream cannot silently vanish from it.
 
-Each tree that an append touches is a page to write and sync. An event therefore needs no index to be found: its row
-number is its place, with the number of its stream in the upper half and its version in the lower.
+Each tree that an append touches is a page to write and sync. Therefore an event can be found without an index: its row
+number is its place, with the number of its stream in the upper half and its version in the lower half.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ _SECOND = (
     f"""CREATE TRIGGER events_stay BEFORE DELETE ON events
         WHEN NOT EXISTS (SELECT 1 FROM removing WHERE stream = OLD.position >> {STREAM_SHIFT})
         BEGIN SELECT RAISE(ABORT, 'events are never deleted'); END""",
-    # Every effect writes two entries, and the newest one is never needed; the other kinds are few.
+    # Every effect writes two entries, and the newest one is never needed; entries of the other kinds are few.
     """DROP INDEX entry_version""",
     """CREATE INDEX entry_version ON entries(kind, stream, version) WHERE kind <> 'effects'""",
 )

@@ -5,17 +5,17 @@ One append is one transaction and one fdatasync. Writers queue at a side file (`
 wrongly report success. Nothing is trusted because the database returned it: events and payloads must match their
 hashes, mutable rows their CRC, and a stream must reach its head.
 
-If an older copy of the store is accepted, each run records what it lost, so that no one assumes it was never done. The
-side file knows how far each stream had come (`SideFile.reached`). A run that exists and had come further gets the event
-`rolled_back {had, has}`. Of a run lost entirely, only the hash of its name is known; it is kept in the table
-`lost_streams`, and a run that begins under that name records it (`lost`). All of this is one transaction. Streams that
-are not runs hold no effects and are left as they are.
+If an older copy of the store is accepted, each run records what it lost, so that no one assumes that it never happened.
+The side file knows how far each stream had come (`SideFile.reached`). A run that exists and had come further gets the
+event `rolled_back {had, has}`. Only the hash of the name is known of a run that was lost entirely; it is kept in the
+table `lost_streams`, and a run that begins under that name records it (`lost`). All of this is one transaction. Streams
+that are not runs have no effects and are left as they are.
 
 The health check finds everything that can be wrong with the store; a backup is verified, and space can be reclaimed.
 
 Between two records of one run there is almost never another writer. Inside the write transaction, SQLite reports at no
 cost whether another connection has committed since (`data_version`), and this handle knows whether one of its own
-transactions was undone. If neither happened, the row of the stream and its lease are as last written; SQLite, too,
+transactions was undone. If neither is the case, the row of the stream and its lease are as last written; SQLite, too,
 would answer from its cached pages.
 """
 
@@ -72,14 +72,16 @@ _LOST = "CREATE TABLE IF NOT EXISTS lost_streams(name BLOB PRIMARY KEY, had INTE
 
 
 class Loss(NamedTuple):
-    """`had` is None if it is unknown how far the run had come: the side file is of an older version."""
+    """A lost part of a run. `had` is None if it is unknown how far the run had come, because the side file is of an
+    older version.
+    """
 
     row: StreamRow
     had: int | None
 
 
 def accept_loss(store: SQLiteStore, now: int) -> tuple[Loss, ...]:
-    """Record what was lost, and make the present end of the store the acknowledged one."""
+    """Record the losses, and make the present end of the store the acknowledged one."""
     side = store.access.side
     reached = side.reached()
     anchor = side.anchor() or 0
@@ -94,7 +96,7 @@ def accept_loss(store: SQLiteStore, now: int) -> tuple[Loss, ...]:
         (last,) = db.execute("SELECT max(position) FROM events").fetchone()
         ends = [checked_stream(columns) for columns in db.execute(f"SELECT {STREAM_COLUMNS} FROM streams").fetchall()]
     side.forget_streams()
-    side.set_anchor(0)  # the event it named is recorded now, and must not count as how far a stream had come
+    side.set_anchor(0)  # the event that it named is recorded now, and must not count as how far a stream had come
     for row in ends:
         side.acknowledge(row.id, row.version, row.name, first=True)
     side.set_anchor(last or 0)
@@ -158,7 +160,7 @@ class Remembered:
         self._known: Known | None = None
 
     def stamp(self) -> tuple[int, int]:
-        """Read once per write transaction: until it ends, no one else commits."""
+        """Return the stamp, read once per write transaction: until it ends, no one else commits."""
         (version,) = self._access.cursor.execute("PRAGMA data_version").fetchone()
         return version, self._access.undone
 
@@ -296,7 +298,7 @@ class SQLiteStore(ReadableSQLite):
             )
             erased = cursor.rowcount == 1
         if erased:
-            empty_log(self.access)  # the bytes are there, and in pages of the log that it has not replaced yet
+            empty_log(self.access)  # the bytes are still there, and in pages of the log that it has not replaced yet
         return erased
 
     def erase_all(self, digests: Iterable[str]) -> None:
@@ -371,7 +373,7 @@ class SQLiteStore(ReadableSQLite):
             row = self._stream_row(stream)
             if row is None or row.removed or row.hash != head:
                 raise VersionConflict(f"{stream} is not at the expected head")
-            # The last event remains as the tombstone: it proves what was stored, and the anchor never goes back.
+            # The last event remains as the tombstone: it proves what was stored, and the anchor never moves backward.
             self._db.execute("INSERT INTO removing VALUES(?)", (row.id,))
             places = (place_of(row.id, 1), place_of(row.id, row.version))
             self._db.execute("DELETE FROM events WHERE position >= ? AND position < ?", places)
@@ -416,7 +418,7 @@ def _anchor(access: Access) -> list[StoreProblem]:
 
 
 def suitability(path: Path) -> tuple[StoreProblem, ...]:
-    """Return what a person should know about the location of the store, although it works."""
+    """Return what a person should know about the location of the store, even though it works."""
     kind = file_system_of(path.parent)
     if kind in VOLATILE:
         return (

@@ -1,4 +1,5 @@
-"""What runs inside the processes of a proof: it is copied beside them as the package `workpacket_probe`.
+"""The code that runs inside the processes of a proof, copied next to them as the package `workpacket_probe`.
 
-It must not import anything of ours, and works with the Python of the project, 3.8 or newer, whatever ours is.
+It must not import other modules of workpacket, and works with the Python of the project, 3.8 or newer, whatever ours
+is.
 """

@@ -88,7 +88,7 @@ def _code_of(test: unittest.TestCase) -> Any:
 
 
 def _is_failed_load(test: unittest.TestCase) -> bool:
-    """What unittest puts in the place of tests that it could not load or prepare."""
+    """Whether the test is unittest's replacement for tests that it could not load or prepare."""
     return type(test).__name__ in {"_FailedTest", "_ErrorHolder", "ModuleImportFailure", "LoadTestsFailure"}
 
 

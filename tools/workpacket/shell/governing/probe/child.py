@@ -1,5 +1,6 @@
-"""What every Python of a proof does first, as its `sitecustomize`: find the tree that is proved, and watch where a test
-runs that started this process."""
+"""Runs first in every Python process of a proof, as its `sitecustomize`: finds the tree being proved, and watches if a
+test started this process.
+"""
 
 from __future__ import annotations
 
@@ -36,8 +37,9 @@ def _watch(watch: probe.Watch, test: str, found: dict[str, Any]) -> None:
 
 
 def _is_of_the_tree(root: str) -> bool:
-    """Whether the program is a script or module of the repository, or words of the command: a type checker only reads
-    what it judges, and so executes nothing of it."""
+    """Whether the program is a script or module of the repository, or code in the command: a type checker only reads
+    the files that it judges, and executes nothing of them.
+    """
     words = list(getattr(sys, "orig_argv", sys.argv))
     name = words[words.index("-m") + 1] if "-m" in words[:-1] else ""
     place = os.path.join(root, *name.split(".")) if name else os.path.realpath(sys.argv[0])
@@ -48,7 +50,7 @@ def _is_of_the_tree(root: str) -> bool:
 
 
 def _come_home(found: dict[str, Any]) -> None:
-    """An editable installation leads to the work tree. Here it has to lead to the tree that is proved."""
+    """Redirect an editable installation, which points to the work tree, to the tree being proved."""
     sys.path[:] = [_moved(place, found) for place in sys.path]
     for name, module in list(sys.modules.items()):
         mapping = getattr(module, "MAPPING", None) if name.startswith("__editable__") else None
@@ -61,13 +63,13 @@ def _moved(place: str, found: dict[str, Any]) -> str:
     if place != original and not place.startswith(original + os.sep):
         return place
     new = root + place[len(original) :]
-    # What is only linked to, such as an environment, stays where it is.
+    # Linked folders, such as an environment, stay where they are.
     inside = os.path.realpath(new).startswith(root + os.sep) or os.path.realpath(new) == root
     return new if inside and os.path.exists(new) else place
 
 
 def _import_next(folder: str) -> None:
-    """The `sitecustomize` that would have been imported without ours."""
+    """Import the `sitecustomize` that ours has replaced."""
     others = [place for place in sys.path if os.path.realpath(place) != folder]
     spec = importlib.machinery.PathFinder.find_spec("sitecustomize", others)
     if spec is not None and spec.loader is not None:

@@ -1,4 +1,6 @@
-"""The plugin for pytest: the outcome of each test in the process that runs it, and what kept others from running."""
+"""The plugin for pytest: reports the outcome of each test from the process that runs it, and errors that kept others
+from running.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,7 @@ class _Probe:
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_itemcollected(self, item: Any) -> Iterator[None]:
-        # Before a hook can put something else in the place of the test.
+        # Saved before a hook can replace the test.
         self._code.setdefault(item.nodeid, _code_of(item))
         yield
 
@@ -64,7 +66,7 @@ class _Probe:
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtest_makereport(self, item: Any, call: Any) -> Iterator[None]:
-        # Taken before any other hook, which could turn a failure into something else.
+        # Saved before any other hook, which could turn a failure into something else.
         error = call.excinfo.value if call.excinfo is not None else None
         outcome: Any = yield
         report = outcome.get_result()
@@ -92,7 +94,7 @@ class _Probe:
                 self._watch.say(kind="plugin", path=path)
 
     def _name(self, item: Any) -> str:
-        """The id of a test, from the top of the repository and not from where pytest has its own."""
+        """Return the id of a test relative to the top of the repository, not to pytest's root folder."""
         _, colons, rest = item.nodeid.partition("::")
         return f"{self._watch.relative(str(getattr(item, 'path', None) or item.fspath))}{colons}{rest}"
 
@@ -103,12 +105,12 @@ class _Probe:
 
 
 def _code_of(item: Any) -> Any:
-    """The code of the test; None for items of other kinds, and for code of a conftest.py."""
+    """Return the code of the test; None for items of other kinds, and for code in a conftest.py."""
     code = probe.code_of(getattr(item, "function", None))
     return None if code is None or os.path.basename(code.co_filename) == "conftest.py" else code
 
 
 def _told(error: BaseException, report: Any, *, whole: bool) -> str:
-    """Of a failed test its error alone: its source could hold the words of any other."""
+    """Return only the error of a failed test: its source could contain the words of any other error."""
     said = f"{type(error).__name__}: {error}"[:_LONGEST]
     return f"{said}\n{str(getattr(report, 'longreprtext', ''))[-_LONGEST:]}" if whole else said

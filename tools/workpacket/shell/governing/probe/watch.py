@@ -1,8 +1,8 @@
-"""Watches which added lines of a change a test executes, which of its files a test reads, and which programs it starts.
+"""Watch which added lines of a change a test executes, which changed files it reads, and which programs it starts.
 
-The import of a module executes its outermost lines for every test, so these count only for a test that enters a
-function of that file or mentions a name that such a line binds. `def` and `class` themselves show nothing: a mock that
-takes the place of a function executes its `def` as well.
+Importing a module executes its top-level lines for every test, so these count only for a test that enters a function of
+that file or mentions a name that such a line binds. `def` and `class` lines prove nothing: a mock that replaces a
+function executes its `def` as well.
 """
 
 from __future__ import annotations
@@ -29,8 +29,9 @@ _MOST_STARTED = 20
 
 
 class _File:
-    """What a change added to a file of source: lines inside of functions, functions whose head is new, outermost lines
-    and the names that these bind."""
+    """The additions to a source file: lines inside functions, functions whose head is new, top-level lines and the
+    names that these bind.
+    """
 
     def __init__(self, path: str, place: str, wanted: Iterable[int]) -> None:
         self.path = path
@@ -81,7 +82,7 @@ class _File:
 
 
 def _blocks(node: Any) -> Iterator[list[Any]]:
-    """The lists of statements below a statement."""
+    """Yield the lists of statements below a statement."""
     for name in _BLOCKS:
         block = getattr(node, name, None)
         if isinstance(block, list) and block:
@@ -98,18 +99,18 @@ def _first_line(node: Any) -> int:
 def _file_of(module: ModuleType | None) -> str:
     try:
         name = getattr(module, "__file__", None)
-    except Exception:  # a module may be anything that somebody put into sys.modules
+    except Exception:  # a module may be anything that someone put into sys.modules
         return ""
     return os.path.realpath(name) if isinstance(name, str) else ""
 
 
 class Watch:
-    """One process of a proof. `test` is the one that runs, '' between tests."""
+    """Watches one process of a proof. `test` is the running test, '' between tests."""
 
     def __init__(self, configuration: dict[str, Any]) -> None:
         self.root: str = configuration["root"]
         self.test = ""
-        # Whether this process is not that of a runner, so that what it starts has to be told at once.
+        # Whether this process is not a runner, so that programs that it starts must be reported immediately.
         self.alone = False
         # The tests to which a run is limited, None for all.
         self.only: frozenset[str] | None = None
@@ -121,7 +122,7 @@ class Watch:
         self._names = {os.path.basename(path) for path in configuration["data"]}
         self._files: dict[str, _File | None] = {}
         self._wanted = {os.path.join(self.root, path): path for path in self._lines}
-        # The code of the test itself: whether it was entered, and whether an assertion of it ended its last call.
+        # The code of the test itself: whether it was entered, and whether an assertion in it ended its last call.
         self._own: CodeType | None = None
         self._entered_own = False
         self._raised = ""
@@ -132,7 +133,7 @@ class Watch:
         self._hooked = False
 
     def say(self, **row: Any) -> None:
-        """A line of its own at the end of the file, whatever happens to this process next."""
+        """Append a complete line to the file, so that it survives whatever happens to this process next."""
         line = json.dumps(row) + "\n"
         place = os.path.join(self._out, f"{os.getpid()}.jsonl")
         descriptor = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
@@ -145,7 +146,7 @@ class Watch:
         return os.path.relpath(os.path.realpath(path), self.root).replace(os.sep, "/")
 
     def listen(self) -> None:
-        """From now on, know what is read and started."""
+        """Start to record what is read and started."""
         if not self._hooked:
             self._hooked = True
             sys.addaudithook(self._heard)
@@ -160,21 +161,25 @@ class Watch:
             self._traced = True
             threading.settrace(self._trace)
             sys.settrace(self._trace)
-        elif sys.getprofile() is None:  # somebody else, like coverage, traces; whole functions are seen all the same
+        elif (
+            sys.getprofile() is None
+        ):  # another tracer, such as coverage, is active; calls of whole functions can still be seen
             self._profiled = True
             threading.setprofile(self._profile)
             sys.setprofile(self._profile)
 
     def forgiven(self) -> str:
-        """Why a test that is said to have passed did not: hooks may run something else, or forgive its assertions."""
+        """Return why a test that is reported as passed did not pass: hooks may run something else, or ignore its
+        assertions.
+        """
         if self._own is None or not (self._traced or self._profiled):
             return ""
         if not self._entered_own:
-            return "it is said to have passed, but its own code was not run"
-        return f"it is said to have passed, but its own code ended with {self._raised}" if self._raised else ""
+            return "it is reported as passed, but its own code was not run"
+        return f"it is reported as passed, but its own code ended with {self._raised}" if self._raised else ""
 
     def end(self, mentioned: Iterable[str] = ()) -> None:
-        """`mentioned` are the names in the code of the test."""
+        """Finish a test. `mentioned` are the names in its code."""
         if self._traced:
             sys.settrace(None)
             threading.settrace(None)
@@ -198,14 +203,14 @@ class Watch:
                 return
 
     def credit_loaded(self) -> None:
-        """At the end of a program by itself: outermost lines that it loaded count for it."""
+        """At the end of a standalone program, credit it with the top-level lines that it loaded."""
         for place in self._wanted:
             file = self._file(place)
             if self.test and file is not None and file.outer and file.is_loaded():
                 self.touch(file.path)
 
     def mentions(self, names: Iterable[str]) -> list[str]:
-        """Those of the functions and classes that the change adds which code mentions."""
+        """Return those of the functions and classes added by the change that the code mentions."""
         return sorted(self._new.intersection(names))
 
     def touch(self, what: str) -> None:
@@ -214,7 +219,7 @@ class Watch:
             self.say(kind="touched", test=self.test, what=what)
 
     def _file(self, name: str) -> _File | None:
-        """The changed file from which code comes; None if it is another."""
+        """Return the changed file from which code comes; None if it is another file."""
         if name not in self._files:
             place = os.path.realpath(name)
             path = self._wanted.get(place)
@@ -241,7 +246,7 @@ class Watch:
         return local
 
     def _enter_own(self) -> Any:
-        """Follows a call of the test itself: what left it as the last thing that happened in it."""
+        """Follow a call of the test itself: record the last exception that left it."""
         self._entered_own, self._raised = True, ""
         left = ""
 
@@ -267,7 +272,7 @@ class Watch:
             self.touch(f"{file.path}:{frame.f_code.co_firstlineno}")
 
     def _entered(self, frame: FrameType) -> _File | None:
-        """The changed file of a function that is called, or of a program that is run."""
+        """Return the changed file of a function that is called, or of a program that is run."""
         code = frame.f_code
         file = self._file(code.co_filename)
         if file is None:
@@ -302,7 +307,7 @@ class Watch:
 
 
 def names_in(code: CodeType | None) -> set[str]:
-    """The names that a piece of code mentions, and the code within it."""
+    """Return the names that a code object mentions, including nested code."""
     if code is None:
         return set()
     within = (each for each in code.co_consts if isinstance(each, CodeType))
@@ -311,7 +316,7 @@ def names_in(code: CodeType | None) -> set[str]:
 
 
 def code_of(function: Any) -> CodeType | None:
-    """The code of a test behind its decorators."""
+    """Return the code of a test inside its decorators."""
     seen = 0
     while hasattr(function, "__wrapped__") and seen < 20:
         function, seen = function.__wrapped__, seen + 1
@@ -332,13 +337,13 @@ def configuration() -> dict[str, Any] | None:
 
 
 def begin_runner(runner: str, *, worker: bool = False) -> Watch | None:
-    """The watch of a runner; None in a runner that a test starts, whose tests prove nothing."""
+    """Return the watch of a runner; None in a runner that a test starts, whose tests prove nothing."""
     found = configuration()
     if found is None or (os.environ.get(RUNNING) and not worker):
         return None
     os.environ[RUNNING] = str(os.getpid())
     os.environ.pop(TEST, None)
-    if BEFORE:  # this process was taken for a program by itself
+    if BEFORE:  # this process was mistaken for a standalone program
         BEFORE.pop().end()
     watch = Watch(found)
     watch.only = None if found.get("only") is None else frozenset(found["only"])
