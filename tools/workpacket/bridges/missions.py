@@ -19,6 +19,7 @@ from workpacket.git.repository import Repository
 from workpacket.git.revisions import add_branch, add_worktree, commit_of, list_worktrees, local_branches
 from workpacket.lifecycle.starter_documents import MISSIONS
 from workpacket.model.canonical import Json
+from workpacket.model.lanes import SATISFYING, UNJUDGED
 from workpacket.model.plan import FileChange, Plan
 from workpacket.problem import Location, Problem
 from workpacket.shell.actor import moment
@@ -31,8 +32,10 @@ from workpacket.text.yaml_edit import CannotEdit, append_item, set_scalar, yaml_
 from workpacket.value import Value
 
 _NAME: Final = re.compile(r"(?:(?P<mission>[A-Za-z0-9][A-Za-z0-9._-]{0,76})--)?(?P<short>WP[0-9]{2,9})\Z")
-READY, UNDER_WAY = "READY_FOR_DEV", "IN_PROGRESS"
-_DONE: Final = frozenset({"VALIDATED", "MERGE_PENDING", "MERGED"})
+READY: Final = "READY_FOR_DEV"
+UNDER_WAY: Final = "IN_PROGRESS"
+# Missions have no policy of ours; what landed without a verdict is done there too.
+_DONE: Final = frozenset({*SATISFYING, UNJUDGED})
 _TAKEN: Final = "doing"
 
 

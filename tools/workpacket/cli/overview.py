@@ -207,21 +207,18 @@ class _Waiting(NamedTuple):
     detail: str
 
 
-_NEEDS = {"BLOCKED": "blocked", "IN_REVIEW": "needs a verdict", "MERGE_PENDING": "needs a merge"}
-
-
 def _waiting(facts: Facts) -> Iterator[_Waiting]:
     """Yield what waits for a person, longest first. Times are those of the log, so that the output can be cached."""
     found = []
     for name, packet in facts.packets.items():
-        need, moves = _NEEDS.get(packet.lane), packet.state.latest_moves
+        lane, moves = facts.policy.lanes.lane(packet.lane), packet.state.latest_moves
         if packet.state.forked:
             latest = max(move.at for move in moves)
             found.append(_Waiting(name, "needs `workpacket resolve`", latest, "moved independently on two branches"))
-        elif need is not None and moves:
+        elif lane is not None and lane.waits_for and moves:
             by = f"by {moves[0].actor.id}" if packet.lane == "IN_REVIEW" else ""
             detail = _note(packet.state, signed=True) if packet.lane == "BLOCKED" else by
-            found.append(_Waiting(name, need, moves[0].at, detail))
+            found.append(_Waiting(name, lane.waits_for, moves[0].at, detail))
     return iter(sorted(found, key=lambda one: (one.since, one.id)))
 
 

@@ -35,6 +35,7 @@ class Lane(Value):
     - `derived`: no event leads here; a packet is here because its work has landed.
     - `lands_as`: what work in this lane counts as once it has landed.
     - `acts`: who advances the packet. `HOLDER` represents the name of its holder.
+    - `waits_for`: what a person must do before a packet moves on; '' if it waits for no one.
     - `sign`: one ASCII character for screens, `tone` its color.
     - `older_sections`: the sections in which older boards list such packets.
     """
@@ -55,6 +56,7 @@ class Lane(Value):
     derived: bool = False
     lands_as: str = ""
     acts: str = "the orchestrator"
+    waits_for: str = ""
     sign: str = "*"
     tone: Literal["error", "warning", "info", "good"] | None = None
     older_sections: tuple[str, ...] = ()
@@ -128,6 +130,7 @@ LANES: tuple[Lane, ...] = (
         held=True,
         lands_as="MERGED",
         acts="a validator",
+        waits_for="needs a verdict",
         sign="?",
         aliases=("for review", "review"),
     ),
@@ -141,11 +144,22 @@ LANES: tuple[Lane, ...] = (
         satisfies=True,
         lands_as="VALIDATED",
         acts="whoever merges",
+        waits_for="needs a merge",
         sign="^",
         older_sections=("in progress", "done"),
         aliases=("approved",),
     ),
-    Lane("BLOCKED", "Blocked", "blocked", unfinished=True, waits=True, acts=HOLDER, sign="!", tone="warning"),
+    Lane(
+        "BLOCKED",
+        "Blocked",
+        "blocked",
+        unfinished=True,
+        waits=True,
+        acts=HOLDER,
+        waits_for="blocked",
+        sign="!",
+        tone="warning",
+    ),
     Lane(
         "VALIDATED",
         "Validated",
