@@ -152,9 +152,11 @@ def report_term(report: Json) -> str:
 def with_report(terms: Mapping[str, str], statements: Iterable[tuple[str, ...]]) -> Mapping[str, str]:
     """Return the terms of a verdict as far as statements with these scopes say something of its report.
 
-    Older statements do not, and a question about a verdict that is not given yet leaves it open.
+    Older statements do not, and a question about a verdict that is not given yet leaves it open. What was signed about
+    another verdict does not matter.
     """
-    said = {line for scope in statements for line in scope if line.startswith("report: ")}
+    same = f"verdict: {terms.get('verdict', '')}"
+    said = {line for scope in statements if same in scope for line in scope if line.startswith("report: ")}
     if not said:
         return {name: text for name, text in terms.items() if name != "report"}
     return terms if "report" in terms else {**terms, "report": min(said).partition(": ")[2]}

@@ -29,7 +29,7 @@ from workpacket.lifecycle.coverage import (
     submission_before,
     uncovered,
 )
-from workpacket.lifecycle.gates import ends_unjudged, standing_until
+from workpacket.lifecycle.gates import ends_unjudged, names_one, pattern_of, standing_until
 from workpacket.lifecycle.policy import LifecyclePolicy
 from workpacket.model.layout import GOVERNANCE_FOLDER, LOG_FOLDER, packet_paths
 from workpacket.model.reason_tables.integrity import CHANGE_BY_CODE
@@ -318,17 +318,20 @@ def _may_matter(text: str, tops: Collection[str]) -> bool:
     fields = _SCOPE_FIELD.findall(text)
     if len(fields) != 1 or not any(character.isalnum() for character in fields[0]):
         return True
-    return any(mark in fields[0] for mark in "*?") or any(top in fields[0] for top in tops)
+    return any(mark in fields[0] for mark in "*?") or any(top in fields[0] or f"`{top}`" in text for top in tops)
 
 
 def _scope(source: Source) -> _Scope:
     packet = read_once(Packet, source)
     try:
-        until = standing_until(contract_of(packet, None).scope)
+        approved = contract_of(packet, None).scope
     except ContractUnreadable:
         # An ambiguous text cannot be approved.
         return _Scope((), None)
-    return _Scope(tuple(entry.value for entry in packet.in_scope_paths), until)
+    # A quoted name such as `justfile` is approved with the scope of the stub, and packets made before that was known do
+    # not have it among their paths.
+    named = (pattern_of(entry) for entry in approved if names_one(entry))
+    return _Scope((*(entry.value for entry in packet.in_scope_paths), *named), standing_until(approved))
 
 
 def _outside(differences: Mapping[str, Difference]) -> dict[str, Difference]:
