@@ -183,8 +183,8 @@ EQUIVALENT = (
     Equivalent(
         "shell/judging/coverage.py",
         "_may_matter",
-        "return any((mark in fields[0] for mark in '*?')) or any((top in fields[0] for top in tops))",
-        "return any((mark in fields[0] for mark in '*?!?')) or any((top in fields[0] for top in tops))",
+        "if any((mark in fields[0] for mark in '*?')):",
+        "if any((mark in fields[0] for mark in '*?!?')):",
         "more pages are read, and none of them changes the answer",
     ),
     Equivalent(

@@ -420,7 +420,9 @@ def test_no_gate_is_reached_without_a_checkpoint_before_it_whatever_it_is_made_o
                  partial(lambda gate, one: gate.process(one), GenerationGate())):  # fmt: skip
         if not isinstance(gate, partial):
             for layers in ([gate, CheckpointEmitter(log)], [gate]):
-                with pytest.raises(ValueError, match="no checkpoint pre_generation_gate"):
+                with pytest.raises(
+                    ValueError, match="the checkpoint pre_generation_gate must come before generation_gate"
+                ):
                     Pipeline(log, layers)
         Pipeline(log, [CheckpointEmitter(log), gate])
     assert Pipeline(log, [CheckpointEmitter(log), GenerationGate()]).run(context) is context

@@ -40,7 +40,7 @@ REFUSED_FOR = {
     "contentMediaType is not a supported keyword": 3,
     "contentEncoding is not a supported keyword": 1,
     "names the format": 16,
-    'does not say `"$schema"': 5,
+    'does not have `"$schema"': 5,
     "the pattern": 2,  # with \p{...}
 }
 

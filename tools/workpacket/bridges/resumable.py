@@ -203,7 +203,7 @@ def _unfinished(facts: BatchFacts) -> tuple[str, str, tuple[str, ...]] | None:
 _WAITING = {
     "blocked": (
         "worker_blocked",
-        "It is blocked. If the obstacle is gone: workpacket progress claimed {names} 'What changed'",
+        "It waits for an obstacle to go. When it is gone: workpacket progress claimed {names} 'What changed'",
     ),
     "awaiting_review": (
         "check_not_run",

@@ -49,9 +49,7 @@ _STANDING: Final = re.compile(r"Standing until (\d{4}-\d{2}-\d{2})\b")
 
 
 def standing_until(scope: Iterable[str]) -> date | None:
-    """Return the last day of a standing packet according to its scope; None for other packets, and for an
-    invalid date.
-    """
+    """Return the last day of a standing packet by its scope; None for other packets, and for an invalid date."""
     for entry in scope:
         match = _STANDING.match(entry)
         if match is not None:
@@ -152,11 +150,10 @@ def report_term(report: Json) -> str:
 def with_report(terms: Mapping[str, str], statements: Iterable[tuple[str, ...]]) -> Mapping[str, str]:
     """Return the terms of a verdict as far as statements with these scopes say something of its report.
 
-    Older statements do not, and a question about a verdict that is not given yet leaves it open. What was signed about
-    another verdict does not matter.
+    Older statements do not, nor do those about another verdict; a question about one that is not given leaves it open.
     """
-    same = f"verdict: {terms.get('verdict', '')}"
-    said = {line for scope in statements if same in scope for line in scope if line.startswith("report: ")}
+    alike = (scope for scope in statements if f"verdict: {terms.get('verdict', '')}" in scope)
+    said = {line for scope in alike for line in scope if line.startswith("report: ")}
     if not said:
         return {name: text for name, text in terms.items() if name != "report"}
     return terms if "report" in terms else {**terms, "report": min(said).partition(": ")[2]}

@@ -318,7 +318,9 @@ def _may_matter(text: str, tops: Collection[str]) -> bool:
     fields = _SCOPE_FIELD.findall(text)
     if len(fields) != 1 or not any(character.isalnum() for character in fields[0]):
         return True
-    return any(mark in fields[0] for mark in "*?") or any(top in fields[0] or f"`{top}`" in text for top in tops)
+    if any(mark in fields[0] for mark in "*?"):
+        return True
+    return any(top in fields[0] or f"`{top}`" in text for top in tops)
 
 
 def _scope(source: Source) -> _Scope:
