@@ -29,8 +29,10 @@ PARTS = {"message": 250, "page": 120, "docstring": 130}
 _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 _ENTRY = re.compile(r"^(\s*)([a-z]\w+): ", re.MULTILINE)
 _NOT_FOR_PEOPLE = re.compile(
-    r"\(\?|\\[bdsw]|\]\*|^\s*(?:[<,/#]|workpacket |refs |git )|\b(?:SELECT|INSERT|GRANT|REVOKE|CREATE|ALTER|WHERE)\b"
+    r"\(\?|\\[bdsw]|\]\*|^\s*(?:[<,/#]|workpacket |refs |git |Literal\[|[\w, ]+, (?:crc|hash)$)"
+    r"|\b(?:SELECT|INSERT|GRANT|REVOKE|CREATE|ALTER|WHERE)\b"
 )
+_TAKES_NO_PROSE = re.compile(r"(?:pattern|compile|execute|^_kind)$")
 _SENTENCE_END = re.compile(r"(?<=[a-z`)\]*\"\d][.!?:])\s+(?=[A-Z`*\[\"])")
 _FENCE = re.compile(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)
 _LIST_MARK = re.compile(r"^\s*(?:[-*>]|\d+\.|#+)\s+")
@@ -96,7 +98,7 @@ def of_module(path: str, source: str) -> Iterator[tuple[str, Text]]:
                 yield "docstring", Text(path, first.lineno, one_line(text))
         if isinstance(node, ast.JoinedStr):
             inner.update(id(part) for part in node.values)
-        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(("pattern", "compile", "execute")):
+        if isinstance(node, ast.Call) and _TAKES_NO_PROSE.search(ast.unparse(node.func)):
             inner.update(id(part) for part in node.args)
     kind = "docstring" if path.endswith("cli/commands.py") else "message"
     for node in ast.walk(tree):

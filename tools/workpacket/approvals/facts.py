@@ -106,9 +106,7 @@ class GateFacts(Value):
 
     @property
     def judged_at(self) -> datetime:
-        """Return the time of judgement. Expiry limits use: once an approval has been used on the base, the time of use
-        is final.
-        """
+        """Return the time at which expiry is judged: when the approval was used on the base, or now if it was not."""
         return (self.on_base_since if self.settled else None) or self.now
 
 

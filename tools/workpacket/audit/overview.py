@@ -234,7 +234,8 @@ def _containment(traced: Trace) -> Iterator[Problem]:
 def _target_doubts(commit: TracedCommit) -> Iterator[Problem]:
     yield from _on_target(commit)
     if commit.seen is not None and datetime.fromisoformat(commit.seen.at) > _instant(commit.event.at) + _SKEW:
-        message = f"{commit.id[:12]}, a commit of {commit.seen.at}, was recorded at {commit.event.at} as containing it"
+        recorded = f"was recorded at {commit.event.at} as containing the work"
+        message = f"{commit.id[:12]}, committed at {commit.seen.at}, {recorded}"
         yield audit_finding("containment_too_early", commit.event.path, 1, message)
 
 
@@ -421,8 +422,8 @@ def _gaps(
             sum(one.state in {"holds", "moved"} for one in anchors),
             len(anchors),
         ),
-        Gap("Criteria of all packets with evidence", sum(one.proved for one in criteria), len(criteria)),
-        Gap("Criteria of finished work with evidence", sum(one.proved for one in asked), len(asked)),
+        Gap("Criteria of all packets that have evidence", sum(one.proved for one in criteria), len(criteria)),
+        Gap("Criteria of finished work that have evidence", sum(one.proved for one in asked), len(asked)),
         Gap("Valid signed decisions", sum(not one.refusals for one in decisions), len(decisions)),
         Gap("Events whose actor is proven; others are claimed, not proven", proven, len(events)),
         Gap("Packets with a log", sum(bool(packet.lane) for packet in facts.packets.values()), len(facts.packets)),

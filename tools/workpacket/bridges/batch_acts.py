@@ -109,7 +109,7 @@ def require_known_dependencies(desk: BatchDesk) -> None:
 
 
 def narrowed(state: BatchState, wanted: Sequence[str]) -> tuple[str, ...]:
-    """Return the permissions of the current batch, if these names do not exceed them."""
+    """Return the `wanted` permissions, or those of the current batch if none are wanted; refuse any that it lacks."""
     wider = [name for name in wanted if not any(covers(given, name) for given in state.allow_deps)]
     if wider:
         message = f"the batch was started without --allow-deps {','.join(wider)}"

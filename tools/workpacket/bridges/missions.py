@@ -40,7 +40,7 @@ _TAKEN: Final = "doing"
 
 
 class MissionPackage(Value):
-    """One work package. `lane` is the token of its lane, '' if the file has none or another word."""
+    """One work package. `lane` is the token of its lane, '' if the file has no token or an unknown one."""
 
     document: WorkPackage
     id: str

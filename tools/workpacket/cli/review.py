@@ -303,8 +303,8 @@ _DONE = Command(
     arguments="WP_ID",
     description="""
 Runs the proofs that the packet names, and submits the commit. If the policy does not require a judge, the work counts
-as MERGED (not judged) once it is on the target branch, which is checked out if everything is committed. Otherwise, the
-verdict of someone else comes next.""",
+as MERGED (not judged) once it is on the target branch, which is checked out if everything is committed. Otherwise,
+someone else's verdict comes next.""",
     options=(*_PROVING, COMMIT, *DECLARING, *ACTING),
     examples=("workpacket done WP-1-Greet-The-User-v1", "workpacket done WP-1-Greet-The-User-v1 --commit"),
 )

@@ -112,7 +112,7 @@ def _decided(
 
 
 def register(principal: str, path: Path, trusted: Trusted | None) -> NewKey:
-    """Register a new key of a page; its public half is written to `path`."""
+    """Register a new key on a page in the browser; its public half is written to `path`."""
     pages = (trusted.policy.pages if trusted is not None else None) or PagesAccepted((), ())
     if path.exists():
         hint = "name another file: workpacket key init --browser PATH"

@@ -316,9 +316,7 @@ class BatchDependencies(BatchDocument):
 
     @cached_property
     def unread(self) -> tuple[Text, ...]:
-        """Return the keys whose values are in an unknown form, and '' with the start of a file that has no
-        known key.
-        """
+        """Return the keys whose values are in an unknown form; in a file without known keys, those of no task."""
         root = self.root
         if root is None or not root.keys or set(root.mapping) <= _ABOUT_THE_FILE:
             return ()

@@ -80,7 +80,7 @@ def from_task(source: Source) -> list[Issue] | Problem:
 
 
 def from_list(source: Source) -> list[Issue] | Problem:
-    """Read a list of tasks. What is indented below an item are its criteria."""
+    """Read a list of tasks. The lines indented below an item are its criteria."""
     found: list[tuple[str, bool, list[str]]] = []
     for line in source.text.splitlines():
         item = _ITEM.match(line)

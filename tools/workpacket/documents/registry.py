@@ -195,7 +195,7 @@ def _tokens(notes: Text) -> list[Token]:
 
 
 def _meaning(text: Text) -> tuple[str, list[Text]]:
-    """Return the kind of token, and the ids in it. For a stub, the path is given and its name is the id."""
+    """Return the kind of token, and the ids in it. A stub is named by its path, whose last part is the id."""
     if (match := _ACTIVE.match(text.value)) is not None:
         start, end = match.span("id")
         return "active", [Text(match["id"], text.start + start, text.start + end)]

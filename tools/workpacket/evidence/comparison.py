@@ -129,8 +129,8 @@ def _is_asked(name: str, ran: Ran, asked: AskedProof) -> bool:
 
 
 def is_named(name: str, test: str) -> bool:
-    """Whether the contract means this test: by its id, by a file, class or package that contains it, or without its
-    parameters. The bare name of a test means it in any package or file.
+    """Whether the contract names this test: by its id, with or without parameters, or by a file, class or package that
+    contains it. The bare name of a test matches it in any package or file.
     """
     if name == test or name.startswith((f"{test}::", f"{test}[", f"{test}.", f"{test}/")):
         return True

@@ -151,7 +151,7 @@ def decode_event(
         return _not_what_was_written(path, data, identity, names)
     value = _canonical_value(data)
     if value is None:
-        return fault("event_not_canonical", path, "the file is not the canonical JSON of one object and a newline")
+        return fault("event_not_canonical", path, "the file is not one object in canonical JSON followed by a newline")
     return _event_of_value(folder, path, form.upcast(value), identity, form)
 
 

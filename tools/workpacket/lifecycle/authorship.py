@@ -71,7 +71,7 @@ def trailers(packet: str, events: Iterable[LogEvent], now: Declared = _NOTHING) 
 
 
 class Assistance(Value):
-    """The statements of a commit: assistants as it names them, their sessions, and the packets that it belongs to."""
+    """What a commit states: the assistants as it names them, their sessions, and the packets that it belongs to."""
 
     assistants: tuple[str, ...] = ()
     sessions: tuple[str, ...] = ()

@@ -91,7 +91,7 @@ REQUIREMENTS: Final = (
     ),
     FormRequirement("IN_PROGRESS", "claim", "a claim, on a separate branch", "the same; `start` makes both"),
     FormRequirement("IN_REVIEW", "proofs", "every criterion is proved", "the same; `done` runs the proofs"),
-    FormRequirement("MERGE_PENDING", "verdict", "the verdict of someone else", "the same"),
+    FormRequirement("MERGE_PENDING", "verdict", "someone else's verdict", "the same"),
     FormRequirement("VALIDATED", "landing", "the judged work is on the target branch", "the same"),
     FormRequirement(
         "MERGED", "landing", "no packet ends here", "the submitted work is on the target branch, not judged"
@@ -366,7 +366,7 @@ def record_activation(draft: Draft, packet: PacketFacts) -> tuple[Problem, ...]:
 
 
 def _judged(policy: LifecyclePolicy, waived: Sequence[LogEvent]) -> list[Json]:
-    """Return the items of the checklist that are not simply met."""
+    """Return the items of the checklist that are waived or not applicable."""
     if not approval_asked(policy, light=True):
         rows: list[Json] = [{"item": "user_signature", "result": "not_applicable", "reason": UNASKED}]
     else:

@@ -1,5 +1,5 @@
-"""The result of a command, and how its plan is built: edits of files and events, each based on the previous ones. A
-command returns a plan, or every unmet condition. The new lane of a packet is recorded here, with the envelopes of the
+"""The result of a command, and how its plan is built: edits to files, and new events, each based on the previous ones.
+A command returns a plan, or every unmet condition. The new lane of a packet is recorded here, with the envelopes of the
 gates that the policy adds to the move. Then `lifecycle.projections`, which a refused command never loads, updates
 status, board and registry.
 """

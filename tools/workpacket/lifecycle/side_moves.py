@@ -70,7 +70,7 @@ def _turn(facts: Facts, packet: PacketFacts, command: str, *, remark: str | None
     move(draft, packet, row.event, target, data)
     notes: tuple[str, ...] = ()
     if command == "block":
-        notes = reminders(packet.state, f"it cannot be resumed before workpacket unblock {name}")
+        notes = reminders(packet.state, f"to resume it, first run: workpacket unblock {name}")
     elif command in {"supersede", "abandon"}:
         notes = close_all(draft, packet, row.event)
     shown = {name: " ".join(remark.split())} if remark is not None else None

@@ -140,7 +140,7 @@ def _changes(policy: Source, signers: Source | None, whom: Trusting) -> Iterator
 
 
 def _with_rules(text: str, root: Node, whom: Trusting) -> str:
-    """Return the policy with its missing parts: rules for every gate and coverage the first time, actors every time."""
+    """Add the missing parts to the policy: rules for every gate and coverage the first time, actors every time."""
     known = root.get("actors")
     new = [actor for actor in whom.actors if known is None or known.get(actor.name) is None]
     added = ""

@@ -145,7 +145,7 @@ _EVIDENCE = record(
         "reason": REASON,
         "exempt": text("why the contract demands no test that fails without the work"),
         "base": COMMIT,
-        "runner": text("the runner whose report was read; exit code, if there was no report", longest=40),
+        "runner": text("the runner whose report was read, or `exit code` if there was no report", longest=40),
         "needed": array("tests that fail at the base and pass here", text("a test", longest=300), most=50),
         "outcomes": record(
             "the number of tests for each result",
@@ -186,7 +186,7 @@ def _genesis(description: str, required: Mapping[str, Shape], optional: Mapping[
 
 # Nothing verifies it: an agent may declare anything.
 _DECLARED = record(
-    "with what the work is done, as declared",
+    "the declared program, model and session that do the work",
     {},
     {
         "harness": text("the program that the agent runs in", pattern=r"[^\x00-\x1f\x7f]+", longest=200),

@@ -109,7 +109,7 @@ def reasons(
 ) -> tuple[Reason, ...]:
     """Return the rows of a table, which are separated by blank lines.
 
-    The first line of a row has code and title. The explanation follows and, after `Remedy:`, what to do.
+    The first line of a row has the code and the title. The explanation follows and, after `Remedy:`, what to do.
     """
     status = _EXIT_CODES.get(family, exits.FINDINGS) if exit_code is None else exit_code
     rows = (row.strip().partition("\n") for row in text.strip().split("\n\n"))

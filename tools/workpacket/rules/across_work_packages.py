@@ -45,7 +45,7 @@ class Mission:
 
     @cached_property
     def highest(self) -> int:
-        """Return the highest number of a package."""
+        """Return the highest package number."""
         return max((_number(package.short) for package in self.packages), default=0)
 
     def independent(self, first: int, second: int) -> bool:

@@ -327,7 +327,7 @@ class RegistryBoardOtherPacket(RegistryRule):
 
     The row was changed for a new revision, but the cell was not.
 
-    Remedy: enter the place of the active packet: `workpacket registry sync`.
+    Remedy: enter the board section and the id of the active packet: `workpacket registry sync`.
     """
 
     def check(self, document: TraceabilityRegistry) -> Iterator[Problem]:

@@ -246,7 +246,7 @@ def _specifications(root: str, packets: Iterable[PacketFacts]) -> dict[str, Sour
 
 
 def _with_history(repository: Repository, facts: AuditFacts) -> AuditFacts:
-    """Add what the logs name: commits, and the files that they depend on, then and now."""
+    """Add what the logs name: commits, files as they were in a commit, and files as they are now."""
     proofs = sorted(set(_proofs(facts.packets.values())))
     paths = sorted({path for _, path in proofs} | set(_named(facts.packets.values())))
     root = str(repository.root)

@@ -113,7 +113,9 @@ _MANY: Final = 5000
 
 
 class Held(Value):
-    """What git has of a folder. `removed` are the paths that only HEAD has; a folder represents everything below it."""
+    """What git has recorded below a folder. `removed` are the paths that only HEAD has; a folder represents everything
+    below it.
+    """
 
     repository: Repository
     index: Index
@@ -219,7 +221,7 @@ class Held(Value):
 
 
 def look(repository: Repository, *, head: bool = True) -> Held:
-    """Return what git has of the governed folder. Without `head`, staged deletions do not count."""
+    """Return what git has recorded below the governed folder. Without `head`, staged deletions do not count."""
     return _held_below(repository, [GOVERNANCE_FOLDER], head=head)
 
 

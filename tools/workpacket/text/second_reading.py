@@ -174,7 +174,7 @@ def _leaves(reading: NumberedLines, start: int, end: int) -> Iterator[tuple[tupl
 
 
 def not_carried_over(before: Source, after: Source, rewritten: Sequence[str], invented: str) -> str:
-    """Return what a document would lose that is rewritten in another order; '' if nothing.
+    """Return what would be lost if `after`, which has another order, replaced `before`; '' if nothing.
 
     Each of its lines must be present, possibly indented or after a label, except those that are `rewritten`. `invented`
     are the only words allowed in an HTML block that was not there before.

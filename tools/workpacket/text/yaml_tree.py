@@ -112,7 +112,7 @@ _BLOCK = lazy_pattern(
 
 
 def faults(text: str, start: int, scalars: list[Scalar]) -> Iterator[Problem]:
-    """Yield the places of `text`, at `start` of its source and with these scalars, that parsers read differently."""
+    """Yield the places in `text` that parsers read differently. `start` is its offset in the source."""
     yield from _unfinished(text, start, scalars)
     if _SUSPECT.search(text) is None:
         return

@@ -39,7 +39,7 @@ MARKDOWN = _reading("""
 
 TEXT = (
     *_reading("""
-    repair_refused: A fix would have changed more than its finding
+    repair_refused: A fix would have changed more than its finding names
         Before a fixed file is written, it is compared with the original, line by line and as parsed by markdown-it and
         PyYAML. The comparison found a change that no finding names, or the fix extended beyond the lines of its
         finding. This file was not changed; the others were fixed.

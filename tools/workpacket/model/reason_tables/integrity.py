@@ -137,7 +137,7 @@ LOG = (
 
 CHANGE = (
     *_integrity("""
-    move_illegal: Move that is not a transition
+    move_illegal: Move that is not allowed
         No command makes this move; the event was written by hand, perhaps to bypass a gate.
         Remedy: Remove the event, and move the packet with its command.
 

@@ -314,7 +314,7 @@ def decoded(payload: bytes | None, codec: Codec[Any] | None) -> Any:
 
 
 def encoded(value: Any, codec: Codec[Any] | None, recorder: Recorder, what: str) -> tuple[bytes, str, int]:
-    """Return the bytes to store, the hash of the meaning, and the number of removed secrets."""
+    """Return the bytes to store, the hash of their canonical form, and the number of removed secrets."""
     plain = value if codec is None else codec.encode(value)
     try:
         form = kept(plain)

@@ -266,7 +266,7 @@ HIDDEN = "[not shown]"
 def shown_changes(
     store: Store, state: RunState, present: Mapping[str, Json], redactor: Redactor
 ) -> dict[str, dict[str, Json]]:
-    """Return the old and new value of each changed key; a key that is missing on one side is missing there too."""
+    """Return the old and new value of each changed key; an added or removed key has only one of them."""
     recorded = _recorded(store, state)
     shown: dict[str, dict[str, Json]] = {}
     for key in changed_keys(state.inputs, hashes_by_key(present)):

@@ -147,7 +147,7 @@ class MemoryStore:
             left = ends - self._clock.ticks()
             if left > 0 and token != over:
                 raise LeaseHeld(
-                    f"{present} works on {stream} for at least another {left:.0f} s",
+                    f"{present} has a lease on {stream} for at least another {left:.0f} s",
                     details={"stream": stream, "holder": present, "token": token, "seconds_left": left},
                 )
             self._leases[stream] = (token + 1, holder, self._clock.ticks() + seconds)

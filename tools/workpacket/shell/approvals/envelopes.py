@@ -124,7 +124,8 @@ class EnvelopeClaim(NamedTuple):
 
 
 def others_than(tree: Tree, base: Base, packet: str, named: Iterable[str]) -> frozenset[str]:
-    """Return the envelopes that are not about the packet, not named by its events, and revoke none of those.
+    """Return the envelopes that do not concern the packet: they are not about it, are not named by its events, and
+    revoke no envelope of either kind.
 
     The name of an envelope is the digest of its bytes, so facts about a name stay true. Only the exclusion relies on
     the cache: the envelopes that count are read and verified every time, as is every unknown one. The cache is in the

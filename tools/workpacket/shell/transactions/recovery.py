@@ -182,8 +182,8 @@ def carry_out(workspace: TransactionFolders, record: Record) -> None:
 
 
 def _undo(workspace: TransactionFolders, record: Record, cause: Exception) -> None:
-    """Restore the earlier state, as far as the disk allows; if it does not, the journal stays and records the
-    direction.
+    """Restore the earlier state. If the disk does not allow that, the journal stays, with the direction in which to
+    continue.
     """
     journal, work_tree = workspace.journal, workspace.work_tree
     try:

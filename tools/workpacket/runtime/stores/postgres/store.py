@@ -202,7 +202,7 @@ class PostgresStore(ReadablePostgres):
                 break
         if outcome == "held":
             raise LeaseHeld(
-                f"{present} works on {stream} for at least another {left:.0f} s",
+                f"{present} has a lease on {stream} for at least another {left:.0f} s",
                 details={"stream": stream, "holder": present, "token": token, "seconds_left": left},
             )
         return Lease(stream, token, holder, seconds)

@@ -324,7 +324,7 @@ class SQLiteStore(ReadableSQLite):
             left = self._left(present)
             if present is not None and left > 0 and present.token != over:
                 raise LeaseHeld(
-                    f"{present.holder} works on {stream} for at least another {left:.0f} s",
+                    f"{present.holder} has a lease on {stream} for at least another {left:.0f} s",
                     details={"stream": stream, "holder": present.holder, "token": present.token, "seconds_left": left},
                 )
             row = self._stream_row(stream)
