@@ -83,7 +83,8 @@ class Meddler:
         for path in self._some(_ENVELOPES):
             text = self.story.read(path)
             at = self._random.randrange(len(text))
-            self.story.write(path, text[:at] + self._random.choice("Aa0 ") + text[at + 1 :])
+            other = self._random.choice("Aa0 ".replace(text[at], ""))
+            self.story.write(path, text[:at] + other + text[at + 1 :])
 
     def delete_an_envelope(self) -> None:
         for path in self._some(_ENVELOPES):
