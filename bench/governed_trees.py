@@ -69,4 +69,6 @@ def commit(root: Path) -> None:
 
 def git(root: Path, *words: str) -> None:
     environment = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull}
-    subprocess.run(["git", *words], cwd=root, env=environment, check=True, capture_output=True)
+    # A collection of garbage in the background would go on while a row is measured, and while its folder is removed.
+    quiet = ("-c", "gc.auto=0", "-c", "maintenance.auto=false")
+    subprocess.run(["git", *quiet, *words], cwd=root, env=environment, check=True, capture_output=True)
