@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from workpacket.documents.document import FieldSpec, Layout, SectionSpec, Text, TextAt, TextsAt, fields
-from workpacket.documents.structured import EvidenceBlock, WorkDocument, body_of, evidence_blocks, walk_items
+from workpacket.documents.structured import EvidenceBlock, WorkDocument, awaited, body_of, evidence_blocks
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.event_types import FULL_FORM, LIGHT_FORM
 from workpacket.model.ids import WorkPacketId
@@ -237,7 +237,7 @@ class Packet(WorkDocument):
             for field in placed.fields:
                 if field.name in _DEPENDENCY_FIELDS:
                     yield Text(field.value, *field.value_span)
-                    yield from (Text(item.text, *item.span) for item in walk_items(field.children))
+                    yield from awaited(field.children)
 
 
 NOT_YET = "(nothing yet)"

@@ -215,10 +215,41 @@ class BatchDependenciesCycle(RepositoryRule):
                     yield self.finding(scope.dependencies.path, stated[-1][1][1:], message)
 
 
+_MOST_WALKS = 500
+
+
+class _Implied:
+    """Dependencies, and those that follow from them. Only what is not stated is searched for."""
+
+    def __init__(self, pairs: Iterable[tuple[Mention, Mention]]) -> None:
+        self._needs: dict[str, set[str]] = {}
+        self._all: dict[str, set[str]] = {}
+        for one, other in pairs:
+            self._needs.setdefault(one[0], set()).add(other[0])
+
+    def __bool__(self) -> bool:
+        return bool(self._needs)
+
+    def __contains__(self, pair: tuple[str, str]) -> bool:
+        name, other = pair
+        return other in self._needs.get(name, ()) or other in self._walked(name)
+
+    def _walked(self, name: str) -> set[str]:
+        found = self._all.setdefault(name, set())
+        waiting = [*self._needs.get(name, ())] if not found and len(self._all) <= _MOST_WALKS else []
+        while waiting:
+            one = waiting.pop()
+            if one not in found:
+                found.add(one)
+                waiting += self._needs.get(one, ())
+        return found
+
+
 class BatchDependenciesDisagree(RepositoryRule):
     """Dependencies that tasks.yaml and dependencies.yaml state differently
 
-    Depending on the file that is read, different tasks may start.
+    Depending on the file that is read, different tasks may start. A dependency that follows from others may be left
+    out.
 
     Remedy: make them agree.
     """
@@ -229,14 +260,14 @@ class BatchDependenciesDisagree(RepositoryRule):
                 continue
             summary = scope.dependencies.summary
             known = names(scope.tasks.summary["tasks"])
-            defined = {(one[0], other[0]) for one, other in scope.tasks.summary["depends"]}
+            defined = _Implied(scope.tasks.summary["depends"])
             if not defined:  # only dependencies.yaml states them
                 continue
             # The format does not define whether `from` or `to` comes first, so such pairs are accepted either way.
-            either = defined | {(other, one) for one, other in defined}
-            for pairs, agreeing in ((summary["depends"], defined), (summary["loose"], either)):
+            for pairs, loose in ((summary["depends"], False), (summary["loose"], True)):
                 for one, other in pairs:
-                    if (one[0], other[0]) not in agreeing and {one[0], other[0]} <= known:
+                    agreed = (one[0], other[0]) in defined or (loose and (other[0], one[0]) in defined)
+                    if not agreed and {one[0], other[0]} <= known:
                         message = f"tasks.yaml does not say that {one[0]} depends on {other[0]}"
                         yield self.finding(scope.dependencies.path, one[1:], message)
             yield from self._left_out(scope.dependencies, scope.tasks.summary["depends"], known)
@@ -244,9 +275,10 @@ class BatchDependenciesDisagree(RepositoryRule):
     def _left_out(self, file: File, defined: list[tuple[Mention, Mention]], known: set[str]) -> Iterator[Problem]:
         """Report dependencies that tasks.yaml has and this file does not, if this file has any at all."""
         stated = [*file.summary["depends"], *file.summary["loose"]]
-        pairs = {frozenset((one[0], other[0])) for one, other in stated}
-        places = {one[0]: one for one, _ in reversed(stated)}
+        either = [*stated, *((other, one) for one, other in file.summary["loose"])]
+        pairs = _Implied(either)
+        places = {one[0]: one for one in reversed([*file.summary["tasks"], *(one for one, _ in stated)])}
         for one, other in defined if stated else ():
-            if frozenset((one[0], other[0])) not in pairs and other[0] in known:
+            if (one[0], other[0]) not in pairs and other[0] in known:
                 message = f"tasks.yaml says that {one[0]} depends on {other[0]}, but this file does not"
                 yield self.finding(file.path, places.get(one[0], stated[0][0])[1:], message)

@@ -19,6 +19,7 @@ from workpacket.rules.repository import RepositorySummaries
 from workpacket.rules.rule import RepositoryRule, repeated
 
 _NUMBER = lazy_pattern(r"WP([0-9]{1,9})\Z")
+_FEW = 2
 _PACKAGE_ID = lazy_pattern(r"WP[0-9]{2,}\Z")
 
 
@@ -179,9 +180,11 @@ class PackageSubtaskTwice(RepositoryRule):
     def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
         for mission in missions(repository):
             claimed: dict[str, tuple[WorkPackageFile, int]] = {}
+            apart = _numbered_apart(mission)
             for package in mission.packages:
+                known = {} if package in apart else claimed
                 for name, line, column in package.summary["subtasks"]:
-                    first, at = claimed.setdefault(name, (package, line))
+                    first, at = known.setdefault(name, (package, line))
                     if first is not package:
                         message = f"{first.short} also claims the subtask {name} ({first.path}, line {at})"
                     elif at != line:
@@ -189,6 +192,19 @@ class PackageSubtaskTwice(RepositoryRule):
                     else:
                         continue
                     yield self.finding(package.path, (line, column), message)
+
+
+def _numbered_apart(mission: Mission) -> list[WorkPackageFile]:
+    """Return the packages whose subtasks are numbered from one, if that is how the mission numbers them."""
+    with_subtasks = [package for package in mission.packages if package.summary["subtasks"]]
+    apart = [package for package in with_subtasks if _counts_from_one(package)]
+    usual = len(apart) == len(with_subtasks) or 2 * len(apart) > len(with_subtasks) > _FEW
+    return apart if usual and len(apart) > 1 else []
+
+
+def _counts_from_one(package: WorkPackageFile) -> bool:
+    numbers = [int(name[1:]) for name, *_ in package.summary["subtasks"] if name[1:].isdigit()]
+    return numbers == [*range(1, len(numbers) + 1)] and bool(numbers)
 
 
 class PackageOwnedFilesShared(RepositoryRule):

@@ -15,7 +15,7 @@ from workpacket.model.lanes import HOLDER
 from workpacket.problem import Problem
 from workpacket.rules.identity import PLACEHOLDER, is_hollow
 from workpacket.rules.rule import DocumentRule, Files, ReferenceRule
-from workpacket.rules.structured import says_something
+from workpacket.rules.structured import elsewhere, says_something
 from workpacket.text.blocks import walk
 from workpacket.text.fields import Field, read_fields
 from workpacket.text.limits import PATH_LENGTH
@@ -153,7 +153,8 @@ class PacketContentMissing(PacketRule):
             elif placed is not None or home not in _ALWAYS_THERE:  # another rule reports a missing required section
                 place = placed or document.placed_section("metadata")
                 span = place.section.title_span if place is not None else (0, 0)
-                yield self.fault(span, f"{name} is missing, but the packet is {lanes[0].token}")
+                where = elsewhere(document, *keys)
+                yield self.fault(span, f"{name} is missing, but the packet is {lanes[0].token}{where}")
 
 
 def _all_fields(document: Packet) -> Iterator[Field]:
