@@ -156,8 +156,8 @@ def test_any_path_has_one_kind_or_none(path: str) -> None:
     assert kind_of(path) in {None, *BY_NAME}
 
 
-# A progress file without front matter is a note of somebody's, and a policy may leave everything as it is.
-MAY_BE_EMPTY = {"policy", "role_progress"}
+# A policy may leave everything as it is.
+MAY_BE_EMPTY = {"policy"}
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)

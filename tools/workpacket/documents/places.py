@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.layout import (
     ATTESTATIONS_FOLDER,
     AUDIT_PATH,
@@ -80,6 +81,25 @@ def kind_of_name(name: str, names: tuple[NamePattern, ...]) -> str | None:
         if len(name) >= shortest and name.startswith(before) and name.endswith(after) and name not in NOT_DOCUMENTS:
             return kind
     return None
+
+
+_ID_LIKE = lazy_pattern(r"(?i)wp[-_ ]?[0-9]")
+
+
+def is_near_miss(name: str, names: tuple[NamePattern, ...]) -> bool:
+    """Whether a file that is not a document was probably meant as one: it has another ending, another case, or a name
+    that is nearly that of a document of this folder.
+    """
+    if name in NOT_DOCUMENTS or name.startswith("."):
+        return False
+    stem = name.partition(".")[0].casefold().replace("_", "").replace("-", "")
+    for before, after, shortest, _ in names:
+        single = shortest == len(before) + len(after)
+        if single and stem == before.partition(".")[0].casefold().replace("_", "").replace("-", ""):
+            return True
+        if not single and _ID_LIKE.match(name):
+            return True
+    return False
 
 
 @lru_cache(maxsize=256)

@@ -189,6 +189,8 @@ class Refinement(StructuredDocument):
             "id": self.own_id,
             "place": self.place(self.wp_id),
             "approved": value_of(self.review_status) == "APPROVED",
+            "review_status": value_of(self.review_status),
+            "enrichment_needed": value_of(self.enrichment_needed).strip("`*").upper() == "YES",
             "signature": (value_of(self.signature), *self.place(self.signature)),
             "spec": self.spec_path,
             "spec_place": self.place(self.spec_target),

@@ -262,6 +262,11 @@ class WorkDocument(StructuredDocument):
         return ()
 
     @property
+    def unproven(self) -> list[str]:
+        """Return what the document contains nothing of: `verdict`, `evidence`."""
+        return []
+
+    @property
     def own_id(self) -> str:
         """Return the id in the document, or else the one in its file name."""
         text = self.id_text()
@@ -285,6 +290,7 @@ class WorkDocument(StructuredDocument):
             "refinement": self.mention(self.refinement_file),
             "evidence": [self._evidence_summary(block) for block in self.evidence_blocks],
             "form": self.form,
+            "unproven": self.unproven,
         }
         return summary
 

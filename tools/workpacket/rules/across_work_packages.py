@@ -197,14 +197,11 @@ class PackageSubtaskTwice(RepositoryRule):
 def _numbered_apart(mission: Mission) -> list[WorkPackageFile]:
     """Return the packages whose subtasks are numbered from one, if that is how the mission numbers them."""
     with_subtasks = [package for package in mission.packages if package.summary["subtasks"]]
-    apart = [package for package in with_subtasks if _counts_from_one(package)]
+    numbers = [[int(name[1:]) for name, *_ in one.summary["subtasks"] if name[1:].isdigit()] for one in with_subtasks]
+    counted = [found == [*range(1, len(found) + 1)] for found in numbers]
+    apart = [package for package, from_one in zip(with_subtasks, counted, strict=True) if from_one]
     usual = len(apart) == len(with_subtasks) or 2 * len(apart) > len(with_subtasks) > _FEW
     return apart if usual and len(apart) > 1 else []
-
-
-def _counts_from_one(package: WorkPackageFile) -> bool:
-    numbers = [int(name[1:]) for name, *_ in package.summary["subtasks"] if name[1:].isdigit()]
-    return numbers == [*range(1, len(numbers) + 1)] and bool(numbers)
 
 
 class PackageOwnedFilesShared(RepositoryRule):

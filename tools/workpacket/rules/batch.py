@@ -11,6 +11,7 @@ from workpacket.documents.batch import (
     STATUSES,
     BatchCheckpoint,
     BatchDependencies,
+    BatchDocument,
     BatchTasks,
     TaskEntry,
     status_word,
@@ -24,6 +25,7 @@ from workpacket.text.edits import TextRun
 from workpacket.text.yaml_strict import read_otherwise, resolve
 from workpacket.text.yaml_write import double_quoted
 
+_DIGITS = 18  # Python refuses to convert a number of thousands of digits
 _NUMBER = lazy_pattern(r"[0-9]+\Z")
 
 
@@ -72,6 +74,48 @@ class BatchLabelText(CheckpointRule):
         for label in document.labels():
             if not _NUMBER.match(label.value):
                 yield self.fault(label.span, f"the label {label.value!r} is not a number")
+
+
+class BatchScopeMismatch(DocumentRule[BatchDocument]):
+    """Batch file that names another scope
+
+    It was copied from another folder, and its tasks may be those of that scope.
+
+    Remedy: write the name of the folder.
+    """
+
+    severity = "warning"
+
+    def check(self, document: BatchDocument) -> Iterator[Problem]:
+        folder = document.path.rpartition("/")[0].rpartition("/")[2]
+        top = ("checkpoint",) if isinstance(document, BatchCheckpoint) else ()
+        for key in ("scope", "spec", "scope_name", "spec_name", "scope_path", "spec_path"):
+            text = document.text_at(*top, key)
+            named = text.value.strip().rstrip("/").rpartition("/")[2] if text is not None else ""
+            if text is not None and named and folder and _plain(named) != _plain(folder):
+                yield self.fault(text.span, f"{key} is {text.value!r}, but the folder is {folder!r}")
+
+
+def _plain(name: str) -> str:
+    """Return a name in a form to compare: `Front matter` and `front-matter` are the same scope."""
+    return "".join(filter(str.isalnum, name)).casefold()
+
+
+class BatchNumberBackwards(CheckpointRule):
+    """Next batch with a number that is not after the last one
+
+    A resumed session would repeat a batch, or skip one.
+
+    Remedy: correct `next_batch.number` or `last_batch`.
+    """
+
+    severity = "warning"
+
+    def check(self, document: BatchCheckpoint) -> Iterator[Problem]:
+        last, coming = document.last_batch, document.next_number
+        numbers = [text.value for text in (last, coming) if text is not None and _NUMBER.match(text.value)]
+        if coming is not None and len(numbers) > 1 and int(numbers[1][:_DIGITS]) <= int(numbers[0][:_DIGITS]):
+            yield self.fault(coming.span, f"the next batch is {numbers[1]}, but the last one was {numbers[0]}")
 
 
 class DeferredIssueMapping(CheckpointRule):

@@ -188,9 +188,9 @@ class BaseIdMismatch(WorkRule):
 
 
 class TitleMismatch(WorkRule):
-    """Title that names another packet
+    """Title that does not name the packet
 
-    People read the title and tools the metadata; here they name different packets.
+    People read the title and tools the metadata; here they name different packets, or there is no title.
 
     Remedy: correct the title.
     """
@@ -199,6 +199,9 @@ class TitleMismatch(WorkRule):
 
     def check(self, document: WorkDocument) -> Iterator[Problem]:
         own_id = document.own_id
+        titled = next(document.sections_at((1,)), None) is not None
+        if not titled and document.placed_section("metadata") is not None and not document.is_older:
+            yield self.fault((0, 0), f"no title names {own_id}", hint=f"begin with `# Task Packet: {own_id}`")
         for section in document.sections_at((1,)):
             named = [str(name) for name, _, _ in find_ids(section.title)]
             if named and own_id not in named:

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import cast
+from typing import ClassVar, cast
 
 from workpacket.documents.document import Text
 from workpacket.documents.refinement import APPROVAL_WORDS, COVERAGE_POINTS, Refinement
 from workpacket.documents.spec_pointer import candidates, names_passage
-from workpacket.documents.summary import AnchorSummary, RefinementSummary
+from workpacket.documents.summary import AnchorSummary, Place, RefinementSummary
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.problem import Problem
 from workpacket.rules.identity import PLACEHOLDER
@@ -42,7 +42,7 @@ RefinementRule = DocumentRule[Refinement]
 class SpecificationRule(ReferenceRule):
     """A rule about the specification of a refinement."""
 
-    kinds = ("refinement",)
+    kinds: ClassVar[tuple[str, ...]] = ("refinement",)
 
     def wants(self, summary: Mapping[str, object]) -> Iterator[tuple[str, bool]]:
         for candidate in candidates(_summary(summary)["spec"]):
@@ -54,18 +54,31 @@ class SpecificationMissing(SpecificationRule):
 
     The anchors cannot be checked.
 
-    Remedy: correct SPEC_TARGET_RESOLVED, or add the version of the specification that was used.
+    Remedy: correct SPEC_TARGET_RESOLVED or SPEC_CURRENT.md, or add the version of the specification that was used.
     """
 
+    kinds = ("refinement", "spec_pointer")
     severity = "warning"
 
+    def wants(self, summary: Mapping[str, object]) -> Iterator[tuple[str, bool]]:
+        for candidate in candidates(_named(summary)[0]):
+            yield candidate, True
+
     def check(self, path: str, summary: Mapping[str, object], files: Files) -> Iterator[Problem]:
-        refinement = _summary(summary)
-        if refinement["spec"] and not any(files.exists(candidate) for candidate in candidates(refinement["spec"])):
-            yield self.finding(path, refinement["spec_place"], f"specification {refinement['spec']} not found")
-        elif refinement["spec"] and specification(refinement, files) is None:
-            message = f"the specification {refinement['spec']} is not a readable file; links are not followed"
-            yield self.finding(path, refinement["spec_place"], message)
+        name, place = _named(summary)
+        found = [candidate for candidate in candidates(name) if files.exists(candidate)]
+        if name and not found and (candidates(name) or "spec" in summary):
+            yield self.finding(path, place, f"specification {name} not found")
+        elif name and found and all(files[candidate].source is None for candidate in found):
+            message = f"the specification {name} is not a readable file; links are not followed"
+            yield self.finding(path, place, message)
+
+
+def _named(summary: Mapping[str, object]) -> tuple[str, Place]:
+    """Return the specification that a refinement or the pointer names, and where."""
+    if "spec" in summary:
+        return _summary(summary)["spec"], _summary(summary)["spec_place"]
+    return cast(str, summary["target"]), cast(Place, summary["place"])
 
 
 class SpecMoved(SpecificationRule):
@@ -290,7 +303,7 @@ _DAY = timedelta(days=1)
 class SignatureBeforeDocument(RefinementRule):
     """Signature that is older than the refinement
 
-    Nobody can have approved what was not yet written.
+    Text that did not exist yet cannot have been approved.
 
     Remedy: correct CREATED_AT; if the refinement was rewritten, have it approved again: `workpacket approve <WP_ID>`.
     """

@@ -15,7 +15,7 @@ from workpacket.text.blocks import Block, walk
 from workpacket.text.edits import TextRun
 from workpacket.text.fields import Field, Section, normal_key
 
-# Characters without a width, which nobody sees.
+# Characters without a width, which editors do not show.
 INVISIBLE: Final = "\u00ad\u200b\u200c\u200d\u2060\ufeff"
 _FIELD_LINE = lazy_pattern(r"[\s>*+-]*[*_`]*(?P<key>\w[^:\uff1a\r\n]{0,60}?)[*_`]*[ \t]*[:\uff1a]")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from workpacket.documents.document import without_quotes
+from workpacket.documents.document import as_text, without_quotes
 from workpacket.documents.work_package import OLDER_LANES, Stated, WorkPackage
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.ids import WorkPacketId
@@ -17,6 +17,8 @@ _FINISHED = frozenset({"approved", "done"})
 
 
 _PACKAGE = lazy_pattern(r"\bWP\d{2,}\b")
+
+_MERGED_INTO = lazy_pattern(r"\bmust merge (?:back )?into `?(?P<branch>[A-Za-z0-9][\w./-]*)`?")
 
 WorkPackageRule = DocumentRule[WorkPackage]
 
@@ -113,6 +115,75 @@ class PackageLaneOld(WorkPackageRule):
             run = document.run(without_quotes(document.source, lane))
             edits = [run.replaced_by(now)] if run is not None else []
             yield self.fault(lane.span, f"the lane {lane.value} is now called {now}", edits=edits)
+
+
+class PackageOwnedFileMalformed(WorkPackageRule):
+    """Owned file that matches nothing
+
+    The pattern cannot match a file of the repository, so a conflict with another package stays hidden.
+
+    Remedy: write a path or a pattern from the root of the repository.
+    """
+
+    severity = "warning"
+
+    def check(self, document: WorkPackage) -> Iterator[Problem]:
+        for text in document.owned_files:
+            reason = _why_no_path(text.value)
+            if reason:
+                yield self.fault(text.span, f"{text.value!r} {reason}")
+
+
+def _why_no_path(path: str) -> str:
+    if any(path.count(left) != path.count(right) for left, right in ("<>", "{}", "[]")):
+        return "has a bracket that is not closed"
+    if path.startswith("/") or ".." in path.split("/"):
+        return "leaves the repository"
+    return "ends with a dot" if path.endswith(".") and not path.endswith("/.") and path != "." else ""
+
+
+class PackageLaneContradicts(WorkPackageRule):
+    """Lane that differs from the last entry of the history
+
+    Whether the package is done depends on which of the two is read.
+
+    Remedy: correct the lane, or add the missing entry to the history.
+    """
+
+    severity = "info"
+    strict_severity = "warning"
+
+    def check(self, document: WorkPackage) -> Iterator[Problem]:
+        lane = document.lane
+        entries = [as_text(entry.get("lane")) for entry in document.items_at("history") if entry.mapping]
+        moves = [text.value for text in entries if text is not None and text.value]
+        if lane is None or not moves or not lane.value:
+            return
+        last = OLDER_LANES.get(moves[-1], moves[-1])
+        # A history that names only the first lane was never continued.
+        if len(moves) > 1 and last != OLDER_LANES.get(lane.value, lane.value):
+            yield self.fault(lane.span, f"the lane is {lane.value}, but the history ends with {moves[-1]}")
+
+
+class PackageTargetContradicts(WorkPackageRule):
+    """Merge target in the text that differs from the front matter
+
+    The finished work may be merged into the wrong branch.
+
+    Remedy: make the two agree.
+    """
+
+    severity = "warning"
+
+    def check(self, document: WorkPackage) -> Iterator[Problem]:
+        target = document.text_at("merge_target_branch")
+        if target is None or not target.value:
+            return
+        for match in _MERGED_INTO.finditer(document.source.text, document.body):
+            if match["branch"].rstrip(".") != target.value:
+                message = f"the text says {match['branch'].rstrip('.')}, but merge_target_branch is {target.value}"
+                yield self.fault(match.span("branch"), message)
+                return
 
 
 class PackageDependencyContradiction(WorkPackageRule):
