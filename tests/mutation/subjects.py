@@ -59,7 +59,10 @@ GROUPS = (
         ("lifecycle/test_fork_checks.py", "lifecycle/test_submissions.py"),
     ),
     Group(("shell/judging/merged_tree.py",), ("judging/test_merged_tree.py",)),
-    Group(("shell/judging/coverage.py",), ("judging/test_coverage_of_changes.py",)),
+    Group(
+        ("shell/judging/coverage.py",),
+        ("judging/test_coverage_of_changes.py", "judging/test_coverage_of_the_specification.py"),
+    ),
     Group(
         ("shell/judging/append_only.py", "shell/judging/reverts.py"),
         (
