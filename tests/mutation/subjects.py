@@ -61,7 +61,7 @@ GROUPS = (
     Group(("shell/judging/merged_tree.py",), ("judging/test_merged_tree.py",)),
     Group(("shell/judging/coverage.py",), ("judging/test_coverage_of_changes.py",)),
     Group(
-        ("shell/judging/append_only.py", "shell/judging/reverts.py"),
+        ("shell/judging/append_only.py",),
         (
             "judging/test_append_only.py",
             "judging/test_coverage_of_changes.py::test_a_landing_is_taken_back_as_a_whole",
