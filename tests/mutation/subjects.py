@@ -64,7 +64,7 @@ GROUPS = (
         ("judging/test_coverage_of_changes.py", "judging/test_coverage_of_the_specification.py"),
     ),
     Group(
-        ("shell/judging/append_only.py", "shell/judging/reverts.py"),
+        ("shell/judging/append_only.py",),
         (
             "judging/test_append_only.py",
             "judging/test_coverage_of_changes.py::test_a_landing_is_taken_back_as_a_whole",

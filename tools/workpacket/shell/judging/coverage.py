@@ -37,7 +37,7 @@ from workpacket.model.layout import GOVERNANCE_FOLDER, LOG_FOLDER, SPEC_POINTER,
 from workpacket.model.reason_tables.integrity import CHANGE_BY_CODE
 from workpacket.problem import Location, Problem, Severity
 from workpacket.shell.base import held_since, tree_at
-from workpacket.shell.judging.reverts import reverted
+from workpacket.shell.judging.append_only import reverted
 from workpacket.shell.work_done import is_described
 from workpacket.text.source import Source
 from workpacket.value import Value, replace
@@ -302,7 +302,7 @@ class _Coverage:
         own = {path: _id(one.new) for path, one in differing.items() if path.startswith(f"{GOVERNANCE_FOLDER}/")}
         if not own:
             return
-        from workpacket.shell.shipped_schemas import read_shipped
+        from workpacket.shell.package_files import read_shipped
 
         shipped = read_shipped()
         contents = read_objects(self.repository, filter(None, own.values()))
