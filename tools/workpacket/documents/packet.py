@@ -223,7 +223,7 @@ class Packet(WorkDocument):
 
     @property
     def unproven(self) -> list[str]:
-        """Return what the packet contains nothing of, if its status is VALIDATED; older packets have no sections for either."""
+        """Return what a validated packet contains nothing of; older packets have no sections for either."""
         lanes = self.lanes.named(self.status.value) if self.status is not None else ()
         if [lane.token for lane in lanes] != ["VALIDATED"]:
             return []
