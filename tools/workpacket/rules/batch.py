@@ -112,7 +112,7 @@ class BatchNumberBackwards(CheckpointRule):
     severity = "warning"
 
     def check(self, document: BatchCheckpoint) -> Iterator[Problem]:
-        last, coming = document.last_batch, document.next_number
+        last, coming = document.last_batch, document.text_at("checkpoint", "next_batch", "number")
         numbers = [text.value for text in (last, coming) if text is not None and _NUMBER.match(text.value)]
         if coming is not None and len(numbers) > 1 and int(numbers[1][:_DIGITS]) <= int(numbers[0][:_DIGITS]):
             yield self.fault(coming.span, f"the next batch is {numbers[1]}, but the last one was {numbers[0]}")
