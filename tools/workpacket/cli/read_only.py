@@ -62,12 +62,10 @@ def reader_identity(arguments: Arguments, repository: Repository) -> Actor:
         return NOBODY
 
 
-def packet_facts(
-    arguments: Arguments, *, words: int = 1, questions: Sequence[Question] = ()
-) -> tuple[Repository, Facts, PacketFacts]:
+def packet_facts(arguments: Arguments, *, questions: Sequence[Question] = ()) -> tuple[Repository, Facts, PacketFacts]:
     """Return the first packet, with everything that belongs to it."""
     repository = open_for_reading()
-    name = packet_called(str(repository.root), words_of(arguments, words, "WP_ID")[0]).text
+    name = packet_called(str(repository.root), words_of(arguments, 1, "WP_ID")[0]).text
     facts = gather(repository, [name], reader_identity(arguments, repository), questions)
     return repository, facts, packet_of(facts, name)
 
