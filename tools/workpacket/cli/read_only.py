@@ -23,10 +23,9 @@ from workpacket.model.layout import GOVERNANCE_FOLDER
 from workpacket.report.escape import escape
 from workpacket.report.json_report import render_envelope
 from workpacket.shell.cache import MANY, RestsOn
-from workpacket.shell.governed_files import packet_called
+from workpacket.shell.governed_files import LOG_STATE, packet_called
 from workpacket.shell.governing.execution import Question, gather, here
 from workpacket.shell.held import note
-from workpacket.shell.log_files import LOG_STATE
 from workpacket.shell.transactions import JOURNAL_FOLDER
 from workpacket.shell.transactions.recovery import unfinished
 from workpacket.value import replace
