@@ -102,6 +102,11 @@ class Passage(Value):
         return self.titles[-1]
 
     @property
+    def heading(self) -> str:
+        """Return the title as an anchor writes it, in backticks."""
+        return self.title.replace("`", "'")
+
+    @property
     def digest(self) -> str:
         """Return the digest that an anchor pins: that of the section's text, whatever its line ends are."""
         return hashlib.sha256(self.text.encode("utf-8", "surrogateescape")).hexdigest()
