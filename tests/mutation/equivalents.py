@@ -25,6 +25,7 @@ _LINE = (
 _SCOPE_FIELD = (
     r"_SCOPE_FIELD = lazy_pattern('IN_SCOPE_PATHS([^\\n]*(?:\\n[ \\t]*(?=\\n)|\\n[ \\t]+[^\\n]*)*)', re.IGNORECASE)"
 )
+_PATH = r"""_PATH: Final = lazy_pattern('[^\\s\'\\"`,;()<>]+')"""
 EQUIVALENT = (
     Equivalent(
         "approvals/browser_answers.py",
@@ -188,7 +189,7 @@ EQUIVALENT = (
         "more pages are read, and none of them changes the answer",
     ),
     Equivalent(
-        "shell/judging/reverts.py",
+        "shell/judging/append_only.py",
         "",
         "_FEW = 200",
         "_FEW = 201",
@@ -230,7 +231,7 @@ EQUIVALENT = (
         "where nothing is missing nothing was taken back; looking for it takes time",
     ),
     Equivalent(
-        "shell/judging/reverts.py",
+        "shell/judging/append_only.py",
         "_undone",
         "wanted = {path: 'A' if letter == 'D' else 'D' for path, letter in changes.items() if letter in 'AD'}",
         "wanted = {path: 'A' if letter == 'D' else 'D' for path, letter in changes.items() if letter in 'ADx'}",
@@ -244,18 +245,32 @@ EQUIVALENT = (
         "without a commit there is no fork; the condition is there for the type checker",
     ),
     Equivalent(
-        "shell/judging/reverts.py",
+        "shell/judging/append_only.py",
         "_undone",
         "paths = tuple(wanted) if len(wanted) <= _FEW else (LOG_FOLDER,)",
         "paths = tuple(wanted) if not len(wanted) <= _FEW else (LOG_FOLDER,)",
         "how many paths are named on a command line changes no answer",
     ),
     Equivalent(
-        "shell/judging/reverts.py",
+        "shell/judging/append_only.py",
         "_undone",
         "paths = tuple(wanted) if len(wanted) <= _FEW else (LOG_FOLDER,)",
         "paths = tuple(wanted) if len(wanted) < _FEW else (LOG_FOLDER,)",
         "how many paths are named on a command line changes no answer",
+    ),
+    Equivalent(
+        "evidence/additions.py",
+        "",
+        _PATH,
+        _PATH.removesuffix("')") + "!?')",
+        "a path may hold an exclamation mark as often as it likes",
+    ),
+    Equivalent(
+        "evidence/reports.py",
+        "read_cargo",
+        "path = next((path for start, path in reversed(files) if start < match.start()), '')",
+        "path = next((path for start, path in reversed(files) if start <= match.start()), '')",
+        "a line is about a file or about a test, never about both",
     ),
     Equivalent("approvals/encodings.py", "", "_VOWELS = 'aiou'", "_VOWELS = 'aioux'", "two bits reach no fifth letter"),
 )

@@ -21,7 +21,7 @@ from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.report.approval_text import render_contract, render_difference
 from workpacket.report.terminal import Style
-from workpacket.shell.approvals.contracts import contract_version
+from workpacket.shell.approvals.subject import contract_version
 from workpacket.shell.governing.execution import Question, here
 
 
@@ -71,7 +71,7 @@ def _changes(repository: Repository, packet: PacketFacts, contract: Contract, st
 
 
 def _run_amend(arguments: Arguments) -> int:
-    from workpacket.lifecycle.amendment import amend
+    from workpacket.lifecycle.side_moves import amend
 
     repository, reason = here(), required(arguments, "reason")
 

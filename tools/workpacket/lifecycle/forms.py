@@ -45,58 +45,6 @@ from workpacket.value import Value, replace
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from workpacket.lifecycle.authorship import Declared
-    from workpacket.lifecycle.policy import Form
-
-
-class FormRequirement(Value):
-    """A requirement before a lane, and where each form meets it."""
-
-    lane: str
-    item: str
-    full: str
-    light: str
-
-    def of(self, form: Form) -> str:
-        return self.light if form == LIGHT_FORM else self.full
-
-
-_SIGNED: Final = "an approval at the gate `activation`, of the whole contract"
-# The first seven are the founding checklist: `activation.ITEMS`, in its order.
-REQUIREMENTS: Final = (
-    FormRequirement(
-        "READY_FOR_DEV",
-        "requirement_in_main_body",
-        "an anchor of the refinement is in the main body of the specification",
-        "SPEC_ANCHOR names a section of the main body, in its present version",
-    ),
-    FormRequirement(
-        "READY_FOR_DEV",
-        "refinement_presented",
-        "the refinement is complete, and `refine --present` showed it",
-        "the section REFINEMENT has text; `approve` shows it",
-    ),
-    FormRequirement("READY_FOR_DEV", "user_signature", "USER_SIGNATURE is filled in", _SIGNED),
-    FormRequirement("READY_FOR_DEV", "refinement_approved", _SIGNED, "the approval is of this text"),
-    FormRequirement(
-        "READY_FOR_DEV", "packet_created", "`activate` writes the packet", "the document states a contract"
-    ),
-    FormRequirement(
-        "READY_FOR_DEV",
-        "scope_carried_over",
-        "the packet has the scope and criteria of its stub",
-        "DONE_MEANS and IN_SCOPE_PATHS are not empty",
-    ),
-    FormRequirement(
-        "READY_FOR_DEV", "board_entry_moved", "the entry on the board is moved", "the log contains the move"
-    ),
-    FormRequirement("IN_PROGRESS", "claim", "a claim, on a separate branch", "the same; `start` makes both"),
-    FormRequirement("IN_REVIEW", "proofs", "every criterion is proved", "the same; `done` runs the proofs"),
-    FormRequirement("MERGE_PENDING", "verdict", "someone else's verdict", "the same"),
-    FormRequirement("VALIDATED", "landing", "the judged work is on the target branch", "the same"),
-    FormRequirement(
-        "MERGED", "landing", "no packet ends here", "the submitted work is on the target branch, not judged"
-    ),
-)
 
 _LONGEST_SLUG: Final = 40
 _WORD: Final = lazy_pattern(r"[A-Za-z0-9]+")
@@ -191,7 +139,7 @@ def _anchored(facts: Facts, draft: Draft, anchor: str, requirement: str, title: 
     named = named_passage(found, anchor)
     if isinstance(named, Problem):
         return named
-    return SpecAnchor(_heading(named), found.path, named.digest)
+    return SpecAnchor(named.heading, found.path, named.digest)
 
 
 def refine_light(facts: Facts, packet: PacketFacts, *, text: str, anchor: str) -> Answer:
@@ -261,16 +209,11 @@ def document_unmet(packet: PacketFacts, specification: Source | None, roadmap: S
     if anchor is None:
         yield Problem("refinement_incomplete", "no SPEC_ANCHOR names the section that requires it")
     elif specification is not None and specification.path == anchor.path:
-        named = [one for one in passages(specification) if _heading(one) == anchor.heading]
+        named = [one for one in passages(specification) if one.heading == anchor.heading]
         if named and all(one.in_roadmap(roadmap) for one in named):
             yield Problem("requirement_only_in_roadmap", f"{anchor.heading!r} is in the roadmap, not in the main body")
     yield from _refinement_unmet(packet, document)
     yield from _terms_unmet(packet, contract)
-
-
-def _heading(passage: Passage) -> str:
-    """Return the title of a section as an anchor writes it, in backticks."""
-    return passage.title.replace("`", "'")
 
 
 def _requirement_unmet(facts: Facts, packet: PacketFacts, document: Packet) -> Iterator[Problem]:
@@ -285,7 +228,7 @@ def _requirement_unmet(facts: Facts, packet: PacketFacts, document: Packet) -> I
     if anchor is None:
         yield Problem("refinement_incomplete", "no SPEC_ANCHOR names the section that requires it", place, again)
         return
-    named = [one for one in passages(found) if _heading(one) == anchor.heading]
+    named = [one for one in passages(found) if one.heading == anchor.heading]
     if anchor.path != found.path or len(named) != 1:
         message = f"{found.path} has {len(named) or 'no'} section{'s' if len(named) > 1 else ''} {anchor.heading!r}"
         yield Problem("anchor_not_found", message, place, again)

@@ -19,10 +19,9 @@ import stat
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from workpacket.evidence.additions import Additions, FileAdditions, additions
+from workpacket.evidence.additions import ANSWERS, Additions, FileAdditions, additions, emptied
 from workpacket.evidence.commands import PROBE, instrumented, is_trivial, junit_files, started
 from workpacket.evidence.comparison import NO_CONTROLS, AskedProof, Controls, ProofJudgement, Side, judge
-from workpacket.evidence.emptied import ANSWERS, emptied
 from workpacket.evidence.reports import (
     Obstacle,
     TestReport,
@@ -43,7 +42,7 @@ from workpacket.model.canonical import Json
 from workpacket.model.event_types import OUTCOMES
 from workpacket.problem import Problem
 from workpacket.shell.governing.evidence import Cleaner
-from workpacket.shell.governing.proof_process import Account, Ended, end_of, keep_output, run_limited
+from workpacket.shell.governing.proof_process import Account, Ended, end_of, keep_output, proof_words, run_limited
 from workpacket.shell.governing.proof_trees import (
     ProofPlace,
     ProofTree,
@@ -55,7 +54,6 @@ from workpacket.shell.governing.proof_trees import (
     put,
     scratch_folder,
 )
-from workpacket.shell.governing.proof_words import proof_words
 from workpacket.shell.work_done import is_own
 from workpacket.value import NOTHING, Value, replace
 

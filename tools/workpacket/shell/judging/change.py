@@ -17,7 +17,7 @@ from workpacket.git.revisions import commit_of, head_commit
 from workpacket.ledger.fold import standing
 from workpacket.ledger.log import Log, read_logs
 from workpacket.lifecycle.contract import Contract, stated
-from workpacket.lifecycle.event_checks import Around, judge_actors, judge_change
+from workpacket.lifecycle.event_checks import Around, judge_actors, judge_attested, judge_change
 from workpacket.lifecycle.facts import PacketFacts
 from workpacket.lifecycle.gates import ended, standing_until
 from workpacket.lifecycle.policy import LifecyclePolicy, unguarded_changes
@@ -45,8 +45,7 @@ from workpacket.shell.judging.submissions import submitted_versions, submitted_w
 from workpacket.shell.log_files import append_only_paths, committed_ids, read_logged
 from workpacket.shell.tree import read_bytes
 from workpacket.shell.work_done import containment
-from workpacket.text.limits import DATA
-from workpacket.text.source import Source
+from workpacket.text.source import DATA, Source
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -236,7 +235,8 @@ def judge(repository: Repository, base: str, *, worktree: bool = False) -> list[
                 lanes=policy.lanes,
                 lease_hours=policy.lease_hours,
             )
-            for judged in (*moves, *judge_actors(log, known, signatures)):
+            attested = judge_attested(log, known, policy.evidence)
+            for judged in (*moves, *judge_actors(log, known, signatures), *attested):
                 reason = CHANGE_BY_CODE[judged.code]
                 message = f"{name}: {judged.message}"
                 findings.append(
