@@ -184,7 +184,7 @@ class RegistryBoardStale(RepositoryRule):
 
     The registry and the board name different sections for the packet.
 
-    Remedy: `workpacket registry sync` updates the cell.
+    Remedy: `workpacket board registry sync` updates the cell.
     """
 
     def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
@@ -309,7 +309,7 @@ class StubWithoutRow(RepositoryRule):
 
     After activation, it would be unclear which packet of its base is in force.
 
-    Remedy: add a row: `workpacket registry sync`.
+    Remedy: add a row: `workpacket board registry sync`.
     """
 
     def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
@@ -334,7 +334,7 @@ class BaseWithoutRow(RepositoryRule):
 
     It is unclear which of them is in force.
 
-    Remedy: add a row that names it: `workpacket registry sync`.
+    Remedy: add a row that names it: `workpacket board registry sync`.
     """
 
     def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
@@ -423,7 +423,7 @@ class RegistryDrift(RepositoryRule):
 
     It refers to a packet that is no longer in force, or to the wrong section of the board.
 
-    Remedy: `workpacket registry sync` regenerates the row.
+    Remedy: `workpacket board registry sync` regenerates the row.
     """
 
     def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
@@ -440,7 +440,7 @@ class RegistryDrift(RepositoryRule):
                     f"according to the log, {row['active']} is {lane.token}: "
                     f"{repository.known_lanes.section_of(lane).heading}"
                 )
-                hint = "`workpacket registry sync` regenerates it"
+                hint = "`workpacket board registry sync` regenerates it"
                 yield self.finding(path, row["board_place"], message, hint=hint)
 
 
