@@ -17,12 +17,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal, cast
 
 from workpacket.audit.expired import evidence_rows, named_files
 from workpacket.documents.refinement import Refinement
 from workpacket.documents.register_table import visible_lines
-from workpacket.documents.spec_pointer import candidates
+from workpacket.documents.spec_pointer import Passage, candidates, passages
 from workpacket.documents.structured import mapped_evidence
 from workpacket.documents.summary import AnchorSummary, RefinementSummary
 from workpacket.lifecycle.contract import DEMAND, provable
@@ -80,7 +81,9 @@ class AuditFacts(Value):
     `findings` are those of `check` and of the approvals. `digests` are those of files that the logs name, None for a
     missing one; `committed` has the same by `<commit>:<path>`. `specifications` are by path, as in the work tree.
     `uncommitted` are the governed files, and files that the logs name, that differ from the head commit. `proven` are
-    the events whose signature proves their actor; in others, the actor is only claimed.
+    the events whose signature proves their actor; in others, the actor is only claimed. `rewritten` has the parts of a
+    contract that differ from the approved one, each with its texts before and after. `forge` is the web address of the
+    repository, '' if the remote is not on a forge whose addresses are known.
     """
 
     name: str
@@ -100,6 +103,15 @@ class AuditFacts(Value):
     uncommitted: frozenset[str] = frozenset()
     files_checked: int = 0
     proven: frozenset[str] = frozenset()
+    rewritten: Mapping[str, Sequence[tuple[str, str, str]]] = NOTHING
+    forge: str = ""
+
+    @cached_property
+    def sections(self) -> Mapping[str, Passage]:
+        """Return the sections of the specification in force by their titles, as light packets name them."""
+        if self.specification is None:
+            return {}
+        return {one.title.replace("`", "'"): one for one in passages(self.specification)}
 
 
 class Anchor(Value):
@@ -122,6 +134,23 @@ def anchors_of(refinement: Refinement, specifications: Mapping[str, Source]) -> 
     return [
         _anchor(name or "", anchor, summary, source) for name, anchor in zip(names, summary["anchors"], strict=True)
     ]
+
+
+def light_anchors(packet: PacketFacts, facts: AuditFacts) -> Iterator[Anchor]:
+    """Yield the section that a light packet names."""
+    document = packet.packet
+    named = document.anchor if document is not None else None
+    if document is None or named is None:
+        return
+    there = facts.specification
+    passage = facts.sections.get(named.heading) if there is not None and there.path == named.path else None
+    line = document.source.line_and_column(max(document.source.text.find("SPEC_ANCHOR"), 0))[0]
+    if passage is None:
+        yield Anchor(named.heading, named.path, 0, 0, "unread", line, f"{named.path} has no section {named.heading!r}")
+        return
+    state: AnchorState = "holds" if passage.digest == named.sha256 else "changed"
+    why = "" if state == "holds" else f"the section {named.heading!r} has changed since it was pinned"
+    yield Anchor(named.heading, named.path, passage.first, passage.last, state, line, why)
 
 
 def _anchor(name: str, anchor: AnchorSummary, summary: RefinementSummary, source: Source | None) -> Anchor:
@@ -259,6 +288,10 @@ class Criterion(Value):
     def proved(self) -> bool:
         return any(each.result != "not_met" for each in self.evidence)
 
+    @property
+    def suspect(self) -> bool:
+        return any(each.suspect for each in self.evidence)
+
 
 class TracedCommit(Value):
     """A commit that the log names, and its role. `seen` is None if the commit is not in this clone."""
@@ -280,6 +313,7 @@ class Trace(Value):
 
 def trace(facts: AuditFacts, packet: PacketFacts) -> Trace:
     anchors = anchors_of(packet.refinement, facts.specifications) if packet.refinement is not None else []
+    anchors += light_anchors(packet, facts)
     document = packet.packet
     texts = document.done_means if document is not None else ()
     if any(DEMAND.match(text.value) for text in texts):  # most packets have none
