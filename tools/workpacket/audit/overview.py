@@ -187,7 +187,7 @@ def _stub_waits_for(facts: AuditFacts, packet: PacketFacts) -> str:
 
 
 def who_approved(facts: AuditFacts, packet: PacketFacts) -> str:
-    """Return who signed the latest approval of the work, preferably one that counts; '' if nobody did."""
+    """Return who signed the latest approval of the work, preferably one that counts; '' if there is none."""
     signed = facts.decisions.get(packet.id.text, ())
     approved = [each for each in signed if each.gate in ACTIVATING and each.decision == "approve"]
     latest = max(approved, key=lambda each: (not each.refusals, each.issued_at), default=None)

@@ -38,7 +38,7 @@ from workpacket.model.reason_tables.integrity import CHANGE_BY_CODE
 from workpacket.model.reasons import Reason
 from workpacket.problem import Location, Problem
 from workpacket.shell.approvals.check import check_approvals
-from workpacket.shell.approvals.contracts import contract_version
+from workpacket.shell.approvals.subject import contract_version
 from workpacket.shell.approvals.envelopes import logged_packets
 from workpacket.shell.approvals.facts import Approvals, open_approvals
 from workpacket.shell.base import known_to, lifecycle_of
