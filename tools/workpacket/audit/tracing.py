@@ -21,6 +21,7 @@ from functools import cached_property
 from typing import Literal, cast
 
 from workpacket.audit.expired import evidence_rows, named_files
+from workpacket.documents.packet import Packet
 from workpacket.documents.refinement import Refinement
 from workpacket.documents.register_table import visible_lines
 from workpacket.documents.spec_pointer import Passage, candidates, passages
@@ -107,11 +108,14 @@ class AuditFacts(Value):
     forge: str = ""
 
     @cached_property
-    def sections(self) -> Mapping[str, Passage]:
-        """Return the sections of the specification in force by their titles, as light packets name them."""
-        if self.specification is None:
-            return {}
-        return {one.title.replace("`", "'"): one for one in passages(self.specification)}
+    def sections(self) -> Mapping[str, Mapping[str, Sequence[Passage]]]:
+        """Return the sections of each specification by their headings, found once for all packets."""
+        found: dict[str, dict[str, list[Passage]]] = {}
+        for path, source in self.specifications.items():
+            by_heading = found.setdefault(path, {})
+            for one in passages(source):
+                by_heading.setdefault(one.heading, []).append(one)
+        return found
 
 
 class Anchor(Value):
@@ -136,21 +140,23 @@ def anchors_of(refinement: Refinement, specifications: Mapping[str, Source]) -> 
     ]
 
 
-def light_anchors(packet: PacketFacts, facts: AuditFacts) -> Iterator[Anchor]:
-    """Yield the section that a light packet names."""
-    document = packet.packet
-    named = document.anchor if document is not None else None
-    if document is None or named is None:
-        return
-    there = facts.specification
-    passage = facts.sections.get(named.heading) if there is not None and there.path == named.path else None
+def pinned_anchor(document: Packet, facts: AuditFacts) -> list[Anchor]:
+    """Return the section on which a light packet is based, if it names one."""
+    pinned = document.anchor
+    if pinned is None:
+        return []
     line = document.source.line_and_column(max(document.source.text.find("SPEC_ANCHOR"), 0))[0]
-    if passage is None:
-        yield Anchor(named.heading, named.path, 0, 0, "unread", line, f"{named.path} has no section {named.heading!r}")
-        return
-    state: AnchorState = "holds" if passage.digest == named.sha256 else "changed"
-    why = "" if state == "holds" else f"the section {named.heading!r} has changed since it was pinned"
-    yield Anchor(named.heading, named.path, passage.first, passage.last, state, line, why)
+    source = facts.specifications.get(pinned.path)
+    if source is None:
+        return [Anchor(pinned.heading, pinned.path, 0, 0, "unread", line, f"specification {pinned.path} not found")]
+    named = facts.sections[pinned.path].get(pinned.heading, ())
+    if not named:
+        why = f"{pinned.path} has no section {pinned.heading!r}"
+        return [Anchor(pinned.heading, pinned.path, 0, 0, "changed", line, why)]
+    same_text = next((one for one in named if one.digest == pinned.sha256), None)
+    found = same_text or named[0]
+    why = "" if same_text else "its text differs from the text that was pinned"
+    return [Anchor(found.heading, source.path, found.first, found.last, "changed" if why else "holds", line, why)]
 
 
 def _anchor(name: str, anchor: AnchorSummary, summary: RefinementSummary, source: Source | None) -> Anchor:
@@ -312,9 +318,10 @@ class Trace(Value):
 
 
 def trace(facts: AuditFacts, packet: PacketFacts) -> Trace:
-    anchors = anchors_of(packet.refinement, facts.specifications) if packet.refinement is not None else []
-    anchors += light_anchors(packet, facts)
     document = packet.packet
+    anchors = anchors_of(packet.refinement, facts.specifications) if packet.refinement is not None else []
+    if document is not None and document.light:
+        anchors = pinned_anchor(document, facts)
     texts = document.done_means if document is not None else ()
     if any(DEMAND.match(text.value) for text in texts):  # most packets have none
         wanted = provable(document, packet.refinement).criteria

@@ -40,9 +40,8 @@ from workpacket.runtime.stores.contract import Lease, Store
 from workpacket.shell.judging.log_verification import digest_here
 from workpacket.shell.transactions.safe_paths import split_path
 from workpacket.shell.tree import link_on_the_way, look_below, read_bytes
-from workpacket.text.limits import MARKDOWN
 from workpacket.text.node import Plain, unreadable
-from workpacket.text.source import Source
+from workpacket.text.source import MARKDOWN, Source
 from workpacket.value import Value
 
 ADVANCED = "role.advanced"

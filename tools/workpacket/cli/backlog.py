@@ -33,7 +33,7 @@ from workpacket.shell.governing.execution import carry_out, here
 from workpacket.shell.held import look
 from workpacket.shell.log_files import require_no_log_elsewhere
 from workpacket.shell.tree import read_bytes
-from workpacket.text.limits import MARKDOWN, PATH_LENGTH
+from workpacket.text.source import MARKDOWN, PATH_LENGTH
 from workpacket.value import replace
 
 

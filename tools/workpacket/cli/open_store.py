@@ -21,8 +21,8 @@ from workpacket.report.escape import escape
 from workpacket.report.json_report import render_envelope
 from workpacket.report.runs import next_line
 from workpacket.report.terminal import render_failure
+from workpacket.runtime.commit_checkpoint import OWN_FOLDERS, GitObserver
 from workpacket.runtime.errors import RuntimeFault
-from workpacket.runtime.resume.git_observer import OWN_FOLDERS, GitObserver
 from workpacket.runtime.runtime import Runtime, Settings
 from workpacket.runtime.stores.contract import Store, Witness
 from workpacket.runtime.stores.health import IndexedStore, StoreProblem, contents_of

@@ -15,8 +15,7 @@ from workpacket.model.ids import WorkPacketId, is_packet_id, nearest
 from workpacket.model.layout import LARGEST_WRITE_ONCE, LOG_FOLDER, PACKETS, REFINEMENTS, STUBS, TEMPORARY_PREFIX
 from workpacket.shell.held import require_found, unreadable
 from workpacket.shell.tree import read_bytes
-from workpacket.text.limits import REGISTER
-from workpacket.text.source import Source
+from workpacket.text.source import REGISTER, Source
 
 
 class GovernedFiles:

@@ -45,8 +45,7 @@ from workpacket.shell.judging.submissions import submitted_versions, submitted_w
 from workpacket.shell.log_files import append_only_paths, committed_ids, read_logged
 from workpacket.shell.tree import read_bytes
 from workpacket.shell.work_done import containment
-from workpacket.text.limits import DATA
-from workpacket.text.source import Source
+from workpacket.text.source import DATA, Source
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
