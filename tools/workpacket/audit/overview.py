@@ -17,7 +17,6 @@ from workpacket.lifecycle.gates import ACTIVATING, lease_held
 from workpacket.lifecycle.projections import in_force
 from workpacket.model.canonical import Json, canonical_bytes
 from workpacket.model.event_types import FORKED
-from workpacket.model.events import LogEvent
 from workpacket.model.lanes import ARCHIVED, HOLDER, SETTLED, WAITING, LaneTable
 from workpacket.model.layout import ATTESTATIONS_FOLDER, LOG_FOLDER, envelope_path
 from workpacket.model.reasons import SEVERITIES, Family, Reason
@@ -196,16 +195,10 @@ def who_approved(facts: AuditFacts, packet: PacketFacts) -> str:
 
 def who_judged(facts: AuditFacts, packet: PacketFacts) -> str:
     """Return who gave the latest verdict, marked as claimed if no signature proves it."""
-    verdicts = packet.state.verdicts
-    return named_actor(facts, verdicts[-1]) if verdicts else ""
-
-
-# Behind a name that no valid signature proves.
-CLAIMED: Final = " (claimed)"
-
-
-def named_actor(facts: AuditFacts, event: LogEvent) -> str:
-    return f"{event.actor.id}{'' if event.id in facts.proven else CLAIMED}"
+    latest = packet.state.verdicts[-1] if packet.state.verdicts else None
+    if latest is None:
+        return ""
+    return latest.actor.id if latest.id in facts.proven else f"{latest.actor.id} (claimed)"
 
 
 def _yes(facts: AuditFacts, packet: PacketFacts) -> Iterator[bool]:
