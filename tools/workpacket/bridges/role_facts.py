@@ -34,7 +34,7 @@ from workpacket.documents.role_progress import (
 from workpacket.errors import WorkpacketError
 from workpacket.model.canonical import Json
 from workpacket.problem import Location, Problem
-from workpacket.runtime.records.kinds import RecordKind
+from workpacket.runtime.records.events import RecordKind
 from workpacket.runtime.runtime import Runtime
 from workpacket.runtime.stores.contract import Lease, Store
 from workpacket.shell.judging.log_verification import digest_here

@@ -36,14 +36,13 @@ P = ParamSpec("P")
 
 
 def open_runtime(
-    *, create: bool = False, ask: Callable[[str, str], bool | None] | None = None, holder: str = "",
-    lease_seconds: float = 30.0, promise: bool = False,
+    *, create: bool = False, holder: str = "", lease_seconds: float = 30.0, promise: bool = False
 ) -> Runtime:  # fmt: skip
     """Return the runtime for this folder. Read-only commands do not create a store."""
     repository = _repository(needed=promise)
     observers = () if repository is None else (GitObserver(repository, own=OWN_FOLDERS, promise=promise),)
     witness = _witness(repository)
-    settings = Settings(ask=ask, holder=holder, lease_seconds=lease_seconds, observers=observers, witness=witness)
+    settings = Settings(holder=holder, lease_seconds=lease_seconds, observers=observers, witness=witness)
     if not create and not server_url() and not store_path(Path.cwd()).exists():
         return Runtime(MemoryStore(), settings)
     return Runtime.open(None, settings)

@@ -10,16 +10,10 @@ from collections.abc import Iterator
 from datetime import date
 
 from workpacket.documents.document import Text
+from workpacket.documents.gate_logs import GATES, GateDocument, ValidatorGates
 from workpacket.documents.places import kind_of
 from workpacket.documents.register_table import RegisterDocument, Table
-from workpacket.documents.registry import (
-    GATES,
-    GateDocument,
-    RegistryRow,
-    SignatureAudit,
-    TraceabilityRegistry,
-    ValidatorGates,
-)
+from workpacket.documents.registry import RegistryRow, SignatureAudit, TraceabilityRegistry
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.ids import WorkPacketId
 from workpacket.model.lanes import LaneSection
