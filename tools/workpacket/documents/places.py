@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.layout import (
     ATTESTATIONS_FOLDER,
     AUDIT_PATH,
@@ -83,9 +82,6 @@ def kind_of_name(name: str, names: tuple[NamePattern, ...]) -> str | None:
     return None
 
 
-_ID_LIKE = lazy_pattern(r"(?i)wp[-_ ]?[0-9]")
-
-
 def is_near_miss(name: str, names: tuple[NamePattern, ...]) -> bool:
     """Whether a file that is not a document was probably meant as one: it has another ending, another case, or a name
     that is nearly that of a document of this folder.
@@ -97,7 +93,8 @@ def is_near_miss(name: str, names: tuple[NamePattern, ...]) -> bool:
         single = shortest == len(before) + len(after)
         if single and stem == before.partition(".")[0].casefold().replace("_", "").replace("-", ""):
             return True
-        if not single and _ID_LIKE.match(name):
+        # No regular expression, because every command imports this module.
+        if not single and stem.startswith("wp") and stem[2:3].isdigit():
             return True
     return False
 
