@@ -25,6 +25,10 @@ _LINE = (
 _SCOPE_FIELD = (
     r"_SCOPE_FIELD = lazy_pattern('IN_SCOPE_PATHS([^\\n]*(?:\\n[ \\t]*(?=\\n)|\\n[ \\t]+[^\\n]*)*)', re.IGNORECASE)"
 )
+_DESCRIBED = (
+    "return SubmittedWork(asked.criteria, scope, changed, same=frozenset({event.text('commit') or ''}), "
+    "exempt=asked.exempt)"
+)
 EQUIVALENT = (
     Equivalent(
         "approvals/browser_answers.py",
@@ -236,6 +240,30 @@ EQUIVALENT = (
         "wanted = {path: 'A' if letter == 'D' else 'D' for path, letter in changes.items() if letter in 'ADx'}",
         "git has no such letter for a change",
     ),
+    *(
+        Equivalent(
+            "shell/judging/submissions.py",
+            where,
+            "head = head_commit(repository) or ''",
+            "head = head_commit(repository)",
+            "a change is judged at a commit; the condition is there for the type checker",
+        )
+        for where in ("submitted_work", "submitted_versions")
+    ),
+    Equivalent(
+        "shell/judging/submissions.py",
+        "submitted_work",
+        _DESCRIBED,
+        _DESCRIBED.replace(" or ''", ""),
+        "a submission names its commit; the condition is there for the type checker",
+    ),
+    Equivalent(
+        "shell/judging/submissions.py",
+        "submitted_versions",
+        "versions = changes_before(repository, head, path, options=options, form='%H')",
+        "versions = changes_before(repository, head, path, options=options, form='%Hx')",
+        "only the changes of each commit are read here, and not its name",
+    ),
     Equivalent(
         "shell/judging/submissions.py",
         "submitted_work",
@@ -256,6 +284,13 @@ EQUIVALENT = (
         "paths = tuple(wanted) if len(wanted) <= _FEW else (LOG_FOLDER,)",
         "paths = tuple(wanted) if len(wanted) < _FEW else (LOG_FOLDER,)",
         "how many paths are named on a command line changes no answer",
+    ),
+    Equivalent(
+        "approvals/event_signatures.py",
+        "EventSignatures._not_allowed",
+        "return ''",
+        "return None",
+        "what is false lets the event pass either way; the type checker asks for a text",
     ),
     Equivalent("approvals/encodings.py", "", "_VOWELS = 'aiou'", "_VOWELS = 'aioux'", "two bits reach no fifth letter"),
 )

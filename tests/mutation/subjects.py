@@ -28,7 +28,7 @@ GROUPS = (
     Group(tuple(f"approvals/{name}.py" for name in _APPROVALS.split()), ("approvals", "corpora/attacks")),
     Group(
         ("approvals/actors.py", "approvals/event_signatures.py"),
-        ("approvals/test_event_signatures.py", "trust/test_actor_attacks.py"),
+        ("approvals/test_actors.py", "approvals/test_event_signatures.py", "trust/test_actor_attacks.py"),
     ),
     Group(
         tuple(f"ledger/{name}.py" for name in ("fold", "log", "verify")),
