@@ -76,7 +76,10 @@ GROUPS = (
         ),
     ),
     Group(("shell/judging/submissions.py",), ("judging/test_submitted_work.py",)),
-    Group(("shell/judging/landed_work.py",), ("judging/test_landed_work.py",)),
+    Group(
+        ("shell/judging/landed_work.py",),
+        ("judging/test_landed_work.py", "judging/test_coverage_of_the_specification.py"),
+    ),
     Group(("report/approval_text.py",), ("report/test_approval_text.py",)),
     Group(
         ("runtime/resume/decide.py", "runtime/attempts/effects.py"),

@@ -13,7 +13,7 @@ from workpacket import __version__
 from workpacket.git.merging import TrialMerges, trial_merges
 from workpacket.git.objects import FIRST_PARENTS, changes_before, read_blobs
 from workpacket.git.repository import Repository
-from workpacket.git.revisions import is_ancestor, landing_of, resolved
+from workpacket.git.revisions import commit_of, is_ancestor, landing_of, resolved
 from workpacket.ledger.fold import fold
 from workpacket.ledger.log import Log, read_logs
 from workpacket.lifecycle.coverage import Uncovered, is_governance, judging, submission_before
@@ -187,9 +187,9 @@ def _landed_otherwise(
     if resolved(repository, f"{judged}^{{commit}}") is None or not is_ancestor(repository, judged, tip):
         return
     landing = landing_of(repository, tip, judged)
-    onto = resolved(repository, f"{landing}^1^{{commit}}") if landing is not None else None
-    if landing is None or onto is None:
+    if landing is None:
         return
+    onto = commit_of(repository, f"{landing}^1")
     trial = trials.merge(onto, judged)
     work = trials.differences(trials.merge_base(onto, judged) or onto, judged)
     differing, anchors = trials.differences(trial.tree, landing), Anchors(trials, onto)
