@@ -391,6 +391,27 @@ EQUIVALENT = (
         "what does not contain the commit has no landing of it; asking first takes less time",
     ),
     Equivalent(
+        "approvals/fields.py",
+        "Fields.truth",
+        "return False",
+        "return True",
+        "the fault that is noted before makes the whole table count for nothing",
+    ),
+    Equivalent(
+        "shell/judging/merged_tree.py",
+        "_attributes",
+        "asked = [path for path, effect in effects.items() if any(effect)]",
+        "asked = [path for path, effect in effects.items()]",
+        "asking about the other paths changes no answer, and takes time",
+    ),
+    Equivalent(
+        "shell/judging/append_only.py",
+        "_undone",
+        "wanted = {path: 'A' if letter == 'D' else 'D' for path, letter in changes.items() if letter in 'AD'}",
+        "wanted = {path: 'A' if letter == 'D' else 'D' for path, letter in changes.items()}",
+        "a change that modifies an event is refused, whatever else it takes back",
+    ),
+    Equivalent(
         "approvals/event_signatures.py",
         "EventSignatures._not_allowed",
         "return ''",
