@@ -21,6 +21,7 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError
 
 from answers import ANSWERS, form_of, forms_of, load, missing, path_of
+from approvals.authority import Ci
 from bridges.samples import SAMPLES, STEP_EVENT, lines
 from bridges.scopes import scoped
 from cli.commands import Result
@@ -37,6 +38,7 @@ from workpacket.runtime import Runtime
 from workpacket.runtime.model_sessions.session import open_session
 from workpacket.runtime.stores.place import store_path
 
+CI = Ci()
 THIRD = "WP-1-Third-v1"
 BOARD = ".GOV/roles_shared/TASK_BOARD.md"
 STUB = f".GOV/task_packets/stubs/{NAME}.md"
@@ -135,7 +137,7 @@ def beginning(reached: Reached, governed: Governed) -> None:
     """Governance, commands that only look, and two packets that are ready."""
     reached(governed, "init")
     reached(governed, "init", "--check")
-    governed.begin(TOKENS_COUNT + STAGING)
+    governed.begin(TOKENS_COUNT + STAGING + CI.policy())
     for words in (["check"], ["fmt", "--diff"], ["adopt"], ["policy", "show"], ["policy", "test"], ["log", "verify"]):
         reached(governed, *words)
     reached(governed, "explain", "file_unreadable")
@@ -175,6 +177,17 @@ def beginning(reached: Reached, governed: Governed) -> None:
         reached(governed, *words)
 
 
+def attested(reached: Reached, governed: Governed) -> None:
+    """CI replays the submission, attests what it found, and that is recorded."""
+    folder = governed.root.parent
+    governed.done("evidence", "replay", NAME, "--yes", "--statements", str(folder))
+    statement, bundle, file = folder / f"{NAME}.json", folder / "bundle.json", str(folder / "attested.json")
+    bundle.write_text(json.dumps(CI.bundle(statement.read_bytes())))
+    reached(governed, "evidence", "attest", str(bundle), "--out", file)
+    reached(governed, "evidence", "verify", NAME, file)
+    reached(governed, "evidence", "record", NAME, file, "--as", "coder")
+
+
 def packets(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """One packet from nothing to VALIDATED, and what may happen to others on the way."""
     governed = govern(folder, patch, capsys)
@@ -197,6 +210,7 @@ def packets(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys: p
     reached(governed, "evidence", "publish", NAME)
     reached(governed, "evidence", "replay", NAME, "--yes")
     reached(governed, "evidence", "replay", NAME, "--yes", "--record", "--as", "validator")
+    attested(reached, governed)
     governed.stub(THIRD)
     reached(governed, "evidence", "demand", THIRD, "1", "--command", "pytest tests")
     reached(governed, "evidence", "demand", THIRD, "9", "--exempt", "x")

@@ -29,6 +29,7 @@ _DESCRIBED = (
     "return SubmittedWork(asked.criteria, scope, changed, same=frozenset({event.text('commit') or ''}), "
     "exempt=asked.exempt)"
 )
+_PATH = r"""_PATH: Final = lazy_pattern('[^\\s\'\\"`,;()<>]+')"""
 EQUIVALENT = (
     Equivalent(
         "approvals/browser_answers.py",
@@ -417,6 +418,20 @@ EQUIVALENT = (
         "return ''",
         "return None",
         "what is false lets the event pass either way; the type checker asks for a text",
+    ),
+    Equivalent(
+        "evidence/additions.py",
+        "",
+        _PATH,
+        _PATH.removesuffix("')") + "!?')",
+        "a path may hold an exclamation mark as often as it likes",
+    ),
+    Equivalent(
+        "evidence/reports.py",
+        "read_cargo",
+        "path = next((path for start, path in reversed(files) if start < match.start()), '')",
+        "path = next((path for start, path in reversed(files) if start <= match.start()), '')",
+        "a line is about a file or about a test, never about both",
     ),
     Equivalent("approvals/encodings.py", "", "_VOWELS = 'aiou'", "_VOWELS = 'aioux'", "two bits reach no fifth letter"),
 )

@@ -205,7 +205,9 @@ def _changed_requirements(packet: PacketFacts, traced: Trace) -> Iterator[Proble
     for anchor in traced.anchors if packet.lane != "VALIDATED" else ():
         if anchor.state == "changed":
             message = f"{anchor.name or 'the passage'} has changed since the refinement: {anchor.why}"
-            yield audit_finding("requirement_changed", packet.refinement_path, anchor.line, message)
+            light = packet.packet is not None and packet.packet.light
+            where = packet.packet_path if light else packet.refinement_path
+            yield audit_finding("requirement_changed", where, anchor.line, message)
 
 
 def _unproved(packet: PacketFacts, traced: Trace, lanes: LaneTable) -> Iterator[Problem]:

@@ -20,9 +20,10 @@ from dataclasses import dataclass
 from typing import Literal, cast
 
 from workpacket.audit.expired import evidence_rows, named_files
+from workpacket.documents.packet import Packet
 from workpacket.documents.refinement import Refinement
 from workpacket.documents.register_table import visible_lines
-from workpacket.documents.spec_pointer import candidates
+from workpacket.documents.spec_pointer import candidates, passages
 from workpacket.documents.structured import mapped_evidence
 from workpacket.documents.summary import AnchorSummary, RefinementSummary
 from workpacket.lifecycle.contract import DEMAND, provable
@@ -122,6 +123,25 @@ def anchors_of(refinement: Refinement, specifications: Mapping[str, Source]) -> 
     return [
         _anchor(name or "", anchor, summary, source) for name, anchor in zip(names, summary["anchors"], strict=True)
     ]
+
+
+def pinned_anchor(document: Packet, specifications: Mapping[str, Source]) -> list[Anchor]:
+    """Return the section on which a light packet is based, if it names one."""
+    pinned = document.anchor
+    if pinned is None:
+        return []
+    line = document.source.text[: document.source.text.index(pinned.line())].count("\n") + 1
+    source = specifications.get(pinned.path)
+    if source is None:
+        return [Anchor(pinned.heading, pinned.path, 0, 0, "unread", line, f"specification {pinned.path} not found")]
+    named = [one for one in passages(source) if one.heading == pinned.heading]
+    if not named:
+        why = f"{pinned.path} has no section {pinned.heading!r}"
+        return [Anchor(pinned.heading, pinned.path, 0, 0, "changed", line, why)]
+    same_text = next((one for one in named if one.digest == pinned.sha256), None)
+    found = same_text or named[0]
+    why = "" if same_text else "its text differs from the text that was pinned"
+    return [Anchor(found.heading, source.path, found.first, found.last, "changed" if why else "holds", line, why)]
 
 
 def _anchor(name: str, anchor: AnchorSummary, summary: RefinementSummary, source: Source | None) -> Anchor:
@@ -279,8 +299,10 @@ class Trace(Value):
 
 
 def trace(facts: AuditFacts, packet: PacketFacts) -> Trace:
-    anchors = anchors_of(packet.refinement, facts.specifications) if packet.refinement is not None else []
     document = packet.packet
+    anchors = anchors_of(packet.refinement, facts.specifications) if packet.refinement is not None else []
+    if document is not None and document.light:
+        anchors = pinned_anchor(document, facts.specifications)
     texts = document.done_means if document is not None else ()
     if any(DEMAND.match(text.value) for text in texts):  # most packets have none
         wanted = provable(document, packet.refinement).criteria

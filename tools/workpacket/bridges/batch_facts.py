@@ -29,13 +29,12 @@ from workpacket.git.repository import Repository
 from workpacket.git.revisions import commit_of, current_branch, default_branch, head_commit
 from workpacket.model.canonical import Json
 from workpacket.problem import Location, Problem
-from workpacket.runtime.resume.git_observer import GitObserver
+from workpacket.runtime.commit_checkpoint import GitObserver
 from workpacket.runtime.runtime import Runtime
 from workpacket.runtime.stores.contract import Store
 from workpacket.shell.tree import read_bytes
-from workpacket.text.limits import DATA
 from workpacket.text.node import Plain
-from workpacket.text.source import Source
+from workpacket.text.source import DATA, Source
 from workpacket.value import Value
 
 # Differences that can be accepted by name, including a living holder whose work has stopped.

@@ -16,9 +16,8 @@ from workpacket.model.plan import FileChange, Plan
 from workpacket.runtime.attempts.recorder import RecordDraft, cleaned
 from workpacket.runtime.errors import RunBlocked
 from workpacket.runtime.holders import Caller
-from workpacket.runtime.records.events import Event
+from workpacket.runtime.records.events import Data, Event, RecordKind, current
 from workpacket.runtime.records.jcs import stored_text, value_of
-from workpacket.runtime.records.kinds import Data, RecordKind, current
 from workpacket.runtime.runtime import Runtime
 from workpacket.runtime.stores.contract import Append, Lease, Store
 from workpacket.shell.actor import moment

@@ -24,9 +24,8 @@ from workpacket.model.canonical import Json
 from workpacket.problem import Location, Problem
 from workpacket.runtime.attempts.recorder import RecordDraft
 from workpacket.runtime.errors import LogDamaged, RedactionFailed, RunBlocked
-from workpacket.runtime.records.events import Event
+from workpacket.runtime.records.events import Event, RecordKind
 from workpacket.runtime.records.jcs import jcs_hash, stored_text
-from workpacket.runtime.records.kinds import RecordKind
 from workpacket.runtime.records.redaction import Redactor
 from workpacket.runtime.runtime import Runtime
 from workpacket.runtime.stores.contract import Store

@@ -71,7 +71,7 @@ def _changes(repository: Repository, packet: PacketFacts, contract: Contract, st
 
 
 def _run_amend(arguments: Arguments) -> int:
-    from workpacket.lifecycle.amendment import amend
+    from workpacket.lifecycle.side_moves import amend
 
     repository, reason = here(), required(arguments, "reason")
 

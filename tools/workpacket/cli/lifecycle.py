@@ -133,7 +133,7 @@ def _waive(arguments: Arguments) -> int:
 
 
 def _reapprove(arguments: Arguments) -> int:
-    from workpacket.lifecycle.amendment import Withdrawn, reapprove
+    from workpacket.lifecycle.side_moves import Withdrawn, reapprove
     from workpacket.shell.actor import moment
     from workpacket.shell.approvals.event_approvals import withdrawn
     from workpacket.shell.approvals.facts import open_approvals

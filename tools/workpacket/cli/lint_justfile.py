@@ -17,8 +17,7 @@ from workpacket.model import exits
 from workpacket.problem import Location, Problem
 from workpacket.report.escape import escape
 from workpacket.report.json_report import render_envelope
-from workpacket.text.limits import MARKDOWN
-from workpacket.text.source import Source
+from workpacket.text.source import MARKDOWN, Source
 
 CODE = "just_parameter_pasted"
 

@@ -64,13 +64,12 @@ from workpacket.runtime.resume.decide import Decision
 from workpacket.runtime.resume.observe import OUTCOMES, YES_OR_NO, OpenQuestion, changed_lines
 from workpacket.runtime.runtime import NO_VALUE, Choice, NoValue, Runtime
 from workpacket.runtime.step import ResumeMiddleware
-from workpacket.runtime.step.event import checkpoint_of, is_checkpoint
-from workpacket.runtime.step.log import History, StepLog, identity_of, load_checkpoint
+from workpacket.runtime.step.log import History, StepLog, checkpoint_of, identity_of, is_checkpoint, load_checkpoint
 from workpacket.shell.actor import acting
 from workpacket.shell.governing.execution import here
 from workpacket.shell.transactions.transaction import writing
 from workpacket.shell.tree import link_on_the_way, read_bytes
-from workpacket.text.limits import DATA
+from workpacket.text.source import DATA
 from workpacket.value import replace
 
 STEP_LOGS = ".events.jsonl"

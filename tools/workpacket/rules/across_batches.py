@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 from workpacket.documents.batch import SATISFIED
 from workpacket.documents.batch_scope import is_elsewhere, normal_path, overlap
-from workpacket.documents.summary import BatchSummary, Mention
-from workpacket.model.circles import circles
+from workpacket.documents.summary import BatchSummary, Mention, circles
 from workpacket.problem import Problem
 from workpacket.rules.repository import RepositorySummaries
 from workpacket.rules.rule import RepositoryRule

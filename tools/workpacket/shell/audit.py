@@ -234,10 +234,15 @@ def _landings(approvals: Approvals) -> Iterator[Problem]:
 
 
 def _specifications(root: str, packets: Iterable[PacketFacts]) -> dict[str, Source]:
-    """Return every specification that a refinement names, from the work tree."""
-    named = {packet.refinement.spec_path for packet in packets if packet.refinement is not None}
+    """Return every specification that a refinement or a light packet names, from the work tree."""
+    named, pinned = set[str](), set[str]()
+    for packet in packets:
+        if packet.refinement is not None:
+            named.add(packet.refinement.spec_path)
+        elif packet.packet is not None and (anchor := packet.packet.anchor) is not None:
+            pinned.add(anchor.path)
     found: dict[str, Source] = {}
-    for path in sorted({path for name in named for path in candidates(name)}):
+    for path in sorted(pinned | {path for name in named for path in candidates(name)}):
         try:
             found[path] = Source.from_bytes(path, read_bytes(root, path, LARGEST_SPECIFICATION))
         except OSError:

@@ -108,8 +108,9 @@ BEGINNING = (
         Remedy: Meet the criterion, then tick its box in DONE_MEANS.
 
     replay_missing: The proofs were not replayed by someone else
-        Before a verdict PASS, the policy requires a replay by someone who did not do the work.
-        Remedy: Have someone else run `workpacket evidence replay WP --record`.
+        Before a verdict PASS, the policy requires a replay by someone who did not do the work, or by CI.
+        Remedy: Have someone else run `workpacket evidence replay WP --record`, or record what CI attests:
+        `workpacket evidence record WP FILE`.
 
     log_absent: The packet has no log
         The log determines the lane; board and packet are generated from it, and prove nothing.

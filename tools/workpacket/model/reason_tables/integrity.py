@@ -215,6 +215,12 @@ CHANGE = (
         not sign events.
         Remedy: Create an event key with `workpacket key init --event`, and record the event again.
 
+    replay_attestation_invalid: Attestation of CI that does not count
+        CI attests what a replay found, with a certificate that names its workflow. The attestation counts only if
+        `[evidence.ci]` in the policy of the base names that workflow and pins the authority that issued the
+        certificate, and if it is about this submission.
+        Remedy: Record the attestation of the job that replayed this submission: `workpacket evidence record WP FILE`.
+
     change_uncovered: Change that no packet covers
         The policy of the base requires every changed path to be in the scope of a packet in progress or of a standing
         packet. No packet covers this path.
