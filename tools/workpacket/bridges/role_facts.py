@@ -414,7 +414,7 @@ class RoleBridge:
         "the digests of the files that a role named",
         "comments, quotes and layout of the front matter, and the order of keys after the seven",
         "a byte order mark",
-        "of a role that `workpacket progress` manages: text written by hand since it was imported",
+        "of a role that `workpacket runtime progress` manages: text written by hand since it was imported",
     )
 
     def read(self, path: str, data: bytes) -> tuple[Foreign, ...] | tuple[Problem, ...]:

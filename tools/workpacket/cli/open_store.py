@@ -123,7 +123,7 @@ def run_named(runtime: Runtime, word: str) -> str:
             f"{word!r} could be {', '.join(found)}",
             hint="more than one run matches: name one of them",
         )
-    raise WorkpacketError("checkpoint_missing", f"there is no run {word!r}", hint="workpacket runs list")
+    raise WorkpacketError("checkpoint_missing", f"there is no run {word!r}", hint="workpacket runtime runs list")
 
 
 def examine_any(store: Store) -> tuple[StoreProblem, ...]:

@@ -42,7 +42,7 @@ def open_for_reading() -> Repository:
     for left in unfinished(repository):
         paths = ", ".join(left.paths)
         sys.stderr.write(
-            f"note: {left.command} was interrupted while writing {paths}; workpacket recover completes it\n"
+            f"note: {left.command} was interrupted while writing {paths}; workpacket log recover completes it\n"
         )
     say_what_is_missing(str(repository.root))
     return repository

@@ -133,7 +133,7 @@ def write_demand(facts: Facts, packet: PacketFacts, demand: NewDemand) -> Answer
         criteria = [text for text in texts if not DEMAND.match(text.value)]
         if not 1 <= demand.number <= len(criteria):
             message = f"{each.path} has {counted(len(criteria), 'criterion')}, so there is no number {demand.number}"
-            return (Problem("evidence_missing", message, Location(each.path), f"workpacket contract {name}"),)
+            return (Problem("evidence_missing", message, Location(each.path), f"workpacket packet contract {name}"),)
         draft.edit(each.source, [_demand_edit(each.source, criteria[demand.number - 1].start, demand)])
     then = f"workpacket approve {name} --gate {'amendment' if document is not None else 'activation'}"
     said = f"{name}: the contract names the proof of criterion {demand.number}"
