@@ -401,7 +401,11 @@ def _says(lane: Lane, said: Container[str], repository: RepositorySummaries) -> 
     return lane.token in said or (pending and "VALIDATED" in said)
 
 
-class StatusDrift(RepositoryRule):
+class AgainstLog(RepositoryRule):
+    """A rule that compares documents with the log."""
+
+
+class StatusDrift(AgainstLog):
     """Status that differs from the log
 
     It was changed by hand, or a merge picked one of two versions, without passing a gate.
@@ -418,7 +422,7 @@ class StatusDrift(RepositoryRule):
                 yield self.finding(packet.path, packet.summary["status_place"], message, hint=_SYNC)
 
 
-class BoardDrift(RepositoryRule):
+class BoardDrift(AgainstLog):
     """Board entry that differs from the log
 
     It was moved by hand, or a merge picked one of two versions, without passing a gate.
@@ -439,7 +443,7 @@ class BoardDrift(RepositoryRule):
             yield self.finding(listed.path, listed.entry["token_place"], message, hint=hint)
 
 
-class RegistryDrift(RepositoryRule):
+class RegistryDrift(AgainstLog):
     """Registry row that differs from the log
 
     It refers to a packet that is no longer in force, or to the wrong section of the board.
@@ -465,7 +469,7 @@ class RegistryDrift(RepositoryRule):
                 yield self.finding(path, row["board_place"], message, hint=hint)
 
 
-class LaneNotInPolicy(RepositoryRule):
+class LaneNotInPolicy(AgainstLog):
     """Packet in a lane that the policy does not define
 
     The packet cannot leave it, and the board cannot show it. The lane was removed from the policy, or this branch is
@@ -482,7 +486,7 @@ class LaneNotInPolicy(RepositoryRule):
                 yield self.finding(f"{LOG_FOLDER}/{name}", (0, 0), message, hint=hint)
 
 
-class LaneRetired(RepositoryRule):
+class LaneRetired(AgainstLog):
     """Lane in the log that the policy no longer defines
 
     Packets passed through it in the past. Only older versions of the policy define it.
@@ -502,7 +506,7 @@ class LaneRetired(RepositoryRule):
                 yield self.finding(LOG_FOLDER, (0, 0), message)
 
 
-class WorkWithoutLog(RepositoryRule):
+class WorkWithoutLog(AgainstLog):
     """Packet or stub without a log
 
     Its history is unknown, so it cannot pass a gate.
@@ -518,7 +522,7 @@ class WorkWithoutLog(RepositoryRule):
                 yield self.finding(work.path, work.summary["place"], f"{work.id} has no log")
 
 
-class PacketNotActivated(RepositoryRule):
+class PacketNotActivated(AgainstLog):
     """Packet that is still a stub according to the log
 
     It was written by hand, bypassing the gate that requires a refinement and a signature.
@@ -532,7 +536,7 @@ class PacketNotActivated(RepositoryRule):
                 yield self.finding(packet.path, packet.summary["place"], f"according to the log, {packet.id} is a stub")
 
 
-class LogWithoutFile(RepositoryRule):
+class LogWithoutFile(AgainstLog):
     """Log of a packet whose file is missing
 
     The approved text and the record of the work can no longer be read.
