@@ -18,7 +18,7 @@ from typing import NamedTuple, TypeAlias
 from workpacket.model.layout import BASELINE_PATH
 from workpacket.model.reasons import Reason
 from workpacket.problem import Location, Problem
-from workpacket.rules.engine import rules_across
+from workpacket.rules.engine import rules_in
 from workpacket.text.json_strict import load_json
 from workpacket.text.schema import SchemaSet
 from workpacket.text.source import DATA, Source
@@ -126,9 +126,7 @@ def _recordable(reason: Reason, against_log: frozenset[str]) -> bool:
 
 def _against_log() -> frozenset[str]:
     """Return the codes of the rules that compare documents with the log."""
-    from workpacket.rules.across_board import AgainstLog
-
-    return frozenset(rule.code() for rule in rules_across() if issubclass(rule, AgainstLog))
+    return frozenset(rule.code() for rule in rules_in("drift"))
 
 
 def _unread(why: str) -> Problem:
