@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 
-from workpacket.documents.registry import OrchestratorGates, SignatureAudit, ValidatorGates
+from workpacket.documents.gate_logs import OrchestratorGates, ValidatorGates
+from workpacket.documents.registry import SignatureAudit
 from workpacket.text.source import Source
 
 AUDIT = """| Signature | Used By | Date/Time | Purpose | Master Spec Version | Notes |

@@ -129,7 +129,7 @@ def landed_by_commands(governed: Governed) -> None:
 
 def test_every_output_says_that_nobody_judged_it(governed: Governed) -> None:
     landed_by_commands(governed)
-    for words in (["show", NAME], ["why", NAME], ["history", NAME], ["status"], ["list"], ["board", "show"]):
+    for words in (["show", NAME], ["why", NAME], ["log", "show", NAME], ["status"], ["list"], ["board", "show"]):
         assert "not judged" in governed(*words).out, words
     for command in ("show", "why", "history"):
         assert "not asked by policy" in governed(command, NAME).out, command
@@ -197,7 +197,7 @@ def test_the_section_that_requires_it_is_traced_like_the_anchor_of_a_refinement(
     ((name, state),) = anchors()
     assert state == "holds"
     specification = ".GOV/spec/SPEC_v1.md"
-    assert NAME in governed.done("impact", name).out
+    assert NAME in governed.done("trace", "impact", name).out
     governed.write(specification, governed.read(specification).replace("by name.", "by name, loudly."))
     assert anchors() == [(name, "changed")]
     found = [(one["code"], one["path"]) for one in governed.json("trace", NAME)["data"]["doubts"]]

@@ -21,8 +21,8 @@ class Group(NamedTuple):
 
 
 _APPROVALS = (
-    "allowed_signers browser_answers decide encodings envelope facts fields keys policy primitives reanchor sshsig "
-    "statement verify webauthn"
+    "allowed_signers browser_answers decide encodings envelope facts fields keys policy primitives reanchor sigstore "
+    "sshsig statement verify webauthn"
 )
 GROUPS = (
     Group(tuple(f"approvals/{name}.py" for name in _APPROVALS.split()), ("approvals", "corpora/attacks")),

@@ -329,7 +329,7 @@ class BatchBridge:
     lossy: tuple[str, ...] = (
         "comments",
         "quotes around values, and their layout",
-        "for a scope that `workpacket batch` manages, keys that were edited by hand since the import",
+        "for a scope that `workpacket runtime batch` manages, keys that were edited by hand since the import",
     )
 
     def read(self, path: str, data: bytes) -> tuple[Foreign, ...] | tuple[Problem, ...]:

@@ -34,7 +34,7 @@ from workpacket.documents.role_progress import (
 from workpacket.errors import WorkpacketError
 from workpacket.model.canonical import Json
 from workpacket.problem import Location, Problem
-from workpacket.runtime.records.kinds import RecordKind
+from workpacket.runtime.records.events import RecordKind
 from workpacket.runtime.runtime import Runtime
 from workpacket.runtime.stores.contract import Lease, Store
 from workpacket.shell.judging.log_verification import digest_here
@@ -414,7 +414,7 @@ class RoleBridge:
         "the digests of the files that a role named",
         "comments, quotes and layout of the front matter, and the order of keys after the seven",
         "a byte order mark",
-        "of a role that `workpacket progress` manages: text written by hand since it was imported",
+        "of a role that `workpacket runtime progress` manages: text written by hand since it was imported",
     )
 
     def read(self, path: str, data: bytes) -> tuple[Foreign, ...] | tuple[Problem, ...]:

@@ -1,4 +1,4 @@
-"""`workpacket lint-justfile`: find parameters that a justfile pastes into a command line.
+"""`workpacket audit justfile`: find parameters that a justfile pastes into a command line.
 
 just replaces `{{ name }}` before the shell reads the line, so an argument that contains a quote or a `$(...)` is
 executed. Passed as `"$@"` or `"$1"` (with `positional-arguments`), or through `quote(name)`, it stays a plain argument.
@@ -88,5 +88,5 @@ COMMAND = Command(
     run,
     arguments="[FILE...]",
     description="Without a file, checks the justfile in the current directory.",
-    examples=("workpacket lint-justfile", "workpacket lint-justfile .GOV/gov.just"),
+    examples=("workpacket audit justfile", "workpacket audit justfile .GOV/gov.just"),
 )

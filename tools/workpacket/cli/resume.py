@@ -382,7 +382,7 @@ def _require_work(runtime: Runtime, run: str) -> None:
 
     stop = packet_stop(witness.repository, packet)
     if stop is not None:
-        hint = f"{stop.hint}; or end the run: workpacket cancel {run}"
+        hint = f"{stop.hint}; or end the run: workpacket runtime cancel {run}"
         raise RunBlocked(f"{run} cannot continue: {stop.message}", code=stop.code, hint=hint)
 
 
@@ -534,9 +534,9 @@ def _then(runtime: Runtime, run: str, decision: Decision) -> str:
     if decision.action in {"RESUME", "RESTART_STEP"}:
         state = runtime.state(run)
         packet = f" --packet {state.packet}" if state.packet else ""
-        return f"start its program again, or: workpacket run start {state.name}{packet}"
+        return f"start its program again, or: workpacket runtime run start {state.name}{packet}"
     if decision.action == "COMPLETE":
-        return f"workpacket runs show {run}"
+        return f"workpacket runtime runs show {run}"
     return catalogue()[decision.code].remedy
 
 
@@ -551,7 +551,7 @@ is leased and recorded, and the agent's next action is printed. With the id of a
 question of its program, a changed value, or an effect with an unknown outcome or result; each with an id, its subject,
 and a digest. QUESTION is that id; it may be omitted if only one is open. --yes answers exactly the question that was
 shown: a terminal shows it in the same call, elsewhere --confirm must give its digest. Then the run resumes the way it
-began: by its program, or by `workpacket run start NAME`.""",
+began: by its program, or by `workpacket runtime run start NAME`.""",
     options=(
         Option("team", "without an id: only the roles of this team", value="TEAM"),
         Option("owner", "the process that does an agent's work (default: the caller)", value="PID"),

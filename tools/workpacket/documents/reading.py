@@ -36,9 +36,9 @@ KINDS: tuple[DocumentKind, ...] = (
     DocumentKind("registry", "traceability registry", "TraceabilityRegistry", REGISTER, ("registers",)),
     DocumentKind("signature_audit", "signature audit", "SignatureAudit", REGISTER, ("registers",), "registry"),
     DocumentKind(
-        "orchestrator_gates", "orchestrator gate log", "OrchestratorGates", REGISTER, ("registers",), "registry"
+        "orchestrator_gates", "orchestrator gate log", "OrchestratorGates", REGISTER, ("registers",), "gate_logs"
     ),
-    DocumentKind("validator_gates", "validator gate sessions", "ValidatorGates", DATA, ("registers",), "registry"),
+    DocumentKind("validator_gates", "validator gate sessions", "ValidatorGates", DATA, ("registers",), "gate_logs"),
     DocumentKind("spec_pointer", "pointer to the specification in force", "SpecPointer", MARKDOWN, ()),
     DocumentKind("policy", "policy", "PolicyDocument", DATA, ("policy",)),
     DocumentKind("work_package", "spec-kitty work package", "WorkPackage", MARKDOWN, ("work_package",)),

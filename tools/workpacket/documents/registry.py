@@ -1,39 +1,33 @@
-"""The registers besides the board: the traceability registry, the signature audit, and the two gate logs.
+"""The traceability registry: for each base id, the one packet that is in force.
 
-The registry names for each base id the one packet that is in force: `| Base WP ID | Active Packet | Task Board |
-Notes |`, one row per base. Notes are tokens separated by `;`: `active=<id>`, `activated from stub <path>`,
-`supersedes: <id>, <id>`, and anything else as free text.
+`| Base WP ID | Active Packet | Task Board | Notes |`, one row per base. Notes are tokens separated by `;`:
+`active=<id>`, `activated from stub <path>`, `supersedes: <id>, <id>`, and anything else as free text.
 
-The signature audit has one row for each signature token that a person gave, newest first: `| Signature | Used By |
-Date/Time | Purpose | Master Spec Version | Notes |`. `Used By` names a role; the purpose or the notes name the packet.
-Approvals also get a row, as a projection of the envelope for people who read the audit.
+The signature audit: one row for each signature token that a person gave, newest first.
 
-`ORCHESTRATOR_GATES.json` lists the gates that the orchestrator recorded for each packet, oldest first.
-`validator_gates/<WP_ID>.json` records the validation of one packet. Its sessions are in a mapping by packet
-(`validation_sessions`) or in lists (`sessions`, `archived_sessions`), or the file itself is one session. Each has a
-list of gates, oldest first.
+`| Signature | Used By | Date/Time | Purpose | Master Spec Version | Notes |`. `Used By` names a role; the purpose or
+the notes name the packet. Approvals also get a row, as a projection of the envelope for people who read the audit.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from functools import partial
 from typing import NamedTuple
 
-from workpacket.documents.document import Document, Text, as_text, stem_of, value_of
+from workpacket.documents.document import Text, stem_of, value_of
 from workpacket.documents.register_table import RegisterDocument, Row, Table, plain, read_tables, rows_of
-from workpacket.documents.summary import GateSummary, RegistrySummary, RowSummary, SignatureRow, SignatureSummary
+from workpacket.documents.summary import RegistrySummary, RowSummary, SignatureRow, SignatureSummary
 from workpacket.documents.task_board import section_named
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.ids import WorkPacketId, find_ids
 from workpacket.model.lanes import BUILT_IN, LaneSection, LaneTable
 from workpacket.problem import Edit
 from workpacket.text.edits import apply_edits
-from workpacket.text.json_strict import load_json
 from workpacket.text.node import Node
-from workpacket.text.source import REGISTER, Source
+from workpacket.text.source import Source
 
 _KEYS = (
     ("base_wp_id", "base_wp", "base_id", "base"),
@@ -309,95 +303,3 @@ def with_row(source: Source, token: str, packet: str, spec: str, envelope: str, 
     row = "| " + " | ".join(cells.get(column, "") for column in table.columns) + " |"
     _, end = source.line_span(table.header.line + 1)
     return apply_edits(source, [Edit(end, end, source.eol + row)])
-
-
-# Written by scripts in several languages, each with its own spelling.
-_PACKET_KEYS = ("wpId", "wp_id", "wpid", "WP_ID")
-_TIME_KEYS = ("timestamp", "created_at", "at")
-
-
-class GateEvent(NamedTuple):
-    """One event: `name` is the name of the gate, and `wp_id` the id of the packet, if the event states it."""
-
-    node: Node
-    name: Text | None
-    wp_id: Text | None
-    time: Text | None
-
-
-class GateDocument(Document):
-    """A gate log. `histories` are lists of events, each in chronological order."""
-
-    histories: list[list[GateEvent]]
-
-    def packet_texts(self) -> Iterable[Text]:
-        """Return every place that names a packet."""
-        raise NotImplementedError
-
-    def summary(self) -> GateSummary:
-        return {"packets": [self.mention(text) for text in self.packet_texts()]}
-
-
-def read_event(node: Node, *name_keys: str) -> GateEvent:
-    return GateEvent(node, _first(node, name_keys), packet_of(node), _first(node, _TIME_KEYS))
-
-
-def packet_of(node: Node) -> Text | None:
-    """Return the id in a mapping, whatever the style of its key."""
-    return _first(node, _PACKET_KEYS)
-
-
-def _first(node: Node, keys: Iterable[str]) -> Text | None:
-    return next((text for key in keys if (text := as_text(node.get(key))) is not None), None)
-
-
-class OrchestratorGates(GateDocument):
-    kind = "orchestrator_gates"
-
-    def __init__(self, source: Source) -> None:
-        loaded = load_json(source, REGISTER)
-        super().__init__(source, loaded.root, loaded.faults)
-        self.events = [read_event(node, "type", "gate") for node in self.items_at("gate_logs")]
-        self.histories = [self.events]
-
-    def packet_texts(self) -> Iterator[Text]:
-        yield from (event.wp_id for event in self.events if event.wp_id is not None)
-
-
-_HOLDERS = ("validation_sessions", "sessions", "archived_sessions")
-# In the order in which a successful validation passes them.
-GATES = ("WP_APPENDED", "COMMITTED", "REPORT_PRESENTED", "USER_ACKNOWLEDGED")
-
-
-class ValidatorGates(GateDocument):
-    kind = "validator_gates"
-
-    def __init__(self, source: Source) -> None:
-        loaded = load_json(source)
-        super().__init__(source, loaded.root, loaded.faults)
-        self.sessions = list(_sessions(loaded.root)) if loaded.root is not None else []
-        self.histories = [
-            [read_event(gate, "gate", "type", "name") for gate in gates.items]
-            for session in self.sessions
-            if (gates := session.get("gates")) is not None
-        ]
-
-    def packet_texts(self) -> Iterator[Text]:
-        """Yield the ids in the sessions, and the key of a session that has no id or a different one."""
-        yield from (stated for session in self.sessions if (stated := packet_of(session)) is not None)
-        keyed = self.at("validation_sessions")
-        if keyed is None or keyed.keys is None:
-            return
-        for name, session in keyed.mapping.items():
-            stated = packet_of(session)
-            if stated is None or stated.value != name:
-                yield Text(name, *keyed.keys[name])
-
-
-def _sessions(root: Node) -> Iterator[Node]:
-    if root.get("gates") is not None:
-        yield root
-    for name in _HOLDERS:
-        holder = root.get(name)
-        if holder is not None:
-            yield from (node for node in (*holder.mapping.values(), *holder.items) if node.mapping)

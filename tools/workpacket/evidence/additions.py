@@ -23,10 +23,11 @@ from workpacket.lazy_pattern import lazy_pattern
 from workpacket.value import Value
 
 _WORD: Final = lazy_pattern(r"[^\W\d]\w*")
-_NAME: Final = r"[`'\"\u2018]?(?P<name>[\w./:@$-]+)[`'\"\u2019]?"
+_NAME: Final = r"[`'\"\u2018]?(?P<name>[\w./:@$-]+)"
+_QUOTED: Final = _NAME + r"[`'\"\u2019]?"  # with more text after it
 # How runners, compilers and systems say that something is missing.
 _MISSING: Final = tuple(
-    lazy_pattern(pattern.replace("NAME", _NAME))
+    lazy_pattern(pattern.replace("NAME ", f"{_QUOTED} ").replace("NAME", _NAME))
     for pattern in (
         r"No module named NAME",
         r"cannot import name NAME from",
@@ -104,7 +105,7 @@ class Additions(Value):
     def names(self, path: str) -> bool:
         """Whether a word of a command is one of the changed files."""
         name = posixpath.basename(path)
-        return bool(name) and any(posixpath.basename(each) == name for each in {*self.lines, *self.data, *self.other})
+        return any(posixpath.basename(each) == name for each in {*self.lines, *self.data, *self.other})
 
 
 def additions(files: Sequence[FileAdditions], folders: Iterable[str] = ()) -> Additions:

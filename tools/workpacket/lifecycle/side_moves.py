@@ -52,7 +52,7 @@ def advance(facts: Facts, packet: PacketFacts, *, to: str = "", reason: str = ""
     unmet = move_unmet(packet.state, row, lanes)
     if not unmet and to not in {"", row.target}:
         message = f"from {packet.lane}, {name} moves to {row.target}, not to {to}"
-        return (Problem("advance_elsewhere", message, hint=f"workpacket advance {name} --to {row.target}"),)
+        return (Problem("advance_elsewhere", message, hint=f"workpacket packet advance {name} --to {row.target}"),)
     unmet = unmet or tuple(added_unmet(facts, packet, row))
     if unmet:
         return unmet
@@ -99,7 +99,7 @@ def _turn(facts: Facts, packet: PacketFacts, command: str, *, remark: str | None
     move(draft, packet, row.event, target, data)
     notes: tuple[str, ...] = ()
     if command == "block":
-        notes = reminders(packet.state, f"to resume it, first run: workpacket unblock {name}")
+        notes = reminders(packet.state, f"to resume it, first run: workpacket packet unblock {name}")
     elif command in {"supersede", "abandon"}:
         notes = close_all(draft, packet, row.event)
     shown = {name: " ".join(remark.split())} if remark is not None else None
@@ -146,7 +146,7 @@ def note(facts: Facts, packet: PacketFacts, text: str) -> Answer:
         return (Problem("log_absent", f"{name} has no log", hint="workpacket adopt"),)
     draft = Draft("note", facts)
     draft.happened(packet, "noted", {"text": text})
-    return Planned(draft.plan(), f"noted for {name}", f"workpacket history {name}", {"id": name, "text": text})
+    return Planned(draft.plan(), f"noted for {name}", f"workpacket log show {name}", {"id": name, "text": text})
 
 
 def resolve(facts: Facts, packet: PacketFacts, *, lane: str, reason: str) -> Answer:
@@ -160,7 +160,7 @@ def resolve(facts: Facts, packet: PacketFacts, *, lane: str, reason: str) -> Ans
         return (lane_retired(name, lane),)
     if lane not in claimed:
         message = f"the contradicting moves lead to {', '.join(sorted(claimed))}, not to {lane}"
-        return (Problem("fork_lane_unknown", message, hint=f"workpacket history {name}"),)
+        return (Problem("fork_lane_unknown", message, hint=f"workpacket log show {name}"),)
     replay = LaneReplay(packet.log)
     origin = replay.blocked_in(move.id for move in state.latest_moves)
     unmet = tuple(_resolve_unmet(facts, packet, replay, lane, origin))
@@ -185,7 +185,7 @@ def _resolve_unmet(
     name = packet.id.text
     if lane == "BLOCKED" and origin is None:
         message = f"{name} was blocked in several lanes, so the lane to return to is ambiguous"
-        yield Problem("fork_lane_unknown", message, hint=f"workpacket history {name}")
+        yield Problem("fork_lane_unknown", message, hint=f"workpacket log show {name}")
     given = facts.approvals.get(RESOLVE_GATE)
     if given is not None:
         yield from approval_unmet(given, name, {"lane": lane})
@@ -243,7 +243,8 @@ def _judged_before(packet: PacketFacts) -> tuple[Problem, ...]:
     if origin is None or origin in AMENDABLE:
         return ()
     message = f"{packet.id} was blocked in {origin}, a lane in which its contract is being judged"
-    hint = f"workpacket unblock {packet.id}, then have it sent back, or: workpacket reopen {packet.id} --reason TEXT"
+    reopen = f"workpacket packet reopen {packet.id} --reason TEXT"
+    hint = f"workpacket packet unblock {packet.id}, then have it sent back, or: {reopen}"
     return (Problem("wrong_lane", message, hint=hint),)
 
 
@@ -265,7 +266,7 @@ def _amended(packet: PacketFacts) -> Contract | Problem:
     assert isinstance(contract, Contract)
     if in_force(packet.log) == {contract.digest}:
         message = f"the files still state the contract in force, {contract.digest[:12]}"
-        return Problem("contract_unchanged", message, hint=f"workpacket contract {packet.id}")
+        return Problem("contract_unchanged", message, hint=f"workpacket packet contract {packet.id}")
     return contract
 
 

@@ -131,7 +131,7 @@ class BatchNextNotReady(RepositoryRule):
 
     It would be built on something that does not exist yet.
 
-    Remedy: take it out of the next batch; `workpacket batch next` lists the tasks that are ready.
+    Remedy: take it out of the next batch; `workpacket runtime batch next` lists the tasks that are ready.
     """
 
     def check(self, repository: RepositorySummaries) -> Iterator[Problem]:

@@ -10,16 +10,10 @@ from collections.abc import Iterator
 from datetime import date
 
 from workpacket.documents.document import Text
+from workpacket.documents.gate_logs import GATES, GateDocument, ValidatorGates
 from workpacket.documents.places import kind_of
 from workpacket.documents.register_table import RegisterDocument, Table
-from workpacket.documents.registry import (
-    GATES,
-    GateDocument,
-    RegistryRow,
-    SignatureAudit,
-    TraceabilityRegistry,
-    ValidatorGates,
-)
+from workpacket.documents.registry import RegistryRow, SignatureAudit, TraceabilityRegistry
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.ids import WorkPacketId
 from workpacket.model.lanes import LaneSection
@@ -298,7 +292,7 @@ class RegistryBoardMalformed(RegistryRule):
 
     Readers must search the whole board for the packet, and an outdated cell goes unnoticed.
 
-    Remedy: write `<Section>: <WP_ID>`, or run `workpacket registry sync`.
+    Remedy: write `<Section>: <WP_ID>`, or run `workpacket board registry sync`.
     """
 
     severity = "warning"
@@ -333,7 +327,7 @@ class RegistryBoardOtherPacket(RegistryRule):
 
     The row was changed for a new revision, but the cell was not.
 
-    Remedy: enter the board section and the id of the active packet: `workpacket registry sync`.
+    Remedy: enter the board section and the id of the active packet: `workpacket board registry sync`.
     """
 
     def check(self, document: TraceabilityRegistry) -> Iterator[Problem]:

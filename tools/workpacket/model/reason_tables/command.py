@@ -96,7 +96,7 @@ ENVIRONMENT = _environment("""
 
     unsuitable_file_system: The file system cannot store files safely
         Without atomic renames and locks, a crash could leave files in a state that no command wrote.
-        Remedy: Move the repository to a local file system; `workpacket doctor` shows what is missing.
+        Remedy: Move the repository to a local file system; `workpacket runtime doctor` shows what is missing.
     """)
 
 GIT = (
@@ -172,12 +172,12 @@ WRITING = (
     *_integrity("""
     transaction_unfinished: A command was interrupted while it changed several files
         Some governed files have been changed, others not yet; the journal has both versions.
-        Remedy: Run any command that writes, or choose: `workpacket recover --forward` or `--back`.
+        Remedy: Run any command that writes, or choose: `workpacket log recover --forward` or `--back`.
 
     third_state: A file was changed after an interrupted command
         It matches neither the state before the command nor the state after it, so finishing would overwrite someone's
         work.
-        Remedy: Run `workpacket recover --forward` or `--back`; the version that is overwritten is set aside first.
+        Remedy: Run `workpacket log recover --forward` or `--back`; the version that is overwritten is set aside first.
 
     journal_damaged: The journal of an interrupted command is damaged
         Its digest does not match, so it cannot be trusted; nothing was changed.
@@ -219,8 +219,8 @@ BROKEN_OFF = (
     internal_error: Internal error
         This is a bug in workpacket, not a problem with your files. Any write in progress was either completed or not
         started.
-        Remedy: Report it together with the log that the message names; `workpacket doctor` shows whether anything is
-        unfinished.
+        Remedy: Report it together with the log that the message names; `workpacket runtime doctor` shows whether
+        anything is unfinished.
     """),
     *_interrupted("""
     interrupted: The command was interrupted from the keyboard or by a signal
@@ -237,7 +237,7 @@ RUNS = (
 
     run_not_lost: The run is not lost
         Its store is here, so its outcome can be read, or the run can be ended.
-        Remedy: Resume or cancel it, or have `workpacket runs settle` record how it ended.
+        Remedy: Resume or cancel it, or have `workpacket runtime runs settle` record how it ended.
 
     person_needed: Only a person may declare this
         A program that could declare its own runs lost could get a verdict on unfinished work.
@@ -247,7 +247,8 @@ RUNS = (
     run_links_disagree: Log and store disagree about a run
         No transaction spans both. If a process is killed in between, the link of a run that has ended, or never
         started, stays open. A program that uses the runtime without the log leaves a run without a link.
-        Remedy: `workpacket runs settle` records in the log what the store knows, and lists what a person must decide.
+        Remedy: `workpacket runtime runs settle` records in the log what the store knows, and lists what a person must
+        decide.
     """),
     *_document("""
     checkpoint_malformed: A checkpoint file is malformed
@@ -266,12 +267,13 @@ ROLES = (
     *_gate("""
     role_feature_closed: The feature of a role is complete
         A summary says so, or the packet with this id is finished; work on it would be lost or done twice.
-        Remedy: Close its open checkpoints: `workpacket progress close FEATURE`. For new work, use a new feature.
+        Remedy: Close its open checkpoints: `workpacket runtime progress close FEATURE`. For new work, use a new
+        feature.
     """),
     *_conflict("""
     role_file_unwritable: A role's file cannot be updated without changing other parts of it
         The file is written in a way that does not allow this value alone to be changed.
-        Remedy: Make the change by hand, then run `workpacket progress adopt FEATURE AGENT`.
+        Remedy: Make the change by hand, then run `workpacket runtime progress adopt FEATURE AGENT`.
     """),
 )
 
@@ -290,17 +292,17 @@ BATCHES = (
     *_gate("""
     batch_not_begun: No batch is in progress
         A batch that was not started cannot be completed, because its tasks are not known.
-        Remedy: Begin it with `workpacket batch begin SPEC`.
+        Remedy: Begin it with `workpacket runtime batch begin SPEC`.
 
     batch_phase_open: A phase of the batch is not done
         A batch is complete once its tests are written, its tasks implemented and the work reviewed; a reviewer who has
         not answered has not approved anything.
-        Remedy: Finish the phase with `workpacket batch begin SPEC`, then `workpacket batch complete SPEC --phase
-        PHASE`.
+        Remedy: Finish the phase with `workpacket runtime batch begin SPEC`, then `workpacket runtime batch complete
+        SPEC --phase PHASE`.
 
     batch_stage_not_begun: A stage ended that never started
         Each stage is recorded before work on it starts; a stage that was not recorded may already be done.
-        Remedy: See the state of the batch with `workpacket batch status SPEC`.
+        Remedy: See the state of the batch with `workpacket runtime batch status SPEC`.
 
     batch_issue_not_deferrable: An issue is too severe to be deferred
         Only issues of medium severity or less may be carried forward; all others must be resolved within the batch.
@@ -309,7 +311,7 @@ BATCHES = (
     *_conflict("""
     batch_file_unwritable: A file of the scope cannot be updated without changing other parts of it
         The file is written in a way that does not allow this value alone to be changed.
-        Remedy: Make the change by hand, then run `workpacket batch adopt SPEC`.
+        Remedy: Make the change by hand, then run `workpacket runtime batch adopt SPEC`.
     """),
 )
 

@@ -4,7 +4,7 @@
         graph = builder.compile(checkpointer=saver)
 
 A thread is a stream of the log (`thread`), a checkpoint one record whose payload is a patch on its parent (`parcels`).
-Deleting or pruning erases payloads; the hash chain stays intact, as `workpacket runs verify` confirms.
+Deleting or pruning erases payloads; the hash chain stays intact, as `workpacket runtime runs verify` confirms.
 
 A remaining record that depends on a removed one is first rewritten in full; then payloads are erased. Each call is one
 append, so that a crash leaves the thread either unchanged or as requested; the next writer of the thread erases
