@@ -343,7 +343,7 @@ class Run(BaseRun):
         self._wait_out(self._session.sleep(until=instant))
 
     def wait_for(self, signal: str, *, timeout: float | None = None) -> Json:
-        """Return the value of the next signal of this name, from `Runtime.signal` or `workpacket run signal`.
+        """Return the value of the next signal of this name, from `Runtime.signal` or `workpacket runtime signal`.
 
         Each wait takes one signal, the oldest first. `TimeoutError`: none came within `timeout` seconds, counted from
         the first attempt.

@@ -101,7 +101,7 @@ WORKER = (
     _stop("waiting", 90, "program", "with_backoff", "The run waits for a time or a signal",
           "Its process stopped so that it does not have to wait too; nothing is lost.",
           "runs show says what it waits for, and until when.",
-          "Start the program again then; a worker does so by itself", "Send the signal: workpacket run signal"),
+          "Start the program again then; a worker does so by itself", "Send the signal: workpacket runtime signal"),
     _stop("step_without_context", 91, "program", "never", "A step was called from a thread without its context",
           "Steps are counted where they are called. A thread that a step starts by itself does not know where "
           "that is, so after a crash its results could be mixed up.",

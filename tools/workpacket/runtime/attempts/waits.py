@@ -106,7 +106,7 @@ class Waiter:
         words += (
             [f"until {datetime.fromtimestamp(until / MICROSECONDS).astimezone():%Y-%m-%d %H:%M:%S %Z}"] if until else []
         )
-        hint = f"workpacket run signal {stream} {record.signal}" if record.signal else ""
+        hint = f"workpacket runtime signal {stream} {record.signal}" if record.signal else ""
         return RunWaiting(f"{stream} waits {' or '.join(words)}", until=until, hint=hint)
 
 
