@@ -502,7 +502,7 @@ SIGNAL = Command(
     arguments="ID SIGNAL",
     description="""
 The next `run.wait_for(SIGNAL)` of the run returns the value. Signals of one name are received in the order in which
-they were sent, each by one wait; a signal that nobody waits for yet is kept.""",
+they were sent, each by one wait; a signal that comes before its wait is kept.""",
     options=(
         Option("value", "what the program receives, as JSON (default: null)", value="JSON"),
         Option("key", "send it only once, however often the command is repeated with this key", value="KEY"),

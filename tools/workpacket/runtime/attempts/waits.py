@@ -4,8 +4,8 @@ A wait begins with a record that says until when it lasts, so it ends at the sam
 restarted. It ends with a record of what ended it: the time, or the number of the signal. Each later attempt receives
 the same.
 
-A process waits for at most `patience` seconds; then the run stops with the reason `waiting`, and is continued later by
-whoever starts it again. A worker has little patience: it does other work in the meantime.
+A process waits for at most `patience` seconds; then the run stops with the reason `waiting`, and continues when the
+program is started again. A worker has little patience: it does other work in the meantime.
 """
 
 from __future__ import annotations

@@ -180,7 +180,7 @@ class Worker:
         return False
 
     def _until(self, instant: int | None) -> float:
-        """Return for how long to put a waiting run aside. Nobody tells the queue of a signal, so it looks again."""
+        """Return for how long to put a waiting run aside. The queue is not notified of signals, so it looks again."""
         left = SIGNAL_LOOK if instant is None else (instant - self.runtime.settings.clock.now()) / 1_000_000
         return max(0.0, left)
 
