@@ -136,11 +136,18 @@ def schema_faults(document: Document, schemas: SchemaSet) -> Iterator[Problem]:
     if document.root is None:
         return
     for violation in schemas.violations(document.schema, document.root.plain()):
+        if violation.code == "field_missing" and not violation.location.keys and _has_section_rule(document):
+            continue  # the section is reported by its rule
         yield replace(
             violation,
             message=violation.message + _elsewhere(document, violation),
             location=Location.span(*span_of(document.root, violation)),
         )
+
+
+def _has_section_rule(document: Document) -> bool:
+    # A missing section of a packet is only a warning.
+    return isinstance(document, StructuredDocument) and document.kind != "packet" and not document.is_older
 
 
 def _elsewhere(document: Document, violation: Problem) -> str:
