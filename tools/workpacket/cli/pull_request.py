@@ -44,7 +44,7 @@ def _run(arguments: Arguments) -> int:
     if not base:
         raise usage(arguments.command, "missing_argument", "--base REV is required: the commit to merge into")
     workspace = open_workspace()
-    checking = parse(CHECK, ["--base", base, *(["--worktree"] if arguments.flag("worktree") else [])])
+    checking = parse(CHECK, ["--base", base, *(["--uncommitted"] if arguments.flag("uncommitted") else [])])
     outcome = outcome_of(checking, workspace, Cache(None, workspace.fingerprint))
     repository = open_for_reading()
     commit = readable_commit(repository, commit_of(repository, base))
@@ -143,7 +143,7 @@ what it waits for. Text from the change itself is shown as code. The first line 
 comment to replace it.""",
     options=(
         Option("base", "the commit to merge into", value="REV"),
-        Option("worktree", "judge the files below .GOV in the work tree, unlike CI"),
+        Option("uncommitted", "judge .GOV as it is in the work tree, unlike CI"),
         Option("out", "write to this file, which must not exist yet", value="FILE"),
     ),
     examples=("workpacket report pr --base origin/main", "workpacket report pr --base origin/main --out comment.md"),

@@ -140,7 +140,7 @@ def _raw_lines() -> Iterable[str]:
 
 
 def _write(arguments: Arguments, lines: Iterable[str], data: dict[str, Json]) -> int:
-    target = arguments.value("output")
+    target = arguments.value("out")
     if not target:
         if arguments.flag("json"):
             return answer(arguments, "", {**data, "lines": list(lines)})
@@ -437,7 +437,7 @@ knows; for a run whose store is gone, a person declares with `unlink` that it is
         Option("follow", "tail: wait for more, until the run ends"),
         Option("format", "export: as CloudEvents 1.0, without payloads, instead of the stored form",
                choices=("cloudevents",)),
-        Option("output", "export: write to this file", value="FILE"),
+        Option("out", "export: write to this file", value="FILE"),
         Option("raw", "export: the whole store as SQL, without interpreting it; also for newer versions"),
         Option("older-than", "prune: days without an event (default: 30)", value="DAYS"),
         Option("yes", "prune: remove the runs, instead of listing them"),
@@ -448,7 +448,7 @@ knows; for a run whose store is gone, a person declares with `unlink` that it is
         "workpacket runtime runs list --state interrupted",
         "workpacket runtime runs show nightly@00000003",
         "workpacket runtime runs tail nightly@00000003 --follow",
-        "workpacket runtime runs export nightly@00000003 --output nightly.jsonl",
+        "workpacket runtime runs export nightly@00000003 --out nightly.jsonl",
         "workpacket runtime runs export nightly@00000003 --format cloudevents",
         "workpacket runtime runs prune --older-than 90 --yes",
         "workpacket runtime runs verify",

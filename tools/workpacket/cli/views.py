@@ -70,7 +70,7 @@ _LIST = Command(
     options=(
         Option("lane", "only packets in this lane", value="LANE", many=True),
         Option("kind", "only this kind", choices=WORK_KINDS),
-        Option("base", "only revisions of this base id", value="BASE_WP_ID"),
+        Option("revisions-of", "only revisions of this base id", value="BASE_WP_ID"),
         Option("risk", "only this risk tier", value="TIER"),
         Option("depends-on", "only packets that depend on this one", value="WP_ID"),
         Option("holder", "only packets that this actor holds", value="NAME"),
@@ -130,7 +130,7 @@ the lanes side by side on a terminal; `export` writes a page that needs neither 
         Option("out", "export: write to this file, which must not exist yet (default: standard output)", value="FILE"),
         Option("reason", "the reason, as text", value="TEXT"),
         Option("as", "the actor (default: WORKPACKET_ACTOR, then git's user.name)", value="NAME"),
-        Option("kind", "the kind of actor", choices=_KINDS),
+        Option("actor-kind", "the kind of actor", choices=_KINDS),
     ),
     examples=(
         "workpacket board show",
