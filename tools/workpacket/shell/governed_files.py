@@ -220,7 +220,7 @@ def is_temporary(path: str) -> bool:
 
 def committed_ids(repository: Repository, commit: str) -> dict[str, str]:
     """Return the object ids of the append-only files in a commit."""
-    entries = (entry for folder in APPEND_ONLY_FOLDERS for entry in list_tree(repository, commit, folder))
+    entries = list_tree(repository, commit, *APPEND_ONLY_FOLDERS)
     return {entry.path: entry.object_id for entry in entries if entry.is_file and not is_temporary(entry.path)}
 
 
