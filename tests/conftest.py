@@ -3,6 +3,7 @@ that fit (answers.py)."""
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 import shutil
@@ -44,9 +45,20 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 # with recorded calls. So the files of tests lie in memory, where there is enough of it.
 MEMORY, DISK = Path("/dev/shm"), Path("/var/tmp")
 ENOUGH = 4 * 1024**3
+
+
+def _remove(folder: str, owner: int) -> None:
+    if os.getpid() == owner:  # not in a process that a test forked
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 if os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > ENOUGH:
-    os.environ.setdefault("TMPDIR", str(MEMORY))
-    tempfile.tempdir = None  # whatever was found before is forgotten
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
+    if "TMPDIR" not in os.environ:  # all workers use the same folder
+        os.environ["TMPDIR"] = tempfile.mkdtemp(prefix="workpacket-tests-", dir=MEMORY)
+        Path(os.environ["TMPDIR"]).chmod(0o755)  # another user runs the server of PostgreSQL
+        atexit.register(_remove, os.environ["TMPDIR"], os.getpid())
+        tempfile.tempdir = None  # whatever was found before is forgotten
 
 # How long one example takes says more about the machine than about us.
 settings.register_profile("tests", max_examples=20, deadline=None)
