@@ -34,8 +34,8 @@ ACROSS = (
     "across_board",
     "drift",
     "across_packets",
-    "across_work_packages",
-    "across_batches",
+    "work_package",
+    "batch",
     "role_progress",
 )
 
