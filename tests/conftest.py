@@ -20,6 +20,7 @@ from hypothesis import HealthCheck, settings
 
 import git_answers
 import remembered
+from mounts import folder_on_disk
 from workpacket.shell import package_files
 
 pytest_plugins = ["answers", "skip_gate"]
@@ -43,7 +44,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 # A test waits for the disk at every sync, and no test can see that one reached it: what a loss of power leaves is shown
 # with recorded calls. So the files of tests lie in memory, where there is enough of it.
-MEMORY, DISK = Path("/dev/shm"), Path("/var/tmp")
+MEMORY = Path("/dev/shm")
 ENOUGH = 4 * 1024**3
 
 
@@ -112,5 +113,5 @@ def tmp_path(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
     if request.node.get_closest_marker("on_disk") is None:
         yield tmp_path
         return
-    with tempfile.TemporaryDirectory(prefix="workpacket-test-", dir=DISK if DISK.is_dir() else None) as folder:
+    with folder_on_disk() as folder:
         yield Path(folder).resolve()
