@@ -100,7 +100,7 @@ def challenge_for(message: bytes) -> bytes:
 
 
 def signature_from(answer: Touched, key: PublicKey, origin: str, message: bytes) -> bytes | Problem:
-    """Return the SSHSIG blob of the key over the message."""
+    """Return the SSHSIG blob with the key's signature over the message."""
     from workpacket.approvals.primitives import ecdsa_numbers
 
     fields = Reader(answer.authenticator_data)

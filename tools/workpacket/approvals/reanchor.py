@@ -54,7 +54,7 @@ class NewRoot(Value):
 
 
 def is_reason(text: str) -> bool:
-    """Whether the text is one line that needs no escapes, so that the record shows exactly what people read."""
+    """Whether the text is one line that needs no escapes, so that people see exactly what is recorded."""
     return bool(_REASON.fullmatch(text))
 
 
@@ -67,7 +67,7 @@ def written(root: NewRoot) -> str:
 
 
 def read_record(data: bytes) -> tuple[NewRoot, ...] | Problem:
-    """Return the entries of the record, oldest first."""
+    """Return the record's entries, oldest first."""
     faults: list[str] = []
     try:
         fields = Fields(plain_toml(data.decode("utf-8")), "", faults)

@@ -69,7 +69,7 @@ def _moments(first: str, last: str) -> list[str]:
 
 
 class BaseRow(Value):
-    """One base. `active` is '' if it is unclear which revision counts. `lineage` has (later, earlier) pairs."""
+    """One base id. `active` is '' if it is unclear which revision is in force. `lineage` has (later, earlier) pairs."""
 
     base: str
     active: str
@@ -160,7 +160,7 @@ def _yes(facts: AuditFacts, packet: PacketFacts) -> Iterator[bool]:
 
 
 def who_acts(finding: Problem, family: Family, packet: PacketFacts | None, lanes: LaneTable) -> str:
-    """Return who can fix a finding: the maintainer for a forgery, the approver for an approval, otherwise the one who
+    """Return who can fix a finding: the maintainer for a forgery, the approver for an approval, otherwise the role that
     acts in the lane.
     """
     if family == "integrity":
@@ -187,7 +187,7 @@ def submitted_lanes(lanes: LaneTable) -> tuple[str, ...]:
 
 
 def packet_doubts(packet: PacketFacts, traced: Trace, lanes: LaneTable) -> list[Problem]:
-    """Return everything that is doubtful about one packet."""
+    """Return all findings about one packet."""
     if packet.lane in SETTLED:
         return []
     return [
@@ -272,7 +272,7 @@ def coverage(facts: AuditFacts, traces: Mapping[str, Trace]) -> tuple[Sequence[R
 
 
 def candidates_of(packet: PacketFacts) -> list[str]:
-    """Return the passages for which a stub without anchors is planned: the work is planned but not refined."""
+    """Return the passages covered only by stubs without anchors: work that is planned but not refined."""
     stub = packet.stub
     if stub is None or packet.refinement is not None:
         return []
@@ -290,7 +290,7 @@ def uncovered_findings(facts: AuditFacts, left: Sequence[Requirement]) -> list[P
 
 
 class AuditFinding(Value):
-    """A finding, with its packet ('' for none), the time since when it exists, and who must act.
+    """A finding, its packet ('' for none), when it first appeared, and who must act.
 
     `since` is '' if unknown; `pending` means that the file has changed since the last commit.
     """

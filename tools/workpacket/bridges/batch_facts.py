@@ -361,7 +361,7 @@ class BatchBridge:
         return (Foreign(self.name, stream, cast("dict[str, Json]", stated)),)
 
     def same(self, held: Foreign, found: Foreign) -> bool:
-        """Whether both agree about the work; notes, titles and reviewers belong to their writers."""
+        """Whether both checkpoints describe the same work; notes, titles and reviewers belong to their writers."""
         return not differences(_view(held), _view(found))
 
 

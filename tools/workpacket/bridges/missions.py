@@ -78,7 +78,7 @@ class MissionPackage(Value):
 
 
 def package_named(root: str, word: str) -> MissionPackage:
-    """Return the package; if there is none, or several missions have one of this short id, raise an error."""
+    """Return the package; raise an error if there is none, or if several missions have one with this short id."""
     found = _files_of(root, word)
     if not found:
         raise WorkpacketError("packet_unknown", f"there is no work package {word}", hint="workpacket list")
@@ -114,7 +114,10 @@ def _token(document: WorkPackage) -> str:
 
 
 def claim_unmet(package: MissionPackage, base: str = "", lanes: Sequence[str] = (READY,)) -> tuple[Problem, ...]:
-    """Return what keeps the package from being taken. Work on the branch of `base` need not wait for it."""
+    """Return what keeps the package from being taken.
+
+    A package that starts from the branch of `base` does not wait for `base`.
+    """
     place = Location(package.document.path)
     found = []
     if package.lane not in lanes:
@@ -162,7 +165,7 @@ def _entry(last: Plain, actor: str, now: str) -> Plain:
 
 
 def make_place(repository: Repository, package: MissionPackage, base: MissionPackage | None) -> None:
-    """Create branch and work tree, as far as they are missing: at the branch of the base, else at HEAD."""
+    """Create the branch and the work tree if they are missing, at the branch of the base or else at HEAD."""
     branches = local_branches(repository)
     if package.branch not in branches:
         start = base.branch if base is not None else "HEAD"

@@ -1,4 +1,4 @@
-"""Unfinished work of every kind in one form: where it would resume and why, or what stops it and what to do. Pure."""
+"""All kinds of unfinished work in one form: where it would resume and why, or what stops it and what to do. Pure."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from workpacket.value import Value, replace
 
 
 class UnfinishedRole(NamedTuple):
-    """A role with unfinished work. `blocked_by` are the codes of what must be settled first. `artifacts` are the files
-    that it named, with their digests at its last milestone.
+    """A role with unfinished work. `blocked_by` are the codes of the problems to settle first. `artifacts` are the
+    files that it named, with their digests at its last milestone.
     """
 
     path: str
@@ -75,10 +75,10 @@ _OF_PHASE = {
 
 
 class Resumable(Value):
-    """One item of unfinished work. `where` is the point to resume from, `why` how that is known, and `command` what
+    """One item of unfinished work. `where` is the point to resume from, `why` how it was determined, and `command` what
     resumes it. `stops` are the reasons why it does not continue by itself, and `doubts` what a person may want to check
-    first; their hints are commands. `task` is what an agent does then, and is empty for a program. `decision` is the
-    decision about a run.
+    first; their hints are commands. `task` is what an agent should then do; it is empty for a program. `decision` is
+    the decision about a run.
     """
 
     kind: Kind
@@ -98,7 +98,7 @@ class Resumable(Value):
 
     @property
     def only_waits(self) -> bool:
-        """Whether this is work of an agent that waits for other people, and that may be resumed by its id."""
+        """Whether this is an agent's work that waits for other people, and that may be resumed by its id."""
         return self.kind == "role" and bool(self.stops) and {one.code for one in self.stops} <= _WAITING_CODES
 
     def as_json(self) -> dict[str, Json]:
@@ -118,7 +118,7 @@ class Resumable(Value):
 
 
 def kept_back(work: Resumable, by_packet: Problem | None) -> Resumable:
-    """Add objections that follow from the lane of its packet, and the choices."""
+    """Add the objections that follow from the lane of the run's packet, and the choices."""
     if by_packet is None:
         return work
     choice = f"{by_packet.hint}; or end the run: workpacket cancel {work.id}"

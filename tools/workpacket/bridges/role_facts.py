@@ -164,7 +164,7 @@ class RoleKey(Value):
 
 class RoleFacts(Value):
     """The facts about one role. `names` are feature, team and agent. `contradictions` are the differences between file
-    and log. `late` means that the writer of the file was killed. `closed_by` is what declares the feature complete,
+    and log. `late` means that the writer of the file was killed. `closed_by` is what declares the feature complete;
     `twins` are other files of the same role.
     """
 
@@ -208,9 +208,7 @@ class RoleFacts(Value):
 
 
 def read_folder(names: Names, read: Read, *, about: str = "") -> dict[str, RoleProgress]:
-    """Return every note in the folder by path, or only those that contain the word `about`, because reading takes
-    time.
-    """
+    """Return every note in the folder by path, or only those that contain the word `about`, which saves time."""
     word = about.casefold().encode()
     found: dict[str, RoleProgress] = {}
     for name in sorted(names(FOLDER)):
@@ -427,7 +425,7 @@ class RoleBridge:
         return faults or (foreign_of(document),)
 
     def other_kind(self, path: str, data: bytes) -> str:
-        """Describe the file, but not `other` or an older form: those may be broken checkpoints, and are refused."""
+        """Describe the file; '' for `other` or an older form, which may be broken checkpoints and are refused."""
         document = RoleProgress(Source.from_bytes(path, data))
         return "" if unreadable_bytes(document) is not None else _BESIDE.get(document.note, "")
 
@@ -450,7 +448,7 @@ class RoleBridge:
 
 
 def foreign_of(document: RoleProgress) -> Foreign:
-    """Return the checkpoint in a checkpoint file."""
+    """Return the checkpoint in a file."""
     front = front_of(document)
     feature, team, agent = fields_of(front)[:3]
     return Foreign(FORM, stream_of(feature, team, agent), _values(front, body_of(document)))

@@ -109,7 +109,7 @@ def list_approvals(arguments: Arguments) -> int:
 
 
 def _envelopes(approvals: Approvals, packet: str, verdict: Verdict) -> Iterator[tuple[str, Statement, list[str]]]:
-    """Yield every decision at this gate, with the codes of its objections."""
+    """Yield every decision at this gate, with the codes of the reasons why it does not count."""
     judged = {each.name: [refusal.code for refusal in each.refusals] for each in verdict.judged}
     used = {digest for event in approvals.log(packet).events for digest in event.attest}
     for name, said in sorted(approvals.claims.items(), key=lambda item: (item[1].issued_at, item[0])):

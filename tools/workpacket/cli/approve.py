@@ -81,7 +81,7 @@ def already_given(approvals: Approvals, wish: Wish, principal: str) -> Written |
 
 
 def unmet_at_the_gate(approvals: Approvals, wish: Wish) -> tuple[Problem, ...]:
-    """Return the conditions of the activation gate that a signature cannot meet."""
+    """Return the unmet conditions of the activation gate that a signature would not meet."""
     if wish.gate not in ACTIVATING or wish.decision != "approve":
         return ()
     facts = gather(approvals.repository, [wish.packet], NOBODY)
@@ -162,7 +162,7 @@ def _wish(arguments: Arguments, key: OwnKey) -> Wish:
 
 
 def _terms(arguments: Arguments, gate: str) -> dict[str, str]:
-    """Return all terms of the gate, and no others."""
+    """Return the terms that the gate has, in full."""
     wanted = TERMS.get(gate, {})
     for name in ("verdict", "report", "lane", "rule", "until", "reason", "target"):
         if name in OPTIONAL and name in wanted:
@@ -225,7 +225,7 @@ USUAL_WIDTH = 80
 
 
 def _show(approvals: Approvals, draft: StatementDraft, screen: TextIO, style: Style) -> None:
-    """Show the text row by row: a line wrapped by the terminal would continue without the bar."""
+    """Show the text row by row, because a line that the terminal wraps would continue without the bar."""
     said = draft.statement
     told = os.environ.get("COLUMNS", "")
     style = style._replace(width=style.width or (int(told[:4]) if told.isascii() and told.isdigit() else USUAL_WIDTH))

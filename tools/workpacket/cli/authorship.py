@@ -47,7 +47,10 @@ def _run_trailers(arguments: Arguments) -> int:
 
 
 def _asked(arguments: Arguments, root: str, facts: Facts, branch: str) -> str:
-    """Return the given packet, or that of this branch. With --into, there may be none: a hook must not stop commits."""
+    """Return the given packet, or that of this branch.
+
+    With --into, the packet may be missing, because a hook must not stop commits.
+    """
     if arguments.words:
         name = packet_called(root, arguments.words[0]).text
         if name not in facts.packets:

@@ -202,7 +202,7 @@ def _intent(arguments: Arguments, governed: GovernedFiles, wp_id: WorkPacketId) 
 
 
 def _last_day(arguments: Arguments) -> str:
-    """Return the given day, at most a year from now; by default, 90 days from now."""
+    """Return the given day, which may be at most a year away; the default is 90 days from now."""
     today = date.fromisoformat(moment().now[:10])
     said = arguments.value("until")
     if not said:
@@ -239,7 +239,7 @@ def _from_stub(wp_id: WorkPacketId, name: str, stub: Stub, what: str, why: str) 
 
 
 def _from_packet(wp_id: WorkPacketId, name: str, packet: Packet, what: str, why: str) -> NewStub:
-    """Return a stub that says what a packet without one says: so a light packet is raised to the full form."""
+    """Return a stub with the content of a packet that has none, to convert a light packet to the full form."""
     contract = stated(packet, None)
     if isinstance(contract, str):
         raise WorkpacketError("contract_unreadable", contract, path=packet.path)

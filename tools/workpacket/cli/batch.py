@@ -1,4 +1,4 @@
-"""`workpacket batch`: takes batches of tasks through their three phases, with a checkpoint after each."""
+"""`workpacket batch`: take batches of tasks through their three phases, with a checkpoint after each."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Commands that decide who does the work: `prepare` and `claim`. A claim is visible in all clones if the policy names a
-store: a lease there is taken before the log is written.
+store: a lease is taken there before the log is written.
 
 The log in git remains authoritative and records who holds what, but a clone sees the log of another one only after a
-merge, when two people may already have done the same work. The store knows at once. If it cannot be reached, the claim
-is still made, with a note that it may not be exclusive.
+merge, when two people may already have done the same work. The store shows a claim at once. If it cannot be reached,
+the claim is still made, with a note that it may not be exclusive.
 """
 
 from __future__ import annotations
@@ -222,7 +222,7 @@ def _activate_stub(repository: Repository, name: str, actor: Actor) -> tuple[Pro
 
 
 def _elsewhere(repository: Repository, facts: Facts, branch: str) -> tuple[Problem, ...]:
-    """Return why the branch of the work cannot begin here: there is no commit, or another packet's branch is checked
+    """Return why the packet's branch cannot be started here: there is no commit, or another packet's branch is checked
     out.
     """
     now, target = branch_here(repository), facts.target_branch.removeprefix("origin/")

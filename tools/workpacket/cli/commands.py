@@ -68,7 +68,7 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
         "Check and audit",
         (
             ("check", "check", "find everything that is wrong in the governance documents"),
-            ("fmt", "fmt", "bring documents to their canonical form"),
+            ("fmt", "fmt", "rewrite documents in their canonical form"),
             ("audit", "trace", "verify the whole repository, and report what is wrong, since when, and who must act"),
             ("approvals", "approvals", "list and verify approvals"),
             ("log", "log", "verify the log, or sign a checkpoint of it"),
@@ -110,7 +110,7 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
             ("runs", "runs", "show, export, import, prune and verify runs"),
             ("resume", "resume", "list and resume unfinished work, or show what stops it"),
             ("cancel", "runs", "ask a run to stop at its next boundary"),
-            ("session", "session", "show sessions with a model, decide about stopped ones, continue imported ones"),
+            ("session", "session", "show sessions with a model, decide about stopped ones, and continue imported ones"),
             ("queue", "run_command", "offer runs to workers, and show the queue"),
             ("worker", "run_command", "execute the runs offered in a queue"),
             ("store", "doctor", "create or upgrade the tables of runs on a server, and grant access to roles"),

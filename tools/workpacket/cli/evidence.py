@@ -99,7 +99,7 @@ def _write(arguments: Arguments, word: str, decide: Decide) -> int:
 
 
 def replay(arguments: Arguments) -> int:
-    """Run the proofs of the latest submission of one packet, or of all submissions in a change, again, and compare the
+    """Run the proofs again, of one packet's latest submission or of all submissions in a change, and compare the
     results.
     """
     account = _account(arguments)

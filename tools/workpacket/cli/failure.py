@@ -57,7 +57,7 @@ def _unexpected(error: Exception, words: list[str]) -> WorkpacketError:
 
 
 def _nowhere() -> bool:
-    """Whether the current directory was deleted. A deleted one can still be read as `.`."""
+    """Whether the current directory was deleted. A deleted directory can still be read as `.`."""
     try:
         os.getcwd()
     except FileNotFoundError:

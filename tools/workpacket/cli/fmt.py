@@ -1,4 +1,4 @@
-"""`workpacket fmt`: bring documents to their canonical form without changing their content.
+"""`workpacket fmt`: rewrite documents in their canonical form without changing their content.
 
 Also `check --fix`, `--unsafe-fixes` and `--diff`, and the repairs of `fmt`.
 """
@@ -179,7 +179,7 @@ class Repairs(NamedTuple):
         return f"{verb} {by_code} in {counted(len(self.changed), 'file')}"
 
     def done(self) -> Repaired:
-        """Return the same data for a report."""
+        """Return the counts as data for a report."""
         return Repaired(tuple(before.path for before, _ in self.changed), dict(sorted(self.codes.items())))
 
 

@@ -1,4 +1,6 @@
-"""`workpacket import` and `workpacket export`: checkpoints in foreign formats, into the log and out of it."""
+"""`workpacket import` and `workpacket export`: read checkpoints in foreign formats into the log, and write them from
+it.
+"""
 
 from __future__ import annotations
 
@@ -75,8 +77,8 @@ def _bytes_of(path: str) -> bytes:
 
 
 def _passed_over(bridge: Bridge, files: Mapping[str, bytes]) -> dict[str, str]:
-    """Return the files of other kinds, with their kind: a whole folder may be given. If there are only such files,
-    refuse each of them.
+    """Return the files of other kinds, with their kinds, because a whole folder may be given. If there are only such
+    files, refuse each of them.
     """
     if not isinstance(bridge, AmongOthers):
         return {}

@@ -51,7 +51,7 @@ def claim(arguments: Arguments) -> int:
 
 
 def _run(arguments: Arguments) -> int:
-    """Take the package, unless someone has, and create the place of the work."""
+    """Take the package, unless someone else has it, and create its branch and work tree."""
     repository, package = _package(arguments)
     base = _base(arguments, repository, package)
     unmet = claim_unmet(package, base.id if base is not None else "", (READY, UNDER_WAY))

@@ -46,7 +46,10 @@ IdOf = Callable[[str], WorkPacketId]
 
 
 def make_packets(arguments: Arguments, repository: Repository, governed: GovernedFiles, form: str, id_of: IdOf) -> int:
-    """Make a packet of each open issue that has none. Each is a transaction of its own, so a second call goes on."""
+    """Make a packet of each open issue that has none.
+
+    Each is a separate transaction, so a second call continues where the first one stopped.
+    """
     issues = _issues(arguments)
     known = _links(governed)
     made: list[tuple[str, Issue]] = []
@@ -179,7 +182,7 @@ def _source(path: str, limit: int) -> Source:
 
 
 def _asked(arguments: Arguments, forge: str, rest: str) -> bytes:
-    """Ask the forge's own program, with its user's account."""
+    """Run the forge's own program, which uses the account of its user."""
     before, after, other = _FORGES[forge]
     place, hash_sign, number = rest.rpartition("#")
     if not number.isdecimal() or place.startswith("-"):

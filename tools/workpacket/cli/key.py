@@ -138,7 +138,7 @@ def doctor(arguments: Arguments) -> int:
 
 
 def list_keys(arguments: Arguments) -> int:
-    """List whom the policy of the base trusts, and for what."""
+    """List whom the policy of the base trusts, and what for."""
     with open_approvals(_repository(), arguments.value("base") or None, moment()) as approvals:
         trusted = trusted_or_error(approvals)
     rows = [
@@ -169,7 +169,9 @@ def _row(trusted: Trusted, blob: bytes) -> dict[str, Json]:
 
 
 def _approving(arguments: Arguments) -> frozenset[bytes] | None:
-    """Return the keys that may approve under the policy of the base; None without a repository or a readable policy."""
+    """Return the keys that may approve under the policy of the base; None without a repository or with an unreadable
+    policy.
+    """
     trusted = _trusted(arguments)
     if trusted is None:
         return None

@@ -37,7 +37,7 @@ class _WordedMove(Value):
 
 
 def _moves() -> Mapping[str, _WordedMove]:
-    """Return the moves that need only text arguments."""
+    """Return the declarations of moves that need only text arguments."""
     from workpacket.lifecycle.claims import release
     from workpacket.lifecycle.side_moves import abandon, advance, block, reopen, unblock
 
@@ -332,7 +332,7 @@ DECLARED: Final[Mapping[str, Command]] = {command.name: command for command in _
 
 
 def noting_roles(repository: Repository, decide: Decide) -> Decide:
-    """Return the same decision, with a note on each open role of the packet. Only the role's writer can close it."""
+    """Return the decision, with a note on each open role of the packet. Only the role's writer can close it."""
 
     def noted(facts: Facts, packet: PacketFacts) -> Answer:
         answer = decide(facts, packet)

@@ -137,7 +137,7 @@ def row_json(row: Reach) -> Json:
 
 
 def exit_of(findings: Sequence[Problem]) -> int:
-    """Return the most severe exit status of the errors; forks are neither damage nor errors of the log."""
+    """Return the most severe exit status of the errors. Forks count as neither damage nor errors."""
     errors = [catalogue()[one.code].exit_code for one in findings if one.severity == "error"]
     return max(errors, default=exits.OK)
 

@@ -1,4 +1,4 @@
-"""Milestones of `run`: a commit per milestone."""
+"""Milestones of `run`: one commit for each milestone."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def actor_of(arguments: Arguments, repository: Repository) -> Actor:
 def declared(arguments: Arguments) -> Declared | None:
     """Return what the session declares about itself, on the command line or in variables that only users set.
 
-    Variables of harnesses are not read: they say where a shell runs, not who does the work.
+    Variables set by harnesses are ignored: they say where a shell runs, not who does the work.
     """
     said: dict[str, str] = {}
     for option in DECLARING:

@@ -105,7 +105,7 @@ def _run_done(arguments: Arguments) -> int:
 
 
 def _evidence(arguments: Arguments, repository: Repository, facts: Facts, name: str) -> tuple[Proofs, Sequence[str]]:
-    """Return the proofs that were run now, and uncommitted files that prevented others."""
+    """Return the proofs that were run now, and the uncommitted files that prevented the others."""
     from workpacket.lifecycle.contract import provable
     from workpacket.runtime.records.redaction import Redactor
     from workpacket.shell.governing.evidence import Prover, numbered, require_no_secret
@@ -261,7 +261,7 @@ def _run_verdict(arguments: Arguments) -> int:
 
 
 def report_at(path: str) -> Json:
-    """Return the validator's current report."""
+    """Return the validator's report as it is now."""
     if not path:
         return None
     repository = here()

@@ -142,7 +142,7 @@ def inputs_of(arguments: Arguments) -> dict[str, Json]:
 
 
 def require_packet(packet: str) -> None:
-    """Require a packet, because work cannot start from a stub."""
+    """Refuse a stub, because work can only start from a packet."""
     root = open_workspace().root
     folder = os.path.join(root, GOVERNANCE_FOLDER)
     if not os.path.isdir(folder):

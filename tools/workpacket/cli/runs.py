@@ -125,7 +125,7 @@ def _export(arguments: Arguments, runtime: Runtime) -> int:
 
 
 def _raw_lines() -> Iterable[str]:
-    """Yield the file as SQL, read by SQLite itself, in case our own reader refuses the file."""
+    """Yield the file as SQL, read by SQLite itself, in case the store's own reader refuses the file."""
     import sqlite3
     from contextlib import closing
 
@@ -268,7 +268,7 @@ def _tail(arguments: Arguments, runtime: Runtime) -> int:
 
 
 def _arriving(runtime: Runtime, run: str, lines: int, *, follow: bool) -> Iterator[list[Event]]:
-    """Yield the last events, then new ones, until the run has ended."""
+    """Yield the last events, then new ones until the run ends."""
     head = runtime.store.head(run)
     version = max(head.version - lines, 0) if head is not None else 0
     with following(runtime.store, run) as wait:
@@ -294,7 +294,7 @@ def _diff(arguments: Arguments, runtime: Runtime) -> int:
 
 
 def _differences(one: RunState, two: RunState) -> Iterator[tuple[str, str, str]]:
-    """Yield what was requested, what was done and what resulted: by hash, as in the log."""
+    """Yield each request, action and result as hashes, as in the log."""
     for name in ("status", "packet", "code_version", "scope", "attempt"):
         old, new = str(getattr(one, name)), str(getattr(two, name))
         if old != new:
@@ -354,7 +354,7 @@ def _as_json(one: Disagreement) -> Json:
 
 def _unlink(arguments: Arguments, runtime: Runtime) -> int:
     """Record a person's declaration that a run will never end by itself, because its store is gone. The log records who
-    and why.
+    declared it and why.
     """
     if len(arguments.words) != 1 or "/" not in arguments.words[0]:
         raise usage(

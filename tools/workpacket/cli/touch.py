@@ -47,7 +47,10 @@ _DONE = {"approve": "Approved", "reject": "Rejected", "revoke": "Revoked"}
 
 
 def chosen_key(arguments: Arguments) -> OwnKey:
-    """Return the given key, or the default one. A key of a page can sign only on a page, and no other key can."""
+    """Return the given key, or the default one.
+
+    A key registered on a page can sign only on a page, and other keys cannot sign there.
+    """
     browser = arguments.flag("browser")
     if browser and arguments.value("statement-out"):
         raise usage(arguments.command, "conflicting_options", "--browser and --statement-out exclude each other")

@@ -1,4 +1,4 @@
-"""From requirement to commit: `trace`, and `impact` for what depends on a file or passage.
+"""From requirement to commit: `trace`, and `impact`: what depends on a file or passage.
 
 `workpacket audit`: report what is wrong, since when, and who must act, as text or as a file.
 """
@@ -91,7 +91,7 @@ def _as_json(matters: Sequence[AuditFinding]) -> list[Json]:
 
 
 def _logs(made: Audit, names: Sequence[str]) -> dict[str, str]:
-    """Return, by digest, the end of the output of these packets' proofs, if it is in this clone."""
+    """Return the last output of these packets' proofs by digest, if this clone has it."""
     every = [one for name in names for criterion in made.traces[name].criteria for one in criterion.evidence]
     digests = {one.log_sha256: one.log_tail for one in every if one.log_sha256}
     repository = here()
@@ -256,7 +256,7 @@ def _report(arguments: Arguments) -> int:
 
 
 def _form(arguments: Arguments, target: str) -> str:
-    """Return the requested format, or else that of the file name, or else text."""
+    """Return the requested format, or else the one that the file name implies, or else text."""
     if arguments.flag("json"):
         if arguments.flag("format") and arguments.value("format") != "json":
             raise usage(arguments.command, "conflicting_options", "--format and --json exclude each other")

@@ -1,8 +1,7 @@
 """Summaries: what a document tells the rest of the repository.
 
 Rules across files, `list`, the board and the registry use only summaries, never the text, so that ten thousand packets
-can be compared without reading any of them again. A summary is plain JSON, because it is cached. A place is [line,
-column].
+can be compared without being read again. A summary is plain JSON, because it is cached. A place is [line, column].
 """
 
 from __future__ import annotations
@@ -130,7 +129,7 @@ class SignatureSummary(TypedDict):
 
 
 class GateSummary(TypedDict):
-    """A gate log: every packet that it names, once per event."""
+    """A gate log: the packets that it names, one for each event."""
 
     packets: list[Mention]
 

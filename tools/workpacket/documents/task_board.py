@@ -48,8 +48,8 @@ _COMMENT = lazy_pattern(r"<!--.*?-->")
 
 
 class EntrySyntax(NamedTuple):
-    """The parts of an entry, as positions within the line. `head` extends to the end of the token; a span is None if
-    the part is missing.
+    """The parts of an entry, as positions within the line. `head` extends to the end of the token. The span of a
+    missing part is None.
     """
 
     head: Span
@@ -70,7 +70,7 @@ def read_entry(line: str, lanes: LaneTable = BUILT_IN) -> EntrySyntax | None:
 
 
 def read_any_form(line: str, lanes: LaneTable = BUILT_IN) -> EntrySyntax | None:
-    """Return the entry by the slow path, for lines that are not in canonical form."""
+    """Parse a line that is not in canonical form, which takes longer."""
     beginning = _BEGINNING.match(line)
     # Code that opens before the id and does not close after it quotes more than the id: it is an example.
     if beginning is None or beginning["open"].count("`") != beginning["close"].count("`"):

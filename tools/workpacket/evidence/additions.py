@@ -1,9 +1,9 @@
 """The names that a change adds, and whether an error is about one of them.
 
 A test that needs something new cannot run without it: the module cannot be imported, the function does not exist, the
-file is missing. Such an error shows that the test fails without the change. Any other error shows only that the test
-could not run. Therefore a name counts only if an error says that it is missing, and only if the change adds it: a new
-module or file, or a word in an added line that its file did not have before.
+file is missing. Such an error shows that the test needs the change. Any other error shows only that the test could not
+run. Therefore a name counts only if an error says that it is missing, and only if the change adds it: a new module or
+file, or a word in an added line that its file did not have before.
 """
 
 from __future__ import annotations
@@ -75,8 +75,8 @@ class FileAdditions(Value):
 
 class Additions(Value):
     """Everything that a change adds. `words` are new in their file, `paths` are new files and folders. `lines` are the
-    added lines of Python, `data` the changed files that are read, `other` the source files that are not watched,
-    `python` the changed files of Python.
+    added lines of Python, `data` the changed files that programs only read, `other` the source files that cannot be
+    watched, `python` the changed Python files.
     """
 
     words: frozenset[str] = frozenset()
@@ -93,7 +93,7 @@ class Additions(Value):
 
     @property
     def measurable(self) -> bool:
-        """Whether a test that needs the change must be seen to touch it, as far as the files can be watched."""
+        """Whether a test that needs the change must be seen to touch it, because its files can be watched."""
         return bool(self.lines) or bool(self.data and not self.other)
 
     def names(self, path: str) -> bool:

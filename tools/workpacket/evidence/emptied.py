@@ -1,9 +1,9 @@
 """Empty the new functions of Python source, which a test that proves them must notice.
 
-A test may fail without the change only because a name is missing, and execute the change without checking the result:
-it calls the new function and asserts nothing. With the bodies removed and the names kept, such a test passes. Each body
-is replaced twice, with an object and with None as the result; a test that passes both times says nothing about the
-function. Old functions are not emptied, because a test may well show that they no longer do something.
+A test that calls a new function and asserts nothing fails without the change, because the name is missing, and executes
+the change, but does not check the result. With the bodies removed and the names kept, such a test passes. Each body is
+replaced twice, with an object and with None as the result; a test that passes both times says nothing about the
+function. Old functions are not emptied, because a test may show that a function no longer does something.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def _functions(tree: ast.Module) -> Iterator[tuple[str, _Function]]:
 
 
 def _body(function: _Function, answer: str) -> list[ast.stmt]:
-    """Return the new body. An initializer returns None. A generator remains one, which yields nothing."""
+    """Return the new body. An initializer returns None. A generator remains a generator, but yields nothing."""
     said = "return" if function.name == "__init__" else f"return {answer}"
     text = "return\n    yield" if _yields(function) else said
     made = ast.parse(f"def f():\n    {text}").body[0]

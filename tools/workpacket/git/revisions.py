@@ -47,7 +47,7 @@ def commit_at(repository: Repository, name: str) -> str | None:
 
 
 def reference_tips(repository: Repository) -> dict[str, str]:
-    """Return the commits that HEAD and all references point to, each with the name of one such reference."""
+    """Return the commits that HEAD and all references point to, each with the name of one reference to it."""
     answer = run_git(repository.root, "for-each-ref", "--format=%(objectname) %(*objectname) %(refname)")
     tips: dict[str, str] = {}
     for row in answer.text.splitlines():
@@ -139,7 +139,7 @@ def is_ancestor(repository: Repository, ancestor: str, descendant: str) -> bool:
 
 
 def merge_base(repository: Repository, left: str, right: str) -> str | None:
-    """Return a best common ancestor; None when the histories have nothing in common."""
+    """Return a best common ancestor; None if the histories have nothing in common."""
     answer = run_git(repository.root, "merge-base", "--end-of-options", left, right, check=False)
     if answer.status not in (0, 1):
         raise git_failure("merge-base", answer)

@@ -1,9 +1,9 @@
 """Replace the approved contract with another one that is approved in the same way.
 
-`reapprove` replaces approvals that were revoked, or whose keys were.
+`reapprove` replaces approvals that were revoked or whose keys were revoked.
 
-An event on the base is never rewritten, and it names its envelopes. Therefore another event names new ones for it, at
-the same gate and on the same terms.
+An event on the base is never rewritten, and it names its envelopes. Therefore another event names the new envelopes,
+for the same gate and on the same terms.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def amend(facts: Facts, packet: PacketFacts, show: Callable[[Contract], str], *,
 
 
 def _judged_before(packet: PacketFacts) -> tuple[Problem, ...]:
-    """Refuse to amend a packet that was blocked in review or later: it would return there with a verdict on another
+    """Refuse to amend a packet that was blocked in review or later: it would return to review with a verdict on another
     contract.
     """
     origin = packet.state.came_from
@@ -73,7 +73,7 @@ def _judged_before(packet: PacketFacts) -> tuple[Problem, ...]:
 
 
 def _amended(packet: PacketFacts) -> Contract | Problem:
-    """Return the contract that packet and stub both state, if it differs from the one in force."""
+    """Return the contract that both packet and stub state, if it differs from the one in force."""
     document = packet.packet
     if document is None:
         command = f"git restore {packet.packet_path}"

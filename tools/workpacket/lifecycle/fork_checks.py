@@ -1,8 +1,8 @@
 """Judge moves in a history with branches: rules 2 to 5 of docs/approvals/moves.md, for the events in a change. Also
-rule 7, who held the packet: the commands check it for the person who types, but anyone can write an event file.
+rule 7, who held the packet: commands check it for the person who runs them, but anyone can write an event file.
 
 A settlement is the only move without a row in the table of transitions, so everything in it is compared with the moves
-that it settles. Those are trusted; the settlement's claims about them are not.
+that it settles. The moves are trusted; the settlement's claims about them are not.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ def _holders(log: Log, latest: Iterable[str]) -> Iterator[str]:
 
 
 def _false_return(replay: LaneReplay, event: LogEvent) -> Iterator[str]:
-    """Report a wrong lane to return to: only the block says where a blocked packet returns, and different blocks leave
-    it open.
+    """Report a wrong lane to return to. Only the `blocked` event says where a blocked packet returns; if there are
+    several that differ, it stays open.
     """
     said = event.text("came_from")
     if event.lane_to == "BLOCKED":
@@ -97,7 +97,7 @@ HOLDER_JUDGED: Final = _BY_HOLDER | _LEASING
 
 def holder_faults(log: Log, event: LogEvent, longest: timedelta) -> Iterator[Problem]:
     """Report events by others than the holder. `longest` is the longest time a claim may last. A lease that had ended
-    by the event's own time excludes no one.
+    by the time of the event excludes no one.
     """
     if event.type in _BY_HOLDER:
         holder = lease_held(fold(log.as_of(event.parents)), event.at)

@@ -55,14 +55,14 @@ _MARK = lazy_pattern(r"^<!-- workpacket:(begin|end)\b[^\r\n]*-->[ \t]*(?=\r?$)",
 
 
 class MarkedBlock(Value):
-    """The marked lines in [start, end), without the end of the last line."""
+    """The span [start, end) of the marked lines, without the last line end."""
 
     start: int
     end: int
 
 
 def find_blocks(text: str) -> tuple[MarkedBlock, ...] | None:
-    """Return the block, `()` without one; None if the markers are not a single pair."""
+    """Return the block; `()` if there is none, None if the markers are not a single pair."""
     marks = list(_MARK.finditer(text))
     if not marks:
         return ()
@@ -118,9 +118,7 @@ _DETERMINE_MODE: Final = lazy_pattern(r"^#{1,6} Determine Mode[^\n]*\n", re.MULT
 
 
 def also_hooking(planned: Planned, skills: Mapping[str, bytes], *, hook: bool) -> Planned:
-    """Return the plan with a line in each of the skills that makes it resume unfinished work, or with an offer to add
-    it.
-    """
+    """Return the plan with a line in each skill that makes it resume unfinished work, or with an offer to add one."""
     lines = {path: _hook_of(path) for path, data in skills.items() if _hook_of(path).encode() not in data}
     if not lines:
         return planned
@@ -163,7 +161,7 @@ _BOM = b"\xef\xbb\xbf"
 
 
 class ExistingFiles(Value):
-    """The existing files: their bytes by path, None for anything but a regular file; and whether there are missions."""
+    """The existing files and their bytes (None for anything but a regular file), and whether there are missions."""
 
     files: Mapping[str, bytes | None]
     missions: bool = False
@@ -214,8 +212,8 @@ def compare(
 
 
 def init(items: list[InitFile], moment: Moment, *, has_key: bool = False, commits: bool = False) -> Planned:
-    """Plan the files. `has_key`: whether the person has created a key for approvals before; `commits`: whether the
-    files are committed immediately.
+    """Plan the files. `has_key` says whether the person already has a key for approvals; `commits`, whether the files
+    are committed immediately.
     """
     changes = tuple(
         FileChange(item.path, None if item.before is None else digest(item.before), item.after)
@@ -277,7 +275,7 @@ def known_digest(text: str) -> str:
 
 
 def _then(written: Collection[str], changed: Collection[str], *, has_key: bool) -> str:
-    """Return the next steps: at first, everything that must be done before work can start; later, how to keep the
+    """Return the next steps: after the first `init`, what must be done before work can start; later, how to keep the
     changes.
     """
     if not changed:

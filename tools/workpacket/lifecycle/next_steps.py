@@ -20,7 +20,7 @@ _RISK = {"HIGH": 0, "MEDIUM": 1, "LOW": 2}
 
 
 class PacketStatus(Value):
-    """The lane of a packet, the command that moves it on, and what prevents that."""
+    """The lane of a packet, the command that moves it on, and what prevents that move."""
 
     id: str
     lane: str

@@ -80,7 +80,7 @@ class EvidencePolicy(Value):
 
     `tests`: whether the contract must name the proof of each criterion. `proof_paths` are the paths of tests, `reports`
     those of the JUnit XML files that test runners write, `setup` the commands that prepare a tree. `replay`: whether
-    another party must replay the proofs before a verdict.
+    another party must run the proofs again before a verdict.
     """
 
     env: tuple[str, ...] = ()
@@ -145,7 +145,7 @@ COVERAGE_KEYS: Final = CoveragePolicy.__match_args__
 
 
 def coverage_policy(root: Node | None) -> CoveragePolicy:
-    """Return the `[coverage]` settings of a loaded `policy.toml`. An unreadable policy or mode means that everything is
+    """Return the `[coverage]` settings of a loaded `policy.toml`. If the policy or the mode cannot be read, coverage is
     required.
     """
     if root is None:
@@ -166,8 +166,8 @@ class PacketsPolicy(Value):
 
     `form` is that of new packets. `approvals`: whether the activation of a light packet needs an approval. `phase` is
     the second part of ids made from titles. `commit`: whether commands commit what they wrote. `board` says where board
-    and registry are written: on every branch, only on the target branch, or nowhere; '' means on every branch for full
-    packets, and nowhere for light ones.
+    and registry are written: on every branch, only on the target branch, or nowhere. '' stands for every branch with
+    full packets and for nowhere with light ones.
     """
 
     form: Form = "full"
@@ -204,7 +204,7 @@ _GUARDING: Final = ("actors", "approvals", "verdict")
 
 
 def unguarded_changes(before: Node | None, after: Node | None) -> list[str]:
-    """Return the tables of a policy that a change weakens although the policy names no one who could approve that.
+    """Return the tables of a policy that a change weakens, if the policy names no one who could approve the change.
 
     A policy with approvers is approved as a whole, and a policy without requirements has nothing to weaken.
     """
@@ -248,7 +248,7 @@ class LifecyclePolicy(Value):
     `evidence`, `coverage` and `packets` are the tables of these names, as are `[actors]` and `[verdict]`. `judged`:
     whether the approvals have a gate for verdicts.
 
-    `lane_faults` are the errors in added lanes: while there is any, no packet can move.
+    `lane_faults` are the errors in added lanes: while there are any, no packet can move.
     """
 
     target_branch: str = ""
@@ -450,7 +450,7 @@ def _name_faults(lane: AddedLane, taken: dict[str, str], headings: dict[str, str
 
 
 def _section_faults(lane: AddedLane, headings: dict[str, str]) -> Iterator[LaneFault]:
-    """Report whether the board uses the heading for something else, or would have it in two spellings."""
+    """Report a heading that the board uses for something else, or that would appear in two spellings."""
     words = words_of(lane.section)
     if lane.section == lane.title and words in BUILT_IN.names:
         return  # reported for the title
@@ -462,7 +462,7 @@ def _section_faults(lane: AddedLane, headings: dict[str, str]) -> Iterator[LaneF
 
 
 def _taken(lane: AddedLane, key: str, name: str, taken: dict[str, str]) -> Iterator[LaneFault]:
-    """Report whether the name already means another lane, ignoring case and markup."""
+    """Report a name that already means another lane, ignoring case and markup."""
     words = words_of(name)
     others = [other.token for other in BUILT_IN.names.get(words, ())]
     if words == words_of(ACTIVE_TOKEN):
@@ -498,8 +498,8 @@ def _meant(name: str, token: str, by_token: Mapping[str, AddedLane]) -> str:
 
 
 def _named_within(name: str) -> Iterator[str]:
-    """Yield, in order, the lanes that some of the words name, most words first: READY_FOR_REVIEW contains
-    `for review`.
+    """Yield the lanes that consecutive words of the name refer to, most words first: READY_FOR_REVIEW contains `for
+    review`.
     """
     words = words_of(name).split()
     for count in range(len(words), 0, -1):

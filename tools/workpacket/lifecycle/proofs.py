@@ -1,8 +1,8 @@
-"""Whether evidence is the proof that the contract demands of a criterion.
+"""Whether evidence is the proof that the contract requires for a criterion.
 
-A demand is binding whatever the policy says, because it was signed. With `tests = "required"`, every criterion needs
-one. It is checked at activation and amendment, so that no work begins on a criterion that cannot be proved; at
-submission; and again by `check --base`. A replay is required if the policy says `replay = "second-party"`.
+A required proof is binding whatever the policy says, because the contract was signed. With `tests = "required"`, every
+criterion needs one. It is checked at activation and amendment, so that no work begins on a criterion that cannot be
+proved; at submission; and again by `check --base`. A replay is required if the policy says `replay = "second-party"`.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def demands_of(packet: PacketFacts) -> Mapping[str, Demand]:
 
 
 def unlike_demand(row: Mapping[str, Json], demand: Demand | None, *, required: bool) -> Iterator[Problem]:
-    """Yield what is wrong with a row of evidence as the proof that the contract demands."""
+    """Yield why a row of evidence is not the proof that the contract requires."""
     if demand is None or not is_complete(demand):
         if required:
             yield Problem("proof_undeclared", "the contract names no proof")
@@ -87,7 +87,7 @@ def _unproved(row: Mapping[str, Json]) -> Iterator[Problem]:
 
 
 def record_replay(facts: Facts, packet: PacketFacts, commit: str, differences: Sequence[str]) -> Answer:
-    """Record the result of a person who ran the proofs of a submission again."""
+    """Record the result when a person has run the proofs of a submission again."""
     from workpacket.lifecycle.moves import Draft, Planned
 
     name, result = packet.id.text, "different" if differences else "same"
@@ -153,7 +153,7 @@ def _demand_edit(source: Source, start: int, demand: NewDemand) -> Edit:
 
 
 def replay_unmet(events: Iterable[LogEvent], policy: EvidencePolicy, actors: Actors) -> str:
-    """Return why a verdict PASS must wait for a replay, '' if it need not: the last replay by somebody else counts."""
+    """Return why a verdict PASS must wait for a replay, '' if it need not: the last replay by someone else counts."""
     if policy.replay == "off":
         return ""
     listed = list(events)

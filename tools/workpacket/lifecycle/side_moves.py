@@ -89,7 +89,7 @@ def waive(
     target: str = "",
     override: bool = False,
 ) -> Answer:
-    """Record that an entitled person has lifted a rule for a time, with their signature."""
+    """Record that an entitled person has waived a rule for a limited time, with a signature."""
     name = packet.id.text
     if not packet.state.history:
         return (Problem("log_absent", f"{name} has no log", hint="workpacket adopt"),)
@@ -111,7 +111,7 @@ def waive(
 
 
 def note(facts: Facts, packet: PacketFacts, text: str) -> Answer:
-    """Record a remark about a packet, in any lane, that its log should contain, such as a correction."""
+    """Add a remark, such as a correction, to the log of a packet in any lane."""
     name = packet.id.text
     if not packet.state.history:
         return (Problem("log_absent", f"{name} has no log", hint="workpacket adopt"),)

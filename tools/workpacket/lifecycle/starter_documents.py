@@ -1,13 +1,13 @@
-"""The dialects of `init`: the files that are written besides those that the tool itself needs, and their conventions.
+"""The dialects of `init`: the files written in addition to those that the tool itself needs, and their conventions.
 
-handshake    recipes for just under the names that people know from there, and templates spec-kitty   missions below
+handshake recipes for just under the names used in that dialect, and templates spec-kitty   missions below
 `kitty-specs/`; the words of its lanes, and a template of a work package plain        nothing but what the tool needs
 
 Editors get the schemas, and optionally settings for VS Code. The protocols of the roles are generated from the gates
 and the table of transitions, so that they always agree.
 
-If the policy adds lanes or gates, the table of moves between two marks is that of this repository. The part before the
-marks is the `stem`, which identifies an unedited page whatever the policy was.
+If the policy adds lanes or gates, the table of moves between two marks includes them. The part before the
+marks is the `stem`, by which an unedited page is recognized, whatever the policy was.
 
 This module lists the files that the current `init` writes.
 """
@@ -301,8 +301,7 @@ class StarterTexts(Value):
 
 
 class StarterFile(Value):
-    """One file. An `ours` file is replaced by its next version as long as no one edited it; any other file is written
-    once.
+    """One file. An `ours` file is replaced by newer versions until someone edits it; any other file is written once.
 
     If the policy affects a text, `stem` is the part that is the same everywhere.
     """

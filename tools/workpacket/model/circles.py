@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 
 def circles(edges: Mapping[str, Collection[str]], roots: Iterable[str]) -> Iterator[list[str]]:
     """Yield each cycle that a dependency closes, starting and ending with the same name. The last two names are the
-    dependency that closes it. Names missing from `edges` have no dependencies. Not recursive, because ten thousand
-    packets may form one chain.
+    dependency that closes it. Names missing from `edges` have no dependencies. The function is not recursive, because
+    ten thousand packets may form one chain.
     """
     done: set[str] = set()
     for root in roots:

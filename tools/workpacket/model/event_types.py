@@ -46,7 +46,7 @@ def integer(description: str, *, least: int, most: int = LARGEST_INTEGER) -> Sha
 
 
 def choice(description: str, values: Sequence[str]) -> Shape:
-    """Return the shape of one of a closed set of words."""
+    """Return the shape of a word from a closed set."""
     return {"description": description, "enum": list(values)}
 
 
@@ -446,8 +446,8 @@ _EXAMPLE: Final[Mapping[str, Json]] = {
 
 
 def event_schema() -> dict[str, Json]:
-    """Return the same as JSON Schema 2020-12; `$defs` has the data of each type, with `_` in place of the dot in its
-    name.
+    """Return the shape of all events as JSON Schema 2020-12; `$defs` has the data of each type, with `_` in place of
+    the dot in its name.
     """
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",

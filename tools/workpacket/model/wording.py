@@ -1,4 +1,4 @@
-"""The wording of counts and of the last line of an answer, for every layer."""
+"""Words for counts and for the last line of an answer, used by every layer."""
 
 from __future__ import annotations
 

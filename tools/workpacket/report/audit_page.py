@@ -69,9 +69,7 @@ def _area(points: Sequence[Point], drawn: Sequence[int], position: int, highest:
 
 
 def _steps(values: Sequence[int], highest: int) -> list[str]:
-    """Return the line of a lane as steps, because a packet changes lanes at one moment; each moment has its own
-    position.
-    """
+    """Return the line of a lane as steps, because packets change lanes instantly; each time has its own position."""
     corners: list[str] = []
     for number, value in enumerate(values):
         if not number or value != values[number - 1]:
@@ -181,7 +179,9 @@ def _verdict(audit: Audit, found: list[Group]) -> Iterator[str]:
 
 
 def _group(group: Group) -> Iterator[str]:
-    """Yield one kind of finding: what, how often, since when, and who acts; unfolded, each place."""
+    """Yield the element for one kind of finding: what, how often, since when, and who must act; it unfolds to show each
+    place.
+    """
     who = ", ".join(text(name) for name in group.who[:3]) + (" and others" if len(group.who) > 3 else "")
     yield f'<details class="group {group.severity}" id="code-{group.code}"><summary>'
     yield f'<span class="severity">{group.severity}</span> <strong>{html_escape(group.title)}</strong> '
@@ -220,7 +220,7 @@ def _progress(audit: Audit) -> Iterator[str]:
 
 
 def _history_table(audit: Audit) -> str:
-    """Return the numbers of the chart, at a dozen of its moments."""
+    """Return the numbers of the chart at about a dozen points in time."""
     points = audit.history
     if not points:
         return "<p>No packet has moved yet.</p>"

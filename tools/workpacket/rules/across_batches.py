@@ -28,7 +28,7 @@ class BatchFolder(NamedTuple):
     dependencies: File | None
 
     def files_of(self, task: str) -> list[str]:
-        """Return the files that a task changes: those of the checkpoint, of tasks.yaml, or of dependencies.yaml."""
+        """Return the files that a task changes: those in the checkpoint, in tasks.yaml, or in dependencies.yaml."""
         for file in (self.checkpoint, self.tasks, self.dependencies):
             found = dict(file.summary["files"]).get(task) if file is not None else None
             if found:
@@ -242,7 +242,7 @@ class BatchDependenciesDisagree(RepositoryRule):
             yield from self._left_out(scope.dependencies, scope.tasks.summary["depends"], known)
 
     def _left_out(self, file: File, defined: list[tuple[Mention, Mention]], known: set[str]) -> Iterator[Problem]:
-        """Report dependencies that tasks.yaml has and this file does not, if this file has any at all."""
+        """Report dependencies in tasks.yaml that are missing from this file, unless this file has none at all."""
         stated = [*file.summary["depends"], *file.summary["loose"]]
         pairs = {frozenset((one[0], other[0])) for one, other in stated}
         places = {one[0]: one for one, _ in reversed(stated)}

@@ -289,7 +289,7 @@ def _bases_that_are_over(repository: RepositorySummaries) -> set[str]:
 
 
 def _superseded_by(work: WorkIndex, name: str) -> str:
-    """Return where the packet is said to be superseded; '' if nowhere, or if the row names no packet."""
+    """Return the place that says that the packet is superseded; '' if there is none, or if the row names no packet."""
     if not name:
         return ""
     listed = work.entries.get(name)

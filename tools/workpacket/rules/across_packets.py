@@ -209,7 +209,7 @@ class SignatureReused(RepositoryRule):
 
 
 def _audited_owners(repository: RepositorySummaries) -> dict[str, tuple[str, set[str]]]:
-    """Return the packets that each audited signature was given for; a row that names none is skipped."""
+    """Return, for each audited signature, the packets it was given for. A row that names none is skipped."""
     owners: dict[str, tuple[str, set[str]]] = {}
     for path, audit in repository.signature_audits.items():
         for row in audit["rows"]:
@@ -296,5 +296,5 @@ class GatePacketUnknown(RepositoryRule):
 
 
 def _is_known(repository: RepositorySummaries, name: str) -> bool:
-    """Whether anything other than an approval knows the id; a refinement suffices."""
+    """Whether a document other than an approval has the id; a refinement suffices."""
     return name in repository.work.known or any(path in repository.refinements for path in refinement_paths(name))

@@ -1,7 +1,7 @@
 """Rules about all work packages of a mission: their ids, dependencies and claims.
 
 An id such as WP07 is meaningful only within its mission, so every rule handles one mission at a time. Summaries have
-scoped ids (`<mission>--WP07`), which distinguish packages of other missions.
+scoped ids (`<mission>--WP07`), which distinguish them from packages of other missions.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Mission:
         return max((_number(package.short) for package in self.packages), default=0)
 
     def independent(self, first: int, second: int) -> bool:
-        """Whether neither of two packages depends on the other. Not known if a file in between is missing."""
+        """Whether neither of two packages depends on the other. That is unknown if a file in between is missing."""
         names = self.packages[first].summary["id"], self.packages[second].summary["id"]
         needs = self._needs(names[0]), self._needs(names[1])
         if needs[0] is None or needs[1] is None or names[0] == names[1]:
@@ -134,7 +134,7 @@ class PackageFileMissing(RepositoryRule):
 
 
 def _missing_dependencies(repository: RepositorySummaries) -> Iterator[tuple[WorkPackageFile, Mention, bool]]:
-    """Yield dependencies without a file; the last value says whether the mission's numbering skips that number.
+    """Yield dependencies without a file; the last value says whether the number is a gap in the mission's numbering.
 
     A dependency on another mission is looked up there, if the repository has that mission.
     """

@@ -170,7 +170,7 @@ class _Tasks(NamedTuple):
 
 
 class _PlanRule(TasksRule):
-    """A rule about faults that prevent planning the next batch."""
+    """A rule about faults that prevent the next batch from being planned."""
 
     problem: ProblemCode
 

@@ -24,7 +24,9 @@ def _lane(repository: RepositorySummaries, name: str) -> Lane | None:
 
 
 def _says(lane: Lane, said: Container[str], repository: RepositorySummaries) -> bool:
-    """Whether the given lane is that of the log, or the one it becomes on the target branch once landed."""
+    """Whether the given lane is the one in the log, or the one that it becomes once the work has landed on the target
+    branch.
+    """
     lanes = repository.known_lanes
     pending = lane == lanes.lane("MERGE_PENDING") and lanes.onward(lane.token) == "VALIDATED"
     return lane.token in said or (pending and "VALIDATED" in said)

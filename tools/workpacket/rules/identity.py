@@ -102,7 +102,7 @@ class HintTextLeft(StructuredRule):
 
 
 def is_hint(rest: str) -> bool:
-    """Whether the text after a value only explains it: it is in parentheses or angle brackets, and has no other id."""
+    """Whether the text after a value only explains it, in parentheses or angle brackets and without another id."""
     return _ENCLOSED.match(rest) is not None and not find_ids(rest)
 
 

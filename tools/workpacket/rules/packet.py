@@ -305,7 +305,7 @@ _SOMETHING: Final = re.compile(
 
 
 def ran_nothing(log: str) -> str:
-    """Return the words with which a log says that no test was run; '' if it does not, or if others were run."""
+    """Return the words in a log that say that no test was run; '' if there are none, or if other tests were run."""
     match = _NOTHING.search(log)
     return match[0] if match is not None and not _SOMETHING.search(log) else ""
 
@@ -391,7 +391,7 @@ class EvidenceRanNothing(EvidenceRule):
 
 
 def is_inside(path: str) -> bool:
-    """Whether this can be the path of a file in this repository."""
+    """Whether this could be the path of a file in this repository."""
     outside = not path or path.startswith("/") or ".." in path.split("/")
     return not outside and len(path) <= PATH_LENGTH and path.isprintable()
 

@@ -130,7 +130,7 @@ def window_of(first: str, last: str) -> tuple[int, int] | None:
 
 
 def specification(refinement: RefinementSummary, files: Files) -> Source | None:
-    """Return the text of the specification, wherever it is."""
+    """Return the text of the specification from the first path that exists."""
     found = (files[path].source for path in candidates(refinement["spec"]))
     return next((source for source in found if source is not None), None)
 
@@ -399,6 +399,6 @@ class RefinementNotAscii(RefinementRule):
 
 
 def _word(text: Text | None) -> str:
-    """Return the first word in capitals, without its surroundings: `FAIL` for `**FAIL**, see below`."""
+    """Return the first word in capitals: `FAIL` for `**FAIL**, see below`."""
     word = _WORD.search(text.value) if text is not None else None
     return word.group().upper() if word is not None else ""

@@ -1,7 +1,7 @@
 """Apply fixes, and prove that nothing else changed.
 
 Edits are chosen so that none overlap, applied from the end, and the text is read again. The new tree of values may
-differ from the old one only where an edit touched it; a fix that cannot be proved to do so is not applied. The result
+differ from the old one only where an edit touched it; a fix for which this cannot be proved is not applied. The result
 is then compared by independent readers (`text.second_reading`), which know nothing of the rule behind the fix: if they
 see any other change, the whole file is refused.
 """
@@ -85,7 +85,7 @@ def _refuse_misfit(source: Source, finding: Problem, fix: Fix) -> None:
 
 
 def _proved(source: Source, kind: str, groups: Sequence[EditGroup], lanes: LaneTable) -> list[EditGroup]:
-    """Return the groups that change only what they touch: usually all of them, otherwise those found by bisection."""
+    """Return the groups of edits that change only what they touch: usually all, otherwise those found by bisection."""
     edits = [edit for group in groups for edit in group]
     if not edits or only_touched_changed(source, apply_edits(source, edits), kind, edits, lanes):
         return list(groups)
@@ -108,7 +108,7 @@ def only_touched_changed(
 def untouched_change(old: Node, new: Node, edits: Sequence[Edit]) -> Path | None:
     """Return a place of the tree whose value differs although no edit touched it.
 
-    A deleted value must have been touched where it was, a new one where it is now.
+    For a deleted value, an edit must touch its old place; for a new one, its new place.
     """
     changes = _Changes(edits)
     waiting: list[tuple[Path, Node | None, Node | None]] = [((), old, new)]

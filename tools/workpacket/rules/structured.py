@@ -398,7 +398,7 @@ class FieldSyntax(StructuredRule):
 
 
 def _written(spec: FieldSpec, field: Field) -> str:
-    """Return the start of the field in a canonical document; an aside in parentheses after its name stays."""
+    """Return the start of the field in a canonical document; a remark in parentheses after its name is kept."""
     asides = "".join(f" {aside}" for aside in _ASIDES.findall(field.key))
     return spec.written.replace(spec.label, spec.label + asides, 1) if asides else spec.written
 

@@ -341,7 +341,7 @@ class NestedTooDeep(StubRule):
 
 
 def _items_below(blocks: Sequence[Block], levels: int) -> Iterator[Block]:
-    """Yield the items of the first lists nested in more than this many levels of items."""
+    """Yield the items of the outermost lists that are nested deeper than this many levels."""
     for block in blocks:
         if block.kind not in LISTS:
             continue

@@ -252,7 +252,7 @@ class BoardEntryForm(BoardRule):
 
 
 def _marks_only(document: TaskBoard, entry: BoardEntry) -> TextRun | None:
-    """Return the head of an entry if, besides id and token, it has only marks; a link, tick or level would be lost."""
+    """Return the head of an entry if it has only marks besides id and token: a link, tick or level would be lost."""
     run = TextRun.on_line(document.source.text, *entry.head)
     if run is None:
         return None
@@ -353,7 +353,7 @@ class BoardTokenOldPlace(BoardRule):
 
 
 def _home(entry: BoardEntry) -> str:
-    """Return the section that the entry's token belongs to; '' if either is unknown."""
+    """Return the section for the entry's token; '' if the token or the section is unknown."""
     token = entry.lane_token
     if entry.section.known is None or not token:
         return ""

@@ -48,7 +48,7 @@ _WINDOWS_GAPS = {chr(byte): bytes([byte]) for byte in (0x81, 0x8D, 0x8F, 0x90, 0
 
 
 def said_already(document: Document, *codes: str) -> bool:
-    """Whether the reader itself refused the text for the same fault."""
+    """Whether the reader refused the text for the same fault."""
     return any(fault.code in codes for fault in document.faults)
 
 
@@ -192,7 +192,9 @@ class ControlCharacter(TextRule):
 
 
 def _what_was_meant(characters: str) -> str:
-    """Return the text that a control character most often replaces; deleting it would leave only the rest of a word."""
+    """Return the text that a control character most often replaces; deleting the character would leave an incomplete
+    word.
+    """
     meant = _MEANT_BY_CONTROLS.get(characters)
     return f"probably {meant}: write that instead, or delete it" if meant else "write the intended text, or delete it"
 
@@ -276,7 +278,7 @@ class Mojibake(TextRule):
 
 
 def mojibake(text: str) -> Iterator[re.Match[str]]:
-    """Yield runs of characters that become others when the wrong decoding is undone."""
+    """Yield runs of characters that change when the wrong decoding is undone."""
     if not text.isascii():
         yield from (match for match in _MOJIBAKE.finditer(text) if _meant(match.group()))
 

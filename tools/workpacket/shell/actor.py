@@ -1,4 +1,4 @@
-"""The actor of a command, according to the command line, the environment and git, and the moment.
+"""The actor of a command, according to the command line, the environment and git, and the moment of the command.
 
 The actor is only a claim, until a signature proves it. A moment is the input that no pure function can know: the time,
 a transaction id and a nonce.

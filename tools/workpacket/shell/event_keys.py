@@ -184,8 +184,8 @@ def _made(value: dict[str, Json]) -> LogEvent:
 
 
 def sign_event(message: bytes, key: Path) -> bytes:
-    """Return the SSHSIG blob. It is not verified here: that would load `cryptography`, and `check --base` verifies it
-    anyway.
+    """Return the SSHSIG blob. It is not verified here, because that would load `cryptography`, and `check --base`
+    verifies it anyway.
     """
     from workpacket.approvals.sshsig import EVENT_NAMESPACE, unarmor
     from workpacket.shell.keys import find_ssh_keygen, run_openssh

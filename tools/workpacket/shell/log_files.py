@@ -1,4 +1,4 @@
-"""The log and the approvals of the whole repository, in the work tree and in a revision."""
+"""The files of the log and the approvals, in the work tree and in a revision."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def append_only_paths(root: str) -> list[str]:
 
 
 def logged_packets(root: str) -> list[str]:
-    """Return the names directly below the log: the packets, and whatever does not belong there."""
+    """Return the names directly below the log: the packets, and anything that does not belong there."""
     place = os.path.join(root, LOG_FOLDER)
     try:
         with os.scandir(place) as entries:

@@ -1,4 +1,4 @@
-"""Limits on the work that one document may require of a reader. The sizes of other files are in `model/layout`.
+"""Limits on the work that one document may cause a reader. The sizes of other files are in `model/layout`.
 
 Exceeding a limit is a fault with a place and a remedy, never a crash. Limits are checked before the work that they
 bound: sizes before reading, depth before a tree is built.

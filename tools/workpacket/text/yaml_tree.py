@@ -3,15 +3,15 @@
 Events come one at a time, so that the caller can stop at the first bracket that is too deep: libyaml and PyYAML compose
 trees by recursion, and 30,000 opening brackets crash the process. Neither scanner looks ahead by more than a line.
 
-libyaml reads YAML 1.1, and so does PyYAML's own parser, with other gaps. The event stream is the same with both: texts
-that they read differently from each other or from YAML 1.2 are refused, except for the question mark. Inside brackets
-PyYAML reads any `?` as the start of a key, so that `[what?]` fails in one parser and `[?x]` is misread by both. A `?`
-that is text in YAML 1.2 is therefore passed to them as U+10FFFF, a code point that Unicode reserves for internal use
-and that no document may contain. A text without a final line end gets one; otherwise a block scalar at the end of the
-file would have a different value in PyYAML.
+libyaml reads YAML 1.1, and so does PyYAML's own parser, but with different gaps. The event stream is the same with
+both: texts that they read differently from each other or from YAML 1.2 are refused, except for the question mark.
+Inside brackets PyYAML reads any `?` as the start of a key, so that `[what?]` fails in one parser and `[?x]` is misread
+by both. A `?` that is text in YAML 1.2 is therefore passed to them as U+10FFFF, a code point that Unicode reserves for
+internal use and that no document may contain. A text without a final line end gets one; otherwise a block scalar at the
+end of the file would have a different value in PyYAML.
 
-This module imports `yaml`, which takes longer than reading a file with it; `yaml_strict` imports this module when there
-is a file.
+This module imports `yaml`, which takes longer than reading a file with it; `yaml_strict` therefore imports this module
+only when there is a file.
 
 YAML 1.1 and 1.2, libyaml and PyYAML's own parser agree on nearly everything that people write. The rest is refused, so
 that a file has one meaning or none, on every machine (the tests compare the two parsers on random text, and both with
@@ -333,7 +333,7 @@ class _Builder:
         }
 
     def take(self, event: Event) -> bool:
-        """Process one event; return False once a limit is exceeded and nothing after it counts."""
+        """Process one event; return False once a limit is exceeded, after which nothing counts."""
         handler = self._handlers.get(type(event))
         return handler is None or handler(event)
 
@@ -365,7 +365,7 @@ class _Builder:
         return self._add(Node(written if event.style else resolve(written), start, end))
 
     def _place_of_nothing(self, at: int) -> int:
-        """Return where an omitted value would be: in brackets after its ':', or after the key if there is none."""
+        """Return where an omitted value would be: in brackets, after its ':', or after the key if there is no ':'."""
         if not self._brackets:
             return min(at, len(self._text))
         done = self.scalars[-1][1] if self.scalars else 0

@@ -1,4 +1,4 @@
-"""Faults of the log, of the moves in a change, and of what earlier moves relied on."""
+"""Faults of the log, of the moves in a change, and of files that earlier moves relied on."""
 
 from __future__ import annotations
 

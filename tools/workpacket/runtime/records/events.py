@@ -8,8 +8,8 @@ hashed, so a chain still verifies after a payload is erased. `data` is the canon
 verification never depends on how a later version would write it.
 
 The index is a pure function of the log: an entry never contains a fact, only the version of the event that does, so a
-lost or stale index does no lasting harm and can be rebuilt at any time. The incremental and the rebuilt index are equal
-because the later event of a key wins.
+lost or stale index does no harm and can be rebuilt at any time. The incremental and the rebuilt index are equal because
+the later event of a key wins.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ Hashed = tuple[str, int, str, int, int, int, str, str, int, str | None, int, str
 
 
 def event_hash(event: Event) -> str:
-    """Return what `event.hash` must be."""
+    """Return the hash that the event must have."""
     return _hash_of(event[:-1])
 
 
@@ -119,7 +119,7 @@ class Chain:
 
 
 def require_intact(event: Event) -> Event:
-    """Return the event if its hash proves it unaltered."""
+    """Return the event if its hash proves that it is unaltered."""
     try:
         intact = event_hash(event) == event.hash
     except (TypeError, ValueError):  # a damaged column may not even be text
@@ -137,7 +137,7 @@ def verified(stream: str, events: Iterable[Event], after: int = 0, previous: str
 
 
 def require_payload(event: Event, found: Sequence[object] | None) -> bytes:
-    """Return the payload that the event vouches for, from the first column of `found`; None if it was erased.
+    """Return the payload, from the first column of `found`, if it has the address in the event; None if it was erased.
 
     A damaged store may return anything.
     """

@@ -1,12 +1,12 @@
 """The kinds of records: their fields, the sensitivity of each field, their schema version, and how older versions are
 read.
 
-The schemas are closed: an unlisted field is dropped before storage, and the record counts those dropped. `public`
+The schemas are closed: unlisted fields are dropped before storage, and the record counts them. `public`
 fields are structure (names we choose, counts, digests) and are stored as they are; `scan` fields may contain anything
 and are searched for secrets; `hash` fields are stored only as their hash; `drop` fields are never stored.
 
 To change a record, raise its `schema_version`, write the upcaster that converts an old one, and keep a recorded history
-of the old one under tests/corpora/histories. Stored events are never rewritten. See docs/runtime/evolving.md.
+with the old one under tests/corpora/histories. Stored events are never rewritten. See docs/runtime/evolving.md.
 """
 
 from __future__ import annotations

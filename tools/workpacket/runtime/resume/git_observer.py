@@ -1,5 +1,5 @@
-"""What git says about a checkpoint: whether its commit is part of this history, and whether the work tree has only our
-own changes.
+"""What git says about a checkpoint: whether its commit is part of this history, and whether the work tree has only the
+run's own changes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ OWN_FOLDERS: Final = (".workpacket", ".runr", LOG_FOLDER)
 
 
 class GitObserver:
-    """Observes git. With `promise`, checkpoints require their commit, and a clean tree if it is clean now.
+    """Observes git. With `promise`, checkpoints require their commit, and a clean work tree if it is clean when they
+    are made.
 
     `own` lists the folders and files that the run itself writes, relative to the top of the work tree: they are never
     foreign.

@@ -75,7 +75,7 @@ def checkpoint_of(event: Mapping[str, Json]) -> StepCheckpoint:
 
 
 def moment_of(text: str) -> datetime:
-    """Parse a time stamp; one without an offset counts as UTC, which is what its writers mean."""
+    """Parse a time stamp; one without an offset counts as UTC, as its writers intend."""
     moment = datetime.fromisoformat(text)
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 

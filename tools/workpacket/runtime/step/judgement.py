@@ -50,7 +50,7 @@ _MOST_NAMED = 20
 
 
 class Present(NamedTuple):
-    """The present values for a resume. None: not given, so the recorded one applies."""
+    """The present values for a resume. None means that the value was not given, so the recorded one applies."""
 
     inputs: Mapping[str, Any]
     strictness: Strictness | None
@@ -125,7 +125,7 @@ def _as_text(change: tuple[str, Json]) -> str:
 
 
 def shown_values(inputs: Mapping[str, Any], redactor: Redactor) -> dict[str, Json]:
-    """Return the parts of the inputs that may be stored and shown: no secrets, nothing long, and only the first ones of
+    """Return the parts of the inputs that may be stored and shown: no secrets, no long values, and only the first of
     many.
     """
     shown: dict[str, Json] = {}

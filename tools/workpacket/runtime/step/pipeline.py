@@ -83,8 +83,8 @@ _ROLE = re.compile(r"_(?:middleware|layer|processor)\Z")
 
 
 def names_of(layer: object) -> Iterator[str]:
-    """Yield the names by which a layer may be known: that of the function, or those of its class and its bases, as
-    `generation_gate`.
+    """Yield the names that a layer may have, such as `generation_gate`: that of its function, or those of its class and
+    base classes.
     """
     if isinstance(layer, partial):
         yield from names_of(layer.func)

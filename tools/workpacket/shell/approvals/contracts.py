@@ -1,8 +1,8 @@
 """The contract that a gate is about: that of the files, or the one named in the log.
 
 Before activation it is the contract in stub and refinement; for an amendment, the one that packet and stub will have.
-Every other gate is about the contract in force according to the log, whatever the files say; a log that names none
-predates contracts, and the packet itself supplies it.
+Every other gate is about the contract in force according to the log, whatever the files say. A log that names none is
+older than contracts; then the contract in the packet counts.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def _source(read: Reader, path: str) -> Source | None:
 
 
 def contract_to_approve(read: Reader, log: Log, packet: str, gate: str) -> Contract | Problem:
-    """Return the contract that would be approved now, from the files, or why there is none."""
+    """Return the contract in the files, which would be approved now, or why there is none."""
     found = documents_of(read, packet)
     light = found.packet is not None and found.packet.light
     document = found.stub if gate in ACTIVATING and not light else found.packet or found.stub

@@ -1,8 +1,8 @@
 """Approvals that no longer count, and the events that replace them.
 
-An event on the base is never rewritten. If an approval was revoked, or its key was, `reapproved` names new envelopes
-for the same event, gate and terms. They are judged by the policy in force when they land. An event that is not on the
-base needs no `reapproved`: it can still be removed.
+An event on the base is never rewritten. If an approval or its key was revoked, `reapproved` names new envelopes for the
+same event, gate and terms. These are judged by the policy in force when they land. An event that is not on the base
+needs no `reapproved`: it can still be removed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _TAKEN_BACK = frozenset({"approval_revoked", "key_revoked"})
 
 
 def unnamed(verdict: Verdict, event: LogEvent, rules: GatePolicy) -> Iterator[Problem]:
-    """Report envelopes that satisfy the gate but are not named in the event: a later envelope opens nothing
+    """Report envelopes that satisfy the gate but are not named in the event: a later envelope cannot open a gate
     retroactively.
     """
     named = [voice for voice in verdict.voices if voice.envelope in event.attest]
@@ -99,7 +99,7 @@ def _counts(approvals: Approvals, event: LogEvent, gate: str) -> bool:
 
 
 def _lost(approvals: Approvals, origin: LogEvent, gate: str) -> tuple[str, ...]:
-    """Return the envelopes of the event, and of its replacements, that no longer count."""
+    """Return the envelopes of the event and of its replacements that no longer count."""
     line = [each for each in _line_of(approvals, origin) if gate in approvals.gates(each)]
     lost = (_taken_back(approvals, each, approvals.verdict(each.packet, gate, each)) for each in line)
     return tuple(sorted({digest for some in lost for digest in some}))

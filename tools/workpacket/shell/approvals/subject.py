@@ -4,7 +4,8 @@
 - policy: all files in `.GOV/policy`, in their new state;
 - every other gate: the packet, with its own IN_SCOPE_PATHS.
 
-The specification is the one in force on the base, because a change must not bring its own standard of judgement.
+The specification is the one in force on the base, because a change must not bring the specification by which it is
+judged.
 """
 
 from __future__ import annotations
@@ -36,8 +37,9 @@ Committed = Callable[[tuple[str, ...]], Mapping[str, bytes]]
 
 
 class ApprovalSubject(Value):
-    """`files` are the approved files by path; empty if there are none. `refinement` is the file that names places.
-    `light`: the packet is in the light form, whose contract holds the section of the specification that it is based on.
+    """`files` are the approved files by path; empty if there are none. `refinement` is the file that names places in
+    the specification. `light` means that the packet is in the light form, whose contract contains the section of the
+    specification that it is based on.
     """
 
     files: tuple[tuple[str, bytes], ...]
@@ -47,9 +49,7 @@ class ApprovalSubject(Value):
 
     @cached_property
     def anchor(self) -> str:
-        """Return the places of the specification that the refinement names, which only a repository with a
-        specification needs.
-        """
+        """Return the places in the specification that the refinement names, if the repository has a specification."""
         for path, data in self.refinement:
             from workpacket.documents.refinement import Refinement
 
@@ -149,6 +149,6 @@ def _text(text: str) -> str:
 
 
 def _source(path: str, data: bytes) -> Source:
-    """Return as much as a document reader accepts; the digest of the subject covers all of it."""
+    """Return as much of the file as a document reader accepts; the digest of the subject covers all of it."""
     limit = MARKDOWN.size if path.endswith(".md") else DATA.size
     return Source.from_bytes(path, data[: limit + 1])

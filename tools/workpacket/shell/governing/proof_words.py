@@ -62,7 +62,7 @@ def proof_words(command: str) -> list[str]:
 
 
 class _Reader:
-    """One pass over the text. `word` is None between words."""
+    """One pass over the text. `word` is the current word, None between words."""
 
     def __init__(self, text: str) -> None:
         self.text = text

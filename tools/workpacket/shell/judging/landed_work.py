@@ -64,7 +64,7 @@ def landed(repository: Repository, tip: str, logs: Mapping[str, Log], policy: Li
 
 
 def _settling(log: Log, policy: LifecyclePolicy) -> LogEvent | None:
-    """Return the event whose arrival settles the packet: the verdict, or a submission that no one must judge."""
+    """Return the event whose arrival settles the packet: the verdict, or a submission that needs no verdict."""
     said, state = judging(log), fold(log)
     if said is not None and settles_by_landing(state, policy):
         return said[0]
@@ -128,7 +128,7 @@ def merge_faults(repository: Repository, tip: str, log: Log, policy: LifecyclePo
 
 
 def _landing_of(repository: Repository, tip: str, arrived: str, submitted: LogEvent | None) -> str:
-    """Return the commit that added the work: that of the verdict or, if the verdict was there first, the next one that
+    """Return the commit that added the work: that of the verdict or, if the verdict landed first, the next one that
     changes the same paths.
     """
     changed = submitted.texts("changed")[:_FEW] if submitted is not None else ()

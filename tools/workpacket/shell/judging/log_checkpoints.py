@@ -1,4 +1,4 @@
-"""Signatures of checkpoints: read, judge by the policy of the base, and make them.
+"""Signatures of checkpoints: read them, judge them by the policy of the base, and make them.
 
 A checkpoint on the base is judged by the policy before the commit that added its signature, at the time of that commit;
 any other checkpoint by the current policy of the base, at the current time. Revocations are always those of the base.
@@ -76,7 +76,7 @@ def make_checkpoint(
 ) -> list[LogEvent]:
     """Sign and write the checkpoint due at HEAD; return the events, or none if everything is covered already.
 
-    A checkpoint that would not count is not written.
+    A checkpoint is not written if its signature would not count.
     """
     refuse_during_merge(repository)
     commit = head_commit(repository)

@@ -1,8 +1,7 @@
-"""Landings that a change reverts, or restores, as a whole.
-
-Nothing is ever deleted from the log except by reverting the whole landing that added it, with its code. The events that
-a change removes, or restores, identify the landings; the rest of the change is then judged against the base without
-these landings. A partial revert is then just a difference from that base.
+"""Landings that a change reverts or restores as a whole. An event may only be deleted from the log by reverting the
+whole landing that added it, including its code. The events that a change removes, or restores, identify the landings;
+the rest of the change is then judged against the base without these landings. A partial revert is then just a
+difference from that base.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ class Revert(Value):
 
 
 def reverted(repository: Repository, trials: TrialMerges, base: str, head: str) -> Revert | None:
-    """Return what the change from `base` to `head` reverts of the base's own line; None if nothing."""
+    """Return what the change from `base` to `head` reverts of the base's own line; None if it reverts nothing."""
     undone = {landing: resolved(repository, f"{landing}^1^{{commit}}") for landing in _undone(repository, base, head)}
     # The first commit cannot be reverted: there is nothing before it.
     landings = {landing: before for landing, before in undone.items() if before is not None}

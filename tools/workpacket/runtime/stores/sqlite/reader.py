@@ -77,7 +77,7 @@ class ReadableSQLite:
 
     @property
     def identity(self) -> str:
-        """Return the moment at which the file was created, which moves with the file."""
+        """Return the time at which the file was created, which stays with the file when it is moved."""
         with self.access.reading:
             row = self._db.execute("SELECT applied_at FROM schema_migrations ORDER BY version LIMIT 1").fetchone()
         return f"{row[0]:x}" if row is not None else ""
