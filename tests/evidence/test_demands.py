@@ -100,7 +100,7 @@ def submitted() -> Story:
 def test_a_verdict_waits_for_the_replay_by_somebody_else() -> None:
     story = submitted()
     assert waits(story, EvidencePolicy()) == ""
-    assert waits(story) == "the proofs of dddddddddddd were replayed only by those who did the work"
+    assert waits(story) == "only those who did the work have run the proofs of dddddddddddd again"
     replayed(story, "bob")
     assert waits(story).endswith("only by those who did the work")
     replayed(story, "victor", commit="e" * 40)

@@ -225,7 +225,7 @@ def test_a_program_is_told_of_runs_and_roles_too(governed: Governed) -> None:
     told = governed.json("release", NAME, "--as", "coder", "--reason", "ill")["data"]["notes"]
     assert [note.partition(":")[0] for note in told] == [
         f"the run {RUN} is unfinished",
-        f"the role in docs/progress/{NAME}-backend.md is open; when its writer is done",
+        f"the role in docs/progress/{NAME}-backend.md is still open; when its writer is done, run",
     ]
 
 
@@ -450,7 +450,7 @@ def test_a_run_of_a_program_that_knows_no_log_is_found(governed: Governed) -> No
     assert doubts(governed) == []
     with Runtime.open() as runtime, runtime.resume(RUN):
         assert doubts(governed) == [
-            f"{RUN} is live, but the log of {NAME} here has no open link to it: workpacket cancel {RUN}"
+            f"{RUN} is live, but the local log of {NAME} has no open link to it: workpacket cancel {RUN}"
         ]
         assert settled(governed) == [("unlinked", RUN)]
         assert runs(governed) == [(RUN, "")]
@@ -621,5 +621,7 @@ def test_the_open_roles_of_a_packet_are_named_and_left_to_their_writers(
     path = f"docs/progress/{NAME}-backend.md"
     before = governed.read(path)
     said = governed.done(*words)
-    assert f"the role in {path} is open; when its writer is done: workpacket progress close {NAME}" in said.out
+    assert (
+        f"the role in {path} is still open; when its writer is done, run: workpacket progress close {NAME}" in said.out
+    )
     assert governed.read(path) == before

@@ -184,7 +184,7 @@ def judge_token(use: LegacyUse, history: tuple[LegacyUse, ...], now: datetime) -
         packet, gate = min(others)
         refusals.append(Problem("legacy_reused", f"{use.token[:80]!r} was also used at the gate {gate} of {packet}"))
     if use.presented_at is None:
-        refusals.append(Problem("legacy_unpresented", "there is no record of when the text was shown for review"))
+        refusals.append(Problem("legacy_unpresented", "no record says when the text was shown for review"))
     elif use.recorded_at - use.presented_at < REVIEW_PAUSE:
         minutes = REVIEW_PAUSE // timedelta(minutes=1)
         refusals.append(

@@ -204,7 +204,7 @@ def _changed_requirements(packet: PacketFacts, traced: Trace) -> Iterator[Proble
     """
     for anchor in traced.anchors if packet.lane != "VALIDATED" else ():
         if anchor.state == "changed":
-            message = f"{anchor.name or 'the passage'} has changed since the refinement: {anchor.why}"
+            message = f"{anchor.name or 'the passage'} has changed since the refinement was written: {anchor.why}"
             yield audit_finding("requirement_changed", packet.refinement_path, anchor.line, message)
 
 

@@ -127,7 +127,7 @@ def _base_of(desk: BatchDesk) -> str:
     named = state.view.last_commit if state.checkpoint_commit is None else state.checkpoint_commit
     if state.checkpoint_commit is None and not named:
         raise RunBlocked(
-            f"{desk.folder}: the commit at which the work started is not recorded, so its changes are "
+            f"{desk.folder}: the log does not record the commit at which the work started, so its changes are "
             "unknown", code="check_not_run", hint="write the commit to checkpoint.yaml as last_commit, then: "
                                                   "workpacket batch adopt",
         )  # fmt: skip
@@ -227,7 +227,7 @@ def _paths_of(desk: BatchDesk, tasks: Sequence[str]) -> list[str]:
     left = [e.path for e in entries if e.path not in chosen and (e.untracked or e.letters[1] != " ")]
     if left:
         more = f" and {len(left) - _SHOWN} more" if len(left) > _SHOWN else ""
-        desk.said.append(f"left out of the commit: {', '.join(left[:_SHOWN])}{more}")
+        desk.said.append(f"not included in the commit: {', '.join(left[:_SHOWN])}{more}")
     return chosen
 
 

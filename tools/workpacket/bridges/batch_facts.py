@@ -329,7 +329,7 @@ class BatchBridge:
     name = "batch"
     lossy: tuple[str, ...] = (
         "comments",
-        "quotes around values, and their layout",
+        "quotes around values, and the layout of the file",
         "for a scope that `workpacket batch` manages, keys that were edited by hand since the import",
     )
 

@@ -103,7 +103,7 @@ class RunStateBridge:
         "whether a snapshot was a legacy one, without `schema_version`",
         "spacing and the order of keys",
         "blank lines of a timeline",
-        "of a run of this store: its steps, effects and cursors",
+        "for a run in this store: its steps, effects and cursors",
     )
 
     def read(self, path: str, data: bytes) -> tuple[Foreign, ...] | tuple[Problem, ...]:

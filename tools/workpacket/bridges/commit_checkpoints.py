@@ -237,7 +237,7 @@ class CommitSelection:
         yield from _highest_first(named)
         if nameless and not self.legacy:
             newest = nameless[0]
-            self._skipped.append(f"git_log_legacy {newest.sha}: the message does not name the run")
+            self._skipped.append(f"git_log_legacy {newest.sha}: the commit message does not name the run")
         elif self.legacy:
             yield from _highest_first(nameless)
 

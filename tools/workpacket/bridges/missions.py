@@ -123,12 +123,16 @@ def claim_unmet(package: MissionPackage, base: str = "", lanes: Sequence[str] = 
     if package.lane not in lanes:
         status = package.document.lane
         message = f"{package.id} is {status.value}" if status is not None else f"{package.id} has no lane in its file"
-        found.append(Problem("wrong_lane", f"{message}; it must be planned", place, f"workpacket show {package.id}"))
+        found.append(
+            Problem(
+                "wrong_lane", f"{message}; only a planned package can be taken", place, f"workpacket show {package.id}"
+            )
+        )
     for name, lane in package.waiting:
         if name != base:
             short = name.rpartition("--")[2]
             hint = f"workpacket why {name}; or build on its branch: workpacket implement {package.id} --base {short}"
-            found.append(Problem("dependency_unmet", f"{name} is {lane or 'not there'}; it must be done", place, hint))
+            found.append(Problem("dependency_unmet", f"{name} is {lane or 'missing'}; it must be done", place, hint))
     return tuple(found)
 
 

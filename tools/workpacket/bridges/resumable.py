@@ -203,11 +203,11 @@ def _unfinished(facts: BatchFacts) -> tuple[str, str, tuple[str, ...]] | None:
 _WAITING = {
     "blocked": (
         "worker_blocked",
-        "It waits for an obstacle to go. When it is gone: workpacket progress claimed {names} 'What changed'",
+        "It waits for an obstacle to be removed. When that is done: workpacket progress claimed {names} 'What changed'",
     ),
     "awaiting_review": (
         "check_not_run",
-        "It waits for the review. Ask the reviewer; after the approval: workpacket progress review-approved {names}",
+        "It waits for a review. Ask the reviewer; after the approval: workpacket progress review-approved {names}",
     ),
 }
 
@@ -255,6 +255,10 @@ def of_commits(run: str, selected: Selected) -> Resumable:
         message = "; ".join(selected.skipped) or "it has no checkpoint in this history"
         stops = [Problem("git_diverged", message, hint="git log")]
     where = f"after milestone {selected.milestone_index}, commit {selected.sha[:12]}" if found else "nowhere"
-    why = f"{selected.source}: its checkpoint is {selected.relation}" if found else "its sidecars name other commits"
+    why = (
+        f"{selected.source}: its checkpoint is {selected.relation}"
+        if found
+        else "its sidecars name commits outside this history"
+    )
     command = f"start its program again, or continue it here: workpacket run start NAME --run {run}"
     return Resumable("commit", f"commit/{run}", where, why, command, tuple(stops))

@@ -246,7 +246,7 @@ def facts_of(key: RoleKey, runtime: Runtime, notes: Mapping[str, RoleProgress], 
     if document is not None:
         _require_identity(key, document)
     elif twins:
-        message = f"{twins[0]} is the checkpoint of {key.agent} in {key.feature}, but has a different name"
+        message = f"{twins[0]} is the checkpoint of {key.agent} in {key.feature}, but has an unexpected file name"
         raise WorkpacketError("role_identity_mismatch", message, path=twins[0], hint=f"rename it to {key.path}")
     stated = document.team.value if document is not None and document.team is not None else ""
     team = key.team or stated or _team_in_log(key, runtime)
@@ -413,7 +413,7 @@ class RoleBridge:
         "the digests of the files that a role named",
         "comments, quotes and layout of the front matter, and the order of keys after the seven",
         "a byte order mark",
-        "of a role that `workpacket progress` manages: text written by hand since it was imported",
+        "for a role that `workpacket progress` manages: text written by hand since the import",
     )
 
     def read(self, path: str, data: bytes) -> tuple[Foreign, ...] | tuple[Problem, ...]:

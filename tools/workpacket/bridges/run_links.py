@@ -159,7 +159,7 @@ def _about(store: Store, identity: str, packet: str, run: LinkedRun) -> Iterator
 def _unlinked(repository: Repository, identity: str, line: RunLine) -> Iterator[Disagreement]:
     state = state_here(repository, line.packet)
     if state.history and not any((run.run, run.store) == (line.id, identity) for run in state.open_runs):
-        message = f"{line.id} is {line.liveness}, but the log of {line.packet} here has no open link to it"
+        message = f"{line.id} is {line.liveness}, but the local log of {line.packet} has no open link to it"
         yield Disagreement(line.id, line.packet, "unlinked", message)
 
 

@@ -200,7 +200,7 @@ REVOKE = Command(
     _revoke,
     arguments="ENVELOPE",
     description="""
-ENVELOPE is the digest of the envelope, or its beginning, as `workpacket approvals list` shows it. A revocation comes
+ENVELOPE is the digest of the envelope, or a prefix of it, as `workpacket approvals list` shows it. A revocation comes
 from the approver, someone with a role at the gate, or an operator, and cannot itself be revoked.""",
     options=(
         KEY_OPTION,

@@ -37,7 +37,7 @@ from workpacket.value import replace
 Files = Sequence[Found]
 Choose = Callable[[], Files]
 
-_ALONE = "each file was checked on its own; `workpacket check` without paths also compares them"
+_ALONE = "each file was checked on its own; `workpacket check` without paths also compares files with each other"
 
 
 _NO_CHANGE = "HEAD is the base, so there is no change to judge"
@@ -185,7 +185,7 @@ def _diff(
 
     shown, refused = show_fixes(workspace.root, kinds, findings, unsafe=unsafe, style=style)
     if not kinds:
-        raise WorkpacketError("nothing_to_check", "no governance document found")
+        raise WorkpacketError("nothing_to_check", "no governance documents found")
     said = "".join(f"error: {escape(one.path)}: {escape(one.message)} ({one.code})\n" for one in refused)
     return Output(said + shown, exits.FINDINGS if said or shown else exits.OK, RestsOn(unnamed=True))
 

@@ -153,10 +153,10 @@ _CLAIM = Command(
     "claim",
     _run_claim,
     arguments="WP_ID",
-    description="The first claim wins; later ones are refused and say who holds the packet, and until when.",
+    description="The first claim wins; later ones are refused, with the name of the holder and the end of the lease.",
     options=(
         Option("renew", "extend the lease instead"),
-        Option("branch", "the branch for the work, if none was prepared", value="BRANCH"),
+        Option("branch", "the branch for the work, if none has been prepared", value="BRANCH"),
         Option("worktree", "the work tree for the work", value="FOLDER"),
         *DECLARING,
         *ACTING,
@@ -227,11 +227,11 @@ def _elsewhere(repository: Repository, facts: Facts, branch: str) -> tuple[Probl
     """
     now, target = branch_here(repository), facts.target_branch.removeprefix("origin/")
     if head_commit(repository) is None:
-        message = "there is no commit yet at which the branch could begin"
+        message = "there is no commit yet from which the branch could start"
         return (Problem("work_branch_missing", message, hint="git add .GOV && git commit -m 'Governance'"),)
     if now in {branch, target} or not target:
         return ()
-    message = f"{now or 'a detached HEAD'} is checked out, but the work begins on {target}"
+    message = f"{now or 'a detached HEAD'} is checked out, but the work starts from {target}"
     return (Problem("other_work_branch", message, hint=f"git switch {target}"),)
 
 
@@ -240,8 +240,8 @@ _START = Command(
     _run_start,
     arguments="WP_ID",
     description="""
-If anything keeps the packet from being activated and claimed, it is listed, and nothing is written. The branch begins
-at the commit that is checked out; uncommitted files come along.""",
+If anything keeps the packet from being activated and claimed, it is listed, and nothing is written. The branch starts
+at the commit that is checked out; uncommitted files are kept.""",
     options=(
         Option("branch", "the branch (default: named by the policy)", value="BRANCH"),
         SIGN,
@@ -311,9 +311,7 @@ def _sync(arguments: Arguments, store: Store, hours: int) -> None:
         store.acquire(stream, holder, hours * 3600.0, over=held.token if held and held.holder == holder else None)
     except LeaseHeld as other:
         said = f"{other.details['holder']} holds {state.packet} in another clone, while {holder} holds it in this one"
-        sys.stderr.write(
-            f"note: {escape(said)}; agree on who continues, and have the other one run `workpacket release`\n"
-        )
+        sys.stderr.write(f"note: {escape(said)}; agree on who continues, and have the other run `workpacket release`\n")
 
 
 def _claim(arguments: Arguments, decide: Decide, store: Store, hours: int) -> int:

@@ -33,7 +33,7 @@ from workpacket.report.runs import next_line
 @refusing
 def check(arguments: Arguments) -> int:
     if arguments.words:
-        raise usage(arguments.command, "unexpected_argument", f"{arguments.words[0]!r} is an unexpected argument")
+        raise usage(arguments.command, "unexpected_argument", f"unexpected argument {arguments.words[0]!r}")
     if arguments.value("base") and arguments.value("since"):
         raise usage(arguments.command, "conflicting_options", "--base and --since exclude each other")
     return _answer(arguments, _compared(arguments, find_repository(Path.cwd())))

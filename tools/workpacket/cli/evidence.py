@@ -34,7 +34,7 @@ def publish(arguments: Arguments) -> int:
     if not ends:
         message = f"this clone has no output of the proofs of {name}"
         hint = (
-            f"publish it in the clone in which they were run, or run them again: workpacket submit {name} "
+            f"publish it from the clone in which they were run, or run them again: workpacket submit {name} "
             "--prove N=COMMAND"
         )
         raise WorkpacketError("evidence_not_kept", message, hint=hint)
@@ -188,12 +188,12 @@ Read the text before you paste it: published text cannot be taken back.""",
     options=(
         Option("out", "publish: write to this new file instead of standard output", value="FILE"),
         Option("command", "demand: the command to run", value="COMMAND"),
-        Option("tests", "demand: the ids of the tests that must run and pass", value="A,B"),
+        Option("tests", "demand: the ids of tests that must run and pass", value="A,B"),
         Option("paths", "demand: the files or folders of these tests", value="A,B"),
-        Option("exempt", "demand: why no test has to fail without the work", value="REASON"),
+        Option("exempt", "demand: why no test needs to fail without the work", value="REASON"),
         Option("yes", "replay: run the commands without asking"),
         Option("record", "replay: record the result"),
-        Option("base", "replay: every submission that this commit does not have", value="REV"),
+        Option("base", "replay: every submission that is missing from this commit", value="REV"),
         Option("commands-as", "replay: the account that runs the commands; only for root", value="USER"),
         *ACTING,
     ),

@@ -129,7 +129,7 @@ def _report(arguments: Arguments, repairs: Repairs, upgrades: list[str], files: 
     for finding in repairs.refused:
         sys.stderr.write(f"error: {escape(finding.path)}: {escape(finding.message)} ({finding.code})\n")
     if not files:
-        sys.stderr.write("error: no governance document found (nothing_to_check)\n")
+        sys.stderr.write("error: no governance documents found (nothing_to_check)\n")
     if not files or arguments.flag("diff"):
         return
     for path in changed:
@@ -255,7 +255,7 @@ def refuse_unreadable(files: Sequence[Found]) -> None:
 
 def refusal_of(path: str, refused: RepairRefused) -> Problem:
     """Return the finding for a file that a fix would have changed too much."""
-    message = f"not fixed, nothing was written: {refused}"
+    message = f"not fixed, and nothing was written: {refused}"
     return Problem("repair_refused", message, Location(path), catalogue()["repair_refused"].remedy)
 
 

@@ -118,6 +118,6 @@ COMMAND = Command(
 For work packages of spec-kitty, below `kitty-specs/`: claims the package, unless that was done, and creates its branch
 and its work tree in `.worktrees/`. With --base they begin at the branch of the package that it builds on, which need
 not be done. Repeated, it creates what is missing.""",
-    options=(Option("base", "begin at the branch of this work package", value="WP_ID"), *ACTING),
+    options=(Option("base", "start from the branch of this work package", value="WP_ID"), *ACTING),
     examples=("workpacket implement WP07 --base WP05",),
 )

@@ -76,7 +76,7 @@ def make_packets(arguments: Arguments, repository: Repository, governed: Governe
     for name, issue in made:
         print(f"{name}  {escape(issue.title)}")
         print(f"  - from {escape(issue.link)}")
-    print(f"{counted(len(made), 'packet')} made, {len(before)} made before, {ended} done elsewhere")
+    print(f"{counted(len(made), 'packet')} made, {len(before)} already made, {ended} already closed at the source")
     print(next_line(then))
     return exits.OK
 
@@ -194,7 +194,7 @@ def _asked(arguments: Arguments, forge: str, rest: str) -> bytes:
     except FileNotFoundError as error:
         raise WorkpacketError("tool_missing", f"{forge} is not installed", hint=f"install {forge}") from error
     except subprocess.TimeoutExpired as error:
-        raise WorkpacketError("tool_failed", f"{' '.join(command)} did not end in {_SECONDS} s") from error
+        raise WorkpacketError("tool_failed", f"{' '.join(command)} did not end within {_SECONDS} s") from error
     if done.returncode:
         said = done.stderr.decode("utf-8", "replace").strip().splitlines()
         raise WorkpacketError("tool_failed", f"{' '.join(command)} failed: {said[-1] if said else 'without a message'}")

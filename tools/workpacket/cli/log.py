@@ -154,7 +154,7 @@ of the base that are missing or were replaced: nothing on the base may be change
 `checkpoint` records the heads of all logs at HEAD, and signs them. It is intended for CI on the protected branch: the
 key must be in allowed_signers for workpacket-checkpoint@v1, and its owner must have the role `ci`.""",
     options=(
-        Option("base", "compare with this revision, and take the policy from it", value="REV"),
+        Option("base", "compare with this revision, and use its policy", value="REV"),
         Option(
             "signatures", "verify: also verify the signature of every event, with the keys in the policy of the base"
         ),

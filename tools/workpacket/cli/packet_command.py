@@ -37,8 +37,8 @@ ACTING = (
     Option("as", "the actor (default: WORKPACKET_ACTOR, then git's user.name)", value="NAME"),
     Option("kind", "the kind of actor", choices=KINDS),
 )
-COMMIT = Option("commit", "commit what the command writes (default: that of the policy)")
-SIGN = Option("sign", "approve it first, at this terminal, as `workpacket approve` does")
+COMMIT = Option("commit", "commit what the command writes (default: as the policy says)")
+SIGN = Option("sign", "have a person approve it first, at this terminal, as `workpacket approve` does")
 REASON = Option("reason", "the reason, as text", value="TEXT")
 DECLARING = (
     Option("harness", "the program that the agent runs in (or: WORKPACKET_HARNESS)", value="NAME"),
@@ -182,7 +182,11 @@ def signed_first(arguments: Arguments, packet: str, *words: str) -> int:
     if not arguments.flag("sign"):
         return exits.OK
     if arguments.flag("json"):
-        raise usage(arguments.command, "conflicting_options", "--sign shows a text to a person: leave out --json")
+        raise usage(
+            arguments.command,
+            "conflicting_options",
+            "--sign shows a text to a person, so it cannot be combined with --json",
+        )
     from workpacket.cli.approve import COMMAND, approve  # needed for a signature only
 
     return approve(parse(COMMAND, [packet, *words]))

@@ -25,7 +25,7 @@ def run(arguments: Arguments) -> int:
     for one in done:
         print(f"{escape(one.command)} ({one.tx}) was " + ("finished" if one.way == "new" else "undone"))
         for path in one.set_aside:
-            print(f"  set aside below the git directory: {escape(path)}")
+            print(f"  saved in the git directory: {escape(path)}")
     print(f"{len(done)} interrupted commands")
     print("next: workpacket check")
     return exits.OK
@@ -51,7 +51,7 @@ def _show(arguments: Arguments, left: list[tuple[str, str, tuple[str, ...], tupl
 COMMAND = Command(
     "recover",
     run,
-    description="Without an option, shows what is unfinished. Versions that changed since then are set aside first.",
+    description="Without an option, shows what is unfinished. Files that were changed since then are saved first.",
     options=(Option("forward", "finish it"), Option("back", "undo it")),
     examples=("workpacket recover", "workpacket recover --forward"),
 )

@@ -359,7 +359,7 @@ def _require_no_question(arguments: Arguments) -> None:
 
 def _one(arguments: Arguments, runtime: Runtime) -> int:
     if len(arguments.words) > 2:
-        raise usage(arguments.command, "unexpected_argument", "expected one run, and at most one of its questions")
+        raise usage(arguments.command, "unexpected_argument", "expected one run and at most one of its questions")
     run = run_named(runtime, arguments.words[0])
     _require_work(runtime, run)
     decision, questions = runtime.waiting(run)
@@ -558,7 +558,7 @@ and a digest. QUESTION is that id; it may be omitted if only one is open. --yes 
 shown: a terminal shows it in the same call, elsewhere --confirm must give its digest. Then the run resumes the way it
 began: by its program, or by `workpacket run start NAME`.""",
     options=(
-        Option("team", "without an id: only the roles of this team", value="TEAM"),
+        Option("team", "without an id: list only the roles of this team", value="TEAM"),
         Option("owner", "the process that does an agent's work (default: the caller)", value="PID"),
         Option("instance", "the writer, if several have the role (default: that process)", value="NAME"),
         Option("plan", "show the decision and every check, without writing anything"),

@@ -195,7 +195,7 @@ def _with_contract_proofs(
 _LATER: Final = "was not run: other conditions must be met first"
 _PROVING: Final = (
     Option("prove", "a command, or a place in the code, that proves line N", value="N=COMMAND", many=True),
-    Option("not-applicable", "why line N, which the contract exempts, does not apply", value="N=REASON", many=True),
+    Option("not-applicable", "why line N does not apply; the contract must exempt it", value="N=REASON", many=True),
 )
 _SUBMIT = Command(
     "submit",
@@ -284,7 +284,7 @@ _VERDICT = Command(
     ),
     options=(
         Option("report", "the validator's report, a file in the repository", value="FILE"),
-        Option("reference", "where the requested changes are described", value="PLACE"),
+        Option("reference", "the place that describes the requested changes", value="PLACE"),
         REASON,
         SIGN,
         COMMIT,

@@ -162,7 +162,7 @@ def _import(arguments: Arguments, runtime: Runtime) -> int:
     try:
         run = import_lines(runtime.store, lines)
     except VersionConflict as conflict:
-        hint = "import it into another store: the name of a pruned run is not reused"
+        hint = "import it into another store: names of pruned runs are not reused"
         raise RuntimeFault(conflict.message, code="view_conflict", hint=hint) from None
     show = "tail" if run.startswith(THREADS) else "show"
     return answer(arguments, f"{escape(run)} taken over\n", {"run": run}, then=f"workpacket runs {show} {run}")
@@ -368,7 +368,7 @@ def _unlink(arguments: Arguments, runtime: Runtime) -> int:
         raise WorkpacketError("person_needed", message, hint=f"ask a person to run: workpacket runs unlink {run}")
     found = [one for one in state_here(repository, packet).open_runs if one.run == run]
     if not found:
-        raise WorkpacketError("checkpoint_missing", f"the log of {packet} has no open link of {run}",
+        raise WorkpacketError("checkpoint_missing", f"the log of {packet} has no open link to {run}",
                               hint=f"workpacket show {packet}")  # fmt: skip
     for one in disagreements(repository, runtime):
         if one.run == run and one.what in {"late", "not_begun"}:
@@ -436,7 +436,7 @@ knows; for a run whose store is gone, a person declares with `unlink` that it is
         Option("format", "export: as CloudEvents 1.0, without payloads, instead of the stored form",
                choices=("cloudevents",)),
         Option("output", "export: write to this file", value="FILE"),
-        Option("raw", "export: the whole store as SQL, without interpreting it; also for newer versions"),
+        Option("raw", "export: the whole store as SQL, without interpreting it, even one from a newer version"),
         Option("older-than", "prune: days without an event (default: 30)", value="DAYS"),
         Option("yes", "prune: remove the runs, instead of listing them"),
         Option("reason", "unlink: why the run will never be finished", value="TEXT"),

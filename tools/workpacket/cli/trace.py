@@ -146,9 +146,7 @@ def _run_impact(arguments: Arguments) -> int:
     asked = arguments.words[0]
     rows = impact(made.facts, made.traces, asked)
     if not rows and not _is_there(place_in(asked)[0]):
-        what = (
-            f"{told(asked)} is not a file in this repository, and no packet depends on a file or an anchor of that name"
-        )
+        what = f"{told(asked)} is not a file in this repository, and no packet depends on a file or anchor of that name"
         raise WorkpacketError(
             "path_not_found", what, hint="give the path from the top of the repository, as `trace` shows it"
         )

@@ -219,7 +219,7 @@ def written(document: BatchCheckpoint | None, folder: str, view: BatchView, word
         return canonical(brought_up(None, folder, view, words))
     plain = document.root.plain() if document.root is not None else None
     if not isinstance(plain, dict) or not isinstance(plain.get("checkpoint"), dict):
-        raise CannotEdit(f"{document.path}:1:1: there is no checkpoint here")
+        raise CannotEdit(f"{document.path}:1:1: the file has no checkpoint")
     wanted = brought_up(plain, folder, view, words)
     if is_canonical(document.source, plain):
         return canonical(wanted)

@@ -349,7 +349,7 @@ def fill(source: Source, packet: str, token: str) -> Source | str:
         fields = _fields(Refinement(source))
         missing = [label for label, value in fields.items() if value is None]
     if missing:
-        return f"METADATA has no field {', no '.join(missing)} to fill in"
+        return f"METADATA lacks the field {' and '.join(missing)}, which must be filled in"
     long = [label for label, value in fields.items() if value and "\n" in source.text[slice(*value[1])]]
     if long:
         return f"its METADATA field {long[0]} spans several lines; everything after its first line would be lost"

@@ -100,7 +100,7 @@ def judge(
         return ProofJudgement((_none_needed(compared, base),), compared, runner)
     execution = _execution(needed, here.report, added)
     if execution is None:
-        what = f"{_some(needed)} would fail without the change, but executes no line of it"
+        what = f"{_some(needed)} would fail without the change, but executes none of its lines"
         return ProofJudgement((Problem("change_not_executed", what),), compared, runner)
     return ProofJudgement((), compared, runner, execution)
 
@@ -119,7 +119,7 @@ def _controlled(needed: Mapping[str, Ran], chosen: Mapping[str, Ran], controls: 
         return Problem("proof_not_needed", f"{_some(indifferent)} passes whatever {_some(meant)} returns")
     again = controls.again.report.tests if controls.again is not None else needed
     once = [name for name in needed if name not in again or again[name].status != "passed"]
-    return Problem("test_failed", f"{_some(once)} passed, but failed when it was run again") if once else None
+    return Problem("test_failed", f"{_some(once)} passed, but failed when run again") if once else None
 
 
 def _is_asked(name: str, ran: Ran, asked: AskedProof) -> bool:
@@ -209,7 +209,7 @@ def _none_needed(compared: Mapping[str, Comparison], base: Side) -> Problem:
     kept = [name for name, each in compared.items() if each == "kept"]
     lost = [name for name, each in compared.items() if each == "could_not_run"]
     if not lost:
-        return Problem("proof_not_needed", f"{_some(kept)} passes without the change, too")
+        return Problem("proof_not_needed", f"{_some(kept)} also passes without the change")
     said = (
         base.fault or next((_last_line(each.message) for each in base.report.obstacles), "") or _last_line(base.output)
     )

@@ -226,7 +226,7 @@ def add_worktree(repository: Repository, path: Path, branch: str) -> None:
     """Check the existing `branch` out in a new work tree at `path`."""
     require_branch_name(repository, branch)
     if path.exists():
-        raise WorkpacketError("worktree_exists", "a file or folder of that name already exists", path=str(path))
+        raise WorkpacketError("worktree_exists", "a file or folder with that name already exists", path=str(path))
     for other in list_worktrees(repository):
         if other.branch == branch:
             raise WorkpacketError(

@@ -186,7 +186,7 @@ def _not_what_was_written(path: str, data: bytes, identity: str, names: Containe
         return fault("event_names_swapped", path, f"its content is that of {identity}.json")
     unconverted = hashlib.sha256(data.replace(b"\r\n", b"\n")).hexdigest()
     if path.endswith(f"/{unconverted}.json"):
-        return fault("event_line_ends", path, "LF was turned into CRLF; apart from that the event is unchanged")
+        return fault("event_line_ends", path, "LF was changed to CRLF; otherwise the event is unchanged")
     return fault("event_edited", path, f"its SHA-256 is {identity}, not the one in the file name")
 
 
@@ -293,7 +293,9 @@ def _joint_fault(event: LogEvent, known: Mapping[str, LogEvent]) -> Problem | No
             return fault("log_event_missing", event.path, f"its parent {parent} is not in the log")
         before = max(before, known[parent].clock)
     if event.clock != before + 1:
-        return fault("log_false_clock", event.path, f"the clock says {event.clock}; its parents require {before + 1}")
+        return fault(
+            "log_false_clock", event.path, f"the clock is {event.clock}, but the event's parents require {before + 1}"
+        )
     if not event.parents and event.type not in GENESIS_TYPES:
         return fault("event_malformed", event.path, f"/parents: an event of type {event.type} cannot begin a log")
     if event.parents and event.type in ("created", "adopted"):

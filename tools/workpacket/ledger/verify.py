@@ -128,7 +128,7 @@ def lost_heads(packet: str, log: Log | None, named: Iterable[NamedHeads]) -> lis
         fault(
             "log_truncated",
             event_path(packet, head),
-            f"the checkpoint {each.checkpoint[:12]} of {each.at} names it, signed by {each.by}",
+            f"it is named by the checkpoint {each.checkpoint[:12]} of {each.at}, which {each.by} signed",
         )
         for each in named
         for head in each.heads

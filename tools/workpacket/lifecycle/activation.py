@@ -164,7 +164,7 @@ def _main_body(evidence: ActivationEvidence, refinement: Refinement) -> Iterator
     needed = refinement.enrichment_needed
     if needed is not None and needed.value.upper().startswith("YES"):
         message = "ENRICHMENT_NEEDED is YES: the specification must be extended first"
-        hint = "add the proposed text to the specification, then refine against the new version"
+        hint = "add the proposed text to the specification, then write the refinement against the new version"
         yield Problem("enrichment_needed", message, _at(refinement, needed.start), hint)
 
 
@@ -178,8 +178,10 @@ def _points_open(refinement: Refinement) -> Iterator[Problem]:
     """Report points of the checklist that contradict its verdict, because the user's signature would cover both."""
     for point, text in refinement.open_points:
         place = _at(refinement, text.start)
-        message = f"{point!r} says {text.value!r}, which is not passed"
-        yield Problem("coverage_point_open", message, place, f"edit {place.path}:{place.line}: tick it if it is true")
+        message = f"{point!r} says {text.value!r}, so it is not passed"
+        yield Problem(
+            "coverage_point_open", message, place, f"edit {place.path}:{place.line}: tick the point if it is met"
+        )
 
 
 def _presented(evidence: ActivationEvidence, refinement: Refinement) -> Iterator[Problem]:
@@ -206,9 +208,7 @@ def _added_items(evidence: ActivationEvidence, refinement: Refinement) -> Iterat
     for item in evidence.policy.checklist:
         section = sections.get(heading_key(item.section))
         if section is None or not body_of(refinement.source, section):
-            message = (
-                f"the item {item.item} of the policy requires a section {item.section} with text in the refinement"
-            )
+            message = f"the policy's item {item.item} requires a section {item.section} with text in the refinement"
             yield Problem("checklist_item_unmet", message, Location(refinement.path), f"edit {refinement.path}")
 
 
@@ -244,7 +244,7 @@ def carried_over(stub: Stub | None, packet: Packet | None, wp_id: str) -> Iterat
     criteria = (*stub.acceptance_criteria, *stub.in_scope, *stub.out_of_scope) if stub is not None else ()
     for criterion in criteria:
         if _folded(criterion.value) not in text:
-            message = f"the stub says {criterion.value[:100]!r}, but the packet does not"
+            message = f"the packet lacks {criterion.value[:100]!r}, which its stub requires"
             yield Problem("scope_not_carried_over", message, Location(packet.path), f"edit {packet.path}")
 
 
@@ -433,7 +433,9 @@ def _said_otherwise(packet: PacketFacts, contract: Contract, source: Source) -> 
         yield _no_contract(packet, said)
         return
     for part, _, _ in difference(contract, said):
-        message = f"the packet cannot state {part} as the stub does; write it as a list with one line per item"
+        message = (
+            f"the packet cannot represent {part} as written in the stub; write it as a list with one line per item"
+        )
         yield _no_contract(packet, message)
 
 

@@ -54,7 +54,7 @@ def amend(facts: Facts, packet: PacketFacts, show: Callable[[Contract], str], *,
     if facts.specification is not None:
         data["spec"] = {"path": facts.specification.path, "sha256": facts.specification.digest}
     draft.happened(packet, "amended", data, satisfying(given) if given is not None else ())
-    said = f"{name} has the contract {contract.digest[:12]} from now on"
+    said = f"{name} now has the contract {contract.digest[:12]}"
     told: dict[str, Json] = {"id": name, "contract": contract.digest, "previous": held[0] if held else None}
     then = forward_command(name, packet.lane, facts.policy.lanes)
     return Planned(draft.plan(), said, then, told, shown=show(contract))

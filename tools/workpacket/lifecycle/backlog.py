@@ -149,7 +149,7 @@ def refine(facts: Facts, packet: PacketFacts, anchor: str = "") -> Answer:
     if isinstance(passage, Problem):
         return (passage,)
     if passage is not None and found is not None:
-        message = f"{found.path} exists, with the anchors that were written into it"
+        message = f"{found.path} exists and keeps the anchors that were written into it"
         return (Problem("anchor_not_found", message, Location(found.path), f"edit {found.path}"),)
     if found is None:
         stub = packet.stub

@@ -112,8 +112,8 @@ def sync(facts: Facts, *, board: bool = True, registry: bool = True) -> Planned:
         else "everything agrees with the log"
     )
     damaged = [name for name, packet in packets if packet.lane != FORKED and not packet.state.sound]
-    left = [f"{name} is left as it is: its log is inconsistent" for name in damaged]
-    left += [f"left as it is: {lane_retired(name, stand[name].lane).message}" for name in stand.keys() - known.keys()]
+    left = [f"{name} was left unchanged: its log is inconsistent" for name in damaged]
+    left += [f"left unchanged: {lane_retired(name, stand[name].lane).message}" for name in stand.keys() - known.keys()]
     return Planned(plan, said, "workpacket check", {"changed": list(changed)}, tuple(sorted(left)))
 
 
@@ -217,7 +217,7 @@ def move_to(facts: Facts, packet: PacketFacts, lane: str, *, reason: str, branch
         message = f"no move leads from {packet.state.lane or 'no lane'} to {lane}"
         return (Problem("wrong_lane", message, hint=forward_command(name, packet.state.lane, lanes)),)
     typed = rows[0].typed.replace(rows[0].command, f"workpacket {rows[0].command} {name}", 1)
-    message = f"{name} can reach {lane} only by {rows[0].typed}, which requires more than an edit of the board"
+    message = f"{name} can only be moved to {lane} by {rows[0].typed}, which requires more than an edit of the board"
     return (Problem("hand_edit_not_adoptable", message, hint=typed),)
 
 

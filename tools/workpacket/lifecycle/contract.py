@@ -126,7 +126,7 @@ def contract_of(document: Stub | Packet, refinement: Refinement | None) -> Contr
         raise ContractUnreadable("the Markdown cannot be read")
     named = document.refinement_file
     if refinement is not None and named is not None and normal_text(named.value) != refinement.path:
-        raise ContractUnreadable(f"it names the refinement {named.value!r}, not {refinement.path}")
+        raise ContractUnreadable(f"it names the refinement {named.value!r} instead of {refinement.path}")
     parts = _Parts(document)
     packet = document.kind == "packet"
     if document.form == LIGHT_FORM:

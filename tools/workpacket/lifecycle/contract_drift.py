@@ -108,7 +108,7 @@ def _judged_beside(log: Log, setting: Sequence[LogEvent]) -> Iterator[Problem]:
         known = log.ancestry((move.id,))
         beside = [event for event in amended if event.id not in known and move.id not in log.ancestry((event.id,))]
         if move.type in _JUDGED and beside:
-            message = f"{move.type} uses the contract from before the amendment, which its writer had not seen"
+            message = f"{move.type} uses the contract from before the amendment, which its writer did not know"
             yield Problem("contract_changed", message, Location(move.path), f"workpacket reopen {log.packet}")
 
 

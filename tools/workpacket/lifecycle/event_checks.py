@@ -155,7 +155,7 @@ def _between(event: LogEvent, lanes: LaneTable) -> str:
     """
     unknown = [token for token in (event.lane_from, event.lane_to) if token and lanes.lane(token) is None]
     if unknown:
-        return f": the base's policy does not define the lane {unknown[0]}"
+        return f": the policy of the base does not define the lane {unknown[0]}"
     row = next((row for row in transitions(lanes) if row.event == event.type and event.lane_from in row.origins), None)
     way = lanes.way
     if row is None or event.lane_from not in way or event.lane_to not in way:
@@ -169,7 +169,7 @@ def _between(event: LogEvent, lanes: LaneTable) -> str:
 def _placed_by_hand(log: Log, replay: LaneReplay, event: LogEvent, *, governed: bool) -> Iterator[EventObjection]:
     """Report an illegal lane that a person chose by hand: when adopting a packet, or when settling a fork."""
     if event.type == "adopted" and governed and event.lane_to not in MAY_BE_STUB:
-        message = f"it was adopted as {event.lane_to}; once packets have logs, work must start as a stub"
+        message = f"it was adopted as {event.lane_to}, but once packets have logs, work must start as a stub"
         yield EventObjection("move_illegal", event, message)
     if event.type == "fork.resolved":
         for message in settlement_faults(log, replay, event):
@@ -192,7 +192,7 @@ def _false_standing(event: LogEvent, around: Callable[[], Around]) -> Iterator[E
         message = f"{event.type} says {_until(said)}, but the scope of the packet says {_until(here)}"
         yield EventObjection("move_without_gate", event, message)
     elif before is not None and before != here:
-        message = f"the base says {_until(before)}, and no amendment makes it {_until(here)}"
+        message = f"the scope on the base says {_until(before)}, and no amendment changes it to {_until(here)}"
         yield EventObjection("move_without_gate", event, message)
 
 

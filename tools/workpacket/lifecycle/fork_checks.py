@@ -24,7 +24,7 @@ def unseen_moves(log: Log, replay: LaneReplay, event: LogEvent, on_base: Collect
     for identity in on_base:
         if not replay.has_seen(event, identity):
             move = log.by_id[identity]
-            yield f"it does not follow {move.type} by {move.actor.id} ({identity[:12]}), which is on the base"
+            yield f"it was written without {move.type} by {move.actor.id} ({identity[:12]}), which is on the base"
 
 
 def settlement_faults(log: Log, replay: LaneReplay, event: LogEvent) -> Iterator[str]:
@@ -34,7 +34,7 @@ def settlement_faults(log: Log, replay: LaneReplay, event: LogEvent) -> Iterator
         yield "there is no fork to settle"
         return
     if set(event.texts("moves")) != set(latest):
-        yield "it does not name exactly the latest moves"
+        yield "it must name exactly the latest moves"
     if event.lane_to not in {log.by_id[identity].lane_to for identity in latest}:
         yield f"none of the moves that it settles leads to {event.lane_to}"
     named = {log.by_id[each].text("by") for each in latest if log.by_id[each].lane_to == event.lane_to}

@@ -67,7 +67,7 @@ REQUIREMENTS: Final = (
         "READY_FOR_DEV",
         "requirement_in_main_body",
         "an anchor of the refinement is in the main body of the specification",
-        "SPEC_ANCHOR names a section of the main body, in its present version",
+        "SPEC_ANCHOR names a section of the main body in its current version",
     ),
     FormRequirement(
         "READY_FOR_DEV",
@@ -76,7 +76,7 @@ REQUIREMENTS: Final = (
         "the section REFINEMENT has text; `approve` shows it",
     ),
     FormRequirement("READY_FOR_DEV", "user_signature", "USER_SIGNATURE is filled in", _SIGNED),
-    FormRequirement("READY_FOR_DEV", "refinement_approved", _SIGNED, "the approval is of this text"),
+    FormRequirement("READY_FOR_DEV", "refinement_approved", _SIGNED, "the approval covers this text"),
     FormRequirement(
         "READY_FOR_DEV", "packet_created", "`activate` writes the packet", "the document states a contract"
     ),
@@ -89,12 +89,17 @@ REQUIREMENTS: Final = (
     FormRequirement(
         "READY_FOR_DEV", "board_entry_moved", "the entry on the board is moved", "the log contains the move"
     ),
-    FormRequirement("IN_PROGRESS", "claim", "a claim, on a separate branch", "the same; `start` makes both"),
+    FormRequirement(
+        "IN_PROGRESS", "claim", "a claim, on a separate branch", "the same; `start` creates the branch and the claim"
+    ),
     FormRequirement("IN_REVIEW", "proofs", "every criterion is proved", "the same; `done` runs the proofs"),
     FormRequirement("MERGE_PENDING", "verdict", "someone else's verdict", "the same"),
     FormRequirement("VALIDATED", "landing", "the judged work is on the target branch", "the same"),
     FormRequirement(
-        "MERGED", "landing", "no packet ends here", "the submitted work is on the target branch, not judged"
+        "MERGED",
+        "landing",
+        "does not apply: a full packet needs a verdict",
+        "the submitted work is on the target branch, not judged",
     ),
 )
 
@@ -303,7 +308,7 @@ def _passage_unmet(
         message = f"the requirement appears only in {roadmap!r}, not in the main body"
         yield Problem("requirement_only_in_roadmap", message, place, again)
     if _says_nothing(passage.says):
-        message = f"the section {anchor.heading!r} requires nothing: it has no text"
+        message = f"the section {anchor.heading!r} has no text, so it requires nothing"
         yield Problem("refinement_incomplete", message, Location(anchor.path, passage.first), f"edit {anchor.path}")
     if passage.digest != anchor.sha256:
         message = f"the section {anchor.heading!r} has changed since it was pinned"

@@ -358,7 +358,7 @@ def _branch_unmet(state: PacketState, claim: Claim) -> Iterator[Problem]:
 def _assignee_unmet(state: PacketState, claim: Claim) -> Iterator[Problem]:
     assignee = state.assignment.assignee
     if assignee and assignee != claim.actor:
-        message = f"{state.packet} is prepared for {assignee}, not for {claim.actor}"
+        message = f"{state.packet} is assigned to {assignee}, not to {claim.actor}"
         yield Problem("assigned_to_other", message, hint=f"workpacket prepare {state.packet} --for {claim.actor}")
 
 
@@ -435,8 +435,7 @@ def _criteria_unmet(packet: str, submission: Submission) -> Iterator[Problem]:
         commit = submission.elsewhere.get(criterion)
         if result == "met" and commit:
             message = (
-                f"DONE_MEANS {number}, {criterion[:100]!r}: it was proved at {commit[:12]}, which contains "
-                "different work"
+                f"DONE_MEANS {number}, {criterion[:100]!r}: it was proved at {commit[:12]}, where the work differs"
             )
             yield Problem(
                 "evidence_of_other_commit", message, hint=f"workpacket submit {packet} --prove '{number}=COMMAND'"
@@ -472,7 +471,7 @@ def _scope_unmet(packet: str, submission: Submission) -> Iterator[Problem]:
         yield Problem("scope_undecided", "IN_SCOPE_PATHS names no path", hint="edit IN_SCOPE_PATHS of the packet")
         return
     if submission.changed is None:
-        message = "the changes of the work cannot be determined: its starting commit is not recorded"
+        message = "the changes of the work cannot be determined: the log does not record the commit at which it started"
         yield Problem("changes_unknown", message, hint=f"workpacket prepare {packet}")
         return
     for path in outside(submission.changed, submission.scope):
@@ -503,7 +502,7 @@ def _verdict_unmet(state: PacketState, actor: str, verdict: str, *, report: bool
             "verdict_by_coder", message, hint=f"have another person run: workpacket verdict {packet} {verdict}"
         )
     if verdict == "CHANGES" and not reference and not report:
-        message = "the requested changes are not referenced"
+        message = "the verdict does not refer to the requested changes"
         yield Problem(
             "review_reference_missing", message, hint=f"workpacket verdict {packet} CHANGES --reference PLACE"
         )

@@ -154,7 +154,7 @@ _NO_POLICY = LifecyclePolicy()
 _REMARKS = {
     ATTRIBUTES: f"; to merge branches without conflicts on the board, run once in each clone: {MERGE_DRIVER}",
     PRE_COMMIT: "; it takes effect with: pre-commit install",
-    GOV_JUST: "; for its recipes, install the extra workpacket[just]; a justfile of your own needs the line: "
+    GOV_JUST: "; for its recipes, install the extra workpacket[just]; your own justfile needs the line: "
     + IMPORT_RECIPES.strip(),
 }
 _BOM = b"\xef\xbb\xbf"
@@ -334,7 +334,7 @@ def _agents(package: StarterTexts, seen: ExistingFiles) -> InitFile:
     text = (before or b"").decode("utf-8", "surrogateescape")
     blocks = find_blocks(text)
     if blocks is None:
-        return InitFile(AGENTS, "edited", before, why="its workpacket markers are not a single pair")
+        return InitFile(AGENTS, "edited", before, why="it must have exactly one pair of workpacket markers")
     after = with_block(text, blocks, package.instructions).encode("utf-8", "surrogateescape")
     if not blocks:
         return InitFile(AGENTS, "missing", before, after, "its workpacket section is missing")

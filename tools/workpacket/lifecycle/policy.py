@@ -457,7 +457,7 @@ def _section_faults(lane: AddedLane, headings: dict[str, str]) -> Iterator[LaneF
     before = headings.setdefault(words, section_key(lane.section))
     own = words not in _BUILT_IN_HEADINGS or section_key(lane.section) in _SHARED
     if not own or before != section_key(lane.section):
-        message = f"the section {lane.section} of the board is not for the lane {lane.token}"
+        message = f"the board already uses the section {lane.section}, so the lane {lane.token} cannot have it"
         yield LaneFault("lane_name_taken", lane.token, "section", message, f"write `section = {_quoted(lane.title)}`")
 
 
@@ -514,13 +514,13 @@ def _place_faults(
     token = lane.token
     first = next(other for other in declared if other.after == lane.after)
     if first is not lane:
-        message = f"{token} and {first.token} both come after {lane.after}, but work can move to only one of them"
+        message = f"{token} and {first.token} both come after {lane.after}, but packets can move to only one of them"
         hint = f"write `after = {_quoted(first.token)}`, and in {first.token} `before = {_quoted(token)}`"
         yield LaneFault("lane_place_taken", token, "after", message, hint)
         return
     start, end = _ends(lane, by_token)
     if start in by_token or end in by_token:
-        message = f"{token} is in a cycle of added lanes that no work can reach"
+        message = f"{token} is in a cycle of added lanes that packets cannot reach"
         yield LaneFault("lane_cycle", token, "after", message, f"start the chain after one of {', '.join(WAY[2:-1])}")
     elif start not in WAY or end not in WAY:
         return  # the fault is reported for the lane next to it

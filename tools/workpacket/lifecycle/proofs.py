@@ -60,11 +60,12 @@ def unlike_demand(row: Mapping[str, Json], demand: Demand | None, *, required: b
     if row.get("result") == "not_applicable":
         if demand.exempt is None or demand.command:
             yield Problem(
-                "exemption_unsigned", "the contract demands a proof, not a reason why the criterion does not apply"
+                "exemption_unsigned",
+                "the contract requires a proof, but a reason why the criterion does not apply was given",
             )
         return
     if demand.exempt is not None and row.get("exempt") != demand.exempt:
-        yield Problem("exemption_unsigned", "its exemption is not the one in the contract")
+        yield Problem("exemption_unsigned", "its exemption differs from the one in the contract")
     if demand.command and row.get("command") != demand.command:
         yield Problem("proof_other_command", f"the contract demands {demand.command}")
     elif demand.command and not row.get("runner"):
@@ -82,7 +83,7 @@ def _unproved(row: Mapping[str, Json]) -> Iterator[Problem]:
         yield Problem("test_failed", "some of its tests failed")
     if "execution" not in row or "base" not in row:
         yield Problem(
-            "change_not_executed", "it is unknown at which base its tests ran, and whether they execute the work"
+            "change_not_executed", "it is unknown at which base its tests ran and whether they execute the work"
         )
 
 
@@ -170,7 +171,7 @@ def replay_unmet(events: Iterable[LogEvent], policy: EvidencePolicy, actors: Act
         and not any(not_apart(event.actor.id, listed, actors))
     ]
     if not found:
-        return f"the proofs of {(commit or 'a commit')[:12]} were replayed only by those who did the work"
+        return f"only those who did the work have run the proofs of {(commit or 'a commit')[:12]} again"
     if found[-1].text("result") != "same":
         return f"the replay by {found[-1].actor.id} had a different result"
     return ""

@@ -305,7 +305,7 @@ def _commissioned(facts: Facts, packet: PacketFacts) -> tuple[str, ...]:
     from workpacket.lifecycle.separation import coders
 
     own = facts.policy.actors.commissioned(facts.actor.id, coders(packet.log.events))
-    return ("judged by the person who commissioned it",) if own else ()
+    return ("judged by the operator of the agent that did the work",) if own else ()
 
 
 def verdict(
@@ -344,7 +344,9 @@ def _landing(facts: Facts, packet: PacketFacts) -> str:
     branch, target = packet.state.assignment.branch or "the branch", facts.target_branch or "the target branch"
     after = replace(packet.state, lane="MERGE_PENDING")
     if settles_by_landing(after, facts.policy):
-        return f"merge {branch} into {target}; there it counts as VALIDATED if it lands as it was judged"
+        return (
+            f"merge {branch} into {target}; once the judged work has landed unchanged, the packet counts as VALIDATED"
+        )
     return f"merge {branch} into {target}, then: workpacket merged {packet.id}"
 
 

@@ -61,7 +61,7 @@ _FOLDERS = (
     ("`spec/`", "the specification; `roles_shared/SPEC_CURRENT.md` names the version in force"),
     ("`task_packets/stubs/`", "the backlog"),
     ("`task_packets/`", "the packets"),
-    ("`refinements/`", "what was found out before a packet was activated, and the user's decision"),
+    ("`refinements/`", "findings from before a packet was activated, and the user's decision"),
     ("`roles_shared/`", "task board and traceability registry, generated from the log"),
     ("`log/`", "what happened, one file per event; never edited"),
     ("`policy/`", "the settings of this repository"),
@@ -100,7 +100,9 @@ def guide(dialect: Dialect) -> str:
     """`.GOV/README.md`"""
     rows = (*_FOLDERS, *(_HANDSHAKE_FOLDERS if dialect == HANDSHAKE else ()))
     table = "\n".join(["| folder | what |", "|---|---|", *(f"| {folder} | {what} |" for folder, what in rows)])
-    commands = "`workpacket status` shows the state of everything, `workpacket why WP_ID` what a packet is waiting for."
+    commands = (
+        "`workpacket status` shows the state of everything, and `workpacket why WP_ID` what a packet is waiting for."
+    )
     words = f"\n{_words()}" if dialect == SPEC_KITTY else ""
     return f"# Governance\n\n{table}\n\n{commands}\n{words}"
 

@@ -108,9 +108,9 @@ def _faults_of(row: Mapping[str, Json], work: SubmittedWork) -> Iterator[str]:
     """Yield what prevents a row from proving its criterion. The row's own label proves nothing."""
     if row["result"] == "not_applicable":
         if not row.get("reason"):
-            yield "does not apply, but no reason is given"
+            yield "is marked as not applicable, but no reason is given"
         if folded(row["criterion"]) not in map(folded, work.exempt):
-            yield "is called not applicable, but the contract does not exempt it from proof"
+            yield "is marked as not applicable, but the contract does not exempt it from proof"
         return
     if row["result"] != "met":
         yield "was not met"
@@ -121,11 +121,11 @@ def _faults_of(row: Mapping[str, Json], work: SubmittedWork) -> Iterator[str]:
     places = row.get("proof")
     named = places if isinstance(places, list) else []
     if "command" not in row and not named:
-        yield "is called met, but neither a command nor a place shows it"
+        yield "is marked as met, but neither a command nor a place proves it"
     yield from (f"was not met: {place} is not in the commit" for place in named if place in work.absent)
     commit = row.get("commit")
     if commit is not None and commit not in work.same:
-        yield f"was proved at {str(commit)[:12]}, which contains different work"
+        yield f"was proved at {str(commit)[:12]}, where the work differs"
 
 
 _NAMING_PACKET: Final = frozenset({"submitted", "verdict.given"})

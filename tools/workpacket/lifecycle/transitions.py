@@ -88,7 +88,7 @@ TRANSITIONS: Final[tuple[Transition, ...]] = (
     ),
     Transition(
         "verdict", "verdict.given", ("IN_REVIEW", "VALIDATED"), "OUTDATED_ONLY", "verdict", "OUTDATED_ONLY",
-        "it is correct for its specification, which has changed since", by=_VALIDATOR,
+        "it is correct for its specification, but that has changed since", by=_VALIDATOR,
     ),
     Transition("merged", "merged", ("MERGE_PENDING",), "VALIDATED", "containment", says="it is on the target branch"),
     Transition("reopen", "reopened", ("MERGE_PENDING",), "IN_PROGRESS", "reason", says="work is resumed"),

@@ -211,9 +211,9 @@ def plan_reanchor(moment: Moment, before: bytes | None, here: bytes | None, root
     change = FileChange(REANCHORED_PATH, digest(here) if here is not None else None, record)
     line = f"{VARIABLE}={root.policy}"
     then = (
-        f"have someone who may write to the base without the required check add {line} (a comment is enough) to the CI "
-        "configuration there; then commit this change on top of it, and land it"
+        f"have someone who may write to the base without the required check add {line} to the CI configuration "
+        "there, for example in a comment; then commit this change on top of that, and land it"
     )
-    said = f"{REANCHORED_PATH} says that the policy {root.policy[:12]} replaces {root.replaced[:12]} of the base"
+    said = f"{REANCHORED_PATH} says that the policy {root.policy[:12]} replaces {root.replaced[:12]}, that of the base"
     data = {"policy": root.policy, "replaced": root.replaced, "reason": root.reason, "line": line}
     return Planned(Plan("policy re-anchor", moment.tx, (change,)), said, then, {**data})

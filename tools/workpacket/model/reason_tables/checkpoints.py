@@ -15,11 +15,11 @@ _usage = partial(reasons, "usage")
 RUNS = (
     *_gate("""
     packet_not_active: The work packet of the run is not active
-        Work is done from packets: a stub has no approved scope yet, so work cannot start from one.
+        A stub has no approved scope yet, so work cannot start from it.
         Remedy: Activate the stub: `just create-task-packet WP_ID`; or name a packet that `workpacket list` shows.
 
     run_not_lost: The run is not lost
-        Its store is here, so its outcome can be read, or the run can be ended.
+        The run's store is here, so its outcome can be read, or it can be ended.
         Remedy: Resume or cancel it, or have `workpacket runs settle` record how it ended.
 
     person_needed: Only a person may declare this
@@ -28,13 +28,14 @@ RUNS = (
     """),
     *_conflict("""
     run_links_disagree: Log and store disagree about a run
-        No transaction spans both. If a process is killed in between, the link of a run that has ended, or never
-        started, stays open. A program that uses the runtime without the log leaves a run without a link.
+        No transaction spans both the log and the store. If a process is killed in between, the link of a run that has
+        ended, or never started, stays open. A program that uses the runtime without the log leaves a run without a
+        link.
         Remedy: `workpacket runs settle` records in the log what the store knows, and lists what a person must decide.
     """),
     *_document("""
     checkpoint_malformed: A checkpoint file is malformed
-        Misreading a checkpoint would repeat or skip work, so nothing in the file is used.
+        A misread checkpoint would repeat or skip work, so no part of the file is used.
         Remedy: Correct the field that the message names, or restore the file.
     """),
 )
@@ -42,13 +43,14 @@ RUNS = (
 ROLES = (
     *_across_advice("""
     artifact_changed: A file that a role named has changed since its last milestone
-        The interrupted role continued to work on it, or someone else changed it. The last work of the role may have
-        been undone.
+        The interrupted role continued to work on the file, or someone else changed it and may have undone the role's
+        last work.
         Remedy: Review the file; `workpacket resume ID --yes` accepts it as it is.
     """),
     *_gate("""
     role_feature_closed: The feature of a role is complete
-        A summary says so, or the packet with this id is finished; work on it would be lost or done twice.
+        A summary declares the feature complete, or the packet with this id is finished. Further work would be lost or
+        done twice.
         Remedy: Close its open checkpoints: `workpacket progress close FEATURE`. For new work, use a new feature.
     """),
     *_conflict("""
@@ -76,12 +78,12 @@ BATCHES = (
         Remedy: Begin it with `workpacket batch begin SPEC`.
 
     batch_phase_open: A phase of the batch is not done
-        A batch is complete once its tests are written, its tasks implemented and the work reviewed; a reviewer who has
-        not answered has not approved anything.
+        A batch is complete once its tests are written, its tasks implemented and the work reviewed; a missing answer
+        from a reviewer is not an approval.
         Remedy: Finish the phase with `workpacket batch begin SPEC`, then `workpacket batch complete SPEC --phase
         PHASE`.
 
-    batch_stage_not_begun: A stage ended that never started
+    batch_stage_not_begun: A stage that never started was ended
         Each stage is recorded before work on it starts; a stage that was not recorded may already be done.
         Remedy: See the state of the batch with `workpacket batch status SPEC`.
 

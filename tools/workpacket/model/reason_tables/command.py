@@ -36,7 +36,7 @@ USAGE = _usage("""
         Remedy: Use one of the values that the message or `--help` lists.
 
     conflicting_options: Options that exclude each other
-        Whichever option the command followed, it would silently ignore the other.
+        The command would have to ignore one of them silently.
         Remedy: Remove one of the options.
 
     unknown_code: Unknown reason code
@@ -66,15 +66,15 @@ ENVIRONMENT = _environment("""
         Remedy: Change into a repository, or create one with `git init`, then run `workpacket init`.
 
     nothing_to_check: No governed files found
-        A check of no files must not look like one that passed.
+        A check that examined no files must not look like one that passed.
         Remedy: Check the paths on the command line; in a new repository, run `workpacket init` first.
 
     tool_missing: A program that the command needs is not installed
-        The command uses the program itself, such as git for the history, instead of a reimplementation.
+        The command relies on other programs, such as git for the history.
         Remedy: Install the program that the message names, and make sure that it is on PATH.
 
-    tool_failed: A program that the command asked has failed
-        Without its answer there is nothing to go on with; nothing was written.
+    tool_failed: A program that the command needs has failed
+        The command cannot continue without the program's answer. Nothing was written.
         Remedy: Run the command in the message by hand; its own error message says what is wrong.
 
     git_failed: A git command failed
@@ -82,7 +82,7 @@ ENVIRONMENT = _environment("""
         Remedy: Run the git command in the message by hand; its error message says what is wrong.
 
     file_unreadable: A file cannot be read
-        The file could contain anything, so the check must not pass without it.
+        The file could contain anything, so the check cannot pass without it.
         Remedy: Grant read permission, repair the link, or move the file out of the governed folders.
 
     file_unwritable: A file cannot be written
@@ -105,7 +105,7 @@ GIT = (
         Remedy: Run `git worktree repair`.
 
     repository_unreadable: The repository cannot be read
-        A folder or file on the path to it is missing or not accessible.
+        A folder or file on the path to the repository is missing or inaccessible.
         Remedy: Make sure that the folder exists and is readable.
 
     git_timeout: Git timed out
@@ -118,7 +118,7 @@ GIT = (
         Remedy: Run the git command that the message names, such as `git sparse-checkout add .GOV`.
 
     tree_unreadable: Unreadable folder
-        It could contain anything, so it is not treated as empty.
+        The folder could contain anything, so it is not treated as empty.
         Remedy: Give yourself permission to read the folder: `chmod u+rwx <folder>`.
     """),
     *_conflict("""
@@ -128,7 +128,7 @@ GIT = (
         Remedy: Merge the branch that the message names; adopt only packets that have no log on any branch.
 
     branch_exists: The branch already exists
-        It may contain someone's work, so it is not moved.
+        The branch may contain someone's work, so it is not moved.
         Remedy: Choose another name, or delete the branch yourself: `git branch -d <name>`.
 
     branch_checked_out: The branch is checked out elsewhere
@@ -145,7 +145,7 @@ GIT = (
         Remedy: See `git log --oneline --all`; in a shallow clone run `git fetch --unshallow`.
 
     branch_name_invalid: Invalid branch name
-        Git would refuse it or misinterpret it.
+        Git would refuse or misinterpret the name.
         Remedy: Use letters, digits, '-', '_' and '/'; `git check-ref-format --branch <name>` checks a name.
     """),
 )
@@ -172,10 +172,10 @@ WRITING = (
     third_state: A file was changed after an interrupted command
         It matches neither the state before the command nor the state after it, so finishing would overwrite someone's
         work.
-        Remedy: Run `workpacket recover --forward` or `--back`; the version that is overwritten is set aside first.
+        Remedy: Run `workpacket recover --forward` or `--back`; the version that is overwritten is saved first.
 
     journal_damaged: The journal of an interrupted command is damaged
-        Its digest does not match, so it cannot be trusted; nothing was changed.
+        The digest of the journal does not match, so it cannot be trusted. Nothing was changed.
         Remedy: Compare the work tree with git, then remove the file in the git directory that the message names.
     """),
     *_environment("""
@@ -204,7 +204,7 @@ WRITING = (
         Remedy: Check the disk, then run the command again.
 
     lock_unavailable: The lock cannot be opened
-        It is in the git directory, which must be writable for anyone who changes governed files.
+        The lock is in the git directory, which must be writable for everyone who changes governed files.
         Remedy: Correct the permissions of the git directory.
     """),
 )

@@ -20,7 +20,7 @@ _SHOW = "Run `workpacket trace WP_ID` to see what depends on what."
 
 LOG = (
     *_integrity(f"""
-    event_edited: Event file was edited
+    event_edited: Edited event file
         The name of an event file is the SHA-256 of its bytes; if they do not match, the file was changed later.
         Remedy: {_RESTORE}
 
@@ -29,12 +29,12 @@ LOG = (
         Remedy: Mark `.GOV/log/**` and `.GOV/attestations/**` as `-text` in .gitattributes and restore the file.
 
     event_names_swapped: Event file with the name of another event
-        Its bytes belong to another name in the same log: files were swapped or overwritten.
+        Its bytes are those of another event in the same log: files were swapped or overwritten.
         Remedy: {_RESTORE}
 
     event_not_canonical: Event file that is not canonical JSON
-        Each event has only one sequence of bytes; other bytes were not written by workpacket, and other programs may
-        read them differently.
+        An event has only one permitted encoding. Anything else was not written by workpacket, and other programs may
+        read it differently.
         Remedy: Restore the file if workpacket wrote it; otherwise remove it and record the event with its command.
 
     event_malformed: Event that does not match the schema of its type
@@ -46,14 +46,14 @@ LOG = (
         Remedy: Remove the file and record the evidence with its command, which keeps only the last lines.
 
     event_version_unknown: Event from a newer version of workpacket
-        This version does not know its format, so the packet cannot be judged.
+        This version does not know the event's format, so the packet cannot be judged.
         Remedy: Install the version of workpacket that the repository requires.
 
     event_wrong_packet: Event in the log of another packet
         An event belongs to the packet that it names, even if the file is moved to another folder.
         Remedy: {_RESTORE}
 
-    log_event_missing: Parent of an event is missing
+    log_event_missing: Event with a missing parent
         The parent was deleted, or changed and stored under its new digest, so later events prove nothing.
         Remedy: Restore the missing event; `git log --all --diff-filter=D -- .GOV/log` finds it.
 
@@ -66,8 +66,8 @@ LOG = (
         Remedy: Restore the first event; `git log --all --diff-filter=D -- .GOV/log` finds it.
 
     log_false_clock: Wrong clock in an event
-        The clock must follow from the event's parents, because it orders the replay; a wrong one would move the event
-        to another place in history.
+        The event's parents determine its clock, which orders the replay; a wrong clock would move the event to another
+        place in history.
         Remedy: Remove the event, which workpacket did not write, and record it with its command.
 
     log_lane_gap: Move from a lane that the packet was not in
@@ -110,7 +110,7 @@ LOG = (
         Remedy: Have CI write the next checkpoint, or add the signer in an approved policy change.
 
     log_checkpoint_revoked: Checkpoint signed with a revoked key
-        Nothing signed with a revoked key is trusted, whenever it was signed.
+        No signature of a revoked key is trusted, whenever it was made.
         Remedy: Have CI write the next checkpoint with a valid key: it also covers the earlier ones.
 
     log_checkpoint_out_of_time: Checkpoint signed outside the validity of its key, or dated in the future
