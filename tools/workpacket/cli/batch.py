@@ -210,7 +210,7 @@ updates tasks.yaml, writes checkpoint.yaml and commits both with the staged chan
         Option(
             "accept", "continue despite a changed branch, commit, tasks, base or config, or a living `holder`",
             value="ASPECT", many=True,
-        ),  # fmt: skip
+        ),
         Option("allow-deps", "begin: dependencies that may change; `*` matches any characters", value="NAME",
                many=True),
         Option("owner", "begin: the process that does the work (default: the caller and its parents)",

@@ -196,7 +196,7 @@ def _fix_offers(outcome: CheckOutcome) -> Iterator[str]:
     if safe:
         yield f"{safe} can be fixed with --fix {SAFE_FIX_MARK}"
     if unsafe:
-        yield f"{unsafe}{' more' if safe else ''} can be fixed with --unsafe-fixes, which a person should review"
+        yield f"{unsafe}{' more' if safe else ''} can be fixed with --unsafe-fixes; a person should review the result"
 
 
 def _file_lines(findings: list[Problem], source_line: SourceLine, style: Style) -> Iterator[str]:

@@ -102,7 +102,7 @@ class BatchCheckpointTaskMissing(RepositoryRule):
 class BatchStatusDrift(RepositoryRule):
     """Task whose state differs between the checkpoint and tasks.yaml
 
-    One of the two was not updated after the last batch, so a resumed session would repeat or skip work.
+    One of the two files was not updated after the last batch, so a resumed session would repeat or skip work.
 
     Remedy: correct the one that is wrong.
     """
@@ -130,7 +130,7 @@ class BatchStatusDrift(RepositoryRule):
 class BatchNextNotReady(RepositoryRule):
     """Task of the next batch whose dependencies are not done
 
-    It would be built on something that does not exist yet.
+    The task would be based on work that does not exist yet.
 
     Remedy: take it out of the next batch; `workpacket batch next` lists the tasks that are ready.
     """
@@ -153,7 +153,7 @@ class BatchNextNotReady(RepositoryRule):
 class BatchNextFilesCollide(RepositoryRule):
     """Parallel tasks that change the same file
 
-    Both are done at the same time, so one would overwrite the other's changes.
+    Both tasks are done at the same time, so one would overwrite the other's changes.
 
     Remedy: move one of them to a later batch, or set `parallel: false`.
     """
@@ -194,7 +194,7 @@ class BatchDependenciesTaskUnknown(RepositoryRule):
 class BatchDependenciesCycle(RepositoryRule):
     """Circular dependency in dependencies.yaml, alone or together with tasks.yaml
 
-    None of the tasks can ever begin.
+    None of the tasks can ever start.
 
     Remedy: delete one of the dependencies, or split a task.
     """
@@ -218,7 +218,7 @@ class BatchDependenciesCycle(RepositoryRule):
 class BatchDependenciesDisagree(RepositoryRule):
     """Dependencies that tasks.yaml and dependencies.yaml state differently
 
-    Depending on the file that is read, different tasks may start.
+    Which tasks may start depends on the file that is read.
 
     Remedy: make them agree.
     """

@@ -24,7 +24,7 @@ _NAMED = 6
 class IdTwice(RepositoryRule):
     """Two files for one packet
 
-    People may edit one while tools read the other.
+    People may edit one file while tools read the other.
 
     Remedy: keep only one of them.
     """
@@ -38,7 +38,7 @@ class IdTwice(RepositoryRule):
 class IdCaseCollision(RepositoryRule):
     """Ids that differ only in case
 
-    On case-insensitive file systems their files are the same file, so one packet overwrites the other.
+    On case-insensitive file systems, their files are the same file, so one packet overwrites the other.
 
     Remedy: change one of the ids.
     """
@@ -72,7 +72,7 @@ class DependencyUnknown(RepositoryRule):
 class DependencyCycle(RepositoryRule):
     """Circular dependency between packets
 
-    None of them can ever start.
+    None of the packets can ever start.
 
     Remedy: delete one of the dependencies, or split a packet.
     """
@@ -104,7 +104,7 @@ def _dependencies(work: WorkIndex) -> _Edges:
 class DependencyContradiction(RepositoryRule):
     """Different dependencies in stub and packet
 
-    Stub and packet disagree about what the work waits for; the gate can follow only one of them.
+    Stub and packet disagree about what the work waits for, and the gate can follow only one of them.
 
     Remedy: correct the packet, and make the stub agree.
     """
@@ -140,7 +140,7 @@ def _by_base(file: WorkFile) -> dict[str, Mention]:
 class RefinementWithoutWork(RepositoryRule):
     """Refinement of an unknown packet
 
-    Its content, and perhaps its approval, do not belong to any work.
+    The refinement, and perhaps its approval, does not belong to any work.
 
     Remedy: correct its id, restore the stub, or delete it.
     """
@@ -193,9 +193,9 @@ def _uses(repository: RepositorySummaries) -> Iterator[SignatureUse]:
 class SignatureReused(RepositoryRule):
     """Signature that was given for another packet
 
-    Each token approves one packet. On a second packet it is a copy, and that packet was not approved.
+    Each token approves one packet. On a second packet, the token is a copy, and that packet was not approved.
 
-    Remedy: have the packet approved on its own: `workpacket approve <WP_ID>`.
+    Remedy: have the packet approved separately: `workpacket approve <WP_ID>`.
     """
 
     def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
@@ -222,9 +222,9 @@ def _audited_owners(repository: RepositorySummaries) -> dict[str, tuple[str, set
 class SignatureNotAudited(RepositoryRule):
     """Signature that is missing from the audit
 
-    The audit shows whether a token was used twice; this one bypassed it.
+    The audit shows whether a token was used twice, but it does not list this one.
 
-    Remedy: find out who gave it; `workpacket approve <WP_ID>` records an approval and audits it.
+    Remedy: find out who gave it; `workpacket approve <WP_ID>` records an approval and adds it to the audit.
     """
 
     def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
@@ -278,7 +278,7 @@ class AuditPacketUnknown(RepositoryRule):
 class GatePacketUnknown(RepositoryRule):
     """Gate recorded for an unknown packet
 
-    The packet that passed it does not exist.
+    The packet that is said to have passed the gate does not exist.
 
     Remedy: correct the id, or restore the packet.
     """

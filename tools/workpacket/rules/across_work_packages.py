@@ -86,7 +86,7 @@ def _number(short: str) -> int:
 class PackageIdTwice(RepositoryRule):
     """Two files for one work package
 
-    One is edited and the other is read.
+    People may edit one file while tools read the other.
 
     Remedy: change the id of one of them, or delete it.
     """
@@ -111,7 +111,7 @@ class PackageDependencyUnknown(RepositoryRule):
             if not missing:
                 name = mention[0].rpartition("--")[2]
                 yield self.finding(
-                    package.path, mention[1:], f"this package depends on {name}, which the mission does not have"
+                    package.path, mention[1:], f"this package depends on {name}, which is not in the mission"
                 )
 
 
@@ -151,7 +151,7 @@ def _missing_dependencies(repository: RepositorySummaries) -> Iterator[tuple[Wor
 class PackageDependencyCycle(RepositoryRule):
     """Circular dependency between work packages
 
-    None of them can ever begin.
+    None of the packages can ever start.
 
     Remedy: delete one of the dependencies, or split a package.
     """
@@ -171,7 +171,7 @@ class PackageDependencyCycle(RepositoryRule):
 class PackageSubtaskTwice(RepositoryRule):
     """Subtask claimed by two work packages
 
-    It may be done twice, or each package may leave it to the other.
+    The subtask may be done twice, or each package may leave it to the other.
 
     Remedy: remove the id from one of them.
     """

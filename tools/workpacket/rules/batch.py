@@ -34,10 +34,10 @@ TasksRule = DocumentRule[BatchTasks]
 
 
 class IntegerLookingSha(CheckpointRule):
-    """Commit id that other readers take for a number
+    """Commit id that other parsers read as a number
 
-    A commit id made of digits, or of digits around one `e`, is a number for most YAML readers, and is written back as a
-    different one: without its zeros, or as infinity.
+    A commit id that consists of digits, or of digits around one `e`, is a number to most YAML parsers, which write it
+    back changed: without leading zeros, or as infinity.
 
     Remedy: `workpacket check --fix` puts it in quotes.
     """
@@ -59,10 +59,10 @@ class IntegerLookingSha(CheckpointRule):
 class BatchLabelText(CheckpointRule):
     """Batch label that is not a number
 
-    Labels are text here, so `2a` is as valid as 2. Tools that count batches stop at the first label that is not a
+    Labels are text here, so `2a` is as valid as `2`. But tools that count batches stop at the first label that is not a
     number.
 
-    Remedy: none, if all readers of the checkpoint treat labels as text.
+    Remedy: nothing, if all readers of the checkpoint treat labels as text; otherwise, use numbers.
     """
 
     severity = "info"
@@ -77,7 +77,7 @@ class BatchLabelText(CheckpointRule):
 class DeferredIssueMapping(CheckpointRule):
     """Deferred issue that YAML reads as a mapping
 
-    An unquoted `: ` turns the text before it into a key, and the sentence is lost.
+    An unquoted `: ` turns the text before it into a key, so the sentence is lost.
 
     Remedy: put the sentence in quotes, or write the issue with batch, severity and description.
     """
@@ -120,7 +120,7 @@ class BatchTaskInTwoGroups(CheckpointRule):
 class BatchNextNotPending(CheckpointRule):
     """Task of the next batch that is not pending
 
-    Either it is already done, or it is not recorded as pending.
+    The task is already done, or is not recorded as pending.
 
     Remedy: take it out of `next_batch`, or put it under `pending`.
     """
@@ -154,7 +154,7 @@ class BatchStatusUnknown(TasksRule):
 class BatchDependenciesUnread(DocumentRule[BatchDependencies]):
     """Dependencies in an unknown form
 
-    They are not read, so the next batch is planned without them.
+    The dependencies are not read, so the next batch is planned without them.
 
     Remedy: write them as a mapping, `edges: {T002: [T001]}`, or as phases whose tasks have `depends_on`.
     """
@@ -189,9 +189,9 @@ class _PlanRule(TasksRule):
 class BatchTaskTwice(_PlanRule):
     """Duplicate task id
 
-    It is unclear which task dependencies and checkpoints refer to.
+    It is unclear which of the tasks dependencies and checkpoints refer to.
 
-    Remedy: give one of the two another id.
+    Remedy: give one of them another id.
     """
 
     problem = "batch_task_twice"
@@ -223,7 +223,7 @@ class BatchDependencyUnknown(_PlanRule):
 class BatchDependencyCycle(_PlanRule):
     """Circular dependency between tasks
 
-    None of them can ever begin.
+    None of the tasks can ever start.
 
     Remedy: delete one of the dependencies, or split a task.
     """

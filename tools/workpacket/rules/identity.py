@@ -132,7 +132,7 @@ class IdMalformed(StructuredRule):
 class IdFileMismatch(StructuredRule):
     """Id and file name differ
 
-    Tools find a packet by its file name, people by the id inside; here they differ.
+    Tools find a packet by its file name, people by the id inside the file, and the two differ.
 
     Remedy: rename the file or correct the id.
     """
@@ -150,7 +150,7 @@ class IdFileMismatch(StructuredRule):
 class BaseIdMismatch(WorkRule):
     """Base id that does not match the id
 
-    The registry finds the active packet by its base id; this packet would be listed under another one.
+    The registry finds the active packet by its base id, so this packet would be listed under another one.
 
     Remedy: `workpacket check --fix` removes the revision; if the bases differ, correct the wrong one.
     """
@@ -316,7 +316,7 @@ def _latin(text: str) -> str:
 
 
 class LookAlikeCharacter(StructuredRule):
-    """Character that only looks like the one expected
+    """Look-alike of the expected character
 
     Programs read a different id or key, and people cannot see why: the field or the dependency is ignored.
 
@@ -343,7 +343,9 @@ class LookAlikeCharacter(StructuredRule):
 
     def _odd(self, span: tuple[int, int], written: str) -> Problem:
         code, place = next((ord(each), at) for at, each in enumerate(written, 1) if not each.isascii())
-        return self.fault(span, f"character {place} of {written!r} is U+{code:04X}, which only looks right")
+        return self.fault(
+            span, f"character {place} of {written!r} is U+{code:04X}, a look-alike of the expected character"
+        )
 
     def _names_the_document(self, document: StructuredDocument, start: int) -> bool:
         """Whether this is an id of the document itself, which `IdMalformed` reports."""

@@ -50,7 +50,7 @@ _BOX = lazy_pattern(r"\[[ xX]\]|~")
 class SectionMissing(StructuredRule):
     """Missing required section
 
-    Reviewers, gates and the packet made from this document rely on the section.
+    Reviewers, gates and the packet made from this document need the section.
 
     Remedy: add the section with the heading from the template.
     """
@@ -103,7 +103,7 @@ def _place_for(document: StructuredDocument, missing: SectionSpec) -> tuple[int,
 class SectionEmpty(StructuredRule):
     """Empty required section
 
-    Because the heading exists, the missing text is easy to overlook.
+    The heading makes the missing text easy to overlook.
 
     Remedy: fill it in, or write `- None.` if there is nothing to say.
     """
@@ -166,7 +166,7 @@ def _lines_of(document: StructuredDocument, block: Block) -> Iterator[tuple[int,
 class HeadingHidden(StructuredRule):
     """Heading inside a code fence or a comment
 
-    The section below it is not read, so it appears to be missing.
+    The section below the heading is not read, so it appears to be missing.
 
     Remedy: close the fence or the comment before the heading.
     """
@@ -185,7 +185,7 @@ class HeadingGlued(StructuredRule):
 
     A program wrote the two characters `\\n` instead of a line feed, so the heading is in the middle of a line.
 
-    Remedy: replace each `\\n` by a line feed.
+    Remedy: replace each `\n` with a line feed.
     """
 
     def check(self, document: StructuredDocument) -> Iterator[Problem]:
@@ -196,7 +196,7 @@ class HeadingGlued(StructuredRule):
 class SectionDuplicate(StructuredRule):
     """Duplicate section
 
-    Tools may read only one of them, and it is unclear which one is right.
+    Tools may read only one of the sections, and it is unclear which one is right.
 
     Remedy: merge the sections.
     """
@@ -224,14 +224,14 @@ class SectionOrder(StructuredRule):
         order = {spec.key: index for index, spec in enumerate(document.layout.sections)}
         known = (placed for placed in document.placed if placed.spec.key in order)
         for placed, furthest in out_of_order(known, lambda placed: order[placed.spec.key]):
-            message = f"{placed.spec.heading} comes after {furthest.spec.heading}; in the template it comes before it"
+            message = f"{placed.spec.heading} comes after {furthest.spec.heading}; in the template, it comes first"
             yield self.fault(placed.section.title_span, message)
 
 
 class SectionUnknown(StructuredRule):
     """Unknown section
 
-    It is kept, but no rule checks it; the heading may be misspelled.
+    The section is kept, but no rule checks it; the heading may be misspelled.
 
     Remedy: correct the heading if it is misspelled; otherwise leave it.
     """
@@ -277,7 +277,7 @@ class OldHeading(StructuredRule):
 class HeadingLevel(StructuredRule):
     """Heading with the wrong level
 
-    It is still read, but tools that look for a heading of the right level do not find the section.
+    The section is still read, but tools that look for a heading of the right level do not find it.
 
     Remedy: `workpacket fmt` writes the level of the template.
     """
@@ -329,7 +329,7 @@ class FieldDuplicate(StructuredRule):
 class FieldEmpty(StructuredRule):
     """Field without a value
 
-    Tools that read line by line take the next line for the value; people assume that the value was forgotten.
+    Tools that read line by line take the next line as the value, and people assume that the value was forgotten.
 
     Remedy: fill in the value, or delete the line if the field does not apply.
     """
@@ -356,7 +356,7 @@ def _says_nothing(document: StructuredDocument, field: Field) -> bool:
 class MetadataFieldUnknown(StructuredRule):
     """Unknown metadata field
 
-    It is ignored; its name may be misspelled.
+    The field is ignored; its name may be misspelled.
 
     Remedy: correct its name if it is misspelled; otherwise leave it.
     """

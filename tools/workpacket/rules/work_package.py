@@ -24,7 +24,7 @@ WorkPackageRule = DocumentRule[WorkPackage]
 class PackageFrontMatterMissing(WorkPackageRule):
     """Work package without front matter
 
-    Its id, its lane and its dependencies are unknown, so no tool can start it, move it or wait for it.
+    The package's id, lane and dependencies are unknown, so no tool can start it, move it or wait for it.
 
     Remedy: start the file with a line `---`, the fields `work_package_id`, `title` and `dependencies`, and another line
     `---`.
@@ -38,7 +38,7 @@ class PackageFrontMatterMissing(WorkPackageRule):
 class PackageTitleMismatch(WorkPackageRule):
     """Heading of another work package
 
-    The text may have been copied from that package, with its scope.
+    The text may have been copied from the other package, with its scope.
 
     Remedy: correct the heading, or the text below it.
     """
@@ -58,7 +58,7 @@ class PackageTitleMismatch(WorkPackageRule):
 class PackageFileMismatch(WorkPackageRule):
     """Work package id that differs from the file name
 
-    Commands find the file by its name, but then act on the package whose id is inside.
+    Commands find the file by its name, but then act on the package that its id names.
 
     Remedy: rename the file or correct `work_package_id`.
     """
@@ -98,7 +98,7 @@ class PackageDependenciesText(WorkPackageRule):
 class PackageLaneOld(WorkPackageRule):
     """Outdated lane name
 
-    Newer tools do not know this name and refuse the file.
+    Newer tools do not know the old name and refuse the file.
 
     Remedy: `workpacket check --fix` writes the current name.
     """
@@ -118,7 +118,7 @@ class PackageLaneOld(WorkPackageRule):
 class PackageDependencyContradiction(WorkPackageRule):
     """Dependencies in the text that differ from the front matter
 
-    Tools follow the front matter and people the text, so one of them may start too early.
+    Tools follow the front matter and people the text, so work may start too early.
 
     Remedy: correct the front matter, and make the text agree.
     """
@@ -153,7 +153,7 @@ def _shown(names: list[str]) -> str:
 class PackageSubtaskUndescribed(WorkPackageRule):
     """Subtask that the text does not describe
 
-    People who follow the text skip it, and the package is finished without it.
+    People who follow the text skip the subtask, and the package is finished without it.
 
     Remedy: add a section `### T0xx: ...`, or remove the id from `subtasks`.
     """
@@ -191,7 +191,7 @@ class PackageSubtaskUnlisted(WorkPackageRule):
 class PackageDoneUnticked(WorkPackageRule):
     """Finished work package with an unticked definition of done
 
-    Either the list was not checked, or its boxes are not used here.
+    The definition of done was not checked, or its boxes are not used.
 
     Remedy: check the definition of done, or move the package back to an earlier lane.
     """

@@ -137,7 +137,7 @@ class CommitCheckpoints:
             commit_paths(self.repository, self._message(prepared), paths)
         found = self._found(prepared)
         if paths and found is None:
-            said = f"the commit of milestone {milestone_index} does not carry its {TRAILER}"
+            said = f"the commit of milestone {milestone_index} lacks its trailer {TRAILER}"
             raise RunBlocked(
                 said, code="check_not_run", hint="make sure that no hook removes the trailer, then amend the commit"
             )

@@ -160,7 +160,7 @@ def _require_private(key: Path | None) -> None:
         message = f"the event key {key} cannot be read: {error.strerror}"
         raise WorkpacketError("event_key_unfit", message, path=str(key)) from error
     if os.name != "nt" and mode & _PRIVATE:
-        message = f"the event key {key} can be read by others than its owner"
+        message = f"the event key {key} can be read by users other than its owner"
         raise WorkpacketError("event_key_unfit", message, hint=f"chmod 600 {key}", path=str(key))
 
 

@@ -39,7 +39,7 @@ def find_ssh_keygen() -> str:
         )
     doubt = _doubt(Path(tool).absolute())
     if doubt:
-        hint = "put the folder of OpenSSH before others in PATH"
+        hint = "put the folder that contains OpenSSH first in PATH"
         raise WorkpacketError("ssh_keygen_doubtful", f"{tool} is not used: {doubt}", hint=hint, path=tool)
     return tool
 
@@ -263,8 +263,8 @@ PATIENCE = 3.0
 # From the least effort to the best protection.
 LADDER = (
     "Use a key for approvals only, with a passphrase, and never add it to an agent: `workpacket key init` creates one.",
-    "If it must be in an agent, have the agent ask each time: `ssh-add -c KEY`.",
-    "Approve from a different account or machine than the one on which agents work.",
+    "If the key must be in an agent, have the agent ask each time: `ssh-add -c KEY`.",
+    "Approve from an account or a machine on which no agent works.",
     'Use a FIDO token (`ssh-keygen -t ed25519-sk -O verify-required`), and set `hardware = "touch"` or "pin" at gates.',
 )
 

@@ -58,7 +58,7 @@ def trailing_fault(source: Source, position: int) -> Problem:
     """Return the fault of the text that follows the value that ends at `position`."""
     at = _past_blanks(source.text, position)
     comment = _comment_fault(source, at)
-    message = "data after the value; a JSON file must be a single value"
+    message = "unexpected data after the value; a JSON file must contain a single value"
     return comment or Problem("json_trailing_data", message, Location.span(at, len(source.text)))
 
 

@@ -488,7 +488,7 @@ def _list(text: YamlText, path: NodePath, values: tuple[list[Plain], list[Plain]
         elif tag != "insert":
             gone += range(start, end)
     if kept != wanted[: len(kept)]:
-        raise CannotEdit("an item would have to be inserted between others")
+        raise CannotEdit("an item would have to be inserted between other items")
     if kept:
         for index in reversed(gone):
             text = text.edited(remove_item(text, (*path, index)))

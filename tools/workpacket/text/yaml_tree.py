@@ -50,7 +50,11 @@ _MEANINGS: tuple[tuple[str, str, str], ...] = (
         "a ':' starts a key where a key is not allowed",
         f"if it is part of a value, {_QUOTE}; if it begins a new key, check the indentation and the line above",
     ),
-    ("could not find expected ':'", "this is neither 'key: value' nor part of what is above", "add the ':' or indent"),
+    (
+        "could not find expected ':'",
+        "this is neither 'key: value' nor part of the value above",
+        "add the ':' or indent",
+    ),
     ("cannot start any token", "a value cannot begin with this character", _QUOTE),
     ("unexpected end of stream", "this quote is never closed", "close it where the value ends"),
     ("unexpected document", "this quote is not closed before the '---'", "close it where the value ends"),
@@ -442,7 +446,7 @@ class _Builder:
         if event.anchor is not None:
             self._fault("yaml_anchor", start, end, f"'&{event.anchor}' names a value for use elsewhere")
         if event.tag is not None:
-            self._fault("yaml_tag", start, end, f"'{event.tag}' says which type a value has")
+            self._fault("yaml_tag", start, end, f"'{event.tag}' states the type of a value")
 
     def _span(self, event: Event) -> tuple[int, int]:
         return self._start + event.start_mark.index, self._start + event.end_mark.index

@@ -516,7 +516,7 @@ SIGNING = _environment("""
         The answer of the browser or the key does not match the request; nothing was written.
         Remedy: Run the command again, with another browser or key if the message stays the same.
 
-    signing_failed: ssh-keygen did not sign
+    signing_failed: The program ssh-keygen did not sign
         The passphrase was wrong, the token was not touched, or the agent does not have the key.
         Remedy: Read what `ssh-keygen` said, then run the command again.
 

@@ -169,7 +169,7 @@ class Effects:
             and self._others(plan)
         ):
             raise RunBlocked(
-                f"the effect {plan.step} was requested with other arguments before",
+                f"the effect {plan.step} was previously requested with other arguments",
                 code="step_changed",
                 details={"step": plan.step},
             )
@@ -294,8 +294,7 @@ class Effects:
             )
         return ReceiptUnkept(
             f"{record.step} happened and is not repeated; its result was not stored: {record.unkept}{why}",
-            hint=f"give its result: {answer} --value JSON; or give the effect a probe; make it return JSON, or give "
-            "it a codec, before it is used elsewhere",
+            hint=f"give its result: {answer} --value JSON; or give the effect a probe. For later runs, have it return JSON, or give it a codec",
             details=details | {"unkept": record.unkept},
         )
 

@@ -158,9 +158,9 @@ def _require_same_inputs(stream: str, state: RunState, wanted: RunSpec) -> None:
     changed = changed_keys(state.inputs, asked)
     if changed:
         raise RunBlocked(
-            f"{stream} is finished; it used other values of {', '.join(changed)}",
+            f"{stream} is finished, and used other values of {', '.join(changed)}",
             code="inputs_changed",
-            hint="request it with the original values, or give the other run its own key",
+            hint="request it with the original values, or give the new run its own key",
             details={"changed": list(changed)},
         )
 

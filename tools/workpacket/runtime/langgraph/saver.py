@@ -92,7 +92,7 @@ def remove(thread: Thread, choose: Callable[[], Set[CheckpointPlace]], reason: s
         for record in gone.values():
             thread.pen.contents.forget(record)
         return thread.erase()
-    raise StoreUnavailable(f"{thread.stream}: others wrote first, {TRIES} times in a row", code="store_busy")
+    raise StoreUnavailable(f"{thread.stream}: other writers were faster {TRIES} times in a row", code="store_busy")
 
 
 def everything(thread: Thread) -> Set[CheckpointPlace]:
@@ -247,7 +247,7 @@ class WorkpacketSaver(ReadingSaver):
                 thread.put_done(place, parent)
                 break
             else:
-                raise StoreUnavailable(f"{thread.stream}: others wrote first, {TRIES} times", code="store_busy")
+                raise StoreUnavailable(f"{thread.stream}: other writers were faster {TRIES} times", code="store_busy")
         return config_of(thread_id, namespace, checkpoint["id"])
 
     def _content(

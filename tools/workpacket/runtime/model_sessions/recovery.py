@@ -135,7 +135,7 @@ def operator_decides(runtime: Runtime, stream: str, choice: Decided, note: str =
         runtime.cancel(stream, note or "cancelled by the operator")
         return assess(runtime, stream)
     if choice not in report.choices:
-        raise RunBlocked(f"{stream} is {report.session.status}: {choice} does not answer {report.session.reason!r}",
+        raise RunBlocked(f"{stream} is {report.session.status}: {choice} does not resolve {report.session.reason!r}",
                          code="check_not_run", details=report.as_json())  # fmt: skip
     if report.session.reason == "effect_outcome_unknown":
         settlement: Choice = "mark_done" if choice == "repair" else "retry"

@@ -156,8 +156,7 @@ class OpenSession:
         stored = self._stored()
         if stored is not None:
             if (stored.role, stored.content) != (role, self._clean(content)[0]):
-                raise RunBlocked(f"message {stored.seq} of the session {self.id} was different "
-                                 "before", code="step_changed",
+                raise RunBlocked(f"message {stored.seq} of the session {self.id} differs from the stored one", code="step_changed",
                                  details={"message": stored.seq})  # fmt: skip
             return stored
         return self._keep(role, content)

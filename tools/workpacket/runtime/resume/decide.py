@@ -173,7 +173,7 @@ def scope_within(case: Case) -> Verdict:
     wider = sorted(set(case.seen.scope) - set(case.state.scope)) if case.state.scope else []
     dropped = not case.seen.scope and case.state.scope
     if dropped:
-        return _block("scope_widened", "no scope, although the run had one")
+        return _block("scope_widened", "no scope was given, although the run had one")
     return _block("scope_widened", *wider) if wider else PASS
 
 

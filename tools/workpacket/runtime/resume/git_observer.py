@@ -41,7 +41,7 @@ class GitObserver:
             return {}
         head = head_commit(self._repository)
         if head is None:
-            raise RunBlocked("there is no commit yet for a checkpoint to name", code="check_not_run",
+            raise RunBlocked("there is no commit yet that a checkpoint could name", code="check_not_run",
                              hint="commit something with git, then try again")  # fmt: skip
         return {"commit": head, "tree": tree_of(self._repository, head), "clean": not self.foreign_changes()}
 

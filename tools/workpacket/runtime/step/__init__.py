@@ -214,7 +214,7 @@ class ResumeMiddleware:
             raise RunBlocked(message, code=judgement.code, details=details)
         said_by = given.actor if given is not None else self._who()
         take_back = f"workpacket resume step/{'/'.join(identity)} --yes"
-        raise RunBlocked(f"{message}; {said_by or 'someone'} said no, which `{take_back}` takes back",
+        raise RunBlocked(f"{message}; {said_by or 'someone'} said no; `{take_back}` takes that back",
                          code="confirmation_denied", hint=take_back, details=details)  # fmt: skip
 
     def _consume(self, checkpoint: StepCheckpoint, context: StepContext, answer: tuple[Any, ...]) -> None:

@@ -51,7 +51,7 @@ class Damage(NamedTuple):
     text: bytes
 
     def __str__(self) -> str:
-        what = "was not written completely" if self.torn else "is not JSON"
+        what = "is incomplete" if self.torn else "is not JSON"
         return f"line {self.number} {what} ({len(self.text)} bytes)"
 
 
@@ -293,8 +293,7 @@ class History:
         else:
             found = self.checkpoints[-1] if self.checkpoints else None
         if self.damage[0] > (found[0] if found else 0):
-            raise LogDamaged("/".join(self.identity), self.damage[0], f"{self.damage[1]}, which may have been about "
-                                                                      "this step")  # fmt: skip
+            raise LogDamaged("/".join(self.identity), self.damage[0], f"{self.damage[1]}, and may have been about this step")  # fmt: skip
         return None if found is None or (self.completed and not token) else found[1]
 
     def require_unspent(self, token: str) -> None:

@@ -67,7 +67,7 @@ class Pipeline:
 
     def _require_order(self) -> None:
         if any(isinstance(layer, ResumeMiddleware) for layer in self.layers[1:]):
-            raise ValueError("the resume layer must come first: a layer before it would be repeated")
+            raise ValueError("the resume layer must come first, because any layer before it would be repeated")
         if len(self.cursors) != sum(isinstance(layer, CheckpointEmitter) for layer in self.layers):
             raise ValueError("two checkpoints have the same cursor")
         for at, layer in enumerate(self.layers):

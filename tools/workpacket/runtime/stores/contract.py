@@ -192,8 +192,8 @@ class ErasesAtOnce(Protocol):
 
 def name_was_used(stream: str) -> VersionConflict:
     return VersionConflict(
-        f"{stream} was removed by retention; its name is not used again",
-        code="key_conflict", hint="give the run another key, or none, so that it is numbered",
+        f"{stream} was removed by retention, and its name is not reused",
+        code="key_conflict", hint="give the run another key, or no key, so that it gets a number",
     )  # fmt: skip
 
 
@@ -210,7 +210,7 @@ def require_same_as_stored(request: Append, stored: Sequence[Event], *, by_key: 
             details={"stream": request.stream, "key": request.key, "version": first.version if first else 0},
         )
     raise WriterConflict(
-        f"writer {request.writer} already used the sequence number {request.writer_seq} for something else",
+        f"writer {request.writer} already used the sequence number {request.writer_seq} for another request",
         details={"stream": request.stream, "writer": request.writer, "writer_seq": request.writer_seq},
     )
 

@@ -69,7 +69,7 @@ def contract_to_approve(read: Reader, log: Log, packet: str, gate: str) -> Contr
     light = found.packet is not None and found.packet.light
     document = found.stub if gate in ACTIVATING and not light else found.packet or found.stub
     if document is None:
-        message = f"there is no {'stub' if gate in ACTIVATING else 'packet'} of {packet}"
+        message = f"{packet} has no {'stub' if gate in ACTIVATING else 'packet'}"
         return Problem("contract_unreadable", message)
     said = stated(document, found.refinement)
     if isinstance(said, str):

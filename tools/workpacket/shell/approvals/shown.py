@@ -153,7 +153,7 @@ def _changes(repository: Repository, event: LogEvent) -> Iterator[str]:
         "--end-of-options", first, last, check=False,
     )  # fmt: skip
     if answer.status != 0:
-        yield "its changes are unknown: a commit that the event names is missing here"
+        yield "the changes are unknown: a commit that the event names is missing here"
         return
     for row in answer.text.split("\0"):
         added, _, rest = row.partition("\t")

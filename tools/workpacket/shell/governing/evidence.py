@@ -113,7 +113,7 @@ class Prover:
 
     def _run(self, command: str, words: Sequence[str]) -> Proved:
         if len(command) > _LONGEST_COMMAND:
-            hint = "put it in a script in the repository, and run that"
+            hint = "put the command in a script in the repository, and run that"
             raise WorkpacketError(
                 "proof_not_run",
                 f"the command has {len(command)} characters; the limit is {_LONGEST_COMMAND}",
@@ -164,7 +164,7 @@ class Prover:
         if after == self._tree:
             return
         what = "; ".join(_differences(self._tree, after))
-        hint = "undo it (see git status), and have the proof write to a temporary folder or to files that git ignores"
+        hint = "undo the change (see git status), and have the proof write to a temporary folder or to files that git ignores"
         raise WorkpacketError(
             "proof_changed_tree", f"{command!r} {what}, so it proves nothing about the commit", hint=hint
         )

@@ -194,5 +194,5 @@ def prepare(
 
 
 def _unprepared(command: str, why: str) -> WorkpacketError:
-    hint = "nothing was recorded; correct [evidence] setup in the policy on the base, or what it needs"
+    hint = "nothing was recorded; correct [evidence] setup in the policy on the base, or provide what it needs"
     return WorkpacketError("proof_setup_failed", f"the trees could not be prepared: {command} {why}", hint=hint)

@@ -80,5 +80,5 @@ def _says_no(repository: Repository, removed: Mapping[str, str]) -> Iterator[boo
 def _told(revert: Revert) -> Iterable[Problem]:
     reason = CHANGE_BY_CODE["landing_reverted"]
     for landing in revert.landings:
-        what = f"the landing {landing[:12]} is reverted as a whole, with the events that it brought"
+        what = f"the landing {landing[:12]} is reverted as a whole, with the events that it added"
         yield Problem(reason.code, what, Location(GOVERNANCE_FOLDER), reason.remedy, severity=reason.severity)

@@ -161,7 +161,7 @@ def _as_submitted(repository: Repository, trials: TrialMerges, landing: str, eve
 def _faults(repository: Repository, trials: TrialMerges, commit: str, policy: LifecyclePolicy) -> list[Uncovered]:
     before = resolved(repository, f"{commit}^1^{{commit}}")
     if before is None:
-        return [Uncovered("landed_otherwise", LOG_FOLDER, "", "it is the first commit, so nothing was judged")]
+        return [Uncovered("landed_otherwise", LOG_FOLDER, "", "it is the first commit, so it has no judged work")]
     changed = trials.differences(before, commit)
     touched = {path.split("/")[2] for path in changed if path.startswith(f"{LOG_FOLDER}/")}
     then = _logs_at(repository, commit, touched)
@@ -198,5 +198,5 @@ def _landed_otherwise(
     work = trials.differences(trials.merge_base(onto, judged) or onto, judged)
     for path in sorted(work.keys() & trials.differences(trial.tree, line[place]).keys()):
         if not is_governance(path):
-            message = f"the judged commit of {name} landed in {line[place][:12]}, which has different content here"
+            message = f"the judged commit of {name} landed in {line[place][:12]} with different content"
             yield Uncovered("landed_otherwise", path, name, message)

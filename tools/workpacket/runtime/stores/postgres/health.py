@@ -122,7 +122,7 @@ def _durability(store: ReadablePostgres) -> ServerCheck:
 
 def _isolation(store: ReadablePostgres) -> ServerCheck:
     level = _setting(store, "default_transaction_isolation")
-    worse = "" if level == "read committed" else ": safe, but writers of the same run force each other to retry"
+    worse = "" if level == "read committed" else ": safe, but writers of the same run make each other retry"
     return ServerCheck("isolation", (), level + worse)
 
 

@@ -251,7 +251,7 @@ class ReadablePostgres:
         version, key, status, head = found[14:]
         event = None if found[0] is None else require_intact(Event(stream, *found[:14]))
         if event is None or entry_of(event) != IndexEntry(kind, stream, key, version, status) or version > head:
-            raise LogDamaged(stream, version, f"the index of {kind} points to something else")
+            raise LogDamaged(stream, version, f"the index of {kind} points to a different event")
         return event
 
     def newest(self, kind: str, prefix: str = "") -> tuple[tuple[str, Event | None], ...]:

@@ -108,7 +108,9 @@ class PostgresStore(ReadablePostgres):
             elif answer.outcome != "again":
                 self._heads.pop(request.stream, None)
                 self._refuse(request, answer)
-        raise StoreUnavailable(f"{request.stream}: others wrote first, {_TRIES} times in a row", code="store_busy")
+        raise StoreUnavailable(
+            f"{request.stream}: other writers were faster {_TRIES} times in a row", code="store_busy"
+        )
 
     def _asked(self, request: Append, new: Sequence[Event], version: int, previous: str) -> tuple[object, ...]:
         entries = [entry_of(event) for event in new]

@@ -192,7 +192,7 @@ class Access:
         if missing:
             self._poison = missing
             raise StorageFailed(
-                f"the store was removed or replaced while it was open, so what was just written is lost ({missing})",
+                f"the store was removed or replaced while it was open, so the last write was lost ({missing})",
                 hint="restore the files, then start again: they are compared with what was acknowledged",
             )
 

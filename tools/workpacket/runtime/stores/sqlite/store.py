@@ -422,6 +422,6 @@ def suitability(path: Path) -> tuple[StoreProblem, ...]:
     kind = file_system_of(path.parent)
     if kind in VOLATILE:
         return (
-            StoreProblem("storage_unsuitable", f"{path.parent} is on {kind}: the store would be lost on a restart"),
+            StoreProblem("storage_unsuitable", f"{path.parent} is on {kind}, so the store would be lost on a restart"),
         )
     return ()
