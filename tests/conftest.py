@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, settings
 
 import git_answers
 import remembered
-from workpacket.shell import fingerprint
+from workpacket.shell import package_files
 
 pytest_plugins = ["answers", "skip_gate"]
 # They take the place of what the product imports later.
@@ -30,7 +30,7 @@ sys.dont_write_bytecode = False
 
 # Every command in this process asks whether the package is still the same, a look at 400 files. The code that runs here
 # stays what was imported, whatever happens to its files.
-fingerprint._files = cache(fingerprint._files)
+package_files._files = cache(package_files._files)
 
 # A shell that runs the tests in the background has them ignore Ctrl-C, which every process they start would inherit:
 # tests that interrupt one would wait for ever.

@@ -36,7 +36,7 @@ from workpacket.model.lanes import ACTIVE_TOKEN, LANES
 from workpacket.report.catalogue import catalogue
 from workpacket.report.explain import render_codes_page
 from workpacket.shell.governing.starter_files import read_package
-from workpacket.shell.shipped_schemas import SHIPPED
+from workpacket.shell.package_files import SHIPPED
 
 ROOT = Path(__file__).resolve().parent.parent
 SCHEMAS = ROOT / "schemas"

@@ -26,7 +26,7 @@ from workpacket.git.repository import find_repository
 from workpacket.lifecycle.policy import EvidencePolicy
 from workpacket.runtime.records.redaction import Redactor
 from workpacket.shell.governing.evidence import Prover
-from workpacket.shell.governing.proof_words import proof_words
+from workpacket.shell.governing.proof_process import proof_words
 
 PAGES = ("*.md", "docs/**/*.md", ".GOV/**/*.md")
 SOURCES = ("tools/**/*.py", "tests/**/*.py", "bench/*.py")

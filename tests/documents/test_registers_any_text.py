@@ -13,7 +13,7 @@ from workpacket.report.catalogue import catalogue
 from workpacket.rules.engine import all_rules, examine
 from workpacket.rules.repair import RepairRefused, repair
 from workpacket.rules.rule import DocumentRule
-from workpacket.shell.shipped_schemas import schemas
+from workpacket.shell.package_files import schemas
 from workpacket.text.source import Source
 
 KINDS = ("task_board", "registry", "signature_audit", "orchestrator_gates", "validator_gates")

@@ -12,7 +12,7 @@ from approvals.gates import envelope
 from judging.repositories import Tree, Written, laid_out
 from workpacket.git.objects import blob_id
 from workpacket.problem import Problem
-from workpacket.shell.judging import reverts
+from workpacket.shell.judging import append_only
 from workpacket.shell.judging.append_only import judge_append_only
 
 EVENT, LATER = ".GOV/log/WP-1-A-v1/a.json", ".GOV/log/WP-1-A-v1/b.json"
@@ -163,7 +163,7 @@ def test_a_no_is_never_taken_back(past: Past, data: bytes) -> None:
 
 @pytest.mark.parametrize("few", [0, 1, 2])
 def test_of_very_many_events_the_whole_log_is_looked_at(past: Past, monkeypatch: pytest.MonkeyPatch, few: int) -> None:
-    monkeypatch.setattr(reverts, "_FEW", few)
+    monkeypatch.setattr(append_only, "_FEW", few)
     assert past.said(OLD) == REVERTED
 
 

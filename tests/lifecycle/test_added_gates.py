@@ -16,7 +16,7 @@ from workpacket.lifecycle.transitions import TRANSITIONS, transition
 from workpacket.model.canonical import Json
 from workpacket.model.lanes import BUILT_IN
 from workpacket.model.layout import POLICY_PATH
-from workpacket.shell.shipped_schemas import schemas
+from workpacket.shell.package_files import schemas
 from workpacket.text.node import Plain
 from workpacket.text.source import Source
 from workpacket.value import replace

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from lifecycle.governed import QA, STAGING, TOKENS_COUNT, Governed, forge, remembered
 from lifecycle.signed import MALLORY, NAME, PACKET, VICTOR, Signed, codes_of
-from lifecycle.world import ADDED
+from lifecycle.world import ADDED, table_faults
 from workpacket.lifecycle.policy import added_lanes
-from workpacket.lifecycle.transitions import table_faults, transitions
+from workpacket.lifecycle.transitions import transitions
 from workpacket.model.canonical import Json
 from workpacket.model.lanes import BUILT_IN, WAY, AddedLane
 from workpacket.model.layout import POLICY_PATH

@@ -32,7 +32,7 @@ from workpacket.model import exits
 from workpacket.model.layout import POLICY_PATH
 from workpacket.shell.governing import starter_files
 from workpacket.shell.governing.starter_files import read_package
-from workpacket.shell.shipped_schemas import SHIPPED, read_shipped
+from workpacket.shell.package_files import SHIPPED, read_shipped
 
 ROOT = Path(__file__).parents[2]
 PROTOCOL = ".GOV/roles/coder/CODER_PROTOCOL.md"

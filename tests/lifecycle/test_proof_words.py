@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from workpacket.errors import WorkpacketError
-from workpacket.shell.governing.proof_words import proof_words
+from workpacket.shell.governing.proof_process import proof_words
 
 CASES = Path(__file__).with_name("proofs") / "operator_forms.txt"
 ROWS: list[tuple[str, str | list[str]]] = [

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lifecycle.world import ADDED
+from lifecycle.world import ADDED, table_faults
 from workpacket.lifecycle.event_checks import judges_of
 from workpacket.lifecycle.transitions import (
     ADVANCED,
@@ -19,7 +19,6 @@ from workpacket.lifecycle.transitions import (
     forward_transition,
     is_legal,
     leaving,
-    table_faults,
     transition,
     transitions,
 )
@@ -37,7 +36,7 @@ def test_the_table_has_no_fault() -> None:
     [
         (replace(TRANSITIONS[1], target="ELSEWHERE"), "activate: unknown lane ELSEWHERE"),
         (replace(TRANSITIONS[1], event="prepared"), "activate: events of type prepared are not moves"),
-        (TRANSITIONS[0], "new: stands twice"),
+        (TRANSITIONS[0], "new: listed twice"),
     ],
 )
 def test_a_fault_of_the_table_is_found(row: Transition, fault: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from workpacket.documents.packet import PacketText, render_packet
@@ -15,9 +15,11 @@ from workpacket.lifecycle.backlog import adopt
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.moves import Answer, Planned
 from workpacket.lifecycle.policy import LifecyclePolicy
+from workpacket.lifecycle.transitions import CAME_FROM, Transition
+from workpacket.model.event_types import LANE_MOVES
 from workpacket.model.events import Actor
 from workpacket.model.ids import WorkPacketId
-from workpacket.model.lanes import AddedLane, LaneTable
+from workpacket.model.lanes import BUILT_IN, DERIVED, AddedLane, LaneTable
 from workpacket.model.layout import BOARD_PATH, LOG_FOLDER, PACKETS, REGISTRY_PATH
 from workpacket.model.plan import FileSeen, FolderSeen, Moment, digest
 from workpacket.problem import Problem
@@ -177,3 +179,22 @@ def of_the_log(paths: Iterable[str]) -> list[str]:
 
 def errors(findings: Iterable[Problem]) -> list[Problem]:
     return [finding for finding in findings if finding.severity == "error"]
+
+
+def table_faults(rows: Iterable[Transition], lanes: LaneTable = BUILT_IN) -> Iterator[str]:
+    """Yield errors in a table of transitions."""
+    seen: set[tuple[str, str]] = set()
+    reached: set[str] = set()
+    for row in rows:
+        for token in (*row.origins, *({row.target} - {CAME_FROM})):
+            if lanes.lane(token) is None:
+                yield f"{row.typed}: unknown lane {token}"
+        if row.event not in LANE_MOVES:
+            yield f"{row.typed}: events of type {row.event} are not moves"
+        if (row.command, row.choice) in seen:
+            yield f"{row.typed}: listed twice"
+        seen.add((row.command, row.choice))
+        reached.add(row.target)
+    for token in lanes.tokens:
+        if token not in {*reached, *DERIVED}:
+            yield f"nothing leads to {token}"

@@ -188,7 +188,7 @@ EQUIVALENT = (
         "more pages are read, and none of them changes the answer",
     ),
     Equivalent(
-        "shell/judging/reverts.py",
+        "shell/judging/append_only.py",
         "",
         "_FEW = 200",
         "_FEW = 201",
@@ -230,7 +230,7 @@ EQUIVALENT = (
         "where nothing is missing nothing was taken back; looking for it takes time",
     ),
     Equivalent(
-        "shell/judging/reverts.py",
+        "shell/judging/append_only.py",
         "_undone",
         "wanted = {path: 'A' if letter == 'D' else 'D' for path, letter in changes.items() if letter in 'AD'}",
         "wanted = {path: 'A' if letter == 'D' else 'D' for path, letter in changes.items() if letter in 'ADx'}",
@@ -244,14 +244,14 @@ EQUIVALENT = (
         "without a commit there is no fork; the condition is there for the type checker",
     ),
     Equivalent(
-        "shell/judging/reverts.py",
+        "shell/judging/append_only.py",
         "_undone",
         "paths = tuple(wanted) if len(wanted) <= _FEW else (LOG_FOLDER,)",
         "paths = tuple(wanted) if not len(wanted) <= _FEW else (LOG_FOLDER,)",
         "how many paths are named on a command line changes no answer",
     ),
     Equivalent(
-        "shell/judging/reverts.py",
+        "shell/judging/append_only.py",
         "_undone",
         "paths = tuple(wanted) if len(wanted) <= _FEW else (LOG_FOLDER,)",
         "paths = tuple(wanted) if len(wanted) < _FEW else (LOG_FOLDER,)",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 import os
-import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from importlib import import_module
 from typing import NamedTuple
 
 import coverage
@@ -82,7 +82,7 @@ class Session:
 
         def tests_of_nothing() -> str | None:
             for module in self._modules:
-                graft(sys.modules[name_of(module)], ast.parse((PACKAGE / module).read_text("utf-8")))
+                graft(import_module(name_of(module)), ast.parse((PACKAGE / module).read_text("utf-8")))
             return first_failure(list(self._items.values()))
 
         return is_noticed(tests_of_nothing)
@@ -96,7 +96,7 @@ class Session:
 
         def tests_of_change() -> str | None:
             try:
-                graft(sys.modules[name], change.tree)
+                graft(import_module(name), change.tree)
             except Exception as fault:
                 return repr(fault)
             return first_failure(items)

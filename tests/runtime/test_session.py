@@ -333,7 +333,7 @@ def test_an_artifact_under_an_id_that_is_not_its_own_is_passed_over(world: World
 def test_a_decision_that_does_not_answer_the_reason_is_refused(world: World) -> None:
     with session(world):
         pass
-    with pytest.raises(RunBlocked, match="repair does not answer"):
+    with pytest.raises(RunBlocked, match="repair does not resolve"):
         operator_decides(world.runtime, STREAM, "repair")
 
 

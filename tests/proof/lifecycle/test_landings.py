@@ -60,4 +60,4 @@ def test_ten_full_packets_land_and_one_command_settles_what_conflicts(full: tupl
             forge.go_on(how)
         assert clone("check", "--base", before).status == 0, (name, how)
     print(f"{board}: {conflicts} conflicts")
-    assert board == "branch" or conflicts == 0
+    assert conflicts <= (COUNT // 10 if board == "branch" else 0)

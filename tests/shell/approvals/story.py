@@ -31,10 +31,10 @@ from workpacket.model.events import Actor, LogEvent
 from workpacket.model.events import ChangedFile as EventSubject
 from workpacket.model.plan import Moment, digest
 from workpacket.shell.actor import moment
-from workpacket.shell.approvals.contracts import contract_to_approve
 from workpacket.shell.approvals.decisions import StatementDraft, Written
 from workpacket.shell.approvals.envelopes import read_packet_log, work_tree
 from workpacket.shell.approvals.facts import gate_verdict
+from workpacket.shell.approvals.subject import contract_to_approve
 from workpacket.shell.keys import find_key, signers_line
 from workpacket.text.source import Source
 

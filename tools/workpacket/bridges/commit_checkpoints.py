@@ -30,7 +30,7 @@ from workpacket.model.checkpoint_commit import SIDECARS, TRAILER, read_message, 
 from workpacket.problem import Problem
 from workpacket.runtime.records.state import Milestones, ReachedMilestone
 from workpacket.runtime.resume.git_observer import GitObserver
-from workpacket.shell.shipped_schemas import schemas
+from workpacket.shell.package_files import schemas
 from workpacket.shell.tree import read_bytes, refusal
 from workpacket.text.limits import DATA
 from workpacket.text.source import Source

@@ -29,7 +29,7 @@ from workpacket.shell.checking.repository import check
 from workpacket.shell.configuration import read_settings
 from workpacket.shell.governing.execution import here
 from workpacket.shell.governing.proof_trees import make_tree, scratch_folder
-from workpacket.shell.shipped_schemas import schemas
+from workpacket.shell.package_files import schemas
 from workpacket.shell.transactions.transaction import writing
 from workpacket.shell.tree import find_documents, read_bytes, refusal
 from workpacket.text.limits import DATA

@@ -21,7 +21,7 @@ from workpacket.model import exits
 from workpacket.model.canonical import Json
 from workpacket.report.approval_text import render_contract, render_difference
 from workpacket.report.terminal import Style
-from workpacket.shell.approvals.contracts import contract_version
+from workpacket.shell.approvals.subject import contract_version
 from workpacket.shell.governing.execution import Question, here
 
 

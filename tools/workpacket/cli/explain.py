@@ -14,7 +14,7 @@ from workpacket.model.reasons import Reason, StopReason
 from workpacket.report.catalogue import catalogue
 from workpacket.report.explain import facts_of, nearest_codes, render_codes_page, render_explanation
 from workpacket.report.json_report import render_envelope
-from workpacket.shell.fingerprint import schema_folder
+from workpacket.shell.package_files import schema_folder
 
 
 def _run_explain(arguments: Arguments) -> int:

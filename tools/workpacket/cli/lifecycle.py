@@ -135,8 +135,8 @@ def _waive(arguments: Arguments) -> int:
 def _reapprove(arguments: Arguments) -> int:
     from workpacket.lifecycle.amendment import Withdrawn, reapprove
     from workpacket.shell.actor import moment
+    from workpacket.shell.approvals.event_approvals import withdrawn
     from workpacket.shell.approvals.facts import open_approvals
-    from workpacket.shell.approvals.reapproval import withdrawn
     from workpacket.shell.governed_files import packet_called
 
     repository, gate = here(), arguments.value("gate")

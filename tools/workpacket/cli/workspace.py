@@ -34,7 +34,7 @@ class Workspace:
 
     @property
     def fingerprint(self) -> str:
-        from workpacket.shell.fingerprint import package_fingerprint
+        from workpacket.shell.package_files import package_fingerprint
 
         return package_fingerprint()
 

@@ -164,7 +164,6 @@ class BatchCheckpoint(BatchDocument):
     branch = TextAt("checkpoint", "branch")
     last_batch = TextAt("checkpoint", "last_batch")
     last_commit = TextAt("checkpoint", "last_commit")
-    next_number = TextAt("checkpoint", "next_batch", "number")
 
     def is_text(self, path: NodePath) -> bool:
         return is_checkpoint_text(path)

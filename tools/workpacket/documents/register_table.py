@@ -52,7 +52,9 @@ class SourceLine(NamedTuple):
 
 def visible_lines(source: Source) -> Iterator[SourceLine]:
     """Yield the visible lines in order, including blank ones."""
-    hidden = _hidden_lines(source) if any(mark in source.text for mark in _HIDING) else frozenset()
+    hidden: set[int] = set()
+    if any(mark in source.text for mark in _HIDING):
+        hidden.update(*_hidden_spans(source))
     text = source.text
     starts = source.line_starts
     ends = [*starts[1:], len(text)]
@@ -61,9 +63,17 @@ def visible_lines(source: Source) -> Iterator[SourceLine]:
             yield SourceLine(number, start, text[start:end].rstrip("\r\n"))
 
 
-def _hidden_lines(source: Source) -> frozenset[int]:
+def one_line_comments(source: Source) -> Iterator[SourceLine]:
+    """Yield the lines that are nothing but a comment, in order."""
+    for span in _hidden_spans(source):
+        text = source.line(span.start).rstrip("\r\n") if len(span) == 1 else ""
+        if text.lstrip(" ").startswith(_COMMENT_START):
+            yield SourceLine(span.start, source.line_starts[span.start - 1], text)
+
+
+def _hidden_spans(source: Source) -> Iterator[range]:
+    """Yield the numbers of the lines that each fence and each comment hides."""
     lines = [source.line(number) for number in range(1, source.line_count + 1)]
-    hidden: set[int] = set()
     fence_ends = _fence_ends(lines)
     # No comment is closed after this point, so there is no need to look for one.
     last_comment_end = max((index for index, line in enumerate(lines) if _COMMENT_END in line), default=-1)
@@ -76,9 +86,8 @@ def _hidden_lines(source: Source) -> frozenset[int]:
             index += 1
             continue
         first = index if lines[index].lstrip(" ").startswith((_COMMENT_START, "`", "~")) else index + 1
-        hidden.update(range(first + 1, end + 2))
+        yield range(first + 1, end + 2)
         index = end + 1
-    return frozenset(hidden)
 
 
 def _fence_ends(lines: list[str]) -> dict[int, int]:
@@ -140,15 +149,18 @@ class Row(NamedTuple):
 
 
 class Table:
-    """One table. `columns` are the keys of the header cells, `has_dashes` says whether the separator line follows."""
+    """One table. `columns` are the keys of the header cells, `has_dashes` says whether the separator line follows.
+    `spacers` are the lines of rows without a word, which only keep other rows apart.
+    """
 
-    __slots__ = ("columns", "end", "has_dashes", "header", "rows")
+    __slots__ = ("columns", "end", "has_dashes", "header", "rows", "spacers")
 
     def __init__(self, header: Row) -> None:
         self.header = header
         self.columns = [heading_key(cell.value) for cell in header.cells]
         self.has_dashes = False
         self.rows: list[Row] = []
+        self.spacers: list[int] = []
         self.end = header.line
 
     def column(self, *names: str) -> int:
@@ -222,6 +234,8 @@ def _continues(line: SourceLine, table: Table) -> bool:
         return False
     if not table.rows and not table.has_dashes and line.number == table.header.line + 1 and _DASHES.match(line.text):
         table.has_dashes = True
+    elif line.text.count("|") > 1 and not line.text.strip("| \t"):
+        table.spacers.append(line.number)
     else:
         table.rows.append(_row(line, ""))
     table.end = line.number

@@ -11,17 +11,21 @@ One line of a task board as an entry: `- **[WP-1-Parser-v1]** - [READY_FOR_DEV]`
 
 A line is an entry if it is an item that begins with an id, and the id is not the first word of a sentence. An id with
 placeholders in braces or brackets (`WP-{phase}-{name}`, `[WP_ID]`) is an example of the form.
+
+A comment that is the id of a packet, `<!-- WP-1-Parser-v1 -->`, marks where its entry goes in a section. With a mark
+for each open packet in each section, moves of two packets never change adjacent lines, so git merges them.
 """
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import NamedTuple
 
 from workpacket.documents.document import Document, Text, heading_key
-from workpacket.documents.register_table import SourceLine, visible_lines
+from workpacket.documents.register_table import SourceLine, one_line_comments, visible_lines
 from workpacket.documents.summary import BoardSummary, EntrySummary
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.ids import WorkPacketId
@@ -45,6 +49,7 @@ _EXAMPLE = lazy_pattern(r"WP_?ID\b|[{}<>]|\.\.\.", re.IGNORECASE)
 _TOKEN_LIKE = lazy_pattern(r"[A-Z][A-Z_ ]+\Z")
 _ID_LIKE = lazy_pattern(r"WP-(?:[0-9]+|[A-Z][A-Z0-9]*)-[A-Za-z0-9]", re.IGNORECASE)
 _COMMENT = lazy_pattern(r"<!--.*?-->")
+_MARK = lazy_pattern(r"<!-- (?P<id>WP-[A-Za-z0-9.-]+) -->[ \t]*\Z")
 
 
 class EntrySyntax(NamedTuple):
@@ -137,6 +142,21 @@ _DETAIL = lazy_pattern(r"(?:^|(?<=[\s;,|(]))(?P<key>branch|coder|last_sync)[*_`]
 ACTIVE_DETAILS = ("branch", "coder", "last_sync")
 
 
+def mark_line(wp_id: str) -> str:
+    return f"<!-- {wp_id} -->"
+
+
+class BoardMark(NamedTuple):
+    """A line that says where the entry of a packet goes."""
+
+    id: str
+    line: SourceLine
+
+    @property
+    def end(self) -> int:
+        return self.line.start + len(self.line.text)
+
+
 class BoardEntry:
     """One entry. `head` extends from the list marker to the end of the token, `rest` is the text after it. `span` is
     the whole line without its newline: exactly what a move removes.
@@ -211,10 +231,11 @@ class BoardEntry:
 
 class BoardSection:
     """A heading and the entries below it. `known` is the section of the board that the heading names, if any.
-    `insert_at` is where a new entry goes: the start of a line, or the end of a file without a final newline.
+    `insert_at` is where a new entry goes: the start of a line, or the end of a file without a final newline. It is
+    before the first mark, so that nothing is inserted next to what other packets insert behind theirs.
     """
 
-    __slots__ = ("entries", "insert_at", "known", "lanes", "level", "line", "spaced", "title", "title_span")
+    __slots__ = ("entries", "insert_at", "known", "lanes", "level", "line", "marks", "spaced", "title", "title_span")
 
     def __init__(self, line: SourceLine, level: int, words: tuple[int, int], lanes: LaneTable, *, spaced: bool) -> None:
         self.lanes = lanes
@@ -225,6 +246,7 @@ class BoardSection:
         self.title_span = (line.start + words[0], line.start + words[1])
         self.known = section_named(self.title, lanes)
         self.entries: list[BoardEntry] = []
+        self.marks: list[BoardMark] = []
         self.insert_at = self.title_span[0]
 
     def __repr__(self) -> str:
@@ -279,6 +301,19 @@ class TaskBoard(Document):
             elif not current.entries and not _RULE.match(text):
                 # A new entry in an empty section goes after people's text about the section.
                 current.insert_at = starts[line.number]
+        if "<!-- WP-" in self.source.text:
+            self._read_marks()
+
+    def _read_marks(self) -> None:
+        first_lines = [heading.line for heading in self.headings]
+        for line in one_line_comments(self.source):
+            match = _MARK.match(line.text)
+            if match is None:
+                continue
+            section = self.headings[bisect_right(first_lines, line.number) - 1]
+            if not section.marks:
+                section.insert_at = line.start
+            section.marks.append(BoardMark(match["id"], line))
 
     def _tree(self) -> Node:
         shown = [heading for heading in self.headings if heading.known is not None or heading.entries]

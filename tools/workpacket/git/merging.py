@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Final
 
 from workpacket.errors import WorkpacketError
-from workpacket.git.objects import AS_COMMITTED, blob_id, list_tree
+from workpacket.git.objects import AS_COMMITTED, blob_id, list_tree, read_objects
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import head_commit, merge_base
 from workpacket.git.run import Answer, git_failure, run_git
@@ -198,6 +198,10 @@ class TrialMerges:
     def differences(self, old: str, new: str) -> dict[str, Difference]:
         """Return the differences between two trees (or those of two commits), by path. A rename is two differences."""
         return differences(self._repository, old, new, self._environment)
+
+    def read(self, names: Iterable[str]) -> dict[str, bytes]:
+        """Return the contents of objects by name, those made by a trial included."""
+        return read_objects(self._repository, names, self._environment)
 
     def overlaid(self, commit: str, entries: Mapping[str, str]) -> str:
         """Return the tree of the commit with other entries (mode and id; '' to leave one out) at these paths."""

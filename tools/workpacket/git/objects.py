@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Final, NamedTuple
 
@@ -21,7 +21,7 @@ from workpacket.git.repository import FULL_ID, Repository
 from workpacket.git.revisions import commit_of, merge_base
 from workpacket.git.run import FETCH_ALL, run_git
 from workpacket.lazy_pattern import lazy_pattern
-from workpacket.value import Value
+from workpacket.value import NOTHING, Value
 
 # Hooks of the user run inside `git commit`: linters, tests.
 _HOOKS_SECONDS = 1800.0
@@ -58,7 +58,9 @@ def tree_names(repository: Repository, commit: str) -> list[str]:
     return answer.text.split("\0")[:-1]
 
 
-def read_objects(repository: Repository, names: Iterable[str]) -> dict[str, bytes]:
+def read_objects(
+    repository: Repository, names: Iterable[str], environment: Mapping[str, str] = NOTHING
+) -> dict[str, bytes]:
     """Return the contents of objects by name (`<id>` or `<commit>:<path>`), read by one process. Missing ones and
     folders are left out.
     """
@@ -71,7 +73,7 @@ def read_objects(repository: Repository, names: Iterable[str]) -> dict[str, byte
     if not wanted:
         return {}
     request = "".join(f"{name}\n" for name in wanted).encode("utf-8", "surrogateescape")
-    output = run_git(repository.root, "cat-file", "--batch", stdin=request).output
+    output = run_git(repository.root, "cat-file", "--batch", stdin=request, environment=environment).output
     found: dict[str, bytes] = {}
     position = 0
     for name in wanted:

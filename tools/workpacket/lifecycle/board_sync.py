@@ -28,9 +28,12 @@ from workpacket.lifecycle.projections import (
     board_edits,
     board_of,
     in_force,
+    is_open,
     lane_named,
+    mark_edits,
     missing_sections,
     project_registry,
+    spacer_edits,
     status_edits,
 )
 from workpacket.lifecycle.side_moves import abandon, advance, block, reopen, unblock
@@ -104,6 +107,9 @@ def sync(facts: Facts, *, board: bool = True, registry: bool = True) -> Planned:
         bases = dict.fromkeys(packet.id.base for name, packet in known.items() if facts.is_drawn(name))
         rows = [row for base in bases if (row := in_force(facts, base, {}, {})) is not None]
         project_registry(draft, rows)
+        if facts.policy.packets.board == "branch" and (whole := draft.file(REGISTRY_PATH, facts.registry)) is not None:
+            moving = {row.base for row in rows if is_open(row.lane)}
+            draft.edit(whole, spacer_edits(TraceabilityRegistry(whole, lanes), moving))
     plan = draft.plan()
     changed = [change.path for change in plan.changes]
     said = (
@@ -155,6 +161,10 @@ def _sync_board(draft: Draft, known: dict[str, PacketFacts]) -> None:
         if not (packet.lane in ARCHIVED and _is_off_board(whole, name))
     ]
     draft.edit(board.source, board_edits(TaskBoard(whole, board.lanes), placements))
+    if facts.policy.packets.board == "branch":
+        moving = [placement.id for placement in placements if is_open(placement.lane)]
+        drawn_board = draft.file(BOARD_PATH, whole) or whole
+        draft.edit(board.source, mark_edits(TaskBoard(drawn_board, board.lanes), moving, only=True))
 
 
 def _is_off_board(board: Source, name: str) -> bool:

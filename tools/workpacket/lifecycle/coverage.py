@@ -1,8 +1,8 @@
 """Coverage: whether a packet accounts for each path in a change. Work is covered by a held packet, and only within its
 scope. After the verdict, only the judged work is covered: at every path, the landed content must be what git makes of
 the judged commit and the base. A standing packet covers its scope until its last day, without a claim or a verdict for
-each change. The documents of the governance folder need no packet. All facts from git are gathered beforehand; this
-module only decides.
+each change. The documents of the governance folder need no packet, except those that change what the specification in
+force says. All facts from git are gathered beforehand; this module only decides.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Landing(Value):
     make of the base, and `conflicts` those among them that git could not merge. `brought` maps each packet to the
     paths, with their content, that its judged commit changes in the base. `reports` are files that a verdict names by
     their digest, and programs below the governance folder as `init` writes them; `special` are paths that become a
-    program, a link or a submodule.
+    program, a link or a submodule; `anchors` are documents that change what the specification in force says.
     """
 
     changed: frozenset[str]
@@ -54,6 +54,7 @@ class Landing(Value):
     brought: Mapping[str, Mapping[str, str]] = NOTHING
     reports: frozenset[str] = frozenset()
     special: frozenset[str] = frozenset()
+    anchors: frozenset[str] = frozenset()
 
     @property
     def paths(self) -> frozenset[str]:
@@ -79,7 +80,7 @@ _NAMED: Final = frozenset({"allowed_signers", "revoked_keys", ".gitattributes", 
 
 
 def is_governance(path: str) -> bool:
-    """Whether the path is one of the governance documents, which need no packet because other checks judge them."""
+    """Whether the path is one of the governance documents. Other checks judge them, except the specification."""
     name = path.rpartition("/")[2]
     data = name in _NAMED or name.casefold().endswith(_DOCUMENTS)
     return path.startswith(f"{GOVERNANCE_FOLDER}/") and data
@@ -90,7 +91,7 @@ def uncovered(landing: Landing, covers: Sequence[Cover], exempt: Sequence[str]) 
     # Without a held packet for each change, only plain files pass: a program, a link or a submodule needs one.
     exempted = landing.paths - landing.special - frozenset(outside(landing.paths, exempt, strict=True))
     for path in sorted(landing.paths):
-        document = is_governance(path) and path not in landing.special
+        document = is_governance(path) and path not in landing.special | landing.anchors
         if document or path in exempted or path in landing.reports:
             continue
         having = [cover for cover in covers if cover.has(path)]

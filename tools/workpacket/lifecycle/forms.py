@@ -45,63 +45,6 @@ from workpacket.value import Value, replace
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from workpacket.lifecycle.authorship import Declared
-    from workpacket.lifecycle.policy import Form
-
-
-class FormRequirement(Value):
-    """A requirement that a lane has, and where each form meets it."""
-
-    lane: str
-    item: str
-    full: str
-    light: str
-
-    def of(self, form: Form) -> str:
-        return self.light if form == LIGHT_FORM else self.full
-
-
-_SIGNED: Final = "an approval at the gate `activation`, of the whole contract"
-# The first seven are the founding checklist: `activation.ITEMS`, in its order.
-REQUIREMENTS: Final = (
-    FormRequirement(
-        "READY_FOR_DEV",
-        "requirement_in_main_body",
-        "an anchor of the refinement is in the main body of the specification",
-        "SPEC_ANCHOR names a section of the main body in its current version",
-    ),
-    FormRequirement(
-        "READY_FOR_DEV",
-        "refinement_presented",
-        "the refinement is complete, and `refine --present` showed it",
-        "the section REFINEMENT has text; `approve` shows it",
-    ),
-    FormRequirement("READY_FOR_DEV", "user_signature", "USER_SIGNATURE is filled in", _SIGNED),
-    FormRequirement("READY_FOR_DEV", "refinement_approved", _SIGNED, "the approval covers this text"),
-    FormRequirement(
-        "READY_FOR_DEV", "packet_created", "`activate` writes the packet", "the document states a contract"
-    ),
-    FormRequirement(
-        "READY_FOR_DEV",
-        "scope_carried_over",
-        "the packet has the scope and criteria of its stub",
-        "DONE_MEANS and IN_SCOPE_PATHS are not empty",
-    ),
-    FormRequirement(
-        "READY_FOR_DEV", "board_entry_moved", "the entry on the board is moved", "the log contains the move"
-    ),
-    FormRequirement(
-        "IN_PROGRESS", "claim", "a claim, on a separate branch", "the same; `start` creates the branch and the claim"
-    ),
-    FormRequirement("IN_REVIEW", "proofs", "every criterion is proved", "the same; `done` runs the proofs"),
-    FormRequirement("MERGE_PENDING", "verdict", "someone else's verdict", "the same"),
-    FormRequirement("VALIDATED", "landing", "the judged work is on the target branch", "the same"),
-    FormRequirement(
-        "MERGED",
-        "landing",
-        "does not apply: a full packet needs a verdict",
-        "the submitted work is on the target branch, not judged",
-    ),
-)
 
 _LONGEST_SLUG: Final = 40
 _WORD: Final = lazy_pattern(r"[A-Za-z0-9]+")

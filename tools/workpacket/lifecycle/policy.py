@@ -177,7 +177,6 @@ class PacketsPolicy(Value):
     board: BoardCommit = ""
 
 
-PACKETS_KEYS: Final = ("form", "approvals", "phase", "commit")
 _BOARD: Final[Mapping[str, BoardCommit]] = {"branch": "branch", "base": "base", "never": "never"}
 _PHASE: Final = re.compile(r"(?:[0-9]+|[A-Z][A-Z0-9]*)\Z")
 

@@ -1,10 +1,13 @@
 """Packet status, task board and registry as projections of the log: the edits that make them agree with it. Prose
 between the entries is kept; within an entry, only the parts that the log determines are rewritten.
+
+With `[board] commit = "branch"`, board and registry are laid out so that git merges what several branches wrote: the
+board has a mark for each open packet in each section, and the registry an empty row behind each open packet's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
 from workpacket.documents.packet import Packet
 from workpacket.documents.register_table import (
@@ -17,7 +20,7 @@ from workpacket.documents.register_table import (
     row_line,
 )
 from workpacket.documents.registry import RegistryRow, TraceabilityRegistry
-from workpacket.documents.task_board import BoardEntry, TaskBoard
+from workpacket.documents.task_board import BoardEntry, BoardSection, TaskBoard, mark_line
 from workpacket.errors import WorkpacketError
 from workpacket.lifecycle.facts import Facts
 from workpacket.lifecycle.moves import Draft
@@ -32,6 +35,8 @@ from workpacket.value import Value
 # Lanes whose entries give a reason; after another token the text would mislead.
 
 _EXPLAINED = frozenset({"BLOCKED"})
+# A row of the registry without a word.
+SPACER = "| | | | |"
 # Above this number of bases, parsing every row of the registry once is faster than searching each row for each base.
 _FEW = 8
 
@@ -111,12 +116,17 @@ def _placed(board: TaskBoard, placement: Placement, entries: list[BoardEntry]) -
             yield Edit(*keeper.span, _line(placement, keeper))
         return
     line = _line(placement, entries[0] if entries else None)
-    at, text = section.insert_at, board.source.text
-    eol = board.source.eol
-    if at == len(text) and text and not text.endswith(("\n", "\r")):
-        yield Edit(at, at, f"{eol}{line}")
+    mark = next((mark for mark in section.marks if mark.id == placement.id), None)
+    if mark is not None:
+        yield Edit(mark.end, mark.end, f"{board.source.eol}{line}")
     else:
-        yield Edit(at, at, f"{line}{eol}")
+        yield _inserted(board.source, section.insert_at, line)
+
+
+def _inserted(source: Source, at: int, line: str) -> Edit:
+    """Insert a line where another one begins, or at the end of a text, which may lack its last line end."""
+    last = at == len(source.text) and source.text and not source.text.endswith(("\n", "\r"))
+    return Edit(at, at, f"{source.eol}{line}" if last else f"{line}{source.eol}")
 
 
 def _line(placement: Placement, entry: BoardEntry | None) -> str:
@@ -134,6 +144,33 @@ def _removal(source: Source, entry: BoardEntry) -> Edit:
     if blank_before and blank_after and entry.line + 1 < len(starts):
         end = starts[entry.line + 1]
     return Edit(start, end, "")
+
+
+def mark_edits(board: TaskBoard, names: Iterable[str], *, only: bool = False) -> Iterator[Edit]:
+    """Yield the edits that give each packet a mark in each section, directly before its entry if it has one there. With
+    `only`, all other marks are removed.
+    """
+    wanted = dict.fromkeys(names)
+    for section in board.sections:
+        # No packet returns from the archive, so its entries need not be kept apart.
+        lanes = [lane for lane in board.lanes.lanes if lane.section == section.key and not lane.archived]
+        yield from _marked(board.source, section, wanted if lanes else {}, only=only)
+
+
+def _marked(source: Source, section: BoardSection, wanted: Mapping[str, None], *, only: bool) -> Iterator[Edit]:
+    starts = [*source.line_starts, len(source.text)]
+    entries = {entry.wp_id.value: entry.line for entry in reversed(section.entries)}
+    kept: set[str] = set()
+    for mark in section.marks:
+        at = mark.line.number
+        if mark.id in wanted and mark.id not in kept and entries.get(mark.id, at + 1) == at + 1:
+            kept.add(mark.id)
+        elif only or mark.id in wanted:
+            yield Edit(starts[at - 1], starts[at], "")
+    for name in wanted:
+        if name not in kept:
+            at = starts[entries[name] - 1] if name in entries else section.insert_at
+            yield _inserted(source, at, mark_line(name))
 
 
 def missing_sections(board: TaskBoard) -> list[Edit]:
@@ -155,8 +192,10 @@ def missing_sections(board: TaskBoard) -> list[Edit]:
     return edits
 
 
-def registry_edits(registry: TraceabilityRegistry, rows: Iterable[InForce]) -> list[Edit]:
-    """Return the edits that make each base's row name the packet in force and its place on the board."""
+def registry_edits(registry: TraceabilityRegistry, rows: Iterable[InForce], *, apart: bool = False) -> list[Edit]:
+    """Return the edits that make each base's row name the packet in force and its place on the board. With `apart`, an
+    empty row follows each new one.
+    """
     rows = list(rows)
     by_base: dict[str, list[RegistryRow]] = {}
     for row in _rows_that_may_name(registry, [wanted.base for wanted in rows]):
@@ -171,12 +210,29 @@ def registry_edits(registry: TraceabilityRegistry, rows: Iterable[InForce]) -> l
         if not found:
             notes = "; ".join(wanted.notes) or f"active={wanted.id}"
             new.append(row_line(wanted.base, wanted.path, board_cell(wanted.id, wanted.lane, registry.lanes), notes))
+            new += [SPACER] if apart else []
         else:
             # A merge that kept the lines of both sides leaves two rows; the notes of the second one are kept.
             noted = [token.text.value for row in found[1:] for token in row.tokens if token.kind != "active"]
             edits += _row_edits(found[0], wanted, noted, registry.lanes)
             edits += [_row_removal(registry.source, row) for row in found[1:]]
     return [*edits, *_new_rows(registry, new)]
+
+
+def spacer_edits(registry: TraceabilityRegistry, bases: Container[str]) -> Iterator[Edit]:
+    """Yield the edits that leave exactly one empty row behind the row of each of these bases. One before such a row
+    stays, because its removal would be a change next to that row.
+    """
+    source = registry.source
+    starts = [*source.line_starts, len(source.text)]
+    open_lines = {row.row.line for row in registry.rows if row.base_id is not None and row.base_id.base in bases}
+    spacers = {line for table in registry.tables for line in table.spacers}
+    for line in open_lines:
+        if line + 1 not in spacers:
+            yield _inserted(source, starts[line], SPACER)
+    for line in spacers:
+        if line - 1 not in open_lines and (line + 1 not in open_lines or line - 1 in spacers):
+            yield Edit(starts[line - 1], starts[line], "")
 
 
 def _rows_that_may_name(registry: TraceabilityRegistry, bases: Sequence[str]) -> Iterable[RegistryRow]:
@@ -291,20 +347,33 @@ def _project_board(draft: Draft, placements: Sequence[Placement]) -> None:
         board = board_of(None, BOARD_PATH, lanes)
         draft.put(BOARD_PATH, None, board.source.text)
         draft.edit(board.source, board_edits(board, placements))
+    else:
+        excerpt = board_excerpt(found, [placement.id for placement in placements])
+        draft.edit(found, excerpt.whole_edits(board_edits(board_of(excerpt.source, BOARD_PATH, lanes), placements)))
+    whole = draft.file(BOARD_PATH, found)
+    if whole is None or draft.facts.policy.packets.board != "branch":
         return
-    excerpt = board_excerpt(found, [placement.id for placement in placements])
-    draft.edit(found, excerpt.whole_edits(board_edits(board_of(excerpt.source, BOARD_PATH, lanes), placements)))
+    unmarked = [each.id for each in placements if is_open(each.lane) and mark_line(each.id) not in whole.text]
+    if unmarked:
+        draft.edit(whole, mark_edits(TaskBoard(whole, lanes), unmarked))
+
+
+def is_open(lane: Lane) -> bool:
+    """Whether a packet in this lane may still move."""
+    return lane.unfinished or lane.reclaimable
 
 
 def project_registry(draft: Draft, rows: Sequence[InForce]) -> None:
     found, lanes = draft.facts.registry, draft.facts.policy.lanes
+    apart = draft.facts.policy.packets.board == "branch"
     if found is None:
         registry = registry_of(None, REGISTRY_PATH, lanes)
         draft.put(REGISTRY_PATH, None, registry.source.text)
-        draft.edit(registry.source, registry_edits(registry, rows))
+        draft.edit(registry.source, registry_edits(registry, rows, apart=apart))
         return
     excerpt = registry_excerpt(found, [row.base for row in rows])
-    draft.edit(found, excerpt.whole_edits(registry_edits(registry_of(excerpt.source, REGISTRY_PATH, lanes), rows)))
+    here = registry_of(excerpt.source, REGISTRY_PATH, lanes)
+    draft.edit(found, excerpt.whole_edits(registry_edits(here, rows, apart=apart)))
 
 
 def in_force(facts: Facts, base: str, moved: Mapping[str, str], written: Mapping[str, Source]) -> InForce | None:

@@ -7,13 +7,12 @@ a policy adds. `move_unmet` says whether a packet may leave its lane at all, bef
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Final, Literal, TypeAlias
 
 from workpacket.ledger.fold import PacketState
-from workpacket.model.event_types import LANE_MOVES
-from workpacket.model.lanes import BUILT_IN, DERIVED, IN_WORK, WAY, LaneTable
+from workpacket.model.lanes import BUILT_IN, IN_WORK, WAY, LaneTable
 from workpacket.model.layout import POLICY_PATH
 from workpacket.problem import Location, Problem
 from workpacket.value import Value, replace
@@ -168,25 +167,6 @@ def is_legal(
         and target == (came_from if row.target == CAME_FROM else row.target)
         for row in transitions(lanes)
     )
-
-
-def table_faults(rows: Iterable[Transition], lanes: LaneTable = BUILT_IN) -> Iterator[str]:
-    """Yield errors in a table of transitions. A test checks them, so nothing needs to be checked at run time."""
-    seen: set[tuple[str, str]] = set()
-    reached: set[str] = set()
-    for row in rows:
-        for token in (*row.origins, *({row.target} - {CAME_FROM})):
-            if lanes.lane(token) is None:
-                yield f"{row.typed}: unknown lane {token}"
-        if row.event not in LANE_MOVES:
-            yield f"{row.typed}: events of type {row.event} are not moves"
-        if (row.command, row.choice) in seen:
-            yield f"{row.typed}: stands twice"
-        seen.add((row.command, row.choice))
-        reached.add(row.target)
-    for token in lanes.tokens:
-        if token not in {*reached, *DERIVED}:
-            yield f"nothing leads to {token}"
 
 
 def move_unmet(state: PacketState, row: Transition, lanes: LaneTable = BUILT_IN) -> tuple[Problem, ...]:

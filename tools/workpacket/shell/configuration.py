@@ -9,7 +9,7 @@ from workpacket.model.lanes import BUILT_IN, LaneTable
 from workpacket.model.layout import POLICY_PATH
 from workpacket.problem import Location, Problem
 from workpacket.rules.settings import PROJECT, SETTINGS, CheckSettings, settings_of
-from workpacket.shell.shipped_schemas import schemas
+from workpacket.shell.package_files import schemas
 from workpacket.shell.tree import read_bytes, refusal
 from workpacket.text.limits import DATA
 from workpacket.text.node import Node

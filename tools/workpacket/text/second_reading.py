@@ -83,7 +83,7 @@ def _compare_lines(old: NumberedLines, new: NumberedLines, wanted: dict[int, lis
     for number, line in enumerate(old.lines):
         pieces = wanted.get(number, [line])
         if not pieces:
-            return f"nothing would be left of the line {line.strip()!r}"
+            return f"the line {line.strip()!r} would be empty"
         expected += pieces
         origin += [number] * len(pieces)
     for line, other in zip_longest(expected, new.lines):

@@ -294,7 +294,8 @@ class Effects:
             )
         return ReceiptUnkept(
             f"{record.step} happened and is not repeated; its result was not stored: {record.unkept}{why}",
-            hint=f"give its result: {answer} --value JSON; or give the effect a probe. For later runs, have it return JSON, or give it a codec",
+            hint=f"give its result: {answer} --value JSON; or give the effect a probe. "
+            "For later runs, have it return JSON, or give it a codec",
             details=details | {"unkept": record.unkept},
         )
 

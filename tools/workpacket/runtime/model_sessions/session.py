@@ -156,8 +156,8 @@ class OpenSession:
         stored = self._stored()
         if stored is not None:
             if (stored.role, stored.content) != (role, self._clean(content)[0]):
-                raise RunBlocked(f"message {stored.seq} of the session {self.id} differs from the stored one", code="step_changed",
-                                 details={"message": stored.seq})  # fmt: skip
+                message = f"message {stored.seq} of the session {self.id} differs from the stored one"
+                raise RunBlocked(message, code="step_changed", details={"message": stored.seq})
             return stored
         return self._keep(role, content)
 

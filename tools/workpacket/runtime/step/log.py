@@ -293,7 +293,8 @@ class History:
         else:
             found = self.checkpoints[-1] if self.checkpoints else None
         if self.damage[0] > (found[0] if found else 0):
-            raise LogDamaged("/".join(self.identity), self.damage[0], f"{self.damage[1]}, and may have been about this step")  # fmt: skip
+            message = f"{self.damage[1]}, and may have been about this step"
+            raise LogDamaged("/".join(self.identity), self.damage[0], message)
         return None if found is None or (self.completed and not token) else found[1]
 
     def require_unspent(self, token: str) -> None:

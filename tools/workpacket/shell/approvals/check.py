@@ -45,11 +45,10 @@ from workpacket.model.layout import (
 from workpacket.model.plan import digest
 from workpacket.problem import Location, Problem
 from workpacket.shell.approvals.envelopes import POLICY_MATTER, logged_packets, read_file
-from workpacket.shell.approvals.event_approvals import spoken_against
+from workpacket.shell.approvals.event_approvals import REAPPROVED, spoken_against
 from workpacket.shell.approvals.facts import Approvals
 from workpacket.shell.approvals.new_root import root_of_trust
-from workpacket.shell.approvals.reapproval import REAPPROVED
-from workpacket.shell.approvals.subject import policy_files, refinement_of
+from workpacket.shell.approvals.subject import drift, policy_files, refinement_of
 from workpacket.shell.base import tree_at, unreadable
 from workpacket.shell.cache import MANY, Cache
 from workpacket.text.source import Source
@@ -181,8 +180,6 @@ def _landing_revocations(approvals: Approvals, events: Iterable[LogEvent]) -> It
 
 def contracts_changed(approvals: Approvals) -> list[Problem]:
     """Report packets whose files no longer match the contract in their log; `check` reports them separately."""
-    from workpacket.shell.approvals.contracts import drift
-
     names = (name for name in logged_packets(approvals.tree) if PACKET.fullmatch(name) and name != CHECKPOINT_LOG)
     read = partial(read_file, approvals.tree)
     return [found for name in names for found in drift(read, approvals.log(name))]
@@ -236,7 +233,7 @@ def _only_forgets(before: Mapping[str, bytes], now: Mapping[str, bytes]) -> bool
     if next(others) != next(others):
         return False
     from workpacket.rules.baseline import read_baseline
-    from workpacket.shell.shipped_schemas import schemas
+    from workpacket.shell.package_files import schemas
 
     known, left = (read_baseline(files.get(BASELINE_PATH), schemas()) for files in (before, now))
     if isinstance(known, Problem) or isinstance(left, Problem):

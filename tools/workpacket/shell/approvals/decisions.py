@@ -41,10 +41,9 @@ from workpacket.model.layout import (
 )
 from workpacket.model.plan import FileChange, FileSeen, FolderSeen, Moment, Plan, digest
 from workpacket.problem import Problem
-from workpacket.shell.approvals.contracts import contract_to_approve
 from workpacket.shell.approvals.envelopes import read_file
 from workpacket.shell.approvals.facts import Approvals
-from workpacket.shell.approvals.subject import ApprovalSubject
+from workpacket.shell.approvals.subject import ApprovalSubject, contract_to_approve
 from workpacket.shell.approvals.uses import free_token
 from workpacket.shell.base import read_base_policy, unanchored
 from workpacket.shell.transactions.transaction import writing

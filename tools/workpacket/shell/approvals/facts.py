@@ -37,7 +37,7 @@ from workpacket.shell.approvals.envelopes import (
     with_those_of_base,
     work_tree,
 )
-from workpacket.shell.approvals.subject import ApprovalSubject, Reader, matter_of, spec_in_force
+from workpacket.shell.approvals.subject import ApprovalSubject, contract_asked, matter_of, spec_in_force
 from workpacket.shell.approvals.uses import (
     FirstAuthors,
     TokenHistory,
@@ -198,7 +198,7 @@ class Approvals:
         terms = _as_stated(terms or {}, consumer, envelopes, said) if gate == VERDICT_GATE else terms
         # Statements of version 1 name no contract, and finding the one in force requires parsing the packet.
         asks = any(each is not None and each.version > 1 for each in said)
-        contract, fault = _contract_asked(read, log, packet, gate, self._stating(consumer)) if asks else (None, "")
+        contract, fault = contract_asked(read, log, packet, gate, self._stating(consumer)) if asks else (None, "")
         return GateFacts(
             now=self.now,
             packet=packet,
@@ -344,15 +344,6 @@ def require_id(packet: str) -> str:
     if not PACKET.fullmatch(packet):
         raise WorkpacketError("invalid_value", f"{packet!r} is not the id of a packet", hint="workpacket list")
     return packet
-
-
-def _contract_asked(
-    read: Reader, log: Log, packet: str, gate: str, consumer: LogEvent | None
-) -> tuple[str | None, str]:
-    """Import the code that extracts a contract from documents only for a gate that needs signatures."""
-    from workpacket.shell.approvals.contracts import contract_asked
-
-    return contract_asked(read, log, packet, gate, consumer)
 
 
 def _as_stated(

@@ -23,10 +23,9 @@ from workpacket.lifecycle.contract import Contract
 from workpacket.lifecycle.gates import AMENDMENT_GATE, VERDICT_GATE
 from workpacket.model.canonical import Json
 from workpacket.model.events import LogEvent
-from workpacket.shell.approvals.contracts import contract_version
 from workpacket.shell.approvals.envelopes import read_file
 from workpacket.shell.approvals.facts import Approvals
-from workpacket.shell.approvals.subject import ApprovalSubject
+from workpacket.shell.approvals.subject import ApprovalSubject, contract_version
 from workpacket.text.source import Source
 from workpacket.value import Value
 

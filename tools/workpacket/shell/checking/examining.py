@@ -17,7 +17,7 @@ from workpacket.documents.reading import kind_named, read_document
 from workpacket.model.lanes import BUILT_IN, LaneTable
 from workpacket.problem import Edit, Fix, Location, Problem
 from workpacket.rules.engine import examine, rules_for
-from workpacket.shell.shipped_schemas import schemas
+from workpacket.shell.package_files import schemas
 from workpacket.shell.tree import FOLDER_SHUT, UNKNOWN_KIND, Found, read_bytes, refusal
 from workpacket.text.source import Source
 

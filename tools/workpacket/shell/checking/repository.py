@@ -28,7 +28,7 @@ from workpacket.shell.checking.examining import (
     unreadable,
 )
 from workpacket.shell.configuration import lanes_here
-from workpacket.shell.fingerprint import package_fingerprint
+from workpacket.shell.package_files import package_fingerprint
 from workpacket.shell.tree import Found, find_documents, link_on_the_way, look_at, read_bytes
 from workpacket.text.source import Source
 from workpacket.value import Value, replace

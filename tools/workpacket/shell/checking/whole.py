@@ -88,7 +88,7 @@ def contracts_changed(root: str, logs: Sequence[Log], cache: Cache) -> list[Prob
     """Return differences between the files of a packet and the contract in its log; cached by the digest of both."""
     if not logs:
         return []
-    from workpacket.shell.approvals.contracts import drift
+    from workpacket.shell.approvals.subject import drift
 
     governed = find_governed(root)
     by_key = {_contract_key(governed, log): log for log in logs}

@@ -43,7 +43,7 @@ from workpacket.model.canonical import Json
 from workpacket.model.event_types import OUTCOMES
 from workpacket.problem import Problem
 from workpacket.shell.governing.evidence import Cleaner
-from workpacket.shell.governing.proof_process import Account, Ended, end_of, keep_output, run_limited
+from workpacket.shell.governing.proof_process import Account, Ended, end_of, keep_output, proof_words, run_limited
 from workpacket.shell.governing.proof_trees import (
     ProofPlace,
     ProofTree,
@@ -55,7 +55,6 @@ from workpacket.shell.governing.proof_trees import (
     put,
     scratch_folder,
 )
-from workpacket.shell.governing.proof_words import proof_words
 from workpacket.shell.work_done import is_own
 from workpacket.value import NOTHING, Value, replace
 

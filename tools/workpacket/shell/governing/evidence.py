@@ -20,8 +20,7 @@ from workpacket.lazy_pattern import lazy_pattern
 from workpacket.lifecycle.policy import EvidencePolicy
 from workpacket.model.canonical import Json
 from workpacket.rules.packet import ran_nothing
-from workpacket.shell.governing.proof_process import Ended, end_of, keep_output, run_limited
-from workpacket.shell.governing.proof_words import proof_words
+from workpacket.shell.governing.proof_process import Ended, end_of, keep_output, proof_words, run_limited
 from workpacket.shell.work_done import is_own, same_work
 from workpacket.value import Value
 
@@ -164,7 +163,9 @@ class Prover:
         if after == self._tree:
             return
         what = "; ".join(_differences(self._tree, after))
-        hint = "undo the change (see git status), and have the proof write to a temporary folder or to files that git ignores"
+        hint = (
+            "undo the change (see git status); have the proof write to a temporary folder or to files that git ignores"
+        )
         raise WorkpacketError(
             "proof_changed_tree", f"{command!r} {what}, so it proves nothing about the commit", hint=hint
         )

@@ -196,7 +196,7 @@ def _faults(packet: PacketFacts, specification: Source | None) -> tuple[Problem,
         return ()
     from workpacket.rules.engine import examine, rules_for
     from workpacket.shell.governing.refinement_check import refinement_faults
-    from workpacket.shell.shipped_schemas import schemas
+    from workpacket.shell.package_files import schemas
 
     faults = examine(refinement, rules_for(refinement.kind), schemas())
     return refinement_faults(refinement, map(refinement.source.placed, faults), specification)

@@ -19,8 +19,7 @@ from workpacket.git.objects import ChangedPath, tree_names
 from workpacket.git.repository import Repository
 from workpacket.git.run import run_git
 from workpacket.lifecycle.policy import EvidencePolicy
-from workpacket.shell.governing.proof_process import Account, end_of, run_limited
-from workpacket.shell.governing.proof_words import proof_words
+from workpacket.shell.governing.proof_process import Account, end_of, proof_words, run_limited
 from workpacket.value import Value
 
 # Folders with packages that were installed for the work tree, and in which programs are found through PATH.

@@ -15,8 +15,7 @@ from workpacket.git.revisions import is_ignored
 from workpacket.lifecycle.init import FOLDERS, GITIGNORE, NAME, TEAM_SKILLS, ExistingFiles
 from workpacket.lifecycle.starter_documents import MISSIONS, StarterTexts, schema_paths
 from workpacket.model.canonical import Json
-from workpacket.shell.fingerprint import schema_folder
-from workpacket.shell.shipped_schemas import STARTER, read_shipped
+from workpacket.shell.package_files import STARTER, read_shipped, schema_folder
 from workpacket.shell.tree import link_on_the_way, read_bytes
 from workpacket.text.limits import DATA, MARKDOWN
 

@@ -1,8 +1,10 @@
 """Check that the log, the attestations and the checkpoints of the base are present and unchanged, or that the landing
 that added them was reverted as a whole.
 
-A landing is reverted with everything that it added: its events, its envelopes and its code. Rejections and revocations
-among the envelopes stay forever, so that no revert restores a key.
+Nothing is ever deleted from the log except by reverting the whole landing that added it: its events, its envelopes and
+its code. The events that a change removes, or restores, identify the landings; the rest of the change is then judged
+against the base without these landings, so a partial revert is just a difference from that base. Rejections and
+revocations among the envelopes stay forever, so that no revert restores a key.
 """
 
 from __future__ import annotations
@@ -11,15 +13,58 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from workpacket.approvals.envelope import EnvelopeFile
 from workpacket.git.merging import TrialMerges, trial_merges
-from workpacket.git.objects import blob_id, read_blobs
+from workpacket.git.objects import FIRST_PARENTS, blob_id, changed_paths, changes_before, read_blobs, tree_of
 from workpacket.git.repository import Repository
-from workpacket.git.revisions import head_commit, is_ancestor, merge_base
+from workpacket.git.revisions import head_commit, is_ancestor, merge_base, resolved
 from workpacket.ledger.verify import APPEND_ONLY_FOLDERS, verify_append_only
-from workpacket.model.layout import ATTESTATIONS_FOLDER, GOVERNANCE_FOLDER
+from workpacket.model.layout import ATTESTATIONS_FOLDER, GOVERNANCE_FOLDER, LOG_FOLDER
 from workpacket.model.reason_tables.integrity import CHANGE_BY_CODE
 from workpacket.problem import Location, Problem
-from workpacket.shell.judging.reverts import Revert, reverted
 from workpacket.shell.log_files import append_only_paths, committed_ids, read_logged
+from workpacket.value import Value
+
+# A command line has room for this many paths; beyond that, all events are read.
+_FEW = 200
+
+
+class Revert(Value):
+    """The reverted landings, newest first, and a commit with the base without them."""
+
+    landings: tuple[str, ...]
+    commit: str
+
+
+def reverted(repository: Repository, trials: TrialMerges, base: str, head: str) -> Revert | None:
+    """Return what the change from `base` to `head` reverts of the base's own line; None if nothing."""
+    undone = {landing: resolved(repository, f"{landing}^1^{{commit}}") for landing in _undone(repository, base, head)}
+    # The first commit cannot be reverted: there is nothing before it.
+    landings = {landing: before for landing, before in undone.items() if before is not None}
+    if not landings:
+        return None
+    commit = base
+    for landing, before in landings.items():
+        # Merging a commit that follows the landing and has the tree from before it has the same effect as `git revert`.
+        opposite = trials.commit(tree_of(repository, before), landing)
+        commit = trials.commit(trials.merge(commit, opposite).tree, commit)
+    return Revert(tuple(landings), commit)
+
+
+def _undone(repository: Repository, base: str, head: str) -> Iterator[str]:
+    """Yield the first-parent commits of the base that last added or removed an event and that `head` undoes,
+    newest first.
+    """
+    changes = {change.path: change.letter for change in changed_paths(repository, base, head, LOG_FOLDER)}
+    wanted = {path: "A" if letter == "D" else "D" for path, letter in changes.items() if letter in "AD"}
+    if not wanted:
+        return
+    paths = tuple(wanted) if len(wanted) <= _FEW else (LOG_FOLDER,)
+    for identity, commit_changes in changes_before(repository, base, *paths, options=FIRST_PARENTS, form="%H"):
+        undone = [change.path for change in commit_changes if wanted.get(change.path) == change.letter]
+        for path in undone:
+            del wanted[path]
+        if undone:
+            yield identity
+
 
 _WRITE_ONCE = tuple(f"{folder}/" for folder in APPEND_ONLY_FOLDERS)
 

@@ -6,10 +6,12 @@ import hashlib
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import date
+from functools import cached_property
 from typing import Final
 
 from workpacket.documents.document import read_once
 from workpacket.documents.packet import Packet
+from workpacket.documents.spec_pointer import only_adds, specification_places
 from workpacket.git.merging import Difference, TrialMerges, trial_merges
 from workpacket.git.objects import FIRST_PARENTS, changes_before, read_objects
 from workpacket.git.repository import Repository
@@ -31,11 +33,11 @@ from workpacket.lifecycle.coverage import (
 )
 from workpacket.lifecycle.gates import ends_unjudged, names_one, pattern_of, standing_until
 from workpacket.lifecycle.policy import LifecyclePolicy
-from workpacket.model.layout import GOVERNANCE_FOLDER, LOG_FOLDER, packet_paths
+from workpacket.model.layout import GOVERNANCE_FOLDER, LOG_FOLDER, SPEC_POINTER, packet_paths
 from workpacket.model.reason_tables.integrity import CHANGE_BY_CODE
 from workpacket.problem import Location, Problem, Severity
 from workpacket.shell.base import held_since, tree_at
-from workpacket.shell.judging.reverts import reverted
+from workpacket.shell.judging.append_only import reverted
 from workpacket.shell.work_done import is_described
 from workpacket.text.source import Source
 from workpacket.value import Value, replace
@@ -103,6 +105,45 @@ def uncovered_paths(
     return _Coverage(repository, trials, base, head, logs, policy, today).uncovered()
 
 
+class Anchors:
+    """The documents of the governance folder that say which specification is in force at a commit, and what it says.
+
+    Packets are anchored to that text, so a change of it needs a packet. Sections are added before a packet quotes them,
+    with `new --requirement`, so a new section needs none.
+    """
+
+    def __init__(self, trials: TrialMerges, commit: str) -> None:
+        self._trials = trials
+        self._commit = commit
+
+    @cached_property
+    def _paths(self) -> frozenset[str]:
+        pointer = self._trials.read((f"{self._commit}:{SPEC_POINTER}",)).values()
+        places = [place for data in pointer for place in _named(data)]
+        there = self._trials.read(f"{self._commit}:{place}" for place in places)
+        first = next((index for index, place in enumerate(places) if f"{self._commit}:{place}" in there), None)
+        # A file at an earlier place would take over.
+        return frozenset(places[: first + 1] if first is not None else ())
+
+    def rewritten(self, one: Difference) -> bool:
+        """Whether the difference puts another specification in force, or changes what this one says."""
+        if not is_governance(one.path) or one.path not in {SPEC_POINTER, *self._paths}:
+            return False
+        before, after = (
+            self._trials.read((_id(state),)).get(_id(state)) if state else None for state in (one.old, one.new)
+        )
+        if one.path == SPEC_POINTER:
+            # Where no specification can be read, no packet can be refined either.
+            return bool(self._paths) and _named(before or b"") != _named(after or b"")
+        if before is None or after is None:
+            return True
+        return not only_adds(Source.from_bytes(one.path, before), Source.from_bytes(one.path, after))
+
+
+def _named(pointer: bytes) -> tuple[str, ...]:
+    return specification_places(Source.from_bytes(SPEC_POINTER, pointer))
+
+
 class _Coverage:
     """Judges the coverage of one change."""
 
@@ -123,12 +164,13 @@ class _Coverage:
         begun = base if is_ancestor(repository, base, head) else merge_base(repository, base, head) or base
         revert = reverted(repository, trials, begun, head)
         self.start = revert.commit if revert is not None else begun
+        self.anchors = Anchors(trials, self.start)
 
     def _log_of_base(self) -> Iterable[str]:
         return tree_at(self.repository, self.base, LOG_FOLDER)
 
     def uncovered(self) -> list[Uncovered]:
-        changed = _outside(self.trials.differences(self.start, self.head))
+        changed = self._outside(self.trials.differences(self.start, self.head))
         kinds = {name: self._kind(name, log) for name, log in self.logs.items()}
         covers = list(self._covers(kinds, _ANSWERING, changed)) if changed else []
         judged = [(one, self._here(one)) for one in self._judged(kinds, covers, changed)]
@@ -173,7 +215,11 @@ class _Coverage:
         work = submitted.data["work"]
         assert isinstance(work, Mapping)
         base, changed = str(work["base"]), set(submitted.texts("changed"))
-        own = {path: one.new for path, one in self.trials.differences(base, self.head).items() if path in changed}
+        landed = {path: one for path, one in self.trials.differences(base, self.head).items() if path in changed}
+        # The description leaves out governance documents.
+        if any(map(self.anchors.rewritten, landed.values())):
+            return None
+        own = {path: one.new for path, one in landed.items()}
         return replace(judged, commit=self.trials.commit(self.trials.overlaid(base, own), base))
 
     def _unknown(self, judged: _Judged) -> Uncovered:
@@ -190,7 +236,7 @@ class _Coverage:
             brought[one.packet] = self._brought(one.commit)
             conflicts |= trial.conflicts
             commit = merged
-        differing = _outside(self.trials.differences(commit, self.head)) if judged else changed
+        differing = self._outside(self.trials.differences(commit, self.head)) if judged else changed
         required = frozenset[str]().union(*(brought[one.packet] for one in judged if one.required))
         absent = (differing.keys() & required) - changed.keys()
         otherwise = (differing.keys() & changed.keys()) | (absent - self._held_once(absent, judged))
@@ -203,13 +249,14 @@ class _Coverage:
             frozenset(
                 path for path, one in {**differing, **changed}.items() if one.new and not one.new.startswith(_FILE)
             ),
+            frozenset(path for path, one in {**differing, **changed}.items() if _is_document(one)),
         )
 
     def _brought(self, commit: str) -> dict[str, str]:
         """Return what a judged commit changed since it left the base and that differs from the base."""
-        now = _outside(self.trials.differences(self.start, commit))
+        now = self._outside(self.trials.differences(self.start, commit))
         begun = self.trials.merge_base(self.start, commit)
-        work = _outside(self.trials.differences(begun, commit)) if begun else now
+        work = self._outside(self.trials.differences(begun, commit)) if begun else now
         return {path: one.new for path, one in work.items() if path in now}
 
     def _held_once(self, paths: Iterable[str], judged: Iterable[_Judged]) -> set[str]:
@@ -222,7 +269,7 @@ class _Coverage:
             begun = self.trials.merge_base(one.commit, self.base)
             if not begun:
                 continue
-            work = _outside(self.trials.differences(begun, one.commit))
+            work = self._outside(self.trials.differences(begun, one.commit))
             blobs = {path: _id(work[path].new) for path in sorted(wanted & work.keys())}
             since = (*FIRST_PARENTS, f"^{begun}")
             line = changes_before(self.repository, self.base, *blobs, options=since) if blobs else ()
@@ -255,7 +302,7 @@ class _Coverage:
         own = {path: _id(one.new) for path, one in differing.items() if path.startswith(f"{GOVERNANCE_FOLDER}/")}
         if not own:
             return
-        from workpacket.shell.shipped_schemas import read_shipped
+        from workpacket.shell.package_files import read_shipped
 
         shipped = read_shipped()
         contents = read_objects(self.repository, filter(None, own.values()))
@@ -263,6 +310,12 @@ class _Coverage:
             data = contents.get(identity)
             if data is not None and hashlib.sha256(data).hexdigest() in shipped.get(path, ()):
                 yield path
+
+    def _outside(self, differences: Mapping[str, Difference]) -> dict[str, Difference]:
+        """Leave out documents of the governance folder, except those that become a program there or say something other
+        than the specification in force.
+        """
+        return {path: one for path, one in differences.items() if not _is_document(one) or self.anchors.rewritten(one)}
 
     # --- scopes ---
 
@@ -338,14 +391,10 @@ def _scope(source: Source) -> _Scope:
     return _Scope((*(entry.value for entry in packet.in_scope_paths), *named), standing_until(approved))
 
 
-def _outside(differences: Mapping[str, Difference]) -> dict[str, Difference]:
-    """Leave out documents of the governance folder, except those that become a program there."""
-
-    def is_document(path: str, one: Difference) -> bool:
-        mode = one.new.partition(" ")[0]
-        return is_governance(path) and (not mode or f"{mode} " == _FILE or mode == one.old.partition(" ")[0])
-
-    return {path: one for path, one in differences.items() if not is_document(path, one)}
+def _is_document(one: Difference) -> bool:
+    """Whether it is a document of the governance folder, and does not become a program there."""
+    mode = one.new.partition(" ")[0]
+    return is_governance(one.path) and (not mode or f"{mode} " == _FILE or mode == one.old.partition(" ")[0])
 
 
 def _id(state: str) -> str:

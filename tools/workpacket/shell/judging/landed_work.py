@@ -26,7 +26,7 @@ from workpacket.model.layout import LOG_FOLDER
 from workpacket.problem import Location, Problem
 from workpacket.shell.base import landed_at, root_commit, settings_folder, tree_at
 from workpacket.shell.cache import Cache
-from workpacket.shell.judging.coverage import uncovered_paths
+from workpacket.shell.judging.coverage import Anchors, uncovered_paths
 from workpacket.shell.work_done import is_described
 
 # A command line has room for this many paths; beyond that, all events are read.
@@ -196,7 +196,8 @@ def _landed_otherwise(
         return
     trial = trials.merge(onto, judged)
     work = trials.differences(trials.merge_base(onto, judged) or onto, judged)
-    for path in sorted(work.keys() & trials.differences(trial.tree, line[place]).keys()):
-        if not is_governance(path):
+    differing, anchors = trials.differences(trial.tree, line[place]), Anchors(trials, onto)
+    for path in sorted(work.keys() & differing.keys()):
+        if not is_governance(path) or anchors.rewritten(differing[path]):
             message = f"the judged commit of {name} landed in {line[place][:12]} with different content"
             yield Uncovered("landed_otherwise", path, name, message)

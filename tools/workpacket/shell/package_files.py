@@ -1,10 +1,23 @@
-"""A fingerprint of the tool itself: its caches are invalid once any part of it has changed."""
+"""The files of the package itself: its schemas, the digests of every text that `init` ever wrote, and a fingerprint.
+
+A cache is invalid once any part of the package has changed, so the fingerprint is asked at every start: the schemas are
+imported only when they are needed.
+"""
 
 from __future__ import annotations
 
 import os
+from functools import cache
 
 from workpacket import __version__
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from workpacket.text.schema import SchemaSet
+
+STARTER = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "starter")
+# One line per text that `init` ever wrote: its SHA-256 and its path. `just reference` adds lines and never removes any.
+SHIPPED = os.path.join(STARTER, "shipped.sha256")
 
 
 def package_fingerprint() -> str:
@@ -12,14 +25,14 @@ def package_fingerprint() -> str:
     files.
     """
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    schemas = schema_folder()
-    if schemas.startswith(package):
+    folder = schema_folder()
+    if folder.startswith(package):
         # Installed packages are replaced as a whole, never edited.
         status = os.stat(__file__)
         return f"{__version__}-{status.st_mtime_ns}-{status.st_ino}"
     count = size = newest = 0
-    for folder in (package, schemas):
-        for name, status in _files(folder):
+    for searched in (package, folder):
+        for name, status in _files(searched):
             if name.endswith((".py", ".json")):
                 count += 1
                 size += status.st_size
@@ -47,3 +60,26 @@ def _files(folder: str) -> list[tuple[str, os.stat_result]]:
                 else:
                     found.append((entry.name, entry.stat()))
     return found
+
+
+@cache
+def schemas() -> SchemaSet:
+    """Return the schemas of the package, each read when it is first needed."""
+    from workpacket.text.schema import SchemaSet
+
+    folder = schema_folder()
+
+    def read(name: str) -> bytes:
+        with open(os.path.join(folder, f"{name}.schema.json"), "rb") as stream:
+            return stream.read()
+
+    return SchemaSet(read)
+
+
+def read_shipped() -> dict[str, frozenset[str]]:
+    found: dict[str, set[str]] = {}
+    with open(SHIPPED, encoding="utf-8", newline="") as stream:
+        for line in stream.read().splitlines():
+            known, _, path = line.partition("  ")
+            found.setdefault(path, set()).add(known)
+    return {path: frozenset(digests) for path, digests in found.items()}
