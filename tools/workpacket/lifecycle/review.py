@@ -344,9 +344,7 @@ def _landing(facts: Facts, packet: PacketFacts) -> str:
     branch, target = packet.state.assignment.branch or "the branch", facts.target_branch or "the target branch"
     after = replace(packet.state, lane="MERGE_PENDING")
     if settles_by_landing(after, facts.policy):
-        return (
-            f"merge {branch} into {target}; once the judged work has landed unchanged, the packet counts as VALIDATED"
-        )
+        return f"merge {branch} into {target}; there it counts as VALIDATED if the judged work lands unchanged"
     return f"merge {branch} into {target}, then: workpacket merged {packet.id}"
 
 
