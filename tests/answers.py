@@ -17,6 +17,7 @@ from referencing import Registry, Resource
 
 from workpacket.cli.commands import COMMANDS
 from workpacket.model.canonical import Json
+from workpacket.model.wording import FORMER
 from workpacket.problem import Problem
 from workpacket.report import json_report
 
@@ -84,7 +85,7 @@ _render = json_report.render_envelope
 def _watched(command: str, exit_code: int, findings: Iterable[Problem], data: Mapping[str, Json]) -> str:
     text = _render(command, exit_code, findings, data)
     answer = json.loads(text)
-    if any(name == answer["command"] for name, _, _ in COMMANDS):
+    if answer["command"] in {*COMMANDS, *FORMER}:
         _given.append(answer)
     return text
 

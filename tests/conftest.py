@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from _pytest.runner import runtestprotocol
 from hypothesis import HealthCheck, settings
 
 import git_answers
@@ -25,8 +26,10 @@ pytest_plugins = ["answers", "skip_gate"]
 IN_PLACE = (git_answers, remembered)
 
 # pytest rewrites the asserts of all test modules. Where Python is told to keep no compiled code, as in many containers,
-# every worker of every run would do so again, which takes half of the time of collecting.
+# every worker of every run would do so again, which takes half of the time of collecting. The programs that tests start
+# would compile everything that they import.
 sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 # Every command in this process asks whether the package is still the same, a look at 400 files. The code that runs here
 # stays what was imported, whatever happens to its files.
@@ -39,10 +42,11 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 # A test waits for the disk at every sync, and no test can see that one reached it: what a loss of power leaves is shown
 # with recorded calls. So the files of tests lie in memory, where there is enough of it.
-MEMORY = Path("/dev/shm")
+MEMORY, DISK = Path("/dev/shm"), Path("/var/tmp")
 ENOUGH = 4 * 1024**3
 if os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > ENOUGH:
-    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
+    os.environ.setdefault("TMPDIR", str(MEMORY))
+    tempfile.tempdir = None  # whatever was found before is forgotten
 
 # How long one example takes says more about the machine than about us.
 settings.register_profile("tests", max_examples=20, deadline=None)
@@ -56,6 +60,8 @@ settings.register_profile(
 settings.load_profile("tests")
 
 
+# Seconds; `--durations` hides what took less.
+SHOWN = 0.005
 # How many objects may be new before Python looks for garbage, instead of 700: a test makes more than that with every
 # command, nearly all of them gone by themselves.
 NEW_OBJECTS = 20_000
@@ -76,11 +82,23 @@ def pytest_collection(session: pytest.Session) -> Iterator[None]:
         gc.set_threshold(NEW_OBJECTS, *gc.get_threshold()[1:])
 
 
+if "PYTEST_XDIST_WORKER" in os.environ:
+
+    def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool:
+        """A worker reports how a test ended, and a setup or teardown only if it failed or took long enough for
+        `--durations` to show it. Reporting every beginning, setup and teardown takes longer than most tests.
+        """
+        for report in runtestprotocol(item, nextitem=nextitem, log=False):
+            if report.when == "call" or not report.passed or report.duration >= SHOWN:
+                item.ihook.pytest_runtest_logreport(report=report)
+        return True
+
+
 @pytest.fixture
 def tmp_path(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
     """pytest's own, or with the mark `on_disk` a folder on a disk: `doctor` refuses a store that is kept in memory."""
     if request.node.get_closest_marker("on_disk") is None:
         yield tmp_path
         return
-    with tempfile.TemporaryDirectory(prefix="workpacket-test-") as folder:
+    with tempfile.TemporaryDirectory(prefix="workpacket-test-", dir=DISK if DISK.is_dir() else None) as folder:
         yield Path(folder).resolve()

@@ -154,18 +154,18 @@ def commands_page() -> str:
         *_options(COMMON_OPTIONS),
         "\nExit statuses are explained in [codes](codes.md).",
     ]
-    for name, _, _ in COMMANDS:
+    for name in COMMANDS:
         parts += ["", *_command(load(name))]
     return "\n".join(parts) + "\n"
 
 
 def _command(command: Command) -> Iterator[str]:
     arguments = f" {command.arguments}" if command.arguments else ""
-    yield f"## {command.name}\n"
+    yield f"## {command.typed}\n"
     yield f"{command.summary[0].upper()}{command.summary[1:]}.\n"
     if command.description:
         yield f"{command.description.strip()}\n"
-    yield f"```sh\nworkpacket {command.name}{arguments} [OPTIONS]\n```\n"
+    yield f"```sh\nworkpacket {command.typed}{arguments} [OPTIONS]\n```\n"
     own = [option for option in command.options if option not in COMMON_OPTIONS]
     if own:
         yield from _options(own)
@@ -188,7 +188,7 @@ def schemas_page(names: Iterable[str], read: Callable[[str], bytes]) -> str:
     for name in names:
         schema = json.loads(read(name))
         rows.append(f"| [{name}](../../schemas/{name}.schema.json) | {schema['title']}: {schema['description']} |")
-    rows.append("\n`workpacket schema NAME` prints one; `--draft-07` prints its version for editors.")
+    rows.append("\n`workpacket help schema NAME` prints one; `--draft-07` prints its version for editors.")
     return "\n".join(rows) + "\n"
 
 

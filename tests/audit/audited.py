@@ -58,7 +58,7 @@ def build(root: Path) -> Audited:
         for name in (WORKED, STUCK):
             town.activate(name)
         town.stub(STUB, depends=WORKED)
-        town.done("prepare", WORKED, "--for", "coder")
+        town.done("packet", "prepare", WORKED, "--for", "coder")
         town.done("claim", WORKED, "--as", "coder")
         town.done("block", STUCK, "--reason", "No melody is licensed.", "--until", "The licence is signed.")
         town.done("board", "sync")

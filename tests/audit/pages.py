@@ -83,7 +83,11 @@ def hostile_audit() -> Audit:
             SignedDecision(attack, "approve", attack, attack, attack, NOW, NOW, attack, attack, ((attack, attack),))
         ]
     head = KnownCommit("a" * 40, NOW, ATTACKS[0], " ".join(ATTACKS), True)
-    return audit_of(packets, findings=findings, decisions=decisions, name=ATTACKS[0], target=ATTACKS[1], head=head)
+    rewritten = {name: [(attack, attack, attack)] for name, attack in zip(packets, ATTACKS, strict=True)}
+    return audit_of(
+        packets, findings=findings, decisions=decisions, name=ATTACKS[0], target=ATTACKS[1], head=head,
+        rewritten=rewritten,
+    )  # fmt: skip
 
 
 def hostile_page() -> str:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
 from audit.audited import DONE, SPEC, STUB, STUCK, WORKED, Audited
 from git.scratch import git
+from lifecycle.governed import Quiet, govern
+from lifecycle.landings import in_flight, name_of
 from workpacket.ledger.log import NewLogEvent
 from workpacket.model.canonical import Json
 from workpacket.rules.packet import ran_nothing
+from workpacket.shell.audit import web_address
 
 REFINEMENT = f".GOV/refinements/{WORKED}.md"
 
@@ -159,3 +163,44 @@ def test_evidence_of_the_log_that_ran_nothing_is_found_by_check(audited: Audited
     event = audited.record(WORKED, NewLogEvent("evidence.recorded", {"evidence": [row, bare]}))
     found = {(one["code"], one["path"]) for one in audited.json("check")["findings"]}
     assert found == {("evidence_ran_nothing", event.path), ("evidence_exit_code_missing", event.path)}
+
+
+def test_what_changed_since_the_approval_is_shown_part_by_part(audited: Audited) -> None:
+    assert audited.json("trace", WORKED)["data"]["packets"][0]["rewritten"] == []
+    audited.replace(audited.packet_path(WORKED), "The name is printed.", "The name is sung.")
+    changed = audited.json("trace", WORKED)["data"]["packets"][0]["rewritten"]
+    assert [one["part"] for one in changed] == ["criteria"]
+    assert "printed" in changed[0]["before"]
+    assert "sung" in changed[0]["after"]
+
+
+def test_a_light_packet_is_based_on_the_section_that_it_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    governed = Quiet(tmp_path, None, govern(tmp_path, monkeypatch, None).clock)
+    in_flight(governed, 2)
+    governed.git("switch", "--quiet", f"wp/{name_of(1)}")
+    said = governed.json("audit")["data"]
+    rows = {row["title"]: row["packets"] for row in said["requirements"]["rows"]}
+    assert rows["Part 1"] == [name_of(1)]
+    packet = next(one for one in said["packets"] if one["id"] == name_of(1))
+    assert (packet["title"], packet["waits_for"]) == ("Part 1", "verdict")
+    assert (packet["anchors"][0]["state"], "Part 1 is there." in packet["anchors"][0]["excerpt"]) == ("holds", True)
+    governed.write(".GOV/spec/SPEC_v1.md", governed.read(".GOV/spec/SPEC_v1.md").replace("Part 1 is there", "Gone"))
+    assert ("requirement_changed", True) in {
+        (one["code"], name_of(1) in one["path"]) for one in governed.json("audit")["data"]["matters"]
+    }
+
+
+@pytest.mark.parametrize(
+    ("remote", "address"),
+    [
+        ("git@github.com:acme/greet.git", "https://github.com/acme/greet"),
+        ("https://user:secret@github.com/acme/greet.git", "https://github.com/acme/greet"),
+        ("ssh://git@gitlab.example.org:2222/group/sub/greet", "https://gitlab.example.org/group/sub/greet"),
+        ("/srv/git/greet.git", ""),
+        ("https://example.org/acme/greet.git", ""),
+        ("https://github.com/acme/<script>", ""),
+        ("", ""),
+    ],
+)
+def test_the_address_on_a_forge_is_that_of_the_remote_without_credentials(remote: str, address: str) -> None:
+    assert web_address(remote) == address

@@ -13,6 +13,7 @@ from architecture.source_tree import ROOT
 from audit.audited import BOARD, DONE, LOG, REGISTRY, REPORT, SPEC, STUB, WORKED, Audited
 from shell.approvals.story import Story
 from workpacket.ledger.log import NewLogEvent
+from workpacket.report.catalogue import catalogue
 
 Place = tuple[str, int]
 RUN = {"run": "run-1", "stream": "stream-1"}
@@ -151,6 +152,32 @@ def forge(story: Story, path: str) -> str:
     (story.root / path).unlink()
     story.write(forged, data)
     return forged
+
+
+def shares(said: dict[str, Any]) -> dict[str, tuple[int, int]]:
+    return {gap["name"]: (gap["done"], gap["of"]) for gap in said["data"]["gaps"]}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_no_number_says_that_all_is_in_order_beside_an_error_about_the_log_or_evidence(
+    audited: Audited, name: str
+) -> None:
+    before = shares(audited.json("audit"))
+    plant, code = FAULTS[name]
+    plant(audited)
+    said = audited.json("audit")
+    family = catalogue()[code].family
+    if family != "integrity" or not any(one["code"] == code for one in said["data"]["matters"]):
+        return
+    done, of = shares(said)["Packets with a sound log"]
+    assert done < of
+    assert of == before["Packets with a sound log"][1]
+
+
+def test_a_forged_decision_is_counted_and_is_not_in_order(story: Story) -> None:
+    forge(story, f".GOV/attestations/{story.approve()}.dsse.json")
+    done, of = shares(story.json("audit"))["Valid signed decisions"]
+    assert (done, of) == (0, 1)
 
 
 @pytest.mark.parametrize("name", FAULTS)

@@ -68,18 +68,18 @@ def test_an_audit_that_cannot_be_read_by_the_check_of_json_is_none(audited: Audi
 
 
 def test_registry_audit_and_impact_tell_of_the_packet(audited: Audited) -> None:
-    rows = {row["active"]: row for row in audited.json("registry", "audit")["data"]["bases"]}
+    rows = {row["active"]: row for row in audited.json("board", "registry", "audit")["data"]["bases"]}
     assert rows[DONE]["criteria"] == {"proved": 2, "of": 2}
     assert rows[STUCK]["lane"] == "BLOCKED"
     asked = {"src/greet.py": {DONE, WORKED, STUCK}, REPORT: {DONE}, ".GOV/policy": set(), ".GOV/spec/SPEC_v1.md:6": {
         DONE, WORKED, STUCK}, ".GOV/spec/SPEC_v1.md:1": set()}  # fmt: skip
     for what, expected in asked.items():
-        assert {row["packet"] for row in audited.json("impact", what)["data"]["rests"]} == expected, what
+        assert {row["packet"] for row in audited.json("trace", "impact", what)["data"]["rests"]} == expected, what
 
 
 @pytest.mark.parametrize("asked", ["nothing.txt", "nothing.txt:3", "../outside", "/etc/passwd", "Spec 9.9 Nowhere", ""])
 def test_what_is_neither_a_file_nor_an_anchor_is_not_said_to_have_no_impact(audited: Audited, asked: str) -> None:
-    told = audited("impact", asked)
+    told = audited("trace", "impact", asked)
     assert (told.status, "(path_not_found)" in told.err) == (2, True), told
 
 

@@ -1,4 +1,4 @@
-"""`workpacket batch` in a process that kills itself before or after the n-th thing that lasts."""
+"""`workpacket runtime batch` in a process that kills itself before or after the n-th thing that lasts."""
 
 from __future__ import annotations
 
@@ -14,4 +14,4 @@ from workpacket.shell.transactions.transaction import Transaction
 number, when, *words = sys.argv[1:]
 strike(int(number), when, ((StreamLog, "append"), (Transaction, "apply"), (batch_acts, "commit_with_staged")))
 owner = ["--owner", str(os.getpid())] if words[0] == "begin" else []
-sys.exit(main(["batch", *words, *owner]))
+sys.exit(main(["runtime", "batch", *words, *owner]))

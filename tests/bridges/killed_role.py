@@ -1,4 +1,4 @@
-"""`workpacket progress` in a process that kills itself when its record is durable and its file is not yet written."""
+"""`workpacket runtime progress` in a process that kills itself with its record durable and its file unwritten."""
 
 from __future__ import annotations
 
@@ -17,4 +17,4 @@ def killed(*_: Any) -> None:
 
 for name in ("apply",):
     setattr(Transaction, name, killed)
-sys.exit(main(["progress", *sys.argv[1:]]))
+sys.exit(main(["runtime", "progress", *sys.argv[1:]]))

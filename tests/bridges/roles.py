@@ -27,7 +27,7 @@ class Roles:
 
     def __call__(self, *words: str) -> int:
         self.capture.readouterr()
-        status = main(["progress", *words])
+        status = main(["runtime", "progress", *words])
         self.said = "".join(self.capture.readouterr())
         return status
 

@@ -44,7 +44,7 @@ class Scoped:
         before = Path.cwd()
         os.chdir(self.root)
         try:
-            status = main(["batch", *words])
+            status = main(["runtime", "batch", *words])
         finally:
             os.chdir(before)
         self.said = "".join(self.capture.readouterr())

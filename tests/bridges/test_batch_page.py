@@ -19,7 +19,7 @@ def test_the_page_about_batches_is_what_happens(tmp_path: Path, capsys: pytest.C
     scope.write("tasks.yaml", f"{first}  - id: T002\n    content: Next\n    depends_on: [T001]\n")
     played = 0
     for block in BLOCK.findall(PAGE.read_text("utf-8")):
-        for command in block.split("$ workpacket batch ")[1:]:
+        for command in block.split("$ workpacket runtime batch ")[1:]:
             words, _, shown = command.partition("\n")
             scope.done(*words.split())
             assert scope.said == shown

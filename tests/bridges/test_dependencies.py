@@ -47,7 +47,7 @@ class Place:
         (self.root / path).write_text(manifest(**{"zod": "^3.0.0", **dependencies}))
 
     def start(self, *words: str) -> str:
-        status, said = self("run", "start", "work", "--owner", str(os.getpid()), *words)
+        status, said = self("runtime", "run", "start", "work", "--owner", str(os.getpid()), *words)
         assert status == 0, said
         return said.strip()
 
@@ -71,7 +71,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
 
 
 def test_nothing_changed_is_said(place: Place) -> None:
-    status, said = place("deps", "check")
+    status, said = place("audit", "deps")
     assert (status, said.splitlines()[0]) == (0, f"no dependency changed since commit {place.base[:12]}")
 
 
@@ -83,7 +83,7 @@ def test_it_makes_no_difference_whether_the_change_was_committed(place: Place, h
         git(place.root, "add", ".")
     if how == "committed":
         git(place.root, "commit", "-q", "-m", "quietly")
-    status, said = place("deps", "check")
+    status, said = place("audit", "deps")
     assert status == 11
     assert "error: package.json:5: wolf 1.0.0 was added (lockfile_violation)" in said
     assert "package.json (package.json): +2 -1 lines" in said
@@ -92,11 +92,11 @@ def test_it_makes_no_difference_whether_the_change_was_committed(place: Place, h
 
 def test_leave_is_given_by_name_and_by_scope(place: Place) -> None:
     place.change(wolf="1.0.0", **{"@org/a": "1.0.0"})
-    assert place("deps", "check", "--allow", "wolf")[0] == 11
-    status, said = place("deps", "check", "--allow", "wolf,@org/*")
+    assert place("audit", "deps", "--allow", "wolf")[0] == 11
+    status, said = place("audit", "deps", "--allow", "wolf,@org/*")
     assert status == 0
     assert "every change since" in said
-    assert place("deps", "check", "--allow", "@organ/*", "--allow", "wolf")[0] == 11
+    assert place("audit", "deps", "--allow", "@organ/*", "--allow", "wolf")[0] == 11
 
 
 def test_the_policy_counts_as_the_base_has_it(place: Place) -> None:
@@ -104,16 +104,16 @@ def test_the_policy_counts_as_the_base_has_it(place: Place) -> None:
     policy.parent.mkdir(parents=True)
     policy.write_text('[deps]\nallow = ["wolf"]\nthreshold = 0\n')
     place.change(wolf="1.0.0")
-    assert place("deps", "check")[0] == 11  # it only lies in the work tree
+    assert place("audit", "deps")[0] == 11  # it only lies in the work tree
     commit(place.root, "a policy and what it is for", **{"package.json": manifest(zod="^3.0.0")})
     place.change(wolf="1.0.0")
-    assert place("deps", "check")[0] == 0
-    assert place("deps", "check", "--base", place.base)[0] == 11
+    assert place("audit", "deps")[0] == 0
+    assert place("audit", "deps", "--base", place.base)[0] == 11
 
 
 def test_many_new_packages_are_a_warning_and_no_error(place: Place) -> None:
     (place.root / "go.sum").write_text("".join(f"m{number}.example/x v1.0.0 h1:AAA=\n" for number in range(51)))
-    status, answer = place.data("deps", "check")
+    status, answer = place.data("audit", "deps")
     assert status == 0
     (found,) = answer["findings"]
     assert (found["code"], found["severity"]) == ("dependencies_many", "warning")
@@ -127,7 +127,7 @@ def test_what_cannot_be_read_is_refused_with_its_place(place: Place, link: bool)
         (place.root / "package-lock.json").symlink_to("elsewhere")
     else:
         (place.root / "package-lock.json").write_text('{\n "packages": {"": 1}}')
-    status, answer = place.data("deps", "check", "--allow", "*")
+    status, answer = place.data("audit", "deps", "--allow", "*")
     assert status == 17
     (found,) = answer["findings"]
     assert (found["code"], found["path"], found["line"]) == (
@@ -135,35 +135,35 @@ def test_what_cannot_be_read_is_refused_with_its_place(place: Place, link: bool)
         "package-lock.json",
         0 if link else 2,
     )
-    assert place("deps", "check")[1].count("check_not_run") == 0
+    assert place("audit", "deps")[1].count("check_not_run") == 0
 
 
 def test_a_file_in_a_folder_that_is_a_link_is_not_followed(place: Place, tmp_path: Path) -> None:
     commit(place.root, "nested", **{"api__package.json": manifest(zod="1")})
     (place.root / "api").rename(place.root / "moved")
     (place.root / "api").symlink_to("moved")
-    assert "is behind the symbolic link api" in place("deps", "check")[1]
+    assert "is behind the symbolic link api" in place("audit", "deps")[1]
 
 
 def test_a_lock_file_that_git_was_told_to_forget_is_still_compared(place: Place) -> None:
     git(place.root, "rm", "-q", "--cached", "package.json")
     (place.root / ".gitignore").write_text("package.json\n")
     place.change(wolf="1.0.0")
-    assert place("deps", "check")[0] == 11
+    assert place("audit", "deps")[0] == 11
 
 
 @pytest.mark.parametrize("bit", ["--assume-unchanged", "--skip-worktree"])
 def test_marks_in_the_index_hide_nothing(place: Place, bit: str) -> None:
     git(place.root, "update-index", bit, "package.json")
     place.change(wolf="1.0.0")
-    assert place("deps", "check")[0] == 11
+    assert place("audit", "deps")[0] == 11
 
 
 def test_in_a_sparse_work_tree_what_is_left_out_is_unchanged(place: Place) -> None:
     commit(place.root, "nested", **{"api__package.json": manifest(zod="1"), "web__x": ""})
     git(place.root, "sparse-checkout", "set", "web")
     assert not (place.root / "api").exists()
-    assert place("deps", "check")[0] == 0
+    assert place("audit", "deps")[0] == 0
 
 
 def test_before_the_first_commit_everything_is_new(tmp_path: Path) -> None:
@@ -174,17 +174,17 @@ def test_before_the_first_commit_everything_is_new(tmp_path: Path) -> None:
 
 
 def test_a_call_that_does_not_fit_is_refused(place: Place) -> None:
-    assert "conflicting_options" in place("deps", "check", "--base", "HEAD", "--since", "x")[1]
-    assert "unexpected_argument" in place("deps", "check", "more")[1]
-    assert "unknown_revision" in place("deps", "check", "--base", "nowhere")[1]
-    assert place("deps", "check", "--since", "nowhere")[0] == 68
+    assert "conflicting_options" in place("audit", "deps", "--base", "HEAD", "--since", "x")[1]
+    assert "unexpected_argument" in place("audit", "deps", "more")[1]
+    assert "unknown_revision" in place("audit", "deps", "--base", "nowhere")[1]
+    assert place("audit", "deps", "--since", "nowhere")[0] == 68
 
 
 # ---- runs ------------------------------------------------------------------------------------------------------------
 
 
 def reach(place: Place, run: str, number: int) -> tuple[int, str]:
-    return place("run", "checkpoint", run, "--commit", "--milestone", str(number))
+    return place("runtime", "run", "checkpoint", run, "--commit", "--milestone", str(number))
 
 
 def test_a_milestone_with_a_dependency_that_nobody_allowed_is_not_committed(place: Place) -> None:
@@ -228,8 +228,8 @@ def test_with_leave_from_the_start_it_is_committed_and_recorded(place: Place) ->
     place.change(wolf="1.0.0", sheep="1.0.0")
     status, said = reach(place, run, 1)  # compared with the last milestone
     assert (status, "sheep" in said, "wolf" in said) == (11, True, False)
-    assert place("deps", "check", "--since", "work@00000001")[0] == 11
-    assert place("deps", "check", "--since", "work", "--allow", "sheep")[0] == 0
+    assert place("audit", "deps", "--since", "work@00000001")[0] == 11
+    assert place("audit", "deps", "--since", "work", "--allow", "sheep")[0] == 0
 
 
 def test_a_checkpoint_is_found_by_the_id_in_its_commit(place: Place) -> None:
@@ -238,7 +238,7 @@ def test_a_checkpoint_is_found_by_the_id_in_its_commit(place: Place) -> None:
     reach(place, run, 0)
     checkpoint = git(place.root, "log", "-1", "--format=%(trailers:key=Checkpoint-Id,valueonly)").strip()
     place.change(wolf="1.0.0", sheep="1.0.0")
-    status, said = place("deps", "check", "--since", checkpoint)
+    status, said = place("audit", "deps", "--since", checkpoint)
     assert (status, "sheep" in said, "+ wolf" in said) == (11, True, False)
 
 
@@ -256,8 +256,8 @@ def test_a_resume_inherits_leave_or_narrows_it(
         return ["--allow-deps", ",".join(names)] if names is not None else []
 
     run = place.start(*(words(given) if given else []))
-    place("run", "stop", run, "--reason", "worker_blocked")
-    found, said = place("run", "start", "work", "--owner", str(os.getpid()), *words(wanted))
+    place("runtime", "run", "stop", run, "--reason", "worker_blocked")
+    found, said = place("runtime", "run", "start", "work", "--owner", str(os.getpid()), *words(wanted))
     assert found == status, said
     if status == 0:
         with Runtime(SQLiteStore(place.root / ".git" / "workpacket" / "runs.db")) as runtime:

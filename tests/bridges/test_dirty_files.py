@@ -158,14 +158,14 @@ def test_a_role_file_is_read_whole_or_refused_by_place(place: Place, name: str) 
     (place.root / FILE).write_bytes(data)
     found = place.found(FILE)
     assert dirt.found in [code for code, _ in found] or (dirt.found, found) == ("", [])
-    listed = place("progress", "list")[1]["data"]
+    listed = place("runtime", "progress", "list")[1]["data"]
     named = {row["path"] for row in (*listed["roles"], *listed["unread"])}
     assert named == {FILE} or name == "status-unknown"
     assert (listed["unread"] == []) is dirt.read
-    status, answer = place("import", "role", "--plan", FILE)
+    status, answer = place("log", "import", "role", "--plan", FILE)
     assert (status == 0) is dirt.read
     assert dirt.read or all(one["line"] > 0 for one in answer["findings"])
-    status, _ = place("progress", "note", "auth", "backend-eng", "on")
+    status, _ = place("runtime", "progress", "note", "auth", "backend-eng", "on")
     assert dirt.read or (status != 0 and (place.root / FILE).read_bytes() == data)
 
 
@@ -188,11 +188,11 @@ def test_a_batch_checkpoint_is_read_whole_or_refused_by_place(place: Place, name
     (place.root / BATCH_FILE).write_bytes(data)
     found = place.found(BATCH_FILE)
     assert dirt.found in [code for code, _ in found] or (dirt.found, found) == ("", [])
-    assert (place("batch", "status", "auth")[0] == 0) is dirt.read
-    status, answer = place("import", "batch", "--plan", BATCH_FILE)
+    assert (place("runtime", "batch", "status", "auth")[0] == 0) is dirt.read
+    status, answer = place("log", "import", "batch", "--plan", BATCH_FILE)
     assert (status == 0) is dirt.read
     assert dirt.read or all(one["line"] > 0 for one in answer["findings"])
     unfinished = {row["id"]: row for row in place("resume")[1]["data"]["unfinished"]}
     assert unfinished["batch/specs/active/auth"]["blocked_by"] != []
-    assert dirt.read or place("batch", "begin", "auth")[0] != 0
+    assert dirt.read or place("runtime", "batch", "begin", "auth")[0] != 0
     assert (place.root / BATCH_FILE).read_bytes() == data

@@ -55,19 +55,19 @@ def test_every_form_has_a_canonical_sample() -> None:
 @pytest.mark.parametrize("form", BRIDGES)
 def test_a_canonical_file_comes_back_byte_for_byte(place: Place, form: str) -> None:
     file = place.write(SAMPLES[form])
-    assert place("import", form, file)[0] == 0
-    assert place("export", form, "--out", "again")[0] == 0
+    assert place("log", "import", form, file)[0] == 0
+    assert place("log", "export", form, "--out", "again")[0] == 0
     assert (place.root / "again").read_bytes() == SAMPLES[form]
-    assert place("export", form)[1].encode() == SAMPLES[form]
+    assert place("log", "export", form)[1].encode() == SAMPLES[form]
 
 
 @pytest.mark.parametrize("form", BRIDGES)
 def test_the_same_file_again_changes_nothing(place: Place, form: str) -> None:
     file = place.write(SAMPLES[form])
-    place("import", form, file)
+    place("log", "import", form, file)
     with Runtime.open() as runtime:
         before = runtime.store.heads()
-    status, said = place("import", form, file, "--json")
+    status, said = place("log", "import", form, file, "--json")
     assert status == 0
     assert {row["outcome"] for row in json.loads(said)["data"]["streams"]} == {"unchanged"}
     with Runtime.open() as runtime:
@@ -76,8 +76,8 @@ def test_the_same_file_again_changes_nothing(place: Place, form: str) -> None:
 
 @pytest.mark.parametrize("form", BRIDGES)
 def test_what_a_form_cannot_carry_is_said(place: Place, form: str) -> None:
-    place("import", form, place.write(SAMPLES[form]))
-    data = json.loads(place("export", form, "--json")[1])["data"]
+    place("log", "import", form, place.write(SAMPLES[form]))
+    data = json.loads(place("log", "export", form, "--json")[1])["data"]
     assert data["lossy"] == list(bridge_named(form).lossy)
     assert data["lossy"]
     assert data["text"].encode() == SAMPLES[form]
@@ -90,11 +90,11 @@ SUMMARY = b"---\nfeature: login\nstatus: complete\ncompleted: 2026-03-01\n---\n\
 def test_what_lies_beside_the_checkpoints_of_roles_is_passed_over_by_name(place: Place, name: str) -> None:
     file, other = place.write(SAMPLES["role"]), place.root / name
     other.write_bytes(SUMMARY)
-    status, said = place("import", "role", file, str(other), "--json")
+    status, said = place("log", "import", "role", file, str(other), "--json")
     data = json.loads(said)["data"]
     assert (status, [row["outcome"] for row in data["streams"]]) == (0, ["genesis"])
     assert [row["path"] for row in data["passed_over"]] == [str(other)]
-    assert f"{name}  skipped: it is a " in place("import", "role", file, str(other))[1]
+    assert f"{name}  skipped: it is a " in place("log", "import", "role", file, str(other))[1]
 
 
 def test_a_broken_checkpoint_among_them_still_keeps_everything_out(place: Place) -> None:
@@ -102,14 +102,14 @@ def test_a_broken_checkpoint_among_them_still_keeps_everything_out(place: Place)
     broken = place.root / "login-coder.md"
     broken.write_bytes(SAMPLES["role"].replace(b"agent:", b"agentt:"))
     words = [place.write(SAMPLES["role"]), str(broken), str(place.root / "login-summary.md")]
-    assert place("import", "role", *words)[0] == 1
+    assert place("log", "import", "role", *words)[0] == 1
     with Runtime.open() as runtime:
         assert not list(runtime.store.heads())
 
 
 def test_a_summary_alone_is_no_checkpoint(place: Place) -> None:
     (place.root / "login-summary.md").write_bytes(SUMMARY)
-    status, said = place("import", "role", str(place.root / "login-summary.md"))
+    status, said = place("log", "import", "role", str(place.root / "login-summary.md"))
     assert (status, "nothing was imported" in said) == (1, True)
 
 
@@ -162,28 +162,28 @@ def test_a_file_cut_off_where_its_form_lets_it_end_is_seen_once_the_log_knows_mo
     What belongs to the view of the work is compared with the log; text and further keys are whoever's wrote them.
     """
     data = SAMPLES[form]
-    assert place("import", form, place.write(data))[0] == 0
+    assert place("log", "import", form, place.write(data))[0] == 0
     refused = [
         cut for cut in range(1, len(data)) if isinstance(bridge_named(form).read("file", data[:cut])[0], Problem)
     ]
     assert len(refused) > len(data) // 3
     for cut in sorted(set(range(1, len(data), 7)) - set(refused)):
-        status, said = place("import", form, place.write(data[:cut], "cut"))
+        status, said = place("log", "import", form, place.write(data[:cut], "cut"))
         assert (status, "view_conflict" in said) == (69, True) or "unchanged" in said, data[:cut]
-        assert place("export", form)[1].encode() == data
+        assert place("log", "export", form)[1].encode() == data
 
 
 def test_an_invalid_line_is_named_with_line_and_column_and_nothing_is_taken_over(place: Place) -> None:
     good = place.write(STEP, "good")
     bad = place.write(STEP + lines({**STEP_EVENT, "strictness": "high"}) + b'{"torn', "bad")
-    status, said = place("import", "step", good, bad)
+    status, said = place("log", "import", "step", good, bad)
     assert status == 1
     column = lines({**STEP_EVENT, "strictness": "high"}).index(b'"high"') + 1
     assert f"bad:6:{column}: strictness: it must be off, medium or max (checkpoint_malformed)" in said
     assert "bad:7:" in said
     assert "nothing was imported" in said
     assert place.streams() == []
-    assert json.loads(place("import", "step", bad, "--json")[1])["findings"][0]["line"] == 6
+    assert json.loads(place("log", "import", "step", bad, "--json")[1])["findings"][0]["line"] == 6
 
 
 @pytest.mark.parametrize(
@@ -212,20 +212,22 @@ def test_an_invalid_line_is_named_with_line_and_column_and_nothing_is_taken_over
     ],
 )  # fmt: skip
 def test_an_invalid_file_is_refused_where_it_is_wrong(place: Place, form: str, data: bytes, where: str) -> None:
-    status, said = place("import", form, place.write(data))
+    status, said = place("log", "import", form, place.write(data))
     assert status == 1
     assert where in said
     assert place.streams() == []
 
 
 def test_an_event_log_that_grew_extends_its_streams(place: Place) -> None:
-    place("import", "step", place.write(STEP))
+    place("log", "import", "step", place.write(STEP))
     more = lines({**STEP_EVENT, "timestamp": "2026-02-17T12:00:00+00:00"})
-    status, said = place("import", "step", place.write(STEP + more))
+    status, said = place("log", "import", "step", place.write(STEP + more))
     assert status == 0
     assert "step/041-mission/run%2F1/specify  extended, 2 known, 1 new\n" in said
-    assert place("export", "step")[1].encode() == STEP + more
-    assert place("export", "step", "041-mission/run%2F1/plan")[1].encode() == lines({**STEP_EVENT, "step_id": "plan"})
+    assert place("log", "export", "step")[1].encode() == STEP + more
+    assert place("log", "export", "step", "041-mission/run%2F1/plan")[1].encode() == lines(
+        {**STEP_EVENT, "step_id": "plan"}
+    )
 
 
 @pytest.mark.parametrize(
@@ -236,27 +238,27 @@ def test_an_event_log_that_grew_extends_its_streams(place: Place) -> None:
 def test_a_view_that_differs_from_its_stream_blocks_and_nothing_of_it_is_taken_over(
     place: Place, changed: bytes
 ) -> None:
-    place("import", "step", place.write(STEP))
+    place("log", "import", "step", place.write(STEP))
     before = place.streams()
     other = lines({**STEP_EVENT, "mission_id": "first"})
-    status, said = place("import", "step", place.write(other + changed, "changed"))
+    status, said = place("log", "import", "step", place.write(other + changed, "changed"))
     assert status == 69
     assert "view_conflict" in said
     assert place.streams() == before
-    data = json.loads(place("import", "step", "changed", "--plan", "--json")[1])["data"]
+    data = json.loads(place("log", "import", "step", "changed", "--plan", "--json")[1])["data"]
     assert data["facts"]["stream"] == "step/041-mission/run%2F1/specify"
     assert sorted(data["facts"]["differences"]) == ([] if changed == lines(STEP_EVENT) else ["scope_refs"])
 
 
 def test_planning_writes_nothing(place: Place) -> None:
-    status, said = place("import", "step", "--plan", place.write(STEP))
+    status, said = place("log", "import", "step", "--plan", place.write(STEP))
     assert status == 0
     assert "would be imported" in said
     assert not (place.root / ".git" / "workpacket").exists()
 
 
 def test_a_file_with_a_secret_is_not_taken_over(place: Place) -> None:
-    status, said = place("import", "step", place.write(lines({**STEP_EVENT, "note": "ghp_" + "a" * 36})))
+    status, said = place("log", "import", "step", place.write(lines({**STEP_EVENT, "note": "ghp_" + "a" * 36})))
     assert status == 77
     assert "redaction_failed" in said
     assert place.streams() == []
@@ -264,19 +266,25 @@ def test_a_file_with_a_secret_is_not_taken_over(place: Place) -> None:
 
 def test_nothing_is_written_over(place: Place) -> None:
     file = place.write(STEP)
-    place("import", "step", file)
-    status, said = place("export", "step", "--out", file)
+    place("log", "import", "step", file)
+    status, said = place("log", "export", "step", "--out", file)
     assert status == 6
     assert "was not overwritten" in said
 
 
 def test_of_several_files_one_has_to_be_named(place: Place) -> None:
-    place("import", "step", place.write(STEP, "one"), place.write(lines({**STEP_EVENT, "mission_id": "two"}), "two"))
-    status, said = place("export", "step")
+    place(
+        "log",
+        "import",
+        "step",
+        place.write(STEP, "one"),
+        place.write(lines({**STEP_EVENT, "mission_id": "two"}), "two"),
+    )
+    status, said = place("log", "export", "step")
     assert status == 68
     assert "is ambiguous; it matches several files: one, two" in said
-    assert place("export", "step", "two")[1].encode() == lines({**STEP_EVENT, "mission_id": "two"})
-    assert place("export", "step", "041")[0] == 68
+    assert place("log", "export", "step", "two")[1].encode() == lines({**STEP_EVENT, "mission_id": "two"})
+    assert place("log", "export", "step", "041")[0] == 68
 
 
 @pytest.mark.parametrize(
@@ -295,32 +303,32 @@ def test_a_call_that_does_not_fit_is_refused(place: Place, words: tuple[str, ...
 
 
 def test_imported_checkpoints_are_no_runs(place: Place) -> None:
-    place("import", "step", place.write(STEP))
-    assert place("runs", "list", "--json")[0] == 0
-    assert json.loads(place("runs", "list", "--json")[1])["data"]["runs"] == []
+    place("log", "import", "step", place.write(STEP))
+    assert place("runtime", "runs", "list", "--json")[0] == 0
+    assert json.loads(place("runtime", "runs", "list", "--json")[1])["data"]["runs"] == []
     assert place("resume")[1] == "nothing is unfinished\n"
-    assert place("runs", "verify")[0] == 0
+    assert place("runtime", "runs", "verify")[0] == 0
 
 
 def test_a_session_of_this_store_is_written_as_it_stands_and_read_on_another_machine(place: Place) -> None:
     with Runtime.open() as runtime, open_session(runtime, "s", model="m", packet="WP-1-X-v1") as session:
         session.add("user", "hello")
         session.checkpoint(state={"todo": [1]})
-    exported = place("export", "session", "WP-1-X-v1/s")[1].encode()
+    exported = place("log", "export", "session", "WP-1-X-v1/s")[1].encode()
     values: dict[str, Any] = json.loads(exported)
     assert (values["state"], values["kind"], values["messages"]) == ({"todo": [1]}, "pre_shutdown", 1)
-    assert "unchanged" in place("import", "session", place.write(exported))[1]
-    assert place("import", "session", place.write(artifact(session_id="s", packet="WP-1-X-v1")))[0] == 69
+    assert "unchanged" in place("log", "import", "session", place.write(exported))[1]
+    assert place("log", "import", "session", place.write(artifact(session_id="s", packet="WP-1-X-v1")))[0] == 69
     (place.root / ".git" / "workpacket" / "runs.db").rename(place.root / "elsewhere.db")
     for file in (place.root / ".git" / "workpacket").iterdir():
         file.unlink()
-    assert "imported" in place("import", "session", place.write(exported))[1]
-    assert place("export", "session", "WP-1-X-v1/s")[1].encode() == exported
+    assert "imported" in place("log", "import", "session", place.write(exported))[1]
+    assert place("log", "export", "session", "WP-1-X-v1/s")[1].encode() == exported
 
 
 def test_an_exported_event_log_can_be_resumed_from(place: Place) -> None:
-    place("import", "step", place.write(STEP))
-    place("export", "step", "--out", "log.jsonl")
+    place("log", "import", "step", place.write(STEP))
+    place("log", "export", "step", "--out", "log.jsonl")
     checkpoint = load_checkpoint("log.jsonl", "specify")
     assert checkpoint is not None
     assert checkpoint.retry_token.endswith("5f")

@@ -118,7 +118,7 @@ def test_a_note_is_added_and_nothing_else_or_it_is_refused(words: str, body: str
     ids=lambda words: " ".join(words) if isinstance(words, tuple) else words,
 )
 def test_each_refusal_has_its_code_and_writes_nothing(roles: Roles, words: tuple[str, ...], code: str) -> None:
-    assert main(["progress", *words]) != 0
+    assert main(["runtime", "progress", *words]) != 0
     assert code in roles.capture.readouterr().err
     assert not (roles.root / "docs").exists()
     with Runtime.open() as runtime:
@@ -334,7 +334,7 @@ def test_every_file_of_the_corpus_is_read_and_its_troubles_are_named(roles: Role
     for file in files:
         document = RoleProgress(Source.from_bytes(f"docs/progress/{file.name}", file.read_bytes()))
         if document.is_checkpoint and all(document.at(key) is not None for key in KEYS):
-            assert main(["import", "role", f"docs/progress/{file.name}"]) == 0, file.name
+            assert main(["log", "import", "role", f"docs/progress/{file.name}"]) == 0, file.name
     assert roles.listed() == rows
 
 

@@ -104,11 +104,11 @@ def test_run_and_phase_have_to_be_there() -> None:
 
 def test_a_timeline_is_carried_over_line_by_line(place: Place) -> None:
     file = place.write(timeline(*EVENTS), "timeline.jsonl")
-    assert place("import", "runstate", file)[0] == 0
+    assert place("log", "import", "runstate", file)[0] == 0
     assert place.streams() == ["runstate/20260131/timeline"]
-    assert place("export", "runstate", "20260131/timeline")[1].encode() == timeline(*EVENTS)
+    assert place("log", "export", "runstate", "20260131/timeline")[1].encode() == timeline(*EVENTS)
     more = {**EVENTS[1], "seq": 4}
-    status, said = place("import", "runstate", place.write(timeline(*EVENTS, more), "timeline.jsonl"))
+    status, said = place("log", "import", "runstate", place.write(timeline(*EVENTS, more), "timeline.jsonl"))
     assert (status, "3 known, 1 new" in said) == (0, True)
 
 
@@ -156,9 +156,9 @@ def test_a_run_of_this_store_is_written_as_a_new_snapshot() -> None:
 
 
 def test_a_stopped_run_says_its_reason_by_its_registered_code(place: Place) -> None:
-    handle = place("run", "start", "work")[1].strip()
-    assert place("run", "stop", handle, "--reason", "review_failed")[0] == 31  # an alias
+    handle = place("runtime", "run", "start", "work")[1].strip()
+    assert place("runtime", "run", "stop", handle, "--reason", "review_failed")[0] == 31  # an alias
     run = handle.partition("#")[0]
-    values = json.loads(place("export", "runstate", run)[1])
+    values = json.loads(place("log", "export", "runstate", run)[1])
     assert (values["phase"], values["stop_reason"]) == ("STOPPED", "review_rejected")
     assert Path(values.get("repo_path", "/")).is_absolute()

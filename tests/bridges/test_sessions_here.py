@@ -1,4 +1,4 @@
-"""`workpacket session`: what an operator sees and decides, and going on with a session of another machine."""
+"""`workpacket runtime session`: what an operator sees and decides, and going on with a session of another machine."""
 
 from __future__ import annotations
 
@@ -74,9 +74,9 @@ def working(place: Path, *, until: str = "", state: Any = None, messages: int = 
 def moved(call: Call, machines: tuple[Path, Path]) -> str:
     """The artifact of the session taken from the first machine to the second, and continued there."""
     file = str(machines[1] / "artifact.json")
-    assert call(machines[0], "export", "session", "WP-1-X-v1/s", "--out", file)[0] == 0
-    assert call(machines[1], "import", "session", file)[0] == 0
-    status, said = call(machines[1], "session", "continue", "WP-1-X-v1/s")
+    assert call(machines[0], "log", "export", "session", "WP-1-X-v1/s", "--out", file)[0] == 0
+    assert call(machines[1], "log", "import", "session", file)[0] == 0
+    status, said = call(machines[1], "runtime", "session", "continue", "WP-1-X-v1/s")
     assert (status, "unknown" in said) in {(0, False), (74, True)}, said
     return said
 
@@ -89,26 +89,26 @@ def opened_at(place: Path) -> Iterator[OpenSession]:
 def test_an_operator_sees_what_blocks_a_session_and_decides(machines: tuple[Path, Path], call: Call) -> None:
     here = machines[0]
     assert working(here, until="second") == ["first", "second"]
-    status, said = call(here, "session", "show", "WP-1-X-v1/session@s")
+    status, said = call(here, "runtime", "session", "show", "WP-1-X-v1/session@s")
     assert status != 0
     assert "BLOCKED effect_outcome_unknown" in said
     assert "pending: tool-call-2 (call-2): unknown" in said
-    assert "workpacket session decide WP-1-X-v1/session@s repair|retry|cancel" in said
-    assert call(here, "session", "show", "WP-1-X-v1/session@s")[1] == said
-    status, said = call(here, "session", "decide", "WP-1-X-v1/session@s", "repair", "--note", "looked")
+    assert "workpacket runtime session decide WP-1-X-v1/session@s repair|retry|cancel" in said
+    assert call(here, "runtime", "session", "show", "WP-1-X-v1/session@s")[1] == said
+    status, said = call(here, "runtime", "session", "decide", "WP-1-X-v1/session@s", "repair", "--note", "looked")
     assert (status, "PAUSED" in said) == (0, True)
     assert working(here) == []
-    assert "PAUSED" in call(here, "session", "list")[1]
+    assert "PAUSED" in call(here, "runtime", "session", "list")[1]
 
 
 def test_a_decision_that_there_is_not_and_a_session_that_there_is_not_are_refused(
     machines: tuple[Path, Path], call: Call
 ) -> None:
     working(machines[0])
-    assert "invalid_value" in call(machines[0], "session", "decide", "WP-1-X-v1/session@s", "perhaps")[1]
-    assert "checkpoint_missing" in call(machines[0], "session", "show", "other")[1]
-    assert "checkpoint_missing" in call(machines[0], "session", "continue", "other")[1]
-    assert call(machines[1], "session", "list")[1] == "there are no sessions\n"
+    assert "invalid_value" in call(machines[0], "runtime", "session", "decide", "WP-1-X-v1/session@s", "perhaps")[1]
+    assert "checkpoint_missing" in call(machines[0], "runtime", "session", "show", "other")[1]
+    assert "checkpoint_missing" in call(machines[0], "runtime", "session", "continue", "other")[1]
+    assert call(machines[1], "runtime", "session", "list")[1] == "there are no sessions\n"
 
 
 def test_a_session_goes_on_on_another_machine_and_repeats_no_call(machines: tuple[Path, Path], call: Call) -> None:
@@ -126,7 +126,7 @@ def test_a_call_of_unknown_outcome_is_unknown_on_the_other_machine_too(machines:
     assert "pending: tool-call-2 (call-2): unknown" in moved(call, machines)
     with pytest.raises(RunBlocked, match="tool-call-2"):
         working(machines[1])
-    assert call(machines[1], "session", "decide", "WP-1-X-v1/session@s", "retry")[0] == 0
+    assert call(machines[1], "runtime", "session", "decide", "WP-1-X-v1/session@s", "retry")[0] == 0
     assert working(machines[1]) == ["second"]
 
 
@@ -140,17 +140,17 @@ def test_messages_that_stayed_behind_are_counted_and_never_taken_for_new_ones(
             session.add("user", "message 1")
         assert [message.seq for message in session.restore().messages] == [4, 5, 6, 7, 8, 9, 10, 11]
         assert session.add("user", "message 12").seq == 12
-    assert ", 12 messages" in call(machines[1], "session", "list")[1]
+    assert ", 12 messages" in call(machines[1], "runtime", "session", "list")[1]
 
 
 def test_a_session_that_is_here_already_is_not_begun_again(machines: tuple[Path, Path], call: Call) -> None:
     working(machines[0])
     moved(call, machines)
-    before = call(machines[1], "session", "show", "WP-1-X-v1/session@s")
-    status, said = call(machines[1], "session", "continue", "WP-1-X-v1/s")
+    before = call(machines[1], "runtime", "session", "show", "WP-1-X-v1/session@s")
+    status, said = call(machines[1], "runtime", "session", "continue", "WP-1-X-v1/s")
     assert (status, "view_conflict" in said) == (69, True)
-    assert call(machines[1], "session", "show", "WP-1-X-v1/session@s") == before
-    assert "unchanged" in call(machines[1], "import", "session", str(machines[1] / "artifact.json"))[1]
+    assert call(machines[1], "runtime", "session", "show", "WP-1-X-v1/session@s") == before
+    assert "unchanged" in call(machines[1], "log", "import", "session", str(machines[1] / "artifact.json"))[1]
 
 
 @pytest.mark.parametrize(
@@ -175,7 +175,7 @@ def test_an_artifact_that_cannot_be_right_begins_nothing(machines: tuple[Path, P
 
 def test_the_artifact_of_a_file_is_what_the_session_wrote(machines: tuple[Path, Path], call: Call) -> None:
     working(machines[0])
-    values = json.loads(call(machines[0], "export", "session", "WP-1-X-v1/s")[1])
+    values = json.loads(call(machines[0], "log", "export", "session", "WP-1-X-v1/s")[1])
     artifact = artifact_of(values)
     calls = cast("list[dict[str, str]]", artifact.body["calls"])
     assert [(row["step"], row["status"]) for row in calls] == [

@@ -40,40 +40,40 @@ def test_what_is_the_logs_conflicts_and_what_is_the_owners_does_not(
     scope: Scoped, form: str, path: str, data: bytes, view: tuple[bytes, bytes], own: tuple[bytes, bytes]
 ) -> None:
     Path(path).write_bytes(data)
-    assert call(scope, "import", form, path)[0] == 0
+    assert call(scope, "log", "import", form, path)[0] == 0
     Path(path).write_bytes(data.replace(*own))
-    assert "unchanged" in call(scope, "import", form, path)[1]
+    assert "unchanged" in call(scope, "log", "import", form, path)[1]
     Path(path).write_bytes(data.replace(*view))
-    status, said = call(scope, "import", form, path)
+    status, said = call(scope, "log", "import", form, path)
     assert (status, "view_conflict" in said) == (69, True)
 
 
 def test_an_imported_batch_is_where_the_scope_goes_on_and_is_exported_as_it_stands(scope: Scoped) -> None:
     Path(BATCH_FILE).write_bytes(BATCH.replace(b'  last_commit: "1234567"\n', b"").replace(b"- T002", b"- T002"))
     scope.write("tasks.yaml", scope.text("tasks.yaml").replace("pending   #", "completed   #", 1))
-    assert call(scope, "import", "batch", BATCH_FILE)[0] == 0
+    assert call(scope, "log", "import", "batch", BATCH_FILE)[0] == 0
     scope.done("begin", "auth")
     assert scope.status()["view"]["next"]["label"] == "2b"
-    status, text = call(scope, "export", "batch", FOLDER)
+    status, text = call(scope, "log", "export", "batch", FOLDER)
     assert status == 0
     assert "note: a key that we do not know\n" in text
     assert "tool:\n  of: ours\n" in text
     assert "phase_cursor: testers\n" in text
-    assert "unchanged" in call(scope, "import", "batch", BATCH_FILE)[1]
+    assert "unchanged" in call(scope, "log", "import", "batch", BATCH_FILE)[1]
 
 
 def test_a_batch_that_never_had_a_file_is_exported_in_the_published_form(scope: Scoped) -> None:
     scope.done("begin", "auth")
-    text = call(scope, "export", "batch", FOLDER)[1]
+    text = call(scope, "log", "export", "batch", FOLDER)[1]
     assert text.startswith("checkpoint:\n  spec_name: auth\n  spec_path: ./specs/active/auth\n  branch: main\n")
     assert "phase_cursor: testers\n" in text
 
 
 def test_an_imported_role_goes_on_and_is_exported_with_its_notes_and_keys(scope: Scoped) -> None:
     Path(ROLE_FILE).write_bytes(ROLE)
-    assert call(scope, "import", "role", ROLE_FILE)[0] == 0
-    assert call(scope, "progress", "done", "auth", "backend-eng")[0] == 0
-    text = call(scope, "export", "role", "auth/build/backend-eng")[1]
+    assert call(scope, "log", "import", "role", ROLE_FILE)[0] == 0
+    assert call(scope, "runtime", "progress", "done", "auth", "backend-eng")[0] == 0
+    text = call(scope, "log", "export", "role", "auth/build/backend-eng")[1]
     assert text == Path(ROLE_FILE).read_text("utf-8")
     assert "run: 7\n" in text
     assert text.endswith("Done\n")

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from audit.audited import DONE, STUB, WORKED
+from audit.audited import DONE, STUB, WORKED, Audited
 from audit.pages import hostile_page, many_packets
 from browser.chromium import Page
 
@@ -66,6 +66,54 @@ def test_search_finds_by_id_lane_holder_and_finding(opened: Page) -> None:
     opened.go("find=code:run_zombie")
     assert rows(opened) == [DONE]
     assert opened.ask("document.getElementById('found').textContent") == "1 of 4 packets"
+
+
+def heads(page: Page) -> list[str]:
+    script = "[...document.querySelectorAll('#list thead th')].map(e => e.getAttribute('aria-sort') || '')"
+    sorts: list[str] = page.ask(script)
+    return sorts
+
+
+def test_a_click_on_a_heading_sorts_and_a_second_one_turns_it(opened: Page) -> None:
+    names = rows(opened)
+    opened.ask("document.querySelector('#list thead button').click()")
+    assert rows(opened) == sorted(names)
+    assert heads(opened)[0] == "ascending"
+    opened.ask("document.querySelector('#list thead button').click()")
+    assert rows(opened) == sorted(names, reverse=True)
+    opened.ask("document.querySelectorAll('#list thead button')[4].click()")
+    assert (rows(opened)[0], heads(opened)[0], heads(opened)[4]) == (DONE, "", "descending")
+
+
+def test_packets_can_be_chosen_by_what_they_wait_for(opened: Page) -> None:
+    opened.ask(
+        "(e => { e.value = 'dependency'; e.dispatchEvent(new Event('change')); })(document.querySelector('#waits'))"
+    )
+    assert rows(opened) == [STUB]
+
+
+def test_names_that_no_signature_proves_are_marked(opened: Page) -> None:
+    opened.go("packets")
+    script = f"document.querySelector('#list a[href=\"#{DONE}\"]').closest('tr').lastElementChild.textContent"
+    assert opened.ask(script) == "validator claimed"
+
+
+def test_a_board_that_hardly_moved_is_not_drawn_as_slabs(opened: Page) -> None:
+    assert opened.ask("document.querySelectorAll('svg.chart').length") == 0
+    assert opened.ask("[...document.querySelectorAll('meter + span')].every(e => /^[0-9]+ %$/.test(e.textContent))")
+
+
+def test_files_and_commits_lead_to_the_forge(page: Page, faulty: Audited, tmp_path: Path) -> None:
+    path = tmp_path / "linked.html"
+    faulty.git("remote", "add", "origin", "git@github.com:acme/greet.git")
+    faulty("audit", "--out", str(path))
+    faulty.git("remote", "remove", "origin")
+    show(page, path)
+    page.go(DONE)
+    links = page.ask("[...document.querySelectorAll('#packet a')].map(e => e.href).filter(e => e.startsWith('https'))")
+    assert any(link.startswith("https://github.com/acme/greet/commit/") for link in links)
+    assert any("/blob/" in link and link.endswith("SPEC_v1.md#L6") for link in links)
+    assert page.requests == [path.as_uri()]
 
 
 def test_a_deep_link_opens_the_packet(page: Page, report: Path) -> None:

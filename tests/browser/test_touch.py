@@ -253,7 +253,7 @@ def test_a_touch_approves_what_the_page_has_shown(page: Page, ready: Town, tmp_p
     (envelope,) = (ready.root / ".GOV/attestations").iterdir()
     assert confirmed(ready, envelope, tmp_path).startswith(f'Good "{NAMESPACE}" signature for {ANN} with ECDSA-SK key')
     ready.commit("Approved")
-    assert "is ready for dev" in ready.run("activate", NAME)
+    assert "is ready for dev" in ready.run("packet", "activate", NAME)
     ready.commit("Activated")
     ready.run("approvals", "verify")
 
@@ -320,7 +320,7 @@ def test_a_command_that_is_killed_leaves_nothing_half_written(page: Page, ready:
             time.sleep(delay)
         os.kill(command.process.pid, signal.SIGKILL)
         command.process.wait(20)
-    ready.run("recover")
+    ready.run("log", "recover")
     written = ready.written().splitlines()
     assert len(written) in ({0} if delay is None else {0, 2}), written
     if not written:

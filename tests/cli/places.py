@@ -55,7 +55,7 @@ class Place:
         return self("resume", run, "--yes", "--confirm", question["digest"]).returncode
 
     def start(self, *words: str) -> str:
-        return self("run", "start", *words, "--owner", str(os.getpid())).stdout.strip()
+        return self("runtime", "run", "start", *words, "--owner", str(os.getpid())).stdout.strip()
 
     def script(self, text: str) -> subprocess.Popen[str]:
         """A shell script in which `wp` is the command."""

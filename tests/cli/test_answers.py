@@ -21,6 +21,7 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError
 
 from answers import ANSWERS, form_of, forms_of, load, missing, path_of
+from approvals.authority import Ci
 from bridges.samples import SAMPLES, STEP_EVENT, lines
 from bridges.scopes import scoped
 from cli.commands import Result
@@ -31,16 +32,17 @@ from lifecycle.signed import NAME, OTHER, PACKET, VICTOR, Signed
 from postgres.server import Server
 from shell.approvals.story import ALICE, WP, Story, begin
 from workpacket.approvals.sshsig import NAMESPACE
-from workpacket.cli.commands import COMMANDS
+from workpacket.cli.commands import COMMANDS, resolve
 from workpacket.cli.views import WORK_KINDS
 from workpacket.runtime import Runtime
 from workpacket.runtime.model_sessions.session import open_session
 from workpacket.runtime.stores.place import store_path
 
+CI = Ci()
 THIRD = "WP-1-Third-v1"
 BOARD = ".GOV/roles_shared/TASK_BOARD.md"
 STUB = f".GOV/task_packets/stubs/{NAME}.md"
-NAMES = [name for name, _, _ in COMMANDS]
+NAMES = sorted({*COMMANDS, "create-task-packet"})
 FILES = sorted(path.name.removesuffix(".schema.json") for path in ANSWERS.iterdir())
 
 
@@ -110,8 +112,9 @@ class Reached:
         at = words.index("--") if "--" in words else len(words)
         said = run(*words[:at], "--json", *words[at:])
         answer: dict[str, Any] = json.loads(said.stdout if hasattr(said, "stdout") else said.out)
-        assert answer["command"] == words[0]
-        self.forms[words[0]].add(form_of(answer))
+        name, _ = resolve(words)
+        assert answer["command"] == name
+        self.forms[name].add(form_of(answer))
         return answer
 
 
@@ -135,16 +138,16 @@ def beginning(reached: Reached, governed: Governed) -> None:
     """Governance, commands that only look, and two packets that are ready."""
     reached(governed, "init")
     reached(governed, "init", "--check")
-    governed.begin(TOKENS_COUNT + STAGING)
+    governed.begin(TOKENS_COUNT + STAGING + CI.policy())
     for words in (["check"], ["fmt", "--diff"], ["adopt"], ["policy", "show"], ["policy", "test"], ["log", "verify"]):
         reached(governed, *words)
     reached(governed, "explain", "file_unreadable")
     reached(governed, "explain", "--all")
     reached(governed, "explain", "no_such_code")
-    reached(governed, "schema")
-    reached(governed, "schema", "commands/cancel")
-    reached(governed, "completion", "bash")
-    reached(governed, "lint-justfile", ".GOV/gov.just")
+    reached(governed, "help", "schema")
+    reached(governed, "help", "schema", "commands/cancel")
+    reached(governed, "help", "completion", "bash")
+    reached(governed, "audit", "justfile", ".GOV/gov.just")
     reached(governed, "new", NAME, "--what", "Greet", "--why", "People like it")
     reached(governed, "new", NAME, "--what", "Greet", "--why", "People like it")
     (governed.root / f".GOV/task_packets/stubs/{NAME}.md").unlink()
@@ -162,7 +165,7 @@ def beginning(reached: Reached, governed: Governed) -> None:
     reached(governed, "create-task-packet", NAME)
     governed.git("checkout", "--quiet", ".GOV")
     governed.git("clean", "--quiet", "-fd", ".GOV")
-    reached(governed, "activate", NAME)
+    reached(governed, "packet", "activate", NAME)
     governed.replace(PACKET, "TERMS: TODO", "TERMS: x")
     governed.commit("activated")
     reached(governed, "report", "pr", "--base", "HEAD")
@@ -170,22 +173,34 @@ def beginning(reached: Reached, governed: Governed) -> None:
     reached(governed, "new", "--from", "todo.md", "--form", "full")
     governed.git("clean", "-qfd")
     governed.git("checkout", "-q", ".")
-    for words in (["status"], ["next"], ["why", NAME], ["list"], ["search", NAME], ["show", NAME], ["history", NAME],
-                  ["registry", "show"], ["registry", "sync"], ["recover"]):  # fmt: skip
+    for words in (["status"], ["next"], ["why", NAME], ["list"], ["search", NAME], ["show", NAME],
+                  ["log", "show", NAME], ["board", "registry", "show"], ["board", "registry", "sync"],
+                  ["log", "recover"]):  # fmt: skip
         reached(governed, *words)
+
+
+def attested(reached: Reached, governed: Governed) -> None:
+    """CI replays the submission, attests what it found, and that is recorded."""
+    folder = governed.root.parent
+    governed.done("evidence", "replay", NAME, "--yes", "--statements", str(folder))
+    statement, bundle, file = folder / f"{NAME}.json", folder / "bundle.json", str(folder / "attested.json")
+    bundle.write_text(json.dumps(CI.bundle(statement.read_bytes())))
+    reached(governed, "evidence", "attest", str(bundle), "--out", file)
+    reached(governed, "evidence", "verify", NAME, file)
+    reached(governed, "evidence", "record", NAME, file, "--as", "coder")
 
 
 def packets(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """One packet from nothing to VALIDATED, and what may happen to others on the way."""
     governed = govern(folder, patch, capsys)
     beginning(reached, governed)
-    reached(governed, "prepare", OTHER, "--for", "coder")
+    reached(governed, "packet", "prepare", OTHER, "--for", "coder")
     reached(governed, "claim", OTHER, "--as", "coder")
-    reached(governed, "release", OTHER, "--reason", "x", "--as", "coder")
+    reached(governed, "packet", "release", OTHER, "--reason", "x", "--as", "coder")
     reached(governed, "claim", OTHER, "--as", "coder")
-    reached(governed, "handover", OTHER, "--to", "bob", "--reason", "x", "--as", "coder")
+    reached(governed, "packet", "handover", OTHER, "--to", "bob", "--reason", "x", "--as", "coder")
     reached(governed, "block", OTHER, "--reason", "no water", "--until", "rain")
-    reached(governed, "unblock", OTHER)
+    reached(governed, "packet", "unblock", OTHER)
     reached(governed, "start", OTHER, "--as", "bob")
     governed.git("switch", "--quiet", "main")
     reached(governed, "start", OTHER, "--as", "bob")
@@ -197,13 +212,14 @@ def packets(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys: p
     reached(governed, "evidence", "publish", NAME)
     reached(governed, "evidence", "replay", NAME, "--yes")
     reached(governed, "evidence", "replay", NAME, "--yes", "--record", "--as", "validator")
+    attested(reached, governed)
     governed.stub(THIRD)
     reached(governed, "evidence", "demand", THIRD, "1", "--command", "pytest tests")
     reached(governed, "evidence", "demand", THIRD, "9", "--exempt", "x")
     governed.write("src/report.md", "Good.\n")
     governed.commit("a report")
     reached(governed, "verdict", NAME, "PASS", "--report", "src/report.md", "--as", "validator")
-    reached(governed, "reopen", NAME, "--reason", "x")
+    reached(governed, "packet", "reopen", NAME, "--reason", "x")
     governed.commit("reopened")
     reached(governed, "done", NAME, "--as", "coder")
     reached(governed, "done", NAME, "--as", "coder", "--prove", "all=true")
@@ -212,19 +228,19 @@ def packets(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys: p
     governed.git("switch", "--quiet", "main")
     governed.git("merge", "--quiet", "--no-ff", f"wp/{NAME}")
     reached(governed, "merged", NAME)
-    reached(governed, "advance", NAME)
+    reached(governed, "packet", "advance", NAME)
     for words in (
-        ["registry", "audit"],
+        ["board", "registry", "audit"],
         ["trace"],
         ["trace", "src/report.md:1"],
-        ["trailers", NAME],
-        ["impact", "src/report.md"],
+        ["trace", "trailers", NAME],
+        ["trace", "impact", "src/report.md"],
         ["audit"],
     ):
         reached(governed, *words)
     governed.stub("WP-1-Greeting-v2")
-    reached(governed, "supersede", OTHER, "--by", "WP-1-Greeting-v2", "--reason", "x")
-    reached(governed, "abandon", "WP-1-Greeting-v2", "--reason", "x")
+    reached(governed, "packet", "supersede", OTHER, "--by", "WP-1-Greeting-v2", "--reason", "x")
+    reached(governed, "packet", "abandon", "WP-1-Greeting-v2", "--reason", "x")
 
 
 WORK_PACKAGE = """\
@@ -248,20 +264,20 @@ def missions(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys: 
     for name, other in (("WP01", ""), ("WP02", "WP01")):
         governed.write(f"kitty-specs/001-parser/tasks/{name}-read.md", WORK_PACKAGE.format(name, other))
     governed.commit("a mission")
-    for words in (["show", "WP02"], ["why", "WP02"], ["implement", "WP02"], ["implement", "WP09"], ["claim", "WP01"],
-                  ["implement", "WP01"]):  # fmt: skip
+    for words in (["show", "WP02"], ["why", "WP02"], ["packet", "implement", "WP02"],
+                  ["packet", "implement", "WP09"], ["claim", "WP01"], ["packet", "implement", "WP01"]):  # fmt: skip
         reached(governed, *words)
 
 
 def links(reached: Reached, governed: Governed) -> None:
     """A run of a packet whose store is lost."""
-    reached(governed, "run", "start", "nightly", "--packet", NAME)
-    for words in (["why", NAME], ["show", NAME], ["status"], ["board", "show"], ["runs", "settle"]):
+    reached(governed, "runtime", "run", "start", "nightly", "--packet", NAME)
+    for words in (["why", NAME], ["show", NAME], ["status"], ["board", "show"], ["runtime", "runs", "settle"]):
         reached(governed, *words)
     shutil.rmtree(store_path(governed.root).parent)
-    reached(governed, "runs", "settle")
+    reached(governed, "runtime", "runs", "settle")
     reached(governed, "resume")
-    reached(governed, "runs", "unlink", f"{NAME}/nightly@00000001", "--reason", "x")
+    reached(governed, "runtime", "runs", "unlink", f"{NAME}/nightly@00000001", "--reason", "x")
 
 
 def machine_key() -> bytes:
@@ -276,10 +292,10 @@ def hand_edits(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys
     governed.activate(NAME)
     for name in ("base", "ours", "theirs"):
         governed.write(name, governed.read(BOARD))
-    reached(governed, "merge-driver", "base", "ours", "theirs", BOARD)
+    reached(governed, "board", "merge-driver", "base", "ours", "theirs", BOARD)
     reached(governed, "board", "show")
     (folder.parent / "machine.pem").write_bytes(machine_key())
-    reached(governed, "export", "attestations", "--key", str(folder.parent / "machine.pem"))
+    reached(governed, "log", "export", "attestations", "--key", str(folder.parent / "machine.pem"))
     reached(governed, "board", "export")
     reached(governed, "board", "export", "--out", "board.html")
     (governed.root / "board.html").unlink()
@@ -288,7 +304,7 @@ def hand_edits(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys
     governed.replace(BOARD, "[BLOCKED]", "[VALIDATED]")
     reached(governed, "board", "sync", "--adopt")
     governed.done("board", "sync")
-    governed.done("unblock", NAME)
+    governed.done("packet", "unblock", NAME)
     reached(governed, "note", NAME, "blocked by hand once")
     governed.commit("a packet")
     for branch in ("one", "two"):
@@ -296,12 +312,12 @@ def hand_edits(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys
         governed.done("claim", NAME, "--as", branch)
         governed.commit(branch)
     governed.git("merge", "--quiet", "--message", "merged", "one")
-    reached(governed, "resolve", NAME, "--lane", "IN_PROGRESS", "--reason", "one began first")
+    reached(governed, "packet", "resolve", NAME, "--lane", "IN_PROGRESS", "--reason", "one began first")
     with patch.context() as dying:
         dying.setattr("workpacket.shell.transactions.journal.Journal.remove", interrupted)
         governed("block", NAME, "--reason", "x", "--until", "y")
-    assert reached(governed, "recover")["data"]["unfinished"]
-    assert reached(governed, "recover", "--forward")["data"]["recovered"]
+    assert reached(governed, "log", "recover")["data"]["unfinished"]
+    assert reached(governed, "log", "recover", "--forward")["data"]["recovered"]
     reached(governed, "policy", "trust", "--key", "nowhere")
 
 
@@ -313,16 +329,16 @@ def replaced(reached: Reached, signed: Signed, envelope: str) -> None:
     signed.governed.commit("lifted")
     signed.revoke(envelope)
     signed.approve()
-    reached(signed.governed, "reapprove", NAME)
+    reached(signed.governed, "packet", "reapprove", NAME)
 
 
 def amended(reached: Reached, signed: Signed) -> None:
     governed = signed.governed
-    reached(governed, "contract", NAME)
+    reached(governed, "packet", "contract", NAME)
     for path in (STUB, PACKET):
         governed.replace(path, "The name is printed.", "The name is printed, in full.")
     signed.approve("amendment")
-    reached(governed, "amend", NAME, "--reason", "it was cut short")
+    reached(governed, "packet", "amend", NAME, "--reason", "it was cut short")
 
 
 def approvals(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -336,7 +352,7 @@ def approvals(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys:
     governed.refine(NAME)
     governed.done("refine", NAME, "--present")
     envelope = signed.approve()
-    governed.done("activate", NAME)
+    governed.done("packet", "activate", NAME)
     amended(reached, signed)
     rule, lasting = "dependency_unknown_lane", ("--until", "2026-03-10", "--reason", "elsewhere")
     for gate, command in (("waiver", "waive"), ("override", "override")):
@@ -365,9 +381,9 @@ def approvals(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys:
     sign_elsewhere(story, statement)
     envelope = reached(story.run, "approve", "--attach", str(statement))["data"]["envelope"]
     word = envelope.rpartition("/")[2][:12]
-    reached(story.run, "revoke", word, "--key", public, "--statement-out", str(folder / "revocation"))
+    reached(story.run, "approvals", "revoke", word, "--key", public, "--statement-out", str(folder / "revocation"))
     revoked = typing(story, ("type: ", f"REVOKE REFINEMENT {WP}"))
-    reached(revoked, "revoke", word, "--key", str(story.keys[ALICE]))
+    reached(revoked, "approvals", "revoke", word, "--key", str(story.keys[ALICE]))
     reached(story.run, "approvals", "list")
     reached(story.run, "approvals", "verify")
     phrase = ("correct horse battery staple",) * 2
@@ -400,55 +416,56 @@ def runs(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys: pyte
         git(folder, "config", key, value)
     place = Place(folder, capsys)
     owner = ("--owner", str(os.getpid()))
-    run = reached(place, "run", "start", "nightly", *owner)["data"]["handle"]
-    reached(place, "run", "start", "nightly")
-    reached(place, "run", "step", run, "a", "--", "true")
-    reached(place, "run", "step", run, "b", "--", "false")
-    reached(place, "run", "step", run, "c", "--result", "[1]")
-    reached(place, "run", "checkpoint", run, "--cursor", '{"page": 7}', "--token")
-    reached(place, "run", "milestone", run)
+    run = reached(place, "runtime", "run", "start", "nightly", *owner)["data"]["handle"]
+    reached(place, "runtime", "run", "start", "nightly")
+    reached(place, "runtime", "run", "step", run, "a", "--", "true")
+    reached(place, "runtime", "run", "step", run, "b", "--", "false")
+    reached(place, "runtime", "run", "step", run, "c", "--result", "[1]")
+    reached(place, "runtime", "run", "checkpoint", run, "--cursor", '{"page": 7}', "--token")
+    reached(place, "runtime", "run", "milestone", run)
     (folder / "work").touch()
-    reached(place, "run", "checkpoint", run, "--commit")
-    reached(place, "run", "stop", run, "--reason", "stalled")
-    for words in (["resume"], ["resume", "nightly"], ["runs", "list"], ["runs", "show", "nightly"],
-                  ["runs", "tail", "nightly"], ["runs", "diff", "nightly", "nightly"], ["runs", "export", "nightly"],
-                  ["runs", "export", "nightly", "--output", "one"], ["runs", "export", "--raw"],
-                  ["runs", "export", "nightly", "--format", "cloudevents"],
-                  ["runs", "export", "--raw", "--output", "all"], ["runs", "verify"], ["doctor"]):  # fmt: skip
+    reached(place, "runtime", "run", "checkpoint", run, "--commit")
+    reached(place, "runtime", "run", "stop", run, "--reason", "stalled")
+    for words in (["resume"], ["resume", "nightly"], ["runtime", "doctor"]):
         reached(place, *words)
-    run = reached(place, "run", "start", "nightly", *owner)["data"]["handle"]
-    reached(place, "run", "stop", run)
-    reached(place, "runs", "prune", "--older-than", "0")
-    reached(place, "runs", "prune", "--older-than", "0", "--yes")
+    for words in (["list"], ["show", "nightly"], ["tail", "nightly"], ["diff", "nightly", "nightly"],
+                  ["export", "nightly"], ["export", "nightly", "--output", "one"], ["export", "--raw"],
+                  ["export", "nightly", "--format", "cloudevents"], ["export", "--raw", "--output", "all"],
+                  ["verify"]):  # fmt: skip
+        reached(place, "runtime", "runs", *words)
+    run = reached(place, "runtime", "run", "start", "nightly", *owner)["data"]["handle"]
+    reached(place, "runtime", "run", "stop", run)
+    reached(place, "runtime", "runs", "prune", "--older-than", "0")
+    reached(place, "runtime", "runs", "prune", "--older-than", "0", "--yes")
     other = Place(folder / "other place", capsys)
     other.root.mkdir()
     make_repository(other.root)
-    reached(other, "runs", "import", str(folder / "one"))
-    reached(place, "run", "start", "other", *owner)
-    reached(place, "cancel", "other")
+    reached(other, "runtime", "runs", "import", str(folder / "one"))
+    reached(place, "runtime", "run", "start", "other", *owner)
+    reached(place, "runtime", "cancel", "other")
     for form, data in SAMPLES.items():
         (folder / form).write_bytes(data)
-        reached(place, "import", form, form)
-        reached(place, "export", form)
-        reached(place, "export", form, "--out", f"{form}.again")
+        reached(place, "log", "import", form, form)
+        reached(place, "log", "export", form)
+        reached(place, "log", "export", form, "--out", f"{form}.again")
     (folder / "other").write_bytes(lines(STEP_EVENT))
-    reached(place, "import", "step", "other")
+    reached(place, "log", "import", "step", "other")
     (folder / "login-summary.md").write_text("---\nfeature: login\nstatus: complete\n---\n")
-    reached(place, "import", "role", "role", "login-summary.md")
+    reached(place, "log", "import", "role", "role", "login-summary.md")
     (folder / "bad").write_bytes(b"[1]\n")
-    reached(place, "import", "step", "bad")
+    reached(place, "log", "import", "step", "bad")
     (folder / "package.json").write_text('{"dependencies": {"wolf": "1"}}')
-    reached(place, "deps", "check")
-    reached(place, "deps", "check", "--since", "other")
-    reached(place, "deps", "check", "--base", "nowhere")
+    reached(place, "audit", "deps")
+    reached(place, "audit", "deps", "--since", "other")
+    reached(place, "audit", "deps", "--base", "nowhere")
     with chdir(folder), Runtime.open() as runtime, open_session(runtime, "s", model="m") as session:
         session.add("user", "hello")
-    reached(place, "session", "list")
-    reached(place, "session", "show", "session@s")
-    reached(place, "session", "decide", "session@s", "retry")
+    reached(place, "runtime", "session", "list")
+    reached(place, "runtime", "session", "show", "session@s")
+    reached(place, "runtime", "session", "decide", "session@s", "retry")
     with Runtime.open(store_path(folder)) as runtime, runtime.run("of an older version"):
         pass
-    reached(place, "deps", "check", "--since", "of an older version")
+    reached(place, "audit", "deps", "--since", "of an older version")
 
 
 def on_a_server(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -463,11 +480,11 @@ def on_a_server(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsy
     try:
         server.start()
         patch.setenv("WORKPACKET_STORE", server.url())
-        reached(place, "store", "upgrade")
-        reached(place, "queue", "offer", "bad", "--key", "a", "--tries", "1")
-        reached(place, "worker", "jobs:TASKS", "--until-empty")
-        (job,) = reached(place, "queue", "list")["data"]["jobs"]
-        reached(place, "queue", "revive", str(job["job"]))
+        reached(place, "runtime", "store", "upgrade")
+        reached(place, "runtime", "queue", "offer", "bad", "--key", "a", "--tries", "1")
+        reached(place, "runtime", "worker", "jobs:TASKS", "--until-empty")
+        (job,) = reached(place, "runtime", "queue", "list")["data"]["jobs"]
+        reached(place, "runtime", "queue", "revive", str(job["job"]))
     finally:
         server.remove()
         sys.modules.pop("jobs", None)
@@ -480,13 +497,13 @@ def batches(reached: Reached, folder: Path, patch: pytest.MonkeyPatch, capsys: p
     scoped(folder, capsys)
     place = Place(folder, capsys)
     for words in (["next"], ["begin"], ["status"], ["restore"], ["complete"]):
-        reached(place, "batch", words[0], "auth")
-    reached(place, "batch", "complete", "auth", "--phase", "testers", "--task", "T001")
+        reached(place, "runtime", "batch", words[0], "auth")
+    reached(place, "runtime", "batch", "complete", "auth", "--phase", "testers", "--task", "T001")
     role = ("claimed", "auth", "backend-eng", "--team", "build", "--phase", "design", "--instance", "one")
-    reached(place, "progress", *role)
-    reached(place, "progress", "list")
+    reached(place, "runtime", "progress", *role)
+    reached(place, "runtime", "progress", "list")
     assert reached(place, "resume", "--yes", "--instance", "one")["data"]["resumed"]
-    reached(place, "progress", "close", "auth", "--instance", "one")
+    reached(place, "runtime", "progress", "close", "auth", "--instance", "one")
 
 
 @pytest.mark.parametrize(
@@ -503,7 +520,7 @@ def test_a_schema_refuses_what_its_command_does_not_say(change: dict[str, Any]) 
 
 
 def test_the_schema_of_an_answer_is_printed(place: Place) -> None:
-    assert "commands/cancel" in place("schema").stdout.split()
-    assert json.loads(place("schema", "commands/cancel").stdout) == load(path_of("cancel"))
-    assert place("schema", "commands/nothing").returncode == 2
-    assert place("schema", "commands/cancel", "--draft-07").returncode == 2
+    assert "commands/cancel" in place("help", "schema").stdout.split()
+    assert json.loads(place("help", "schema", "commands/cancel").stdout) == load(path_of("cancel"))
+    assert place("help", "schema", "commands/nothing").returncode == 2
+    assert place("help", "schema", "commands/cancel", "--draft-07").returncode == 2

@@ -13,9 +13,10 @@ import pytest
 
 from cli.commands import STUB, STUB_PATH, Commands
 from git.scratch import commit
-from workpacket.cli.commands import COMMANDS
+from workpacket.cli.commands import COMMANDS, GROUPS
 from workpacket.cli.completion import FILES, SCRIPTS, candidates
 from workpacket.cli.main import load
+from workpacket.model.wording import typed_as
 
 KNOWN = {"WP_ID": ["WP-1-Lexer-v1", "WP-1-Parser-v1"], "CODE": ["byte_order_mark"], "LANE": ["BLOCKED"]}
 
@@ -25,17 +26,27 @@ def words(*line: str) -> list[str]:
 
 
 def test_the_first_word_is_a_command() -> None:
-    assert words("") == [name for name, _, _ in COMMANDS]
-    assert words("cre") == ["create-task-packet"]
+    assert words("") == [typed for _, rows in GROUPS for typed, _, _ in rows if " " not in typed]
+    assert words("sta") == ["status", "start"]
+
+
+def test_the_second_word_of_a_family_or_of_a_command_is_offered() -> None:
+    assert words("packet", "re") == ["release", "reopen", "resolve", "reapprove"]
+    assert words("log", "") == ["verify", "checkpoint", "show", "recover", "import", "export"]
+    assert words("log", "show", "WP-1-L") == ["WP-1-Lexer-v1"]
+
+
+def test_what_was_typed_before_is_still_completed() -> None:
+    assert words("history", "WP-1-L") == ["WP-1-Lexer-v1"]
 
 
 def test_behind_a_word_that_is_no_command_nothing_is_offered() -> None:
     assert words("chek", "") == []
 
 
-@pytest.mark.parametrize("name", [name for name, _, _ in COMMANDS])
+@pytest.mark.parametrize("name", COMMANDS)
 def test_every_option_of_every_command_is_offered(name: str) -> None:
-    assert words(name, "--") == [f"--{option.name}" for option in load(name).options]
+    assert words(*typed_as(name).split(), "--") == [f"--{option.name}" for option in load(name).options]
 
 
 def test_an_option_that_was_given_is_not_offered_again_unless_it_may_be() -> None:
@@ -58,14 +69,14 @@ def test_an_option_that_was_given_is_not_offered_again_unless_it_may_be() -> Non
         (("claim", "--as=ada", "WP-1-L"), ["WP-1-Lexer-v1"]),
         (("claim", "WP-1-Lexer-v1", ""), []),
         (("verdict", "WP-1-Lexer-v1", ""), ["PASS", "FAIL", "CHANGES", "OUTDATED_ONLY"]),
-        (("board", ""), ["show", "sync", "move", "export"]),
+        (("board", ""), ["show", "sync", "move", "export", "registry", "merge-driver"]),
         (("board", "move", "WP-1-L"), ["WP-1-Lexer-v1"]),
         (("board", "move", "WP-1-Lexer-v1", ""), ["BLOCKED"]),
         (("board", "sync", "WP-1-Lexer-v1", "WP-1-P"), ["WP-1-Parser-v1"]),
         (("board", "sink", ""), []),
         (("key", "init", ""), [FILES]),
         (("claim", "--as", ""), []),
-        (("run", "step", "HANDLE", "build", "--", ""), [FILES]),
+        (("runtime", "run", "step", "HANDLE", "build", "--", ""), [FILES]),
     ],
 )
 def test_what_may_stand_next(line: tuple[str, ...], expected: list[str]) -> None:
@@ -74,17 +85,17 @@ def test_what_may_stand_next(line: tuple[str, ...], expected: list[str]) -> None
 
 def test_ids_come_from_the_repository(commands: Commands) -> None:
     commands.write(STUB_PATH, STUB)
-    assert commands("completion", "words", "--", "claim", "").out == "WP-1-Parser-v1\n"
-    assert commands("completion", "words", "--", "new", "--next", "W").out == "WP-1-Parser\n"
+    assert commands("help", "completion", "words", "--", "claim", "").out == "WP-1-Parser-v1\n"
+    assert commands("help", "completion", "words", "--", "new", "--next", "W").out == "WP-1-Parser\n"
 
 
 def test_branches_codes_lanes_and_kinds_are_known(commands: Commands) -> None:
     commit(commands.root, "first", a="a")
-    assert commands("completion", "words", "--", "merged", "--target", "m").out == "main\n"
-    assert "byte_order_mark" in commands("completion", "words", "--", "explain", "byte").out.split()
-    assert commands("completion", "words", "--", "list", "--lane", "BL").out == "BLOCKED\n"
-    assert commands("completion", "words", "--", "fmt", "--kind", "st").out == "stub\n"
-    assert commands("completion", "words", "--", "approve", "--gate", "w").out == "waiver\n"
+    assert commands("help", "completion", "words", "--", "merged", "--target", "m").out == "main\n"
+    assert "byte_order_mark" in commands("help", "completion", "words", "--", "explain", "byte").out.split()
+    assert commands("help", "completion", "words", "--", "list", "--lane", "BL").out == "BLOCKED\n"
+    assert commands("help", "completion", "words", "--", "fmt", "--kind", "st").out == "stub\n"
+    assert commands("help", "completion", "words", "--", "approve", "--gate", "w").out == "waiver\n"
 
 
 def test_outside_of_a_repository_commands_are_offered_and_ids_are_not(
@@ -92,14 +103,16 @@ def test_outside_of_a_repository_commands_are_offered_and_ids_are_not(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     outside = Commands(tmp_path, capsys)
-    assert outside("completion", "words", "--", "statu").out == "status\tshow the whole repository on one screen\n"
-    assert outside("completion", "words", "--", "claim", "").out == ""
+    assert (
+        outside("help", "completion", "words", "--", "statu").out == "status\tshow the whole repository on one screen\n"
+    )
+    assert outside("help", "completion", "words", "--", "claim", "").out == ""
 
 
 def test_one_shell_has_to_be_named(commands: Commands) -> None:
-    assert commands("completion").status == 2
-    assert commands("completion", "bash", "zsh").status == 2
-    assert commands("completion", "tcsh").status == 2
+    assert commands("help", "completion").status == 2
+    assert commands("help", "completion", "bash", "zsh").status == 2
+    assert commands("help", "completion", "tcsh").status == 2
 
 
 @pytest.mark.parametrize("shell", SCRIPTS)
@@ -108,14 +121,14 @@ def test_the_shell_accepts_its_script(shell: str, commands: Commands) -> None:
     program = shutil.which(shell)
     if program is None and shell != "bash":
         return
-    script = commands("completion", shell).out
+    script = commands("help", "completion", shell).out
     assert program is not None
     subprocess.run([program, "-n", commands.write("script", script)], check=True)
 
 
 def test_bash_completes_a_line(commands: Commands) -> None:
     commands.write(STUB_PATH, STUB)
-    commands.write("script", commands("completion", "bash").out)
+    commands.write("script", commands("help", "completion", "bash").out)
     assert in_bash(commands.root, "claim", "WP") == ["WP-1-Parser-v1"]
     assert in_bash(commands.root, "check", "--format", "=", "j") == ["json", "junit"]
     assert in_bash(commands.root, "check", "scr") == ["script"]

@@ -160,7 +160,7 @@ def test_a_line_that_answers_nothing_is_a_usage_error(place: Place, deleting: An
 
 
 def test_a_yes_where_nothing_is_asked_is_a_usage_error(place: Place) -> None:
-    place("run", "stop", place.start("nightly"), "--reason", "stalled")
+    place("runtime", "run", "stop", place.start("nightly"), "--reason", "stalled")
     assert place("resume", "nightly", "--yes", "--confirm", "0" * 64).returncode == 2
 
 
@@ -260,7 +260,7 @@ except RunBlocked as blocked:
 def test_a_run_with_an_effect_of_unknown_outcome_is_not_finished_anywhere(place: Place) -> None:
     ended = started(place, UNKNOWN)
     assert (ended.returncode, "it is unknown whether post: post happened" in ended.stdout) == (74, True)
-    (row,) = place.json("runs", "list")["data"]["runs"]
+    (row,) = place.json("runtime", "runs", "list")["data"]["runs"]
     assert (row["state"], row["attention"]) == ("stopped", "effect_outcome_unknown")
     assert place.json("resume")["data"]["unfinished"][0]["blocked_by"][0]["code"] == "effect_outcome_unknown"
     shown = place("resume", "post")
@@ -275,7 +275,7 @@ def test_an_effect_of_unknown_outcome_is_settled_and_the_run_ends(place: Place, 
     started(place, UNKNOWN)
     assert place("resume", "post", *words).returncode == 0
     assert started(place, UNKNOWN).returncode == 0
-    (row,) = place.json("runs", "list")["data"]["runs"]
+    (row,) = place.json("runtime", "runs", "list")["data"]["runs"]
     assert (row["state"], row["attention"]) == ("completed", "")
     assert place("resume").stdout == "nothing is unfinished\n"
     assert place("resume", "post").returncode == 0

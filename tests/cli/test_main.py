@@ -6,6 +6,7 @@ import errno
 import importlib
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -15,11 +16,18 @@ import pytest
 from cli.commands import STUB, STUB_PATH, Commands
 from workpacket import __version__
 from workpacket.cli import check
-from workpacket.cli.commands import COMMANDS, OTHER_NAMES
+from workpacket.cli.commands import COMMANDS, GROUPS, OTHER_NAMES, below, resolve
+from workpacket.cli.help import command_help, overview
 from workpacket.cli.main import load, main
-from workpacket.cli.options import Command, overview
+from workpacket.cli.options import Command
+from workpacket.model.wording import FORMER, SILENT, typed_as
 
-NAMES = [name for name, _, _ in COMMANDS]
+STARTER = Path(check.__file__).parents[1] / "starter"
+ROWS = [row for _, rows in GROUPS for row in rows]
+TOP = [(typed, summary) for typed, _, summary in ROWS if " " not in typed]
+FAMILIES = [typed for typed, module, _ in ROWS if not module]
+# So many first words can be read at a glance.
+MOST_FIRST_WORDS = 35
 
 
 def test_the_version_is_printed(commands: Commands) -> None:
@@ -29,14 +37,52 @@ def test_the_version_is_printed(commands: Commands) -> None:
 def test_help_lists_every_command(commands: Commands) -> None:
     shown = commands("--help")
     assert shown.status == 0
-    for name, _, summary in COMMANDS:
-        assert f"{name} " in shown.out
+    for typed, summary in TOP:
+        assert f"\n  {typed} " in shown.out
+        assert summary in shown.out
+    assert len(TOP) <= MOST_FIRST_WORDS
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_help_of_a_family_lists_its_commands(commands: Commands, family: str) -> None:
+    shown = commands(family, "--help")
+    assert shown.status == 0
+    for word, summary in below(family):
+        assert f"\n  {word} " in shown.out
         assert summary in shown.out
 
 
+@pytest.mark.parametrize("family", sorted({*FAMILIES} - {"help"}))
+def test_a_family_alone_is_a_usage_error_that_shows_its_help(commands: Commands, family: str) -> None:
+    alone = commands(family)
+    assert (alone.status, alone.out) == (2, commands(family, "--help").out)
+
+
+@pytest.mark.parametrize(("old", "new"), FORMER.items())
+def test_an_old_spelling_does_what_the_present_one_does(commands: Commands, old: str, new: str) -> None:
+    """With a wrong option, so that nothing is written."""
+    before, now = commands(*old.split(), "--zzz"), commands(*new.split(), "--zzz")
+    notice = "" if old in SILENT else f"note: `workpacket {old}` is now `workpacket {new}`\n"
+    assert before.err == notice + now.err
+    assert "--zzz" in now.err
+    assert (before.status, before.out) == (now.status, now.out) == (2, "")
+
+
+@pytest.mark.parametrize("old", FORMER)
+def test_an_old_spelling_answers_with_json_under_its_name_and_without_notice(commands: Commands, old: str) -> None:
+    answered = commands(*old.split(), "--json", "--zzz")
+    assert answered.err == ""
+    assert json.loads(answered.out)["command"] == old.split(maxsplit=1)[0]
+
+
+def test_what_recipes_and_founding_documents_type_prints_no_notice() -> None:
+    recipes = (STARTER / "gov.just").read_text("utf-8")
+    typed = set(re.findall(r"@workpacket ([a-z-]+)", recipes)) | {"create-task-packet"}
+    assert {old for old in FORMER if old.split()[0] in typed} <= SILENT
+
+
 def test_help_fits_a_narrow_terminal() -> None:
-    wide = [line for line in overview(60).splitlines() if len(line) > 60]
-    assert [line for line in wide if not line.startswith("workpacket ")] == []
+    assert [line for line in overview(60).splitlines() if len(line) > 60] == []
     assert "".join(overview(60).split()) == "".join(overview().split())
 
 
@@ -47,8 +93,8 @@ def test_help_with_a_word_is_the_help_of_the_command(commands: Commands, name: s
 
 @pytest.mark.parametrize(("other", "ours"), OTHER_NAMES.items())
 def test_the_words_of_other_tools_lead_to_ours(commands: Commands, other: str, ours: str) -> None:
-    assert other not in NAMES
-    assert ours.split(maxsplit=1)[0] in NAMES
+    assert other not in {*COMMANDS, *FORMER}
+    assert resolve(ours.split())[0]
     assert f"did you mean `workpacket {ours}`?" in commands(other).err
 
 
@@ -67,18 +113,28 @@ def test_no_command_is_a_usage_error_that_shows_the_help(commands: Commands) -> 
     assert "usage: workpacket COMMAND" in commands().out
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_explains_itself_with_an_example(commands: Commands, name: str) -> None:
-    shown = commands(name, "--help")
+    shown = commands(*typed_as(name).split(), "--help")
     assert shown.status == 0
-    assert f"workpacket {name}" in shown.out.partition("examples:")[2]
+    assert f"workpacket {typed_as(name)}" in shown.out.partition("examples:")[2]
 
 
-@pytest.mark.parametrize(("name", "module", "summary"), COMMANDS)
-def test_the_table_and_the_declaration_say_the_same(name: str, module: str, summary: str) -> None:
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_help_of_every_command_fits_a_narrow_terminal(name: str) -> None:
+    narrow, wide = command_help(load(name), 60), command_help(load(name))
+    text = narrow.partition("\nexamples:")[0]
+    assert [line for line in text.splitlines() if len(line) > 60] == []
+    assert "".join(narrow.split()) == "".join(wide.split())
+
+
+@pytest.mark.parametrize(("typed", "module", "summary"), [row for row in ROWS if row[1]])
+def test_the_table_and_the_declaration_say_the_same(typed: str, module: str, summary: str) -> None:
     declared = importlib.import_module(f"workpacket.cli.{module}")
+    name, count = resolve(typed.split())
     command: Command = load(name)
-    assert (command.name, command.summary) == (name, summary)
+    assert count == len(typed.split())
+    assert (command.name, command.typed, command.summary) == (name, typed, summary)
     assert command is (declared.DECLARED[name] if hasattr(declared, "DECLARED") else declared.COMMAND)
 
 
@@ -98,10 +154,10 @@ def test_the_table_and_the_declaration_say_the_same(name: str, module: str, summ
         (["list", "--lane", "NOWHERE"], "invalid_value", "unknown lane 'NOWHERE'"),
         (["explain"], "missing_argument", "expected one code"),
         (["explain", "byte_order_marks"], "unknown_code", "did you mean byte_order_mark"),
-        (["schema", "nothing"], "invalid_value", "unknown schema: 'nothing'"),
-        (["schema", "a", "b"], "unexpected_argument", "expected one schema"),
+        (["help", "schema", "nothing"], "invalid_value", "unknown schema: 'nothing'"),
+        (["help", "schema", "a", "b"], "unexpected_argument", "expected one schema"),
         (["board", "drow"], "invalid_value", "invalid argument 'drow': expected one of show, sync, move, export"),
-        (["registry", "drow"], "invalid_value", "invalid argument 'drow': expected one of show, audit, sync"),
+        (["board", "registry", "drow"], "invalid_value", "invalid argument 'drow': expected one of show, audit, sync"),
         (["policy", "drow"], "invalid_value", "invalid argument 'drow': expected one of show, test, trust"),
         (["log", "drow"], "invalid_value", "invalid argument 'drow': expected one of verify, checkpoint"),
         (["approvals", "drow"], "invalid_value", "invalid argument 'drow': expected one of list, verify"),
@@ -141,7 +197,7 @@ def test_a_folder_that_is_gone_is_no_defect_of_ours(
     (tmp_path / "gone").mkdir()
     monkeypatch.chdir(tmp_path / "gone")
     (tmp_path / "gone").rmdir()
-    for words in (["check"], ["new", "WP-1-Parser-v1", "--what", "a", "--why", "b"], ["run", "start", "a"]):
+    for words in (["check"], ["new", "WP-1-Parser-v1", "--what", "a", "--why", "b"], ["runtime", "run", "start", "a"]):
         assert main(words) == 6, words
         assert "no longer exists (no_repository)" in capsys.readouterr().err
 
@@ -231,9 +287,9 @@ class TestOutputThatGoesNowhere:
 @pytest.mark.parametrize(
     ("words", "key"),
     [
-        (["schema"], "schemas"),
-        (["schema", "stub"], "schema"),
-        (["schema", "stub", "--draft-07"], "schema"),
+        (["help", "schema"], "schemas"),
+        (["help", "schema", "stub"], "schema"),
+        (["help", "schema", "stub", "--draft-07"], "schema"),
         (["explain", "--all"], "codes"),
         (["list"], "work"),
         (["check"], "files_checked"),
@@ -246,7 +302,7 @@ def test_every_command_gives_one_object_where_json_is_asked_for(commands: Comman
     shown = commands(*words, "--json")
     assert shown.out.count("\n") == 1
     answer = json.loads(shown.out)
-    assert answer["command"] == words[0]
+    assert answer["command"] == resolve(words)[0]
     assert answer["ok"] is True
     assert answer["data"][key]
 

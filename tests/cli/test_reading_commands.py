@@ -172,11 +172,11 @@ class TestExplain:
 
 class TestSchema:
     def test_without_a_name_all_names_are_listed(self, commands: Commands) -> None:
-        assert {"stub", "packet", "task_board"} <= set(commands("schema").out.split())
+        assert {"stub", "packet", "task_board"} <= set(commands("help", "schema").out.split())
 
     def test_a_schema_and_its_twin_are_printed(self, commands: Commands) -> None:
-        assert json.loads(commands("schema", "stub").out)["$schema"].endswith("2020-12/schema")
-        assert "draft-07" in json.loads(commands("schema", "stub", "--draft-07").out)["$schema"]
+        assert json.loads(commands("help", "schema", "stub").out)["$schema"].endswith("2020-12/schema")
+        assert "draft-07" in json.loads(commands("help", "schema", "stub", "--draft-07").out)["$schema"]
 
 
 class TestFmt:

@@ -86,7 +86,7 @@ def test_every_kind_is_found_and_says_where_it_goes_on_and_why(place: Place) -> 
     assert kinds["role"]["why"] == f"{FILE}: in_progress since 2026-03-01T09:30:00Z"
     assert kinds["step"]["where"] == "specify, pre_generation_gate"
     assert kinds["commit"]["where"] == f"after milestone 2, commit {sha[:12]}"
-    assert kinds["run"]["command"] == "workpacket run start nightly --packet WP-1-X-v1"
+    assert kinds["run"]["command"] == "workpacket runtime run start nightly --packet WP-1-X-v1"
     assert kinds["run"]["decision"]["action"]
     assert place() == 0
     assert "next: workpacket resume --yes" in place.said
@@ -116,7 +116,7 @@ def test_yes_leases_an_agents_work_records_the_resume_and_says_what_to_do(place:
     place.write(FILE, checkpoint())
     assert place("--yes", "--owner", str(os.getpid())) == 0
     assert f"{BATCH} goes on\nWrite the tests that fail until the work is done: T001, T002." in place.said
-    assert f"Then: workpacket batch complete {FOLDER} --phase testers\n" in place.said
+    assert f"Then: workpacket runtime batch complete {FOLDER} --phase testers\n" in place.said
     assert "The last thing done: Drafted the plan. Read docs/progress/auth-backend-eng.md" in place.said
     assert 'last_action: "Drafted the plan"' in place.roles.text()
     assert place.roles.text().endswith("Resumed the work\n")

@@ -84,13 +84,13 @@ print(json.dumps([call(words) for words in commands]))
 @pytest.mark.parametrize(
     "words",
     [
-        ["run", "start", "other"],
-        ["run", "step", "nightly@00000001#1", "a", "--", "touch", "done"],
-        ["cancel", "nightly"],
-        ["runs", "list"],
+        ["runtime", "run", "start", "other"],
+        ["runtime", "run", "step", "nightly@00000001#1", "a", "--", "touch", "done"],
+        ["runtime", "cancel", "nightly"],
+        ["runtime", "runs", "list"],
         ["runs", "export", "--raw"],
         ["resume"],
-        ["doctor"],
+        ["runtime", "doctor"],
     ],
     ids=lambda words: "-".join(words[:2]),
 )
@@ -108,7 +108,7 @@ def test_a_place_that_can_only_be_read_is_named(place: Place, words: list[str]) 
         for path in (store_of(place).parent, *store_of(place).parent.iterdir()):
             path.chmod(0o700 if path.is_dir() else 0o600)
     assert not (place.root / "done").exists()  # what cannot be recorded is not begun
-    assert place("run", "step", run, "a", "--", "true").returncode == 0
+    assert place("runtime", "run", "step", run, "a", "--", "true").returncode == 0
 
 
 FULL = """
@@ -120,12 +120,13 @@ FILL = "cat /dev/zero > .git/workpacket/fill"
 
 def test_a_full_disk_is_named_and_the_run_goes_on_when_there_is_room(place: Place) -> None:
     run = place.start("nightly")
-    step = ["run", "step", run, "a"]
+    step = ["runtime", "run", "step", run, "a"]
     answers = mounted(
         place, FULL, [*step, "--result", '"before"'], FILL,
-        ["run", "step", run, "b", "--", "touch", "done"], ["run", "step", run, "b", "--json", "--", "touch", "done"],
-        ["runs", "list"], ["runs", "list", "--json"],
-        "rm .git/workpacket/fill", ["runs", "verify"], [*step, "--result", '"other"'], [*step[:-1], "b", "--", "true"],
+        [*step[:-1], "b", "--", "touch", "done"], [*step[:-1], "b", "--json", "--", "touch", "done"],
+        ["runtime", "runs", "list"], ["runtime", "runs", "list", "--json"],
+        "rm .git/workpacket/fill", ["runtime", "runs", "verify"],
+        [*step, "--result", '"other"'], [*step[:-1], "b", "--", "true"],
     )  # fmt: skip
     before, _, *full, _, verified, same, after = answers
     assert_named(full[0], full[1], "disk_full")
@@ -136,10 +137,15 @@ def test_a_full_disk_is_named_and_the_run_goes_on_when_there_is_room(place: Plac
 
 
 def test_a_damaged_store_is_named_and_a_backup_goes_on(place: Place) -> None:
-    place("run", "stop", place.start("nightly"), "--reason", "stalled")
+    place("runtime", "run", "stop", place.start("nightly"), "--reason", "stalled")
     good = store_of(place).read_bytes()
     store_of(place).write_bytes(good[:4096] + b"\xff" * (len(good) - 4096))
-    for words in (["run", "start", "nightly"], ["runs", "list"], ["resume", "nightly"], ["doctor"]):
+    for words in (
+        ["runtime", "run", "start", "nightly"],
+        ["runtime", "runs", "list"],
+        ["resume", "nightly"],
+        ["runtime", "doctor"],
+    ):
         refused(place, "store_corrupt", *words)
     store_of(place).write_bytes(good)
     assert place.start("nightly") == "nightly@00000001#2"
@@ -155,38 +161,42 @@ def test_a_newer_store_is_named_for_every_command_that_writes(place: Place) -> N
     with closing(sqlite3.connect(store_of(place))) as db:
         (present,) = db.execute("PRAGMA user_version").fetchone()
     schema(99)
-    for words in (["run", "start", "other"], ["run", "checkpoint", run], ["cancel", "nightly"]):
+    for words in (
+        ["runtime", "run", "start", "other"],
+        ["runtime", "run", "checkpoint", run],
+        ["runtime", "cancel", "nightly"],
+    ):
         refused(place, "newer_schema", *words)
-    assert place("runs", "export", "--raw", "--output", "all.sql").returncode == 0
+    assert place("runtime", "runs", "export", "--raw", "--output", "all.sql").returncode == 0
     schema(present)
-    assert place("run", "checkpoint", run).returncode == 0
+    assert place("runtime", "run", "checkpoint", run).returncode == 0
 
 
 @pytest.mark.on_disk
 def test_an_older_copy_of_the_store_is_named_and_can_be_accepted(place: Place) -> None:
     run = place.start("nightly")
     older = store_of(place).read_bytes()
-    assert place("run", "step", run, "a", "--result", "1").returncode == 0
+    assert place("runtime", "run", "step", run, "a", "--result", "1").returncode == 0
     store_of(place).write_bytes(older)
     refused(place, "store_rolled_back", "run", "start", "nightly")
     refused(place, "store_rolled_back", "runs", "list")
-    assert place("doctor", "--accept-rollback").returncode == 0
-    assert place("run", "step", run, "a", "--result", "2").stdout == "2\n"
+    assert place("runtime", "doctor", "--accept-rollback").returncode == 0
+    assert place("runtime", "run", "step", run, "a", "--result", "2").stdout == "2\n"
 
 
 # ---- the run itself ------------------------------------------------------------------------------------------------
 
 
 def test_a_checkpoint_that_is_missing_is_named_and_begins_nothing(place: Place) -> None:
-    place("run", "stop", place.start("nightly"), "--reason", "stalled")
+    place("runtime", "run", "stop", place.start("nightly"), "--reason", "stalled")
     refused(place, "checkpoint_missing", "run", "start", "nightly", "--from", "nothing")
     refused(place, "checkpoint_missing", "run", "start", "nightly", "--retry-token", "0" * 32)
-    assert place.json("runs", "show", "nightly")["data"]["attempt"] == 1
+    assert place.json("runtime", "runs", "show", "nightly")["data"]["attempt"] == 1
     assert place.start("nightly") == "nightly@00000001#2"
 
 
 def test_a_moved_repository_is_named(place: Place, tmp_path_factory: pytest.TempPathFactory) -> None:
-    place("run", "stop", place.start("nightly"), "--reason", "stalled")
+    place("runtime", "run", "stop", place.start("nightly"), "--reason", "stalled")
     moved = tmp_path_factory.mktemp("elsewhere") / "moved"
     place.root.rename(moved)
     there = Place(moved, place.capture)
@@ -200,22 +210,22 @@ def test_a_clock_that_goes_back_changes_nothing(place: Place, monkeypatch: pytes
     run = place.start("nightly")
     real = SystemClock.now
     monkeypatch.setattr(SystemClock, "now", lambda clock: real(clock) - 10**14)  # three years
-    assert place("run", "step", run, "a", "--result", "1").returncode == 0
+    assert place("runtime", "run", "step", run, "a", "--result", "1").returncode == 0
     refused(place, "run_busy", "run", "start", "nightly", "--owner", str(os.getppid()))
-    assert place("run", "stop", run, "--reason", "stalled").returncode == 43
+    assert place("runtime", "run", "stop", run, "--reason", "stalled").returncode == 43
     assert place.start("nightly") == "nightly@00000001#2"
-    assert place("runs", "verify").returncode == 0
-    events = place.json("runs", "show", "nightly")["data"]["events"]
+    assert place("runtime", "runs", "verify").returncode == 0
+    events = place.json("runtime", "runs", "show", "nightly")["data"]["events"]
     assert [event["version"] for event in events] == list(range(1, len(events) + 1))
     assert events[1]["time"] < events[0]["time"]  # said as it was
 
 
 def test_a_run_is_taken_over_only_where_it_never_was(place: Place) -> None:
     run = place.start("nightly")
-    place("run", "stop", run)
-    assert place("runs", "export", "nightly", "--output", "one").returncode == 0
+    place("runtime", "run", "stop", run)
+    assert place("runtime", "runs", "export", "nightly", "--output", "one").returncode == 0
     refused(place, "view_conflict", "runs", "import", str(place.root / "one"))
-    assert place("runs", "prune", "--older-than", "0", "--yes").returncode == 0
+    assert place("runtime", "runs", "prune", "--older-than", "0", "--yes").returncode == 0
     refused(place, "view_conflict", "runs", "import", str(place.root / "one"))
     assert place.start("nightly") == "nightly@00000002#1"  # the name of a run that is gone is not given again
 
@@ -226,7 +236,7 @@ def test_a_run_is_taken_over_only_where_it_never_was(place: Place) -> None:
 def test_two_scripts_do_not_work_on_one_run(place: Place) -> None:
     run = place.start("nightly")
     refused(place, "run_busy", "run", "start", "nightly", "--owner", str(os.getppid()))
-    assert place("run", "stop", run).returncode == 0
+    assert place("runtime", "run", "stop", run).returncode == 0
     assert place.start("nightly") == "nightly@00000002#1"
 
 
@@ -234,30 +244,36 @@ def test_commands_at_the_same_time_with_one_handle_lose_nothing(place: Place) ->
     run = place.start("nightly")
     names = [f"part-{number}" for number in range(4)]
     owner = str(os.getpid())
-    at_once = {name: program(place, "run", "step", run, name, "--owner", owner, "--", "true") for name in names}
+    at_once = {
+        name: program(place, "runtime", "run", "step", run, name, "--owner", owner, "--", "true") for name in names
+    }
     ended = {name: (step.communicate(timeout=60), step.returncode) for name, step in at_once.items()}
     assert {status for _, status in ended.values()} <= {0, catalogue()["run_busy"].exit_code}, ended
-    events = place.json("runs", "show", "nightly")["data"]["events"]
+    events = place.json("runtime", "runs", "show", "nightly")["data"]["events"]
     done = {event["data"]["step"] for event in events if event["type"] == "step.completed"}
     assert done >= {name for name, (_, status) in ended.items() if status == 0}
-    assert [place("run", "step", run, name, "--", "true").returncode for name in names] == [0] * 4
-    assert place("runs", "verify").returncode == 0
+    assert [place("runtime", "run", "step", run, name, "--", "true").returncode for name in names] == [0] * 4
+    assert place("runtime", "runs", "verify").returncode == 0
 
 
 @pytest.mark.on_disk
 def test_a_stopped_step_that_wakes_up_after_its_lease_cannot_write(place: Place) -> None:
     run = place.start("nightly")
-    zombie = program(place, "run", "step", run, "late", "--owner", str(os.getpid()), "--", *AT_WORK, code=SHORT_LEASE)
+    zombie = program(
+        place, "runtime", "run", "step", run, "late", "--owner", str(os.getpid()), "--", *AT_WORK, code=SHORT_LEASE
+    )
     try:
         until((place.root / "up").exists)
         zombie.send_signal(signal.SIGSTOP)
-        until(lambda: place("run", "start", "nightly").returncode == 47)  # the lease is over, the program is not
+        until(
+            lambda: place("runtime", "run", "start", "nightly").returncode == 47
+        )  # the lease is over, the program is not
         refused(place, "orphan_alive", "run", "start", "nightly")
         planned = place("resume", "nightly", "--plan")
         assert (planned.returncode, "next: Stop that process" in planned.stdout) == (47, True)
-        found = place.json("doctor")
+        found = place.json("runtime", "doctor")
         assert (found["exit_code"], "orphan_alive" in {row["code"] for row in found["data"]["checks"]}) == (47, True)
-        before = len(place.json("runs", "show", "nightly")["data"]["events"])
+        before = len(place.json("runtime", "runs", "show", "nightly")["data"]["events"])
         (place.root / "go").touch()  # the program ends while nobody can record its result
         until((place.root / "done").exists)
         zombie.send_signal(signal.SIGCONT)
@@ -266,23 +282,23 @@ def test_a_stopped_step_that_wakes_up_after_its_lease_cannot_write(place: Place)
         zombie.kill()
         zombie.communicate()
     assert (zombie.returncode, "(lease_lost)" in said) == (73, True), said
-    assert len(place.json("runs", "show", "nightly")["data"]["events"]) == before
+    assert len(place.json("runtime", "runs", "show", "nightly")["data"]["events"]) == before
     assert place.start("nightly") == "nightly@00000001#2"
-    again = place("run", "step", "nightly@00000001#2", "late", "--", *AT_WORK)
+    again = place("runtime", "run", "step", "nightly@00000001#2", "late", "--", *AT_WORK)
     assert (again.returncode, (place.root / "done").read_text()) == (0, "late\nlate\n")
-    assert "step.completed late (possibly done before)" in place("runs", "show", "nightly").stdout
+    assert "step.completed late (possibly done before)" in place("runtime", "runs", "show", "nightly").stdout
 
 
 def test_a_tail_follows_a_run_until_it_ends(place: Place) -> None:
     run = place.start("nightly")
-    tail = program(place, "runs", "tail", "nightly", "--follow")
-    as_json = program(place, "runs", "tail", "nightly", "--follow", "--json")
+    tail = program(place, "runtime", "runs", "tail", "nightly", "--follow")
+    as_json = program(place, "runtime", "runs", "tail", "nightly", "--follow", "--json")
     assert tail.stdout is not None
     assert "run.started" in tail.stdout.readline()
-    place("run", "step", run, "a", "--result", "1")
+    place("runtime", "run", "step", run, "a", "--result", "1")
     assert "step.completed a" in tail.stdout.readline()
     assert tail.poll() is None
-    place("run", "stop", run)
+    place("runtime", "run", "stop", run)
     assert "run.completed" in tail.stdout.readline()
     assert (tail.communicate(timeout=60), tail.returncode) == (("", ""), 0)
     said = json.loads(as_json.communicate(timeout=60)[0])
@@ -291,7 +307,7 @@ def test_a_tail_follows_a_run_until_it_ends(place: Place) -> None:
 
 def test_a_tail_ends_with_a_run_that_was_lost(place: Place) -> None:
     place.start("nightly")
-    tail = program(place, "runs", "tail", "nightly", "--follow")
+    tail = program(place, "runtime", "runs", "tail", "nightly", "--follow")
     assert tail.stdout is not None
     assert "run.started" in tail.stdout.readline()
     expire_lease(place)  # its script is gone without a word

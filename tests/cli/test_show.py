@@ -67,7 +67,7 @@ def test_what_was_proved_before_the_packet_was_claimed_again_is_open(governed: G
     governed.activate(NAME)
     governed.work(NAME)
     governed.done("submit", NAME, "--record-only", "--prove", "1=python3 src/greet.py", "--as", "coder")
-    governed.done("release", NAME, "--reason", "ill", "--as", "coder")
+    governed.done("packet", "release", NAME, "--reason", "ill", "--as", "coder")
     governed.done("claim", NAME, "--as", "coder")
     assert [each["state"] for each in governed.json("show", NAME)["data"]["criteria"]] == ["open", "open"]
 

@@ -30,11 +30,11 @@ def signed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
 
 
 def digest_of(governed: Governed) -> str:
-    return str(governed.json("contract", NAME)["data"]["digest"])
+    return str(governed.json("packet", "contract", NAME)["data"]["digest"])
 
 
 def in_force(governed: Governed) -> list[str]:
-    return [str(digest) for digest in governed.json("contract", NAME)["data"]["approved"]]
+    return [str(digest) for digest in governed.json("packet", "contract", NAME)["data"]["approved"]]
 
 
 def says(governed: Governed) -> dict[str, bool]:
@@ -65,7 +65,7 @@ def test_the_canonical_form_has_the_digest_by_sha256sum(signed: Signed) -> None:
     command = [sys.executable, "-c", "from workpacket.cli.main import console; console()", "contract", NAME]
     answer = subprocess.run([*command, "--canonical"], cwd=root, capture_output=True, check=True)
     assert hashlib.sha256(answer.stdout).hexdigest() == digest_of(signed.governed)
-    assert json.loads(answer.stdout) == signed.governed.json("contract", NAME)["data"]["contract"]
+    assert json.loads(answer.stdout) == signed.governed.json("packet", "contract", NAME)["data"]["contract"]
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_an_amendment_replaces_the_contract(signed: Signed) -> None:
     before = digest_of(governed)
     rewritten(signed)
     envelope = signed.approve("amendment")
-    result = governed.done("amend", NAME, "--reason", "whole names")
+    result = governed.done("packet", "amend", NAME, "--reason", "whole names")
     assert "| The {+full+} name is printed." in result.out
     event = governed.state(NAME).history[-1]
     assert (event.type, event.text("previous"), event.text("contract")) == ("amended", before, digest_of(governed))
@@ -158,17 +158,17 @@ def test_a_refinement_is_amended_too(signed: Signed) -> None:
     governed = signed.governed
     governed.write(REFINEMENT, governed.read(REFINEMENT) + "- And this.\n")
     signed.approve("amendment")
-    governed.done("amend", NAME, "--reason", "more is known")
+    governed.done("packet", "amend", NAME, "--reason", "more is known")
     assert not any(says(governed).values())
 
 
 def test_an_amendment_needs_an_approval_of_this_very_contract(signed: Signed) -> None:
     governed = signed.governed
     rewritten(signed)
-    assert governed.refused("amend", NAME, "--reason", "x") == ["approval_missing"]
+    assert governed.refused("packet", "amend", NAME, "--reason", "x") == ["approval_missing"]
     signed.approve("amendment")
     rewritten(signed, "People like it", "They want it")
-    assert "subject_mismatch" in governed.refused("amend", NAME, "--reason", "x")
+    assert "subject_mismatch" in governed.refused("packet", "amend", NAME, "--reason", "x")
     with pytest.raises(WorkpacketError) as caught:
         signed.approve("amendment", VICTOR)
     assert caught.value.code == "role_not_held"
@@ -178,7 +178,7 @@ def test_a_refinement_changed_after_the_approval_is_another_contract(signed: Sig
     rewritten(signed)
     signed.approve("amendment")
     signed.governed.write(REFINEMENT, signed.governed.read(REFINEMENT) + "- And this.\n")
-    assert "contract_mismatch" in signed.governed.refused("amend", NAME, "--reason", "x")
+    assert "contract_mismatch" in signed.governed.refused("packet", "amend", NAME, "--reason", "x")
 
 
 def test_stub_and_packet_are_amended_together(signed: Signed) -> None:
@@ -186,11 +186,11 @@ def test_stub_and_packet_are_amended_together(signed: Signed) -> None:
     with pytest.raises(WorkpacketError) as caught:
         signed.approve("amendment")
     assert "stub and packet state different contracts" in caught.value.message
-    assert signed.governed.refused("amend", NAME, "--reason", "x") == ["contract_changed"]
+    assert signed.governed.refused("packet", "amend", NAME, "--reason", "x") == ["contract_changed"]
 
 
 def test_nothing_to_amend_is_refused(signed: Signed) -> None:
-    assert signed.governed.refused("amend", NAME, "--reason", "x") == ["contract_unchanged"]
+    assert signed.governed.refused("packet", "amend", NAME, "--reason", "x") == ["contract_unchanged"]
 
 
 def test_what_is_being_judged_is_not_amended(signed: Signed) -> None:
@@ -198,7 +198,7 @@ def test_what_is_being_judged_is_not_amended(signed: Signed) -> None:
     governed.work(NAME)
     governed.done("submit", NAME, "--as", "coder", "--prove", "all=true")
     rewritten(signed)
-    assert governed.refused("amend", NAME, "--reason", "x") == ["wrong_lane"]
+    assert governed.refused("packet", "amend", NAME, "--reason", "x") == ["wrong_lane"]
     signed_by_hand: dict[str, Json] = {
         "previous": in_force(governed)[0],
         "contract": digest_of(governed),
@@ -236,13 +236,13 @@ def test_two_amendments_on_two_branches_are_settled_by_a_third(signed: Signed) -
         governed.git("switch", "--quiet", "--create", branch, "main")
         rewritten(signed, new=words)
         signed.approve("amendment")
-        governed.done("amend", NAME, "--reason", branch)
+        governed.done("packet", "amend", NAME, "--reason", branch)
         governed.commit(branch)
     governed.git("merge", "--quiet", "--strategy-option=ours", "--message", "both", "one")
     assert "two contracts are in force" in governed("check").out
     rewritten(signed, "The last name is printed.", "Both names are printed.")
     signed.approve("amendment")
-    governed.done("amend", NAME, "--reason", "both")
+    governed.done("packet", "amend", NAME, "--reason", "both")
     assert not any(says(governed).values())
 
 
@@ -252,7 +252,7 @@ def test_a_submission_beside_an_amendment_is_found(signed: Signed) -> None:
     governed.git("switch", "--quiet", "--create", "amended")
     rewritten(signed)
     signed.approve("amendment")
-    governed.done("amend", NAME, "--reason", "whole names")
+    governed.done("packet", "amend", NAME, "--reason", "whole names")
     governed.commit("amended")
     governed.git("switch", "--quiet", f"wp/{NAME}")
     governed.done("submit", NAME, "--as", "coder", "--prove", "all=true")
@@ -287,10 +287,10 @@ def test_a_stub_that_the_packet_cannot_repeat_is_not_activated(
     governed = signed.governed
     governed.replace(STUB, "- OUT_OF_SCOPE:\n  - None known.", "- OUT_OF_SCOPE:\n  - The rest\n\n    and more of it.")
     signed.approve()
-    assert governed.refused("activate", NAME) == ["contract_unreadable"]
+    assert governed.refused("packet", "activate", NAME) == ["contract_unreadable"]
     governed.replace(STUB, "The rest\n\n    and more of it.", "The rest and more of it.")
     signed.approve()
-    governed.done("activate", NAME)
+    governed.done("packet", "activate", NAME)
     governed.commit("activated")
     assert "contract_changed" not in codes_of(governed)
 

@@ -125,7 +125,7 @@ def test_each_file_that_says_another_is_named() -> None:
         ("contract_changed", "packet.md"),
     ]
     assert {one.message for one in found} == {f"it states the contract {SAID[:12]}, but {A[:12]} was approved"}
-    assert all(one.hint.endswith(f"workpacket amend {WP}") for one in found)
+    assert all(one.hint.endswith(f"workpacket packet amend {WP}") for one in found)
 
 
 def test_a_file_without_a_contract_is_named_with_the_reason() -> None:

@@ -25,6 +25,7 @@ from workpacket.report.catalogue import catalogue
 from workpacket.rules.settings import settings_findings, settings_of
 from workpacket.shell.checking.examining import examine_bytes
 from workpacket.text.source import Source
+from workpacket.value import replace
 
 PATH = ".GOV/policy/policy.toml"
 
@@ -67,7 +68,10 @@ def test_the_page_shows_every_setting_of_proofs_with_its_default() -> None:
     shown = evidence_policy(root)
     assert root is not None
     assert tuple(root.mapping["evidence"].mapping) == EVIDENCE_KEYS
-    assert shown == EvidencePolicy(env=("JAVA_HOME",))
+    assert replace(shown, ci=None) == EvidencePolicy(env=("JAVA_HOME",))
+    assert shown.trusted_ci is not None
+    assert shown.trusted_ci.faults == ()
+    assert shown.trusted_ci.issuer == "https://token.actions.githubusercontent.com"
 
 
 def test_the_page_shows_every_setting_of_coverage() -> None:

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workpacket.evidence.additions import Additions, FileAdditions, additions, names_addition, says_missing
-from workpacket.evidence.emptied import PythonFile
+from workpacket.evidence.additions import Additions, FileAdditions, PythonFile, additions, names_addition, says_missing
 
 FILES = (
     FileAdditions(
@@ -72,6 +71,12 @@ def test_python_is_watched_by_its_lines_and_kept_where_its_text_is_known() -> No
         ("No module named 'xray'", True),
         ("No such file or directory: 'web2/a.ciao'", False),
         ("ciao is not 3", False),
+        ("ciao! is not defined", False),
+        ("no method named ciao founts", False),
+        ("no method named ciao found", True),
+        ("can't open file 'docs/box'", True),
+        ("No such file or directory: '../!go.mod'", False),
+        ("No such file or directory: '../go.mod'", True),
     ],
 )
 def test_a_name_is_that_of_a_file_however_its_language_says_it(message: str, named: bool) -> None:

@@ -31,6 +31,12 @@ PROBE = "/tmp/probe"
         ("coverage run -m pytest", "pytest", 3),
         ("python -m coverage run --branch -m pytest", "pytest", 6),
         ("coverage report", "", 0),
+        ("coverage run build.py", "", 1),
+        ("make run -m pytest", "", 0),
+        ("make jest", "", 0),
+        ("env -c python -m pytest", "pytest", 4),
+        ("python build.py pytest now", "", 0),
+        ("python build.py unittest now", "", 0),
         ("python -m unittest discover", "unittest", 2),
         ("python -m coverage run -m unittest", "unittest", 5),
         ("python build.py -m pytest", "pytest", 3),
@@ -78,6 +84,8 @@ def test_no_words_start_nothing() -> None:
         ("env PYTHONPATH=src pytest", "env PYTHONPATH=/tmp/probe:src pytest"),
         ("sh -c 'PYTHONPATH=. pytest; X_PYTHONPATH=1 a'", "sh -c 'PYTHONPATH=/tmp/probe:. pytest; X_PYTHONPATH=1 a'"),
         ("make", "make"),
+        ("sh -c 'echo $PYTHONPATH; pytest'", "sh -c 'echo $PYTHONPATH; pytest'"),
+        ("env -u PYTEST_ADDOPTS pytest", "env -u PYTEST_ADDOPTS pytest"),
     ],
 )
 def test_a_command_is_made_to_report(command: str, told: str) -> None:
@@ -92,6 +100,8 @@ def test_a_command_is_made_to_report(command: str, told: str) -> None:
         ("phpunit --log-junit a.xml", ["a.xml"]),
         ("gotestsum --junitfile a.xml", ["a.xml"]),
         ("sh -c 'cd x && pytest --junit-xml=b.xml; x --xunit-file c.xml'", ["b.xml", "c.xml"]),
+        ("sh -c 'pytest --junitxml=a@b.xml'", ["a@b.xml"]),
+        ("sh -c 'x --junitxml A=b.xml'", ["A=b.xml"]),
         ("pytest --junitxml", []),
         ("pytest junitxml=a.xml", []),
     ],
@@ -107,6 +117,7 @@ def test_the_report_that_a_command_names(command: str, files: list[str]) -> None
         "bash -ec", "sh -c 'exit 0'", "sh -c 'A=b true && echo x; ls | wc -l'", "env true", "env A=b", "nohup sleep 1",
         "timeout 9 true", "nice -n 5 env A=b true", "uv run true", "python -c pass", "python -c ''", "python --version",
         "pytest --version", "cargo -V", "sh -c 'true\necho x'", "exec true", "stdbuf true",
+        "python -c pass x", "sh -c true make", "sh -c \"'true' x\"",
     ],
 )  # fmt: skip
 def test_what_proves_nothing(command: str) -> None:
@@ -119,6 +130,8 @@ def test_what_proves_nothing(command: str) -> None:
         "pytest", "python -c 'import x; x.f()'", "python", "sh tests/check.sh", "sh -c 'true; pytest'", "make test",
         "sh -c 'cd x && make'", "grep -q Ciao src/it.txt", "env A=b pytest", "sh -c \"python -m pytest || true\"",
         "pytest tests --version-file x", "sh -c 'it is \"open'", "python -m compileall src",
+        "sh -c 'true || make'", "sh -c 'true | make'", "sh -c 'true & make'", "sh -c 'true\nmake'", "node -c ''",
+        "python build.py pass",
     ],
 )  # fmt: skip
 def test_what_may_prove_something(command: str) -> None:

@@ -363,7 +363,7 @@ def test_the_tests_of_a_base_that_could_not_run_say_nothing() -> None:
 
 
 def test_each_obstacle_is_read_by_itself() -> None:
-    obstacles = (Obstacle(A, "first"), Obstacle("", "ciao is not a function"))
+    obstacles = (Obstacle("", "first"), Obstacle("", "ciao is not a function"))
     assert codes(here=side(a=ran(path="tests/test_a.py")), base=side(1, obstacles=obstacles)) == []
 
 

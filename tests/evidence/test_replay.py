@@ -20,7 +20,7 @@ def test_a_demand_is_written_below_its_criterion_and_another_takes_its_place(gov
     governed.done("evidence", "demand", NAME, "2", "--exempt", "it is seen by looking")
     assert f"- The name is printed.\n  - PROVED_BY: `{RUN}`\n  - PATHS: tests/\n- It ends" in governed.read(STUB)
     assert "- It ends with a line feed.\n  - EXEMPT: it is seen by looking\n" in governed.read(STUB)
-    contract = governed.json("contract", NAME)["data"]["contract"]
+    contract = governed.json("packet", "contract", NAME)["data"]["contract"]
     assert contract["criteria"] == ["The name is printed.", "It ends with a line feed."]
     assert [row["command"] for row in contract["evidence"]] == [RUN, ""]
 

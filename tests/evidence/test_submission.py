@@ -33,7 +33,7 @@ def at_work(
     governed.sign(NAME)
     governed.done("create-task-packet", NAME)
     governed.replace(PACKET, "TERMS: TODO", "TERMS: x")
-    governed.done("prepare", NAME, "--for", "coder")
+    governed.done("packet", "prepare", NAME, "--for", "coder")
     governed.done("claim", NAME, "--as", "coder")
     governed.commit("claimed")
     governed.git("switch", "--quiet", f"wp/{NAME}")

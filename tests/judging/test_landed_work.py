@@ -137,7 +137,7 @@ def test_a_standing_packet_answers_by_the_day_of_the_landing(kitchen: Kitchen) -
 def merging(kitchen: Kitchen, tip: str, name: str = A) -> set[tuple[str, str]]:
     """Why the landing can't be recorded as the merge of the packet's work."""
     found = merge_faults(kitchen.written.stored(), tip, kitchen.stories[name].log(), POLICY)
-    assert all(one.hint == f"workpacket reopen {name} --reason TEXT" for one in found)
+    assert all(one.hint == f"workpacket packet reopen {name} --reason TEXT" for one in found)
     return {(one.code, one.path) for one in found}
 
 

@@ -30,43 +30,43 @@ def test_a_thread_is_verified_followed_and_moved_and_is_no_run(place: Place, tmp
         saver.delete_for_runs(["none"])
         conversation(saver, "gone", 2)
         saver.delete_thread("gone")
-    assert place("runs", "verify").stdout == "2 runs verified\n"
-    assert place.json("runs", "list")["data"]["runs"] == []
+    assert place("runtime", "runs", "verify").stdout == "2 runs verified\n"
+    assert place.json("runtime", "runs", "list")["data"]["runs"] == []
     assert place("resume").stdout.startswith("nothing is unfinished")
-    assert [event["type"] for event in place.json("runs", "tail", "langgraph/t")["data"]["events"]] == [
+    assert [event["type"] for event in place.json("runtime", "runs", "tail", "langgraph/t")["data"]["events"]] == [
         "langgraph.checkpoint"
     ] * 5
-    shown = place("runs", "show", "langgraph/t")
+    shown = place("runtime", "runs", "show", "langgraph/t")
     assert "is a LangGraph thread, not a run" in shown.stderr
-    assert "workpacket runs tail langgraph/t" in shown.stderr
-    assert place("runs", "export", "langgraph/t", "--output", "t.jsonl").returncode == 0
+    assert "workpacket runtime runs tail langgraph/t" in shown.stderr
+    assert place("runtime", "runs", "export", "langgraph/t", "--output", "t.jsonl").returncode == 0
     bare_bones(tmp_path / "two")
     two = Place(tmp_path / "two", place.capture)
-    assert "runs tail langgraph/t" in two("runs", "import", str(place.root / "t.jsonl")).stdout
+    assert "runs tail langgraph/t" in two("runtime", "runs", "import", str(place.root / "t.jsonl")).stdout
     with saver_of(two) as saver:
         assert values(saver, made[-1])["text"] == texts(4)
-    lines = place("runs", "export", "langgraph/t", "--format", "cloudevents").stdout.splitlines()
+    lines = place("runtime", "runs", "export", "langgraph/t", "--format", "cloudevents").stdout.splitlines()
     assert {json.loads(line)["type"] for line in lines} == {"dev.workpacket.langgraph.checkpoint"}
 
 
 def test_an_export_that_was_tampered_with_is_not_taken_over(place: Place, tmp_path: Path) -> None:
     with saver_of(place) as saver:
         conversation(saver, "t", 2)
-    lines = place("runs", "export", "langgraph/t").stdout
+    lines = place("runtime", "runs", "export", "langgraph/t").stdout
     for number, found in (("no base64", '"base64":"%%'), ("another payload", '"base64":"eA==')):
         (tmp_path / "bad.jsonl").write_text(lines.replace('"base64":"', found, 1), "utf-8")
         bare_bones(tmp_path / number)
         other = Place(tmp_path / number, place.capture)
-        assert other("runs", "import", str(tmp_path / "bad.jsonl")).returncode == 70
-        assert other("runs", "verify").returncode == 0
+        assert other("runtime", "runs", "import", str(tmp_path / "bad.jsonl")).returncode == 70
+        assert other("runtime", "runs", "verify").returncode == 0
 
 
 def test_doctor_finds_a_secret_that_was_none_when_it_was_stored(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     with saver_of(place) as saver:
         first = put(saver, thread("t"), {"text": ["lorem ipsum " * 50]})
         put(saver, first, {"text": ["lorem ipsum " * 50, "open-sesame-7"]})
-    assert "version 2" not in place("doctor").stdout
+    assert "version 2" not in place("runtime", "doctor").stdout
     monkeypatch.setenv("DOOR_PASSWORD", "open-sesame-7")
-    told = place("doctor").stdout
+    told = place("runtime", "doctor").stdout
     assert "langgraph/t, version 2" in told
     assert "langgraph/t, version 1" not in told

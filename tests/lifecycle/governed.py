@@ -312,7 +312,7 @@ class Governed:
         self.once(self.work_by_commands, name, coder)
 
     def work_by_commands(self, name: str, coder: str) -> None:
-        self.done("prepare", name, "--for", coder)
+        self.done("packet", "prepare", name, "--for", coder)
         self.done("claim", name, "--as", coder)
         self.commit("claimed")
         self.git("switch", "--quiet", f"wp/{name}")

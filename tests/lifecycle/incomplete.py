@@ -40,7 +40,7 @@ def build(governed: Governed) -> None:
     for name in (READY, BUSY):
         governed.activate(name)
         governed.commit(f"activated {name}")
-        governed.done("prepare", name, "--for", "coder")
+        governed.done("packet", "prepare", name, "--for", "coder")
     governed.done("claim", BUSY, "--as", "coder")
     governed.stub(STUB)
     governed.refine(STUB)

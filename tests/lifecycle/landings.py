@@ -46,7 +46,7 @@ def full_in_flight(governed: Governed, count: int, board: str) -> None:
     names = [name_of(number) for number in range(1, count + 1)]
     for name in names:
         governed.activate_by_commands(name, "")
-        governed.done("prepare", name, "--for", "coder")
+        governed.done("packet", "prepare", name, "--for", "coder")
         governed.done("claim", name, "--as", "coder")
     governed.commit("Claimed")
     for number, name in enumerate(names, 1):

@@ -74,7 +74,7 @@ class Signed:
     def activated_by_commands(self) -> None:
         self.ready()
         self.approve()
-        self.governed.done("activate", NAME)
+        self.governed.done("packet", "activate", NAME)
         self.governed.replace(PACKET, "TERMS: TODO", "TERMS: x")
         self.governed.commit("activated")
 

@@ -318,8 +318,8 @@ def test_every_output_says_which_names_are_only_claimed(governed: Governed) -> N
     governed.activate(NAME)
     governed.git("switch", "--quiet", "--create", f"wp/{NAME}")
     governed.done("claim", NAME, "--as", "coder")
-    assert f"who acted: {CLAIMED}" in governed.done("history", NAME).out
-    assert not any(event["proven"] for event in governed.json("history", NAME)["data"]["events"])
+    assert f"who acted: {CLAIMED}" in governed.done("log", "show", NAME).out
+    assert not any(event["proven"] for event in governed.json("log", "show", NAME)["data"]["events"])
     assert f"coder ({CLAIMED}) until" in governed.done("show", NAME).out
     assert governed.json("show", NAME)["data"]["proven"] == 0
     assert f"moved by coder ({CLAIMED})" in governed.done("why", NAME).out
@@ -340,7 +340,7 @@ def test_what_is_proven_is_called_so(governed: Governed, fingerprints: dict[str,
     governed.commit("Actors")
     governed.git("switch", "--quiet", "--create", f"wp/{NAME}")
     governed.done("claim", NAME, "--as", "coder")
-    *before, claimed = governed.done("history", NAME).out.splitlines()[:-2]
+    *before, claimed = governed.done("log", "show", NAME).out.splitlines()[:-2]
     assert all(line.endswith(f"; {CLAIMED}") for line in before)
     assert not claimed.endswith(CLAIMED)
     assert f"coder ({CLAIMED})" not in governed.done("show", NAME).out

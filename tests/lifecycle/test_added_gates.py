@@ -251,7 +251,7 @@ def test_an_event_that_asks_for_no_gate_uses_up_no_approval(signed: Signed) -> N
     security = signed.approve("security", VICTOR)
     lanes: dict[str, Json] = {"lane_from": "IN_REVIEW", "lane_to": "BLOCKED"}
     forge(governed, NAME, "blocked", {**lanes, "reason": "x", "until": "y"}, (security,))
-    governed.done("unblock", NAME)
+    governed.done("packet", "unblock", NAME)
     signed.approve("verdict", VICTOR, verdict="PASS")
     refused = governed.refused(*PASS)
     assert "nonce_used" not in refused

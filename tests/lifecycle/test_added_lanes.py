@@ -55,25 +55,25 @@ def test_a_packet_goes_the_whole_way_through_two_added_lanes(governed: Governed)
     headings = [line for line in governed.read(BOARD).splitlines() if line.startswith("## ")]
     assert headings[4:8] == ["## In Review", "## Quality Assurance", "## Staging", "## Done"]
     judged = governed.done(*PASS)
-    assert (lane(governed), judged.next) == ("QA", f"workpacket advance {NAME}")
+    assert (lane(governed), judged.next) == ("QA", f"workpacket packet advance {NAME}")
     assert f"## Quality Assurance\n- **[{NAME}]** - [QA]\n" in governed.read(BOARD)
     assert f"Quality Assurance: {NAME}" in governed.read(REGISTRY)
     assert "**Status:** QA" in governed.read(PACKET)
     governed.commit("judged")
     assert codes_of(governed, "--base", "main", "--worktree") == set()
-    assert governed.done("why", NAME).next == f"workpacket advance {NAME}"
-    assert governed.done("next").next == f"workpacket advance {NAME}"
+    assert governed.done("why", NAME).next == f"workpacket packet advance {NAME}"
+    assert governed.done("next").next == f"workpacket packet advance {NAME}"
     assert "[QA]" in governed.done("board", "show").out
     assert "     1  QA" in governed.done("status").out
     assert NAME in governed.done("list", "--lane", "qa").out
     assert governed.refused("merged", NAME) == ["wrong_lane"]
-    advanced = governed.done("advance", NAME, "--to", "MERGE_PENDING")
+    advanced = governed.done("packet", "advance", NAME, "--to", "MERGE_PENDING")
     assert advanced.next == f"workpacket merged {NAME}"
     governed.commit("tried")
     merge(governed)
     staged = governed.done("merged", NAME)
-    assert (lane(governed), staged.next) == ("STAGING", f"workpacket advance {NAME}")
-    governed.done("advance", NAME, "--reason", "a week without a crash")
+    assert (lane(governed), staged.next) == ("STAGING", f"workpacket packet advance {NAME}")
+    governed.done("packet", "advance", NAME, "--reason", "a week without a crash")
     assert lane(governed) == "VALIDATED"
     governed.commit("done")
     assert codes_of(governed, "--base", "HEAD~3", "--worktree") == set()
@@ -100,19 +100,19 @@ def test_a_section_that_the_board_lacks_is_offered_and_then_added_alone(governed
 
 def test_advance_is_for_added_lanes_and_comes_only_where_the_way_leads(governed: Governed) -> None:
     submitted(governed)
-    refused = governed("advance", NAME)
+    refused = governed("packet", "advance", NAME)
     assert refused.codes == ["wrong_lane"]
     assert "advance applies in QA" in refused.err
     assert refused.next == f"workpacket verdict {NAME} PASS --report FILE"
     governed.done(*PASS)
-    assert governed.refused("advance", NAME, "--to", "VALIDATED") == ["advance_elsewhere"]
+    assert governed.refused("packet", "advance", NAME, "--to", "VALIDATED") == ["advance_elsewhere"]
     assert governed.refused("submit", NAME, "--as", "coder") == ["wrong_lane"]
 
 
 def test_without_added_lanes_advance_says_what_leaves_the_lane(governed: Governed) -> None:
     governed.begin()
     governed.activate(NAME)
-    refused = governed("advance", NAME)
+    refused = governed("packet", "advance", NAME)
     assert (refused.status, refused.codes) == (3, ["wrong_lane"])
     assert "the policy adds none. Possible now: claim" in refused.err
 
@@ -121,9 +121,9 @@ def test_blocked_in_an_added_lane_it_returns_there_and_reopened_it_is_in_progres
     submitted(governed)
     governed.done(*PASS)
     governed.done("block", NAME, "--reason", "no machine", "--until", "Monday")
-    governed.done("unblock", NAME)
+    governed.done("packet", "unblock", NAME)
     assert lane(governed) == "QA"
-    governed.done("reopen", NAME, "--reason", "it crashes")
+    governed.done("packet", "reopen", NAME, "--reason", "it crashes")
     assert lane(governed) == "IN_PROGRESS"
     governed.commit("back")
     assert codes_of(governed, "--base", "main", "--worktree") == set()
@@ -190,12 +190,12 @@ def stranded(governed: Governed) -> None:
 def test_a_packet_in_a_lane_that_was_taken_out_is_named_and_never_lost(governed: Governed) -> None:
     stranded(governed)
     assert "lane_not_in_policy" in codes_of(governed)
-    assert governed.refused("advance", NAME) == ["lane_not_in_policy"]
+    assert governed.refused("packet", "advance", NAME) == ["lane_not_in_policy"]
     assert governed.refused("merged", NAME) == ["lane_not_in_policy"]
     assert "restore [lifecycle.lanes.QA]" in governed.done("why", NAME).next
     assert f"## Not in the policy\n- **[{NAME}]** - [QA]" in governed.done("board", "show").out
     assert "     1  QA" in governed.done("status").out
-    for words in (["next"], ["list"], ["show", NAME], ["history", NAME], ["audit"], ["board", "export"]):
+    for words in (["next"], ["list"], ["show", NAME], ["log", "show", NAME], ["audit"], ["board", "export"]):
         assert governed(*words).status in {0, 1, 5}, words
     before = governed.read(BOARD), governed.read(REGISTRY)
     assert f"left unchanged: {NAME} is in QA" in governed.done("board", "sync").out
@@ -206,7 +206,7 @@ def test_with_the_lane_put_back_the_packet_goes_on(governed: Governed) -> None:
     stranded(governed)
     governed.write(POLICY_PATH, governed.read(POLICY_PATH) + QA)
     governed.commit("QA is back")
-    governed.done("advance", NAME)
+    governed.done("packet", "advance", NAME)
     governed.done("merged", NAME)
     governed.replace(POLICY_PATH, QA, "\n")
     governed.commit("QA is taken out")
@@ -347,15 +347,15 @@ def test_a_gate_on_the_way_out_of_an_added_lane_is_opened_by_a_real_key(signed: 
     governed = signed.governed
     in_qa(signed)
     assert "way out: the gate tested" in governed.done("policy", "show").out
-    assert governed.refused("advance", NAME) == ["approval_missing"]
+    assert governed.refused("packet", "advance", NAME) == ["approval_missing"]
     assert governed.done("why", NAME).next == f"workpacket approve {NAME} --gate tested"
     governed.replace(BOARD, "[QA]", "[MERGE_PENDING]")
     assert governed("board", "sync", "--adopt").codes == ["approval_missing"]
     governed.done("board", "sync")
     signed.forged(signed.draft("tested", VICTOR), MALLORY)
-    assert "signer_unknown" in governed.refused("advance", NAME)
+    assert "signer_unknown" in governed.refused("packet", "advance", NAME)
     envelope = signed.approve("tested", VICTOR)
-    governed.done("advance", NAME)
+    governed.done("packet", "advance", NAME)
     assert governed.state(NAME).history[-1].attest == (envelope,)
     assert codes_of(governed, "--base", "main", "--worktree") == set()
 

@@ -47,7 +47,7 @@ def statements(governed: Governed, key: Path, *words: str) -> list[dict[str, Any
     machine = serialization.load_pem_private_key(key.read_bytes(), None)
     assert isinstance(machine, Ed25519PrivateKey)
     found = []
-    for line in governed.done("export", "attestations", *words, "--key", str(key)).out.splitlines():
+    for line in governed.done("log", "export", "attestations", *words, "--key", str(key)).out.splitlines():
         envelope = json.loads(line)
         payload = base64.b64decode(envelope["payload"])
         (signature,) = envelope["signatures"]
@@ -177,7 +177,7 @@ def test_verify_tells_the_same_of_each_packet(signed: Signed, key: Path) -> None
     assert row["packet"] == NAME
     assert row["landed"] == governed.git("rev-parse", "HEAD")
     assert row["refused"] == []
-    told = governed.json("export", "attestations", "--key", str(key))["data"]
+    told = governed.json("log", "export", "attestations", "--key", str(key))["data"]
     assert told["packets"] == [row]
     assert told["key_id"] == read_machine_key(key.read_bytes()).key_id
     assert told["public_key"].startswith("-----BEGIN PUBLIC KEY-----\n")
@@ -218,7 +218,7 @@ def test_names_can_be_given(signed: Signed, key: Path) -> None:
     predicate = statements(governed, key, *given)[-1]["predicate"]
     assert (predicate["resourceUri"], predicate["verifier"]["id"]) == given[1::2]
     assert predicate["policy"]["uri"] == "git+https://a.example/b#.GOV/policy/policy.toml"
-    assert governed("export", "attestations", "--key", str(key), "--verifier", "me").codes == ["invalid_value"]
+    assert governed("log", "export", "attestations", "--key", str(key), "--verifier", "me").codes == ["invalid_value"]
 
 
 def test_a_file_is_written_once(signed: Signed, key: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -233,11 +233,11 @@ def test_a_file_is_written_once(signed: Signed, key: Path, tmp_path_factory: pyt
 def test_a_key_is_needed(signed: Signed, tmp_path_factory: pytest.TempPathFactory) -> None:
     signed.begin()
     governed = signed.governed
-    assert governed("export", "attestations").codes == ["missing_argument"]
-    assert governed("export", "attestations", "--key", "nowhere.pem").codes == ["file_unreadable"]
+    assert governed("log", "export", "attestations").codes == ["missing_argument"]
+    assert governed("log", "export", "attestations", "--key", "nowhere.pem").codes == ["file_unreadable"]
     other = tmp_path_factory.mktemp("keys") / "rsa.pem"
     other.write_bytes(pem(rsa.generate_private_key(65537, 2048)))
-    assert governed("export", "attestations", "--key", str(other)).codes == ["machine_key_unfit"]
+    assert governed("log", "export", "attestations", "--key", str(other)).codes == ["machine_key_unfit"]
 
 
 def test_only_what_a_signature_opened_counts_as_approved_or_judged(signed: Signed) -> None:

@@ -37,14 +37,17 @@ def test_what_is_declared_is_recorded_and_carried_by_trailers(
 ) -> None:
     governed.begin()
     governed.activate(NAME)
-    governed.done("prepare", NAME, "--for", "coder")
+    governed.done("packet", "prepare", NAME, "--for", "coder")
     assert governed("claim", NAME, "--as", "coder", "--model", "x\ny").status == 2
     monkeypatch.setenv("CLAUDECODE", "1")
     governed.done("claim", NAME, "--as", "coder", *SAID)
     assert governed.state(NAME).history[-1].data["declared"] == DECLARED
-    assert governed.done("trailers", NAME).out == f"Work-Packet: {NAME}\nAssisted-by: Codex:gpt-5-4\n"
+    assert governed.done("trace", "trailers", NAME).out == f"Work-Packet: {NAME}\nAssisted-by: Codex:gpt-5-4\n"
     monkeypatch.setenv("WORKPACKET_HARNESS", "Pi")
-    assert governed.json("trailers", NAME)["data"]["trailers"] == [f"Work-Packet: {NAME}", "Assisted-by: Pi:undeclared"]
+    assert governed.json("trace", "trailers", NAME)["data"]["trailers"] == [
+        f"Work-Packet: {NAME}",
+        "Assisted-by: Pi:undeclared",
+    ]
 
 
 def test_a_harness_is_not_guessed_from_its_variables(governed: Governed, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -52,10 +55,10 @@ def test_a_harness_is_not_guessed_from_its_variables(governed: Governed, monkeyp
     governed.activate(NAME)
     for name in ("CLAUDECODE", "CURSOR_TRACE_ID", "CODEX_HOME", "AIDER_MODEL"):
         monkeypatch.setenv(name, "1")
-    governed.done("prepare", NAME, "--for", "coder")
+    governed.done("packet", "prepare", NAME, "--for", "coder")
     governed.done("claim", NAME, "--as", "coder", "--kind", "agent")
     assert "declared" not in governed.state(NAME).history[-1].data
-    assert governed.done("trailers", NAME).out == f"Work-Packet: {NAME}\n"
+    assert governed.done("trace", "trailers", NAME).out == f"Work-Packet: {NAME}\n"
 
 
 def test_the_packet_of_the_branch_is_meant_and_a_hook_never_stops_a_commit(governed: Governed) -> None:
@@ -64,11 +67,11 @@ def test_the_packet_of_the_branch_is_meant_and_a_hook_never_stops_a_commit(gover
     governed.commit("ready")
     message = governed.root / "message"
     message.write_text("Greet\n\nBy name.\n")
-    assert governed("trailers").status == 2
-    governed.done("trailers", "--into", str(message))
+    assert governed("trace", "trailers").status == 2
+    governed.done("trace", "trailers", "--into", str(message))
     assert message.read_text() == "Greet\n\nBy name.\n"
     governed.work(NAME)
     for _ in range(2):
-        governed.done("trailers", "--into", str(message), "--harness", "Codex", "--model", "gpt-5-4")
+        governed.done("trace", "trailers", "--into", str(message), "--harness", "Codex", "--model", "gpt-5-4")
     assert message.read_text() == f"Greet\n\nBy name.\n\nWork-Packet: {NAME}\nAssisted-by: Codex:gpt-5-4\n"
-    assert governed("trailers", "WP-1-Nothing-v1").codes == ["packet_unknown"]
+    assert governed("trace", "trailers", "WP-1-Nothing-v1").codes == ["packet_unknown"]

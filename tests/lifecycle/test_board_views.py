@@ -20,7 +20,7 @@ def board(governed: Governed) -> Governed:
     governed.activate(NAME)
     governed.done("claim", NAME, "--as", "ann", "--branch", "b")
     governed.stub("WP-1-Voice-v1")
-    governed.done("abandon", "WP-1-Voice-v1", "--reason", "x")
+    governed.done("packet", "abandon", "WP-1-Voice-v1", "--reason", "x")
     return governed
 
 

@@ -45,17 +45,17 @@ def activated_without(signed: Signed, path: str, old: str, new: str) -> set[str]
 
 def full_main_body(signed: Signed) -> set[str]:
     full(signed, line=ROADMAP_LINE)
-    return set(signed.governed.refused("activate", NAME))
+    return set(signed.governed.refused("packet", "activate", NAME))
 
 
 def full_presented(signed: Signed) -> set[str]:
     full(signed, present=False)
-    return set(signed.governed.refused("activate", NAME))
+    return set(signed.governed.refused("packet", "activate", NAME))
 
 
 def full_signature(signed: Signed) -> set[str]:
     full(signed)
-    return set(signed.governed.refused("activate", NAME))
+    return set(signed.governed.refused("packet", "activate", NAME))
 
 
 def full_approved(signed: Signed) -> set[str]:
@@ -63,7 +63,7 @@ def full_approved(signed: Signed) -> set[str]:
     full(signed)
     signed.approve()
     signed.governed.replace(REFINEMENT, "Nothing of that kind.", "Something else.")
-    return set(signed.governed.refused("activate", NAME))
+    return set(signed.governed.refused("packet", "activate", NAME))
 
 
 def full_packet(signed: Signed) -> set[str]:
@@ -105,7 +105,7 @@ def light_approved(signed: Signed) -> set[str]:
 def light_packet(signed: Signed) -> set[str]:
     new_light(signed)
     signed.approve(name=LIGHT)
-    signed.governed.done("activate", LIGHT)
+    signed.governed.done("packet", "activate", LIGHT)
     (signed.governed.root / DOCUMENT).unlink()
     return codes_of(signed.governed)
 
@@ -200,9 +200,11 @@ def test_what_was_approved_cannot_be_rewritten(signed: Signed) -> None:
 def test_a_light_packet_is_amended_like_a_full_one(signed: Signed) -> None:
     started(signed)
     signed.governed.replace(DOCUMENT, "`src/`", "`src/`, `docs/`")
-    assert "approval_missing" in signed.governed.refused("amend", LIGHT, "--reason", "The manual belongs to it.")
+    assert "approval_missing" in signed.governed.refused(
+        "packet", "amend", LIGHT, "--reason", "The manual belongs to it."
+    )
     signed.approve("amendment", name=LIGHT)
-    signed.governed.done("amend", LIGHT, "--reason", "The manual belongs to it.")
+    signed.governed.done("packet", "amend", LIGHT, "--reason", "The manual belongs to it.")
     signed.governed.commit("Amended")
     assert codes_of(signed.governed, "--base", "main") == set()
     assert signed.governed.state(LIGHT).light
@@ -233,7 +235,7 @@ def test_an_event_cannot_call_a_full_packet_light(signed: Signed) -> None:
         "checklist": [],
         "refinement": pinned,
     }
-    contract = governed.json("contract", NAME)["data"]["digest"]
+    contract = governed.json("packet", "contract", NAME)["data"]["digest"]
     forge(governed, NAME, "activated", {**data, "contract": contract})
     governed.commit("Forged")
     found = governed.json("check", "--base", "main")["findings"]

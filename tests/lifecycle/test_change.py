@@ -237,7 +237,7 @@ def test_a_move_that_does_not_know_what_the_base_has_does_not_land(governed: Gov
     governed.git("merge", "--quiet", "--no-ff", "--message", "first", "one")
     governed.git("switch", "--quiet", "two")
     governed.git("merge", "--quiet", "--message", "second", "main")
-    governed.done("resolve", NAME, "--lane", "IN_PROGRESS", "--reason", "because")
+    governed.done("packet", "resolve", NAME, "--lane", "IN_PROGRESS", "--reason", "because")
     assert "move_beside_base" in codes(governed, "--base", "main", "--worktree")
     governed.commit("settled")
     governed.git("restore", "--source=main", "--staged", "--worktree", ".GOV")

@@ -75,7 +75,7 @@ def live(governed: Governed) -> None:
     governed.work(NAME)
     governed.done("submit", NAME, "--as", "coder", "--prove", "all=true")
     governed.done("block", NAME, "--reason", "x", "--until", "y")
-    governed.done("unblock", NAME)
+    governed.done("packet", "unblock", NAME)
     governed.write("report.md", "Good.\n")
     governed.done("verdict", NAME, "PASS", "--report", "report.md", "--as", "judge")
     governed.commit("judged")
@@ -87,10 +87,10 @@ def live(governed: Governed) -> None:
     governed.done("board", "sync")
     governed.activate(NEXT)
     governed.done("claim", NEXT, "--branch", "b")
-    governed.done("release", NEXT, "--reason", "x")
+    governed.done("packet", "release", NEXT, "--reason", "x")
     governed.stub("WP-1-Greeting-v3")
-    governed.done("supersede", NEXT, "--by", "WP-1-Greeting-v3")
-    governed.done("abandon", "WP-1-Greeting-v3", "--reason", "x")
+    governed.done("packet", "supersede", NEXT, "--by", "WP-1-Greeting-v3")
+    governed.done("packet", "abandon", "WP-1-Greeting-v3", "--reason", "x")
 
 
 WRITING = (

@@ -28,7 +28,7 @@ def two_stubs(governed: Governed) -> None:
 
 def test_a_packet_whose_log_does_not_hold_together_is_compared_with_nothing_and_left_alone(governed: Governed) -> None:
     two_stubs(governed)
-    governed.done("abandon", NAME, "--reason", "x")
+    governed.done("packet", "abandon", NAME, "--reason", "x")
     (begun,) = [event.path for event in governed.state(NAME).history if event.type == "created"]
     governed.replace(begun, '"ann"', '"bob"')
     board = governed.read(BOARD)
@@ -40,7 +40,7 @@ def test_a_packet_whose_log_does_not_hold_together_is_compared_with_nothing_and_
     said = governed.done("board", "sync").out
     assert f"{NAME} was left unchanged: its log is inconsistent" in said
     assert governed.read(BOARD) == board
-    assert governed.refused("unblock", NAME) == ["log_unsound"]
+    assert governed.refused("packet", "unblock", NAME) == ["log_unsound"]
 
 
 def test_a_damaged_log_whose_packet_is_gone_as_well_is_told(governed: Governed) -> None:
@@ -61,22 +61,22 @@ def test_check_tells_of_a_command_that_died_between_files(governed: Governed, mo
     with monkeypatch.context() as patch:
         patch.setattr(recovery, "roll", die)
         with pytest.raises(Killed):
-            governed("abandon", NAME, "--reason", "x")
+            governed("packet", "abandon", NAME, "--reason", "x")
     # No document has changed yet; the output of the check before is not shown again.
     for _ in range(2):
         told = governed.json("check")
         (finding,) = [one for one in told["findings"] if one["code"] == "transaction_unfinished"]
         assert told["exit_code"] == 5
         assert "abandon was interrupted while writing" in finding["message"]
-    governed.done("recover", "--forward")
+    governed.done("log", "recover", "--forward")
     assert errors(governed) == {}
     assert governed.state(NAME).lane == "ABANDONED"
 
 
 def test_a_base_of_which_nothing_is_in_force_any_more_may_stand_in_the_registry(governed: Governed) -> None:
     two_stubs(governed)
-    governed.done("supersede", NAME, "--by", OTHER)
+    governed.done("packet", "supersede", NAME, "--by", OTHER)
     assert errors(governed) == {}
     governed.done("board", "sync")
-    governed.done("registry", "sync")
+    governed.done("board", "registry", "sync")
     assert errors(governed) == {}

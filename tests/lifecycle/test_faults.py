@@ -53,7 +53,7 @@ def table_malformed(governed: Governed) -> None:
 def stub_superseded(governed: Governed) -> None:
     stub(governed)
     governed.stub(NEXT)
-    governed.done("supersede", NAME, "--by", NEXT)
+    governed.done("packet", "supersede", NAME, "--by", NEXT)
 
 
 def stub_gone(governed: Governed) -> None:
@@ -97,7 +97,7 @@ def detached_at_work(governed: Governed) -> None:
 def branch_of_another(governed: Governed) -> None:
     governed.activate(NAME)
     governed.activate(OTHER)
-    governed.done("prepare", OTHER, "--for", "coder")
+    governed.done("packet", "prepare", OTHER, "--for", "coder")
     governed.work(NAME)
     governed.git("switch", "--quiet", f"wp/{OTHER}")
     governed.git("merge", "--quiet", f"wp/{NAME}")
@@ -193,7 +193,7 @@ def test_who_follows_what_is_said_can_hand_in_from_a_work_tree(
     governed.begin()
     governed.activate(NAME)
     governed.commit("activated")
-    governed.done("prepare", NAME, "--for", "coder", "--worktree", str(place))
+    governed.done("packet", "prepare", NAME, "--for", "coder", "--worktree", str(place))
     commit, merge, enter, *_ = governed.done("claim", NAME, "--as", "coder").next.split(", then: ")
     assert commit == "commit the governed files"
     governed.commit("claimed")
@@ -213,13 +213,15 @@ def test_a_work_tree_that_would_lack_the_packet_is_not_made(
     place = tmp_path_factory.mktemp("trees") / "song"
     governed.begin()
     governed.activate(NAME)
-    assert governed.refused("prepare", NAME, "--for", "coder", "--worktree", str(place)) == ["packet_uncommitted"]
+    assert governed.refused("packet", "prepare", NAME, "--for", "coder", "--worktree", str(place)) == [
+        "packet_uncommitted"
+    ]
     assert (place.exists(), f"wp/{NAME}" in governed.git("branch", "--list")) == (False, False)
     governed.git("branch", f"wp/{NAME}")
-    assert governed.refused("prepare", NAME, "--worktree", str(place)) == ["packet_uncommitted"]
+    assert governed.refused("packet", "prepare", NAME, "--worktree", str(place)) == ["packet_uncommitted"]
     governed.commit("activated")
     governed.git("branch", "--force", f"wp/{NAME}")
-    governed.done("prepare", NAME, "--for", "coder", "--worktree", str(place))
+    governed.done("packet", "prepare", NAME, "--for", "coder", "--worktree", str(place))
     with working_in(place):
         assert governed.json("show", NAME)["ok"]
 
@@ -232,8 +234,8 @@ def test_in_a_work_tree_of_another_packet_nothing_is_handed_in(
     for name in (NAME, OTHER):
         governed.activate(name)
     governed.commit("activated")
-    governed.done("prepare", NAME, "--for", "coder")
-    governed.done("prepare", OTHER, "--worktree", str(place))
+    governed.done("packet", "prepare", NAME, "--for", "coder")
+    governed.done("packet", "prepare", OTHER, "--worktree", str(place))
     governed.done("claim", NAME, "--as", "coder")
     governed.commit("claimed")
     governed.git("-C", str(place), "merge", "--quiet", "main")

@@ -32,7 +32,7 @@ def test_a_bare_stub_lacks_all_four_items_that_come_before_its_packet(governed: 
 def test_every_unmet_condition_names_what_supplies_it(governed: Governed) -> None:
     governed.begin(policy="")
     governed.stub(NAME)
-    answer = governed.json("activate", NAME)
+    answer = governed.json("packet", "activate", NAME)
     assert (answer["ok"], answer["exit_code"]) == (False, 3)
     assert len(answer["data"]["unmet"]) == 5
     assert all(one["command"] and one["message"] for one in answer["data"]["unmet"])
@@ -45,7 +45,7 @@ def test_a_token_is_no_signature_unless_the_policy_says_so_in_words(governed: Go
     governed.refine(NAME)
     governed.done("refine", NAME, "--present")
     governed.sign(NAME)
-    assert governed.refused("activate", NAME) == ["approvers_unnamed"]
+    assert governed.refused("packet", "activate", NAME) == ["approvers_unnamed"]
 
 
 def test_a_policy_that_only_lies_in_the_work_tree_lets_nobody_pass(governed: Governed) -> None:
@@ -55,13 +55,13 @@ def test_a_policy_that_only_lies_in_the_work_tree_lets_nobody_pass(governed: Gov
     governed.done("refine", NAME, "--present")
     governed.sign(NAME)
     governed.write(".GOV/policy/policy.toml", governed.read(".GOV/policy/policy.toml") + TOKENS_COUNT)
-    assert governed.refused("activate", NAME) == ["approvers_unnamed"]
+    assert governed.refused("packet", "activate", NAME) == ["approvers_unnamed"]
 
 
 def test_before_the_first_commit_nobody_may_approve(governed: Governed) -> None:
     governed.done("init")
     governed.stub(NAME)
-    assert "policy_unanchored" in governed.refused("activate", NAME)
+    assert "policy_unanchored" in governed.refused("packet", "activate", NAME)
 
 
 def test_a_requirement_of_the_roadmap_is_none(governed: Governed) -> None:
@@ -70,14 +70,14 @@ def test_a_requirement_of_the_roadmap_is_none(governed: Governed) -> None:
     governed.refine(NAME, ROADMAP_LINE)
     governed.done("refine", NAME, "--present")
     governed.sign(NAME)
-    assert governed.refused("activate", NAME) == ["requirement_only_in_roadmap"]
+    assert governed.refused("packet", "activate", NAME) == ["requirement_only_in_roadmap"]
 
 
 def test_a_ticked_box_proves_nothing(governed: Governed) -> None:
     governed.begin()
     governed.stub(NAME)
     governed.replace(f".GOV/task_packets/stubs/{NAME}.md", "- [ ]", "- [x]")
-    assert len(governed.refused("activate", NAME)) == 5
+    assert len(governed.refused("packet", "activate", NAME)) == 5
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_an_anchor_that_names_no_passage_is_refused_as_one_that_is_missing(gover
     governed.refine(NAME)
     governed.replace(REFINEMENT, f"SPEC_ANCHOR: SPEC_v1.md line {ANCHOR_LINE}", f"SPEC_ANCHOR: {said}")
     assert set(governed.refused("refine", NAME, "--present")) == {"refinement_incomplete"}
-    assert "refinement_incomplete" in governed.refused("activate", NAME)
+    assert "refinement_incomplete" in governed.refused("packet", "activate", NAME)
 
 
 @pytest.mark.parametrize("name", ["SPEC_v1.md 1.1", "4.2 None of the above", "Not-found page", "To be greeted", "A.1"])
@@ -129,7 +129,7 @@ def test_what_was_presented_is_what_is_approved(governed: Governed) -> None:
     governed.done("refine", NAME, "--present")
     governed.sign(NAME)
     governed.replace(REFINEMENT, "### GAPS_IDENTIFIED\n- Nothing", "### GAPS_IDENTIFIED\n- Everything, not nothing")
-    assert governed.refused("activate", NAME) == ["refinement_not_presented"]
+    assert governed.refused("packet", "activate", NAME) == ["refinement_not_presented"]
 
 
 def test_a_specification_that_moved_on_is_seen(governed: Governed) -> None:
@@ -139,7 +139,7 @@ def test_a_specification_that_moved_on_is_seen(governed: Governed) -> None:
     governed.done("refine", NAME, "--present")
     governed.sign(NAME)
     governed.write(".GOV/spec/SPEC_v1.md", governed.read(".GOV/spec/SPEC_v1.md") + "\nMore.\n")
-    assert set(governed.refused("activate", NAME)) == {"refinement_incomplete"}
+    assert set(governed.refused("packet", "activate", NAME)) == {"refinement_incomplete"}
 
 
 def test_a_signature_needs_time_to_read(governed: Governed) -> None:
@@ -148,7 +148,7 @@ def test_a_signature_needs_time_to_read(governed: Governed) -> None:
     governed.refine(NAME)
     governed.sign(NAME)
     governed.done("refine", NAME, "--present")
-    assert governed.refused("activate", NAME) == ["approval_missing", "legacy_hasty"]
+    assert governed.refused("packet", "activate", NAME) == ["approval_missing", "legacy_hasty"]
 
 
 def test_a_token_is_used_once(governed: Governed) -> None:
@@ -162,7 +162,7 @@ def test_a_token_is_used_once(governed: Governed) -> None:
     path = f".GOV/refinements/{OTHER}.md"
     own = next(line for line in governed.read(path).splitlines() if "USER_SIGNATURE" in line)
     governed.replace(path, own, token)
-    assert governed.refused("activate", OTHER) == ["approval_missing", "legacy_reused"]
+    assert governed.refused("packet", "activate", OTHER) == ["approval_missing", "legacy_reused"]
 
 
 def test_an_item_that_the_policy_adds_is_asked_for(governed: Governed) -> None:
@@ -172,7 +172,7 @@ def test_an_item_that_the_policy_adds_is_asked_for(governed: Governed) -> None:
     governed.refine(NAME)
     governed.done("refine", NAME, "--present")
     governed.sign(NAME)
-    assert governed.refused("activate", NAME) == ["checklist_item_unmet"]
+    assert governed.refused("packet", "activate", NAME) == ["checklist_item_unmet"]
 
 
 @pytest.mark.parametrize("command", [("prepare",), ("claim",), ("submit",), ("release", "--reason", "x")])
@@ -186,7 +186,7 @@ def test_a_dependency_must_be_done_before(governed: Governed) -> None:
     governed.begin()
     governed.activate(OTHER)
     governed.activate(NAME, depends=OTHER)
-    governed.done("prepare", NAME)
+    governed.done("packet", "prepare", NAME)
     assert governed.refused("claim", NAME) == ["dependency_unmet"]
     assert OTHER in governed.done("next").out
     assert NAME not in governed.done("next").out
@@ -195,11 +195,11 @@ def test_a_dependency_must_be_done_before(governed: Governed) -> None:
 def test_nobody_waives_or_overrules_without_a_signature_of_that_gate(governed: Governed) -> None:
     governed.begin(policy=TOKENS_COUNT + GATE.replace("activation", "waiver"))
     governed.activate(NAME, depends=OTHER)
-    governed.done("prepare", NAME)
+    governed.done("packet", "prepare", NAME)
     lifting = (NAME, "dependency_unknown_lane", "--until", "2026-12-31", "--reason", "it's elsewhere")
-    assert governed.refused("override", *lifting) == ["gate_without_policy"]
-    assert governed.refused("waive", *lifting) == ["approval_missing"]
-    (unmet,) = governed.json("waive", *lifting)["data"]["unmet"]
+    assert governed.refused("packet", "override", *lifting) == ["gate_without_policy"]
+    assert governed.refused("packet", "waive", *lifting) == ["approval_missing"]
+    (unmet,) = governed.json("packet", "waive", *lifting)["data"]["unmet"]
     assert unmet["command"] == (
         f"workpacket approve {NAME} --gate waiver --rule dependency_unknown_lane --until 2026-12-31T23:59:59Z"
         " --reason 'it'\"'\"'s elsewhere'"
@@ -209,7 +209,7 @@ def test_nobody_waives_or_overrules_without_a_signature_of_that_gate(governed: G
 def test_a_waiver_that_somebody_wrote_into_the_log_by_hand_lifts_nothing(governed: Governed) -> None:
     governed.begin(policy=TOKENS_COUNT + GATE.replace("activation", "waiver"))
     governed.activate(NAME, depends=OTHER)
-    governed.done("prepare", NAME)
+    governed.done("packet", "prepare", NAME)
     told: dict[str, Json] = {"rule": "dependency_unknown_lane", "reason": "x", "expires_at": "2026-12-31T23:59:59Z"}
     forge(governed, NAME, "waived", told)
     assert governed.refused("claim", NAME) == ["dependency_unknown_lane"]
@@ -227,11 +227,11 @@ def test_one_who_claims_wins(governed: Governed) -> None:
     governed.activate(NAME)
     governed.done("claim", NAME, "--as", "first", "--branch", "work")
     assert governed.refused("claim", NAME, "--as", "second", "--branch", "work") == ["wrong_lane"]
-    assert governed.refused("release", NAME, "--as", "second", "--reason", "x") == ["not_the_holder"]
+    assert governed.refused("packet", "release", NAME, "--as", "second", "--reason", "x") == ["not_the_holder"]
     governed.done("claim", NAME, "--renew", "--as", "first")
     governed.clock.turn(days=4)
     assert governed.refused("claim", NAME, "--renew", "--as", "first") == ["lease_ended"]
-    governed.done("release", NAME, "--as", "second", "--reason", "the lease has ended")
+    governed.done("packet", "release", NAME, "--as", "second", "--reason", "the lease has ended")
     governed.done("claim", NAME, "--as", "second", "--branch", "work")
 
 
@@ -239,7 +239,7 @@ def test_a_packet_handed_over_is_for_the_one_named(governed: Governed) -> None:
     governed.begin()
     governed.activate(NAME)
     governed.done("claim", NAME, "--as", "first", "--branch", "work")
-    governed.done("handover", NAME, "--to", "second", "--as", "first", "--reason", "night")
+    governed.done("packet", "handover", NAME, "--to", "second", "--as", "first", "--reason", "night")
     assert governed.refused("claim", NAME, "--as", "third", "--branch", "work") == ["assigned_to_other"]
     governed.done("claim", NAME, "--as", "second", "--branch", "work")
 
@@ -361,7 +361,7 @@ def test_blocked_work_goes_on_where_it_stopped(governed: Governed) -> None:
     submitted(governed)
     governed.done("block", NAME, "--reason", "no\nwater", "--until", "rain")
     assert f"- **[{NAME}]** - [BLOCKED] - no water" in governed.read(".GOV/roles_shared/TASK_BOARD.md")
-    governed.done("unblock", NAME)
+    governed.done("packet", "unblock", NAME)
     assert governed.state(NAME).lane == "IN_REVIEW"
     assert f"- **[{NAME}]** - [IN_REVIEW]\n" in governed.read(".GOV/roles_shared/TASK_BOARD.md")
 
@@ -387,7 +387,7 @@ def test_a_later_revision_takes_the_place_of_the_earlier_one(governed: Governed)
 def test_work_can_be_given_up(governed: Governed, lane: str) -> None:
     governed.begin()
     (governed.stub if lane == "STUB" else governed.activate)(NAME)
-    governed.done("abandon", NAME, "--reason", "nobody needs it")
+    governed.done("packet", "abandon", NAME, "--reason", "nobody needs it")
     assert governed.state(NAME).lane == "ABANDONED"
     governed.done("check", "--fail-on", "error")
 
@@ -431,10 +431,10 @@ def test_during_a_merge_nothing_moves_but_board_and_registry_are_drawn(governed:
     governed.begin()
     governed.stub(NAME)
     governed.write(".git/MERGE_HEAD", "0" * 40 + "\n")
-    result = governed("abandon", NAME, "--reason", "x")
+    result = governed("packet", "abandon", NAME, "--reason", "x")
     assert (result.status, "operation_in_progress" in result.err) == (4, True)
     governed.done("board", "sync")
-    governed.done("registry", "sync")
+    governed.done("board", "registry", "sync")
 
 
 def test_a_clock_that_goes_backwards_stops_everything_that_writes(governed: Governed) -> None:
@@ -442,7 +442,7 @@ def test_a_clock_that_goes_backwards_stops_everything_that_writes(governed: Gove
     governed.stub(NAME)
     governed.clock.turn(days=-1)
     before = governed.files()
-    result = governed("abandon", NAME, "--reason", "x")
+    result = governed("packet", "abandon", NAME, "--reason", "x")
     assert (result.status, "clock_behind" in result.err, governed.files() == before) == (6, True, True)
 
 
@@ -460,11 +460,11 @@ def test_nothing_is_built_upon_a_log_that_does_not_hold_together(governed: Gover
     governed.begin()
     governed.stub(NAME)
     governed.write(f".GOV/log/{NAME}/notes.txt", "x\n")
-    assert governed.refused("abandon", NAME, "--reason", "x") == ["log_unsound"]
+    assert governed.refused("packet", "abandon", NAME, "--reason", "x") == ["log_unsound"]
     (governed.root / ".GOV" / "log" / NAME / "notes.txt").unlink()
     event = next((governed.root / ".GOV" / "log" / NAME).iterdir())
     event.write_bytes(event.read_bytes().replace(b"ann", b"eve"))
-    assert governed.refused("abandon", NAME, "--reason", "x") == ["log_unsound"]
+    assert governed.refused("packet", "abandon", NAME, "--reason", "x") == ["log_unsound"]
 
 
 def test_a_file_that_an_editor_changes_in_between_stops_the_command(
@@ -480,6 +480,6 @@ def test_a_file_that_an_editor_changes_in_between_stops_the_command(
         return apply(transaction, plan)
 
     monkeypatch.setattr(Transaction, "apply", edited_first)
-    result = governed("abandon", NAME, "--reason", "x")
+    result = governed("packet", "abandon", NAME, "--reason", "x")
     assert (result.status, "changed_meanwhile" in result.err) == (4, True)
     assert governed.state(NAME).lane == "STUB"

@@ -209,7 +209,9 @@ def test_no_branch_is_made_for_a_packet_whose_log_is_not_here(kind: str, make: M
     tree = make(kind)
     before = git(tree.root, "for-each-ref")
     beside = tree.root.parent / "beside"
-    found = failure(tree("prepare", READY, "--for", "bob", "--branch", "b", "--worktree", str(beside), "--json"))
+    found = failure(
+        tree("packet", "prepare", READY, "--for", "bob", "--branch", "b", "--worktree", str(beside), "--json")
+    )
     assert (found["code"], "git " in found["hint"]) == ("tree_incomplete", True), found
     assert (git(tree.root, "for-each-ref"), beside.exists()) == (before, False)
 

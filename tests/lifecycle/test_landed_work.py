@@ -74,7 +74,7 @@ def test_a_later_edit_does_not_undo_it_and_the_event_may_still_be_written(govern
 def test_work_goes_on_from_where_the_log_is(governed: Governed) -> None:
     judged(governed)
     land(governed)
-    governed.done("reopen", NAME, "--reason", "more")
+    governed.done("packet", "reopen", NAME, "--reason", "more")
     assert governed.state(NAME).lane == "IN_PROGRESS"
     assert governed.state(NAME).sound
 

@@ -129,7 +129,7 @@ def landed_by_commands(governed: Governed) -> None:
 
 def test_every_output_says_that_nobody_judged_it(governed: Governed) -> None:
     landed_by_commands(governed)
-    for words in (["show", NAME], ["why", NAME], ["history", NAME], ["status"], ["list"], ["board", "show"]):
+    for words in (["show", NAME], ["why", NAME], ["log", "show", NAME], ["status"], ["list"], ["board", "show"]):
         assert "not judged" in governed(*words).out, words
     for command in ("show", "why", "history"):
         assert "not asked by policy" in governed(command, NAME).out, command
@@ -185,6 +185,25 @@ def test_a_light_packet_is_raised_by_its_next_revision(governed: Governed) -> No
     assert f"- The program greets its user by name.\n  - PROVED_BY: `{PROVE}`" in stub
     assert "`src/`" in stub
     assert governed.json("list")["data"]["work"][1]["kind"] == "stub"
+
+
+def test_the_section_that_requires_it_is_traced_like_the_anchor_of_a_refinement(governed: Governed) -> None:
+    begun(governed)
+
+    def anchors() -> list[tuple[str, str]]:
+        (traced,) = governed.json("trace", NAME)["data"]["packets"]
+        return [(one["name"], one["state"]) for one in traced["anchors"]]
+
+    ((name, state),) = anchors()
+    assert state == "holds"
+    specification = ".GOV/spec/SPEC_v1.md"
+    assert NAME in governed.done("trace", "impact", name).out
+    governed.write(specification, governed.read(specification).replace("by name.", "by name, loudly."))
+    assert anchors() == [(name, "changed")]
+    found = [(one["code"], one["path"]) for one in governed.json("trace", NAME)["data"]["doubts"]]
+    assert ("requirement_changed", DOCUMENT) in found
+    governed.write(specification, governed.read(specification).replace(name, "Something else"))
+    assert anchors() == [(name, "changed")]
 
 
 def test_in_the_full_form_an_anchor_is_copied_from_the_specification(governed: Governed) -> None:

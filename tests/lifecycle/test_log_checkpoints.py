@@ -131,7 +131,7 @@ def test_the_next_checkpoint_names_what_has_changed_since_and_nothing_twice(vouc
     again = ("log", "checkpoint", "--key", str(vouched.key), "--as", "ci")
     governed.commit("checkpoint")
     assert "an existing checkpoint already covers everything" in governed.done(*again).out
-    governed.done("abandon", NAME, "--reason", "r")
+    governed.done("packet", "abandon", NAME, "--reason", "r")
     assert governed(*again).codes == ["work_uncommitted"]
     governed.commit("abandoned")
     (made,) = governed.json(*again)["data"]["checkpoints"]
@@ -142,7 +142,7 @@ def test_the_next_checkpoint_names_what_has_changed_since_and_nothing_twice(vouc
 def test_an_end_that_was_cut_off_is_found_without_a_base(vouched: Vouched) -> None:
     governed = vouched.governed
     governed.commit("checkpoint")
-    governed.done("abandon", NAME, "--reason", "r")
+    governed.done("packet", "abandon", NAME, "--reason", "r")
     governed.commit("abandoned")
     governed.done("log", "checkpoint", "--key", str(vouched.key), "--as", "ci")
     governed.commit("checkpoint")
@@ -172,7 +172,7 @@ def test_nothing_is_vouched_for_while_the_log_has_faults(vouched: Vouched) -> No
 def test_a_key_that_would_not_count_writes_nothing(vouched: Vouched, tmp_path_factory: pytest.TempPathFactory) -> None:
     governed = vouched.governed
     governed.commit("checkpoint")
-    governed.done("abandon", NAME, "--reason", "r")
+    governed.done("packet", "abandon", NAME, "--reason", "r")
     governed.commit("abandoned")
     stranger = make_key_file(tmp_path_factory.mktemp("stranger") / "key")
     before = governed.files()
@@ -272,7 +272,7 @@ def test_an_old_key_stays_good_for_what_came_to_the_base_in_its_time(vouched: Vo
     governed.commit("the key has had its time")
     governed.clock.turn(days=30)
     assert vouched.codes() == []
-    governed.done("abandon", NAME, "--reason", "r")
+    governed.done("packet", "abandon", NAME, "--reason", "r")
     governed.commit("abandoned")
     assert governed("log", "checkpoint", "--key", str(vouched.key), "--as", "ci").codes == [
         "log_checkpoint_out_of_time"

@@ -65,12 +65,12 @@ def test_the_past_can_be_shown_by_day_event_and_revision(governed: Governed) -> 
     governed.commit("a stub")
     first = governed.state(NAME).history[0]
     governed.clock.turn(days=2)
-    governed.done("abandon", NAME, "--reason", "x")
+    governed.done("packet", "abandon", NAME, "--reason", "x")
     assert governed.json("show", NAME)["data"]["lane"] == "ABANDONED"
     for at in (first.id[:12], "2026-03-01", "main"):
         assert governed.json("show", NAME, "--at", at)["data"]["lane"] == "STUB", at
     assert governed.json("board", "show", "--at", "2026-03-01")["data"]["lanes"] == {NAME: "STUB"}
-    assert [event["type"] for event in governed.json("history", NAME)["data"]["events"]] == ["created", "abandoned"]
+    assert [event["type"] for event in governed.json("log", "show", NAME)["data"]["events"]] == ["created", "abandoned"]
 
 
 def test_a_board_that_lost_a_section_gets_it_back_and_keeps_the_words_of_its_owner(governed: Governed) -> None:
@@ -92,7 +92,7 @@ def test_moving_an_entry_touches_one_line_and_leaves_no_hole(governed: Governed)
     governed.activate(NAME)
     governed.stub("WP-1-Song-v1")
     before = governed.read(BOARD).splitlines()
-    governed.done("abandon", "WP-1-Song-v1", "--reason", "x")
+    governed.done("packet", "abandon", "WP-1-Song-v1", "--reason", "x")
     after = governed.read(BOARD).splitlines()
     assert [line for line in before if "Song" not in line] == [line for line in after if "Song" not in line]
 
@@ -103,9 +103,9 @@ def test_the_registry_is_drawn_from_the_log(governed: Governed) -> None:
     path = ".GOV/roles_shared/WP_TRACEABILITY_REGISTRY.md"
     right = governed.read(path)
     governed.write(path, right.replace("Ready for Dev:", "Blocked:"))
-    governed.done("registry", "sync")
+    governed.done("board", "registry", "sync")
     assert governed.read(path) == right
-    assert governed.json("registry", "show")["data"]["bases"][0]["id"] == NAME
+    assert governed.json("board", "registry", "show")["data"]["bases"][0]["id"] == NAME
 
 
 def test_the_policy_says_where_each_value_comes_from(governed: Governed) -> None:
@@ -122,7 +122,7 @@ def test_the_policy_says_where_each_value_comes_from(governed: Governed) -> None
 
 def test_nothing_to_recover_is_said_so(governed: Governed) -> None:
     governed.begin()
-    assert "nothing is unfinished" in governed.done("recover").out
+    assert "nothing is unfinished" in governed.done("log", "recover").out
 
 
 def test_an_empty_repository_is_told_how_to_begin(governed: Governed) -> None:
@@ -160,7 +160,7 @@ def test_a_row_is_left_alone_as_long_as_a_revision_has_no_log(governed: Governed
     path = ".GOV/roles_shared/WP_TRACEABILITY_REGISTRY.md"
     governed.write(path, governed.read(path).replace(f"packets/{NAME}.md |", f"packets/{later}.md |"))
     before = governed.read(path)
-    governed.done("registry", "sync")
+    governed.done("board", "registry", "sync")
     assert governed.read(path) == before
 
 
@@ -176,7 +176,7 @@ def test_status_says_what_waits_for_a_person_and_since_when(governed: Governed) 
     assert re.search(
         rf"^blocked: {NAME} since 2026-\S+: no test data / until: the customer answers$", shown, re.MULTILINE
     )
-    governed.done("unblock", NAME, "--as", "coder", "--reason", "they did")
+    governed.done("packet", "unblock", NAME, "--as", "coder", "--reason", "they did")
     governed.done("submit", NAME, "--as", "coder", "--prove", "all=true")
     assert re.search(rf"(?m)^needs a verdict: {NAME} since 2026-\S+: by coder$", governed.done("status").out)
     assert [one["for"] for one in governed.json("status")["data"]["waiting"]] == ["needs a verdict"]

@@ -156,7 +156,7 @@ def test_with_the_driver_a_rebase_leaves_nothing_to_do(parted: Governed, onto: s
 
 def test_with_the_driver_a_cherry_pick_brings_over_what_one_commit_says_and_no_more(parted: Governed) -> None:
     with_driver(parted)
-    parted.done("abandon", NEW, "--reason", "dark enough")
+    parted.done("packet", "abandon", NEW, "--reason", "dark enough")
     parted.commit("two again")
     parted.git("switch", "--quiet", "one")
     parted.git("cherry-pick", "two~1")
@@ -168,7 +168,7 @@ def test_with_the_driver_a_cherry_pick_brings_over_what_one_commit_says_and_no_m
 
 def test_with_the_driver_stashed_work_comes_back_upon_other_work(parted: Governed) -> None:
     with_driver(parted)
-    parted.done("release", SECOND, "--as", "second", "--reason", "ill")
+    parted.done("packet", "release", SECOND, "--as", "second", "--reason", "ill")
     parted.git("stash", "--quiet", "--include-untracked")
     parted.git("merge", "--quiet", "--message", "merged", "one")
     parted.git("stash", "pop", "--quiet")
@@ -184,7 +184,7 @@ def test_a_packet_that_moved_on_both_sides_keeps_our_status_until_somebody_settl
     governed.done("block", FIRST, "--reason", "no water", "--until", "rain")
     governed.commit("one")
     governed.git("switch", "--quiet", "--create", "two", "main")
-    governed.done("release", FIRST, "--as", "coder", "--reason", "ill")
+    governed.done("packet", "release", FIRST, "--as", "coder", "--reason", "ill")
     governed.replace(f".GOV/task_packets/{FIRST}.md", "SEARCH_TERMS: x", "SEARCH_TERMS: hello")
     governed.commit("two")
     with_driver(governed)
@@ -193,7 +193,7 @@ def test_a_packet_that_moved_on_both_sides_keeps_our_status_until_somebody_settl
     packet = governed.read(f".GOV/task_packets/{FIRST}.md")
     assert "**Status:** Ready for Dev" in packet  # nobody can say which counts, so it is ours, and no conflict
     assert "SEARCH_TERMS: hello" in packet
-    governed.done("resolve", FIRST, "--lane", "READY_FOR_DEV", "--reason", "nobody has it")
+    governed.done("packet", "resolve", FIRST, "--lane", "READY_FOR_DEV", "--reason", "nobody has it")
     governed.done("check", "--fail-on", "error")
 
 
@@ -205,7 +205,7 @@ def test_two_moves_of_one_packet_that_follow_each_other_need_no_person(governed:
     governed.done("claim", FIRST, "--as", "coder", "--branch", "b")
     governed.commit("claimed")
     governed.git("switch", "--quiet", "--create", "two")
-    governed.done("release", FIRST, "--as", "coder", "--reason", "ill")
+    governed.done("packet", "release", FIRST, "--as", "coder", "--reason", "ill")
     governed.commit("released")
     governed.git("switch", "--quiet", "one")
     path = f".GOV/task_packets/{FIRST}.md"
@@ -291,7 +291,7 @@ def test_a_driver_that_finds_no_commits_keeps_the_lines_of_both_sides_and_says_s
     for file, commit in versions.items():
         parted.write(f"../{file}", parted.git("show", f"{commit}:{BOARD}") + "\nmore\n")
     try:
-        result = parted("merge-driver", "../base", "../ours", "../theirs", BOARD)
+        result = parted("board", "merge-driver", "../base", "../ours", "../theirs", BOARD)
         text = parted.read("../ours")
     finally:
         for file in versions:
@@ -303,7 +303,7 @@ def test_a_driver_that_finds_no_commits_keeps_the_lines_of_both_sides_and_says_s
 
 @pytest.mark.parametrize("words", [[], ["a", "b", "c"], ["a", "b", "c", "d", "seven"]])
 def test_a_driver_called_otherwise_than_by_git_says_how(governed: Governed, words: list[str]) -> None:
-    assert governed("merge-driver", *words).status == 2
+    assert governed("board", "merge-driver", *words).status == 2
 
 
 # What is typed in the middle of a merge, and refused there.
@@ -337,7 +337,7 @@ def test_in_the_middle_of_a_merge_or_rebase_only_what_draws_or_looks_is_done(par
         for words in LOOKING:
             assert parted(*words).status in {0, 1}, words
         assert parted.files() == before
-        parted.done("registry", "sync")
+        parted.done("board", "registry", "sync")
         parted.done("board", "sync")
         parted.git(end, "--abort")
 
@@ -352,9 +352,9 @@ def test_the_same_packet_claimed_on_two_branches_is_forked_and_can_be_settled(go
         governed.commit(branch)
     governed.git("merge", "--quiet", "--message", "merged", "one")
     assert governed.state(FIRST).forked
-    assert governed.refused("release", FIRST, "--reason", "x") == ["packet_is_forked"]
+    assert governed.refused("packet", "release", FIRST, "--reason", "x") == ["packet_is_forked"]
     assert "packet_forked" in governed("check").out
-    governed.done("resolve", FIRST, "--lane", "IN_PROGRESS", "--reason", "one began first")
+    governed.done("packet", "resolve", FIRST, "--lane", "IN_PROGRESS", "--reason", "one began first")
     governed.done("check", "--fail-on", "error")
     assert governed.state(FIRST).lane == "IN_PROGRESS"
 

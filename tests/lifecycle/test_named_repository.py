@@ -34,10 +34,10 @@ def test_all_commands_answer_about_the_repository_that_git_dir_names(
         assert OTHER not in said
         assert NAME in said or words[0] in {"check", "fmt"}
     governed.done("check")
-    governed.done("prepare", NAME, "--for", "coder")
+    governed.done("packet", "prepare", NAME, "--for", "coder")
     governed.done("claim", NAME, "--as", "coder")
-    governed.done("run", "start", "a run", "--packet", NAME)
+    governed.done("runtime", "run", "start", "a run", "--packet", NAME)
     assert (governed.root / ".git/workpacket/runs.db").exists()
-    assert NAME in governed.done("runs", "list", "--json").out
+    assert NAME in governed.done("runtime", "runs", "list", "--json").out
     assert NAME in governed("resume", "--json").out
     assert sorted(elsewhere.rglob("*")) == before

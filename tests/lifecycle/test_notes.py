@@ -13,13 +13,13 @@ def test_a_note_is_an_event_that_moves_nothing_and_history_shows_it(governed: Go
     governed.stub(NAME)
     lane = governed.json("show", NAME)["data"]["lane"]
     governed.done("note", NAME, "the report names\nthe wrong commit")
-    shown = governed.json("history", NAME)["data"]
+    shown = governed.json("log", "show", NAME)["data"]
     assert shown["lane"] == lane
     assert (shown["events"][-1]["type"], shown["events"][-1]["data"]) == (
         "noted",
         {"text": "the report names the wrong commit"},
     )
-    assert "noted; text: the report names the wrong commit" in governed("history", NAME).out
+    assert "noted; text: the report names the wrong commit" in governed("log", "show", NAME).out
 
 
 def test_a_packet_without_a_log_gets_no_note(governed: Governed) -> None:

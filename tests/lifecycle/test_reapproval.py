@@ -14,7 +14,7 @@ def landed(signed: Signed) -> str:
     signed.begin()
     signed.ready()
     envelope = signed.approve()
-    signed.governed.done("activate", NAME)
+    signed.governed.done("packet", "activate", NAME)
     signed.governed.replace(PACKET, "TERMS: TODO", "TERMS: x")
     signed.governed.commit("activated")
     return envelope
@@ -35,16 +35,16 @@ def test_a_revocation_can_land_and_what_it_leaves_is_mended_by_a_new_approval(si
     governed.git("switch", "--quiet", "main")
     governed.git("merge", "--quiet", "--no-ff", "--message", "landed", "revocation")
     assert "approval_revoked" in codes(signed)
-    assert "workpacket reapprove" in " ".join(governed.done("explain", "approval_revoked").out.split())
-    assert "approval_revoked" in governed.refused("reapprove", NAME)
+    assert "workpacket packet reapprove" in " ".join(governed.done("explain", "approval_revoked").out.split())
+    assert "approval_revoked" in governed.refused("packet", "reapprove", NAME)
     refinement = governed.read(f".GOV/refinements/{NAME}.md")
     signed.approve()
     assert governed.read(f".GOV/refinements/{NAME}.md") == refinement
-    governed.done("reapprove", NAME)
+    governed.done("packet", "reapprove", NAME)
     assert codes(signed) == set()
     governed.commit("approved again")
     assert codes(signed) == codes_of(governed) == set()
-    assert governed.refused("reapprove", NAME) == ["reapproval_needless"]
+    assert governed.refused("packet", "reapprove", NAME) == ["reapproval_needless"]
 
 
 def test_a_second_revocation_needs_a_second_approval(signed: Signed) -> None:
@@ -55,7 +55,7 @@ def test_a_second_revocation_needs_a_second_approval(signed: Signed) -> None:
         governed.commit("revoked")
         assert "approval_revoked" in codes(signed)
         envelope = signed.approve()
-        governed.done("reapprove", NAME, "--gate", "activation", "--reason", "the key was lent")
+        governed.done("packet", "reapprove", NAME, "--gate", "activation", "--reason", "the key was lent")
         governed.commit("approved again")
         assert codes(signed) == set()
 
@@ -73,9 +73,9 @@ def test_a_signed_verdict_is_given_again(signed: Signed) -> None:
     governed.commit("revoked")
     assert "approval_revoked" in codes(signed)
     signed.approve("verdict", VICTOR, verdict="FAIL")
-    assert governed("reapprove", NAME).status == 3
+    assert governed("packet", "reapprove", NAME).status == 3
     signed.approve("verdict", VICTOR, verdict="PASS")
-    governed.done("reapprove", NAME)
+    governed.done("packet", "reapprove", NAME)
     governed.commit("approved again")
     assert codes(signed) == set()
 

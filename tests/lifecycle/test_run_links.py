@@ -24,7 +24,7 @@ VERDICT = ("verdict", NAME, "PASS", "--report", "report.md", "--as", "judge")
 
 
 def start(governed: Governed, name: str = NAME, *, owner: int = 0) -> str:
-    words = ("run", "start", "translate", "--packet", name, "--owner", str(owner or os.getpid()))
+    words = ("runtime", "run", "start", "translate", "--packet", name, "--owner", str(owner or os.getpid()))
     return governed.done(*words).out.strip()
 
 
@@ -68,9 +68,9 @@ def test_no_verdict_is_given_while_a_run_is_unfinished(governed: Governed) -> No
     assert runs(governed) == [(RUN, "")]
     in_review(governed)
     refused = governed(*VERDICT)
-    assert (refused.status, refused.codes, refused.next) == (3, ["run_unfinished"], f"workpacket cancel {RUN}")
+    assert (refused.status, refused.codes, refused.next) == (3, ["run_unfinished"], f"workpacket runtime cancel {RUN}")
     assert governed.refused("verdict", NAME, "CHANGES", "--reference", "x", "--as", "judge") == ["run_unfinished"]
-    governed.done("run", "stop", handle)
+    governed.done("runtime", "run", "stop", handle)
     assert runs(governed) == [(RUN, "completed")]
     governed.done(*VERDICT)
     assert governed.state(NAME).lane == "MERGE_PENDING"
@@ -79,12 +79,12 @@ def test_no_verdict_is_given_while_a_run_is_unfinished(governed: Governed) -> No
 def test_the_link_closed_holds_the_end_of_the_stream(governed: Governed) -> None:
     in_progress(governed)
     handle = start(governed)
-    governed.done("run", "stop", handle)
+    governed.done("runtime", "run", "stop", handle)
     (run,) = governed.state(NAME).runs
     assert run.closed is not None
-    lines = governed.json("runs", "export", RUN)["data"]["lines"]
+    lines = governed.json("runtime", "runs", "export", RUN)["data"]["lines"]
     assert run.closed.text("stream_sha256") in lines[-1]
-    assert run.closed.data["events"] == len(governed.json("runs", "show", RUN)["data"]["events"])
+    assert run.closed.data["events"] == len(governed.json("runtime", "runs", "show", RUN)["data"]["events"])
     assert run.store
 
 
@@ -108,7 +108,7 @@ def test_ci_judges_it_from_the_log_alone(governed: Governed) -> None:
 def test_a_verdict_after_the_run_ended_is_a_change_that_holds(governed: Governed) -> None:
     in_progress(governed)
     handle = start(governed)
-    governed.done("run", "stop", handle)
+    governed.done("runtime", "run", "stop", handle)
     in_review(governed)
     governed.done(*VERDICT)
     governed.commit("judged")
@@ -118,9 +118,9 @@ def test_a_verdict_after_the_run_ended_is_a_change_that_holds(governed: Governed
 @pytest.mark.parametrize(
     ("words", "found"),
     [
-        (("run", "stop", "HANDLE"), "completed"),
-        (("run", "stop", "HANDLE", "--reason", "verification_failed"), "stopped"),
-        (("run", "stop", "HANDLE", "--reason", "run_cancelled"), "cancelled"),
+        (("runtime", "run", "stop", "HANDLE"), "completed"),
+        (("runtime", "run", "stop", "HANDLE", "--reason", "verification_failed"), "stopped"),
+        (("runtime", "run", "stop", "HANDLE", "--reason", "run_cancelled"), "cancelled"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -136,7 +136,7 @@ def test_every_end_of_a_run_closes_its_link(governed: Governed, words: tuple[str
 
 def test_a_run_that_goes_on_is_linked_again(governed: Governed) -> None:
     in_progress(governed)
-    governed("run", "stop", start(governed), "--reason", "stalled")
+    governed("runtime", "run", "stop", start(governed), "--reason", "stalled")
     assert runs(governed) == [(RUN, "stopped")]
     assert start(governed) == f"{RUN}#2"
     assert runs(governed) == [(RUN, "")]
@@ -153,9 +153,9 @@ def test_a_run_that_goes_on_while_it_is_linked_writes_nothing(governed: Governed
 def test_a_cancelled_run_is_closed_at_its_next_boundary(governed: Governed) -> None:
     in_progress(governed)
     handle = start(governed)
-    governed.done("cancel", RUN)
+    governed.done("runtime", "cancel", RUN)
     assert runs(governed) == [(RUN, "")]
-    assert governed("run", "step", handle, "one", "--", "true").status == 130
+    assert governed("runtime", "run", "step", handle, "one", "--", "true").status == 130
     assert runs(governed) == [(RUN, "cancelled")]
 
 
@@ -169,30 +169,30 @@ def test_no_run_begins_for_a_packet_that_is_not_worked_on(governed: Governed, la
     if lane == "BLOCKED":
         governed.done("block", NAME, "--reason", "x", "--until", "y")
     elif lane == "ABANDONED":
-        governed.done("abandon", NAME, "--reason", "x")
+        governed.done("packet", "abandon", NAME, "--reason", "x")
     elif lane == "SUPERSEDED":
         governed.stub(NEXT)
-        governed.done("supersede", NAME, "--by", NEXT)
+        governed.done("packet", "supersede", NAME, "--by", NEXT)
     elif lane == "FAIL":
         in_review(governed)
         governed.done("verdict", NAME, "FAIL", "--report", "report.md", "--as", "judge")
     before = governed.files()
-    refused = governed("run", "start", "translate", "--packet", NAME)
+    refused = governed("runtime", "run", "start", "translate", "--packet", NAME)
     assert (refused.status, "packet_not_active" in refused.err) == (3, True)
     assert governed.files() == before
-    assert governed.json("runs", "list")["data"]["runs"] == []
+    assert governed.json("runtime", "runs", "list")["data"]["runs"] == []
 
 
 def test_a_finished_run_that_is_asked_for_again_closes_its_link(
     governed: Governed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     in_progress(governed)
-    words = ("run", "start", "translate", "--packet", NAME, "--key", "once")
+    words = ("runtime", "run", "start", "translate", "--packet", NAME, "--key", "once")
     handle = governed.done(*words).out.strip()
     with monkeypatch.context() as dying:
         dying.setattr("workpacket.bridges.run_links.close", die)
         with pytest.raises(Death):
-            governed("run", "stop", handle)
+            governed("runtime", "run", "stop", handle)
     governed.done(*words)
     assert runs(governed) == [(f"{NAME}/translate@once", "completed")]
 
@@ -204,7 +204,7 @@ def test_the_end_of_a_packet_closes_the_links_of_its_runs(governed: Governed, co
     governed.stub(NEXT)
     words = ("--reason", "x") if command == "abandon" else ("--by", NEXT)
     said = governed.done(command, NAME, *words)
-    assert f"if it is still running: workpacket cancel {RUN}" in said.out
+    assert f"if it is still running: workpacket runtime cancel {RUN}" in said.out
     assert runs(governed) == [(RUN, "abandoned" if command == "abandon" else "superseded")]
     governed.done("log", "verify")
 
@@ -221,8 +221,8 @@ def test_whoever_passes_a_packet_on_is_told_of_its_runs(governed: Governed, word
 def test_a_program_is_told_of_runs_and_roles_too(governed: Governed) -> None:
     in_progress(governed)
     start(governed)
-    governed.done("progress", "claimed", NAME, "backend", "--team", "build", "--instance", "one")
-    told = governed.json("release", NAME, "--as", "coder", "--reason", "ill")["data"]["notes"]
+    governed.done("runtime", "progress", "claimed", NAME, "backend", "--team", "build", "--instance", "one")
+    told = governed.json("packet", "release", NAME, "--as", "coder", "--reason", "ill")["data"]["notes"]
     assert [note.partition(":")[0] for note in told] == [
         f"the run {RUN} is unfinished",
         f"the role in docs/progress/{NAME}-backend.md is still open; when its writer is done, run",
@@ -245,7 +245,7 @@ def test_a_link_that_came_from_another_branch_stops_the_merge(governed: Governed
     governed.git("switch", "--quiet", "main")
     governed.git("merge", "--quiet", f"wp/{NAME}")
     assert governed.refused("merged", NAME) == ["run_unfinished"]
-    governed.done("cancel", RUN)
+    governed.done("runtime", "cancel", RUN)
 
 
 # ---- seen --------------------------------------------------------------------------------------------------------
@@ -268,7 +268,7 @@ def test_a_run_is_shown_as_it_stands(governed: Governed) -> None:
     assert shown(governed) == set()
     handle = start(governed)
     assert shown(governed) == {"live"}
-    governed("run", "stop", handle, "--reason", "verification_failed")
+    governed("runtime", "run", "stop", handle, "--reason", "verification_failed")
     assert shown(governed) == {"blocked verification_failed"}
     start(governed, owner=gone())
     assert shown(governed) == {"stale"}
@@ -280,7 +280,8 @@ def test_people_read_of_a_run_where_they_look_at_its_packet(governed: Governed) 
     in_progress(governed)
     start(governed)
     assert (
-        f"run: {RUN} is live: a process is running\n     -> workpacket runs tail {RUN}\n" in governed("why", NAME).out
+        f"run: {RUN} is live: a process is running\n     -> workpacket runtime runs tail {RUN}\n"
+        in governed("why", NAME).out
     )
     assert f"run          {RUN} is live: a process is running" in governed("show", NAME).out
     assert f"run: {RUN} is live" in governed("status").out
@@ -292,7 +293,7 @@ def test_the_board_opens_no_store_where_no_run_is_unfinished(
     governed: Governed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     in_progress(governed)
-    governed.done("run", "stop", start(governed))
+    governed.done("runtime", "run", "stop", start(governed))
 
     def opened(*_: object, **__: object) -> None:
         raise AssertionError("the store was opened")
@@ -343,12 +344,12 @@ def test_a_board_with_a_stale_run_is_remembered(governed: Governed, monkeypatch:
 
 
 def settled(governed: Governed) -> list[tuple[str, str]]:
-    return [(one["what"], one["run"]) for one in governed.json("runs", "settle")["data"]["settled"]]
+    return [(one["what"], one["run"]) for one in governed.json("runtime", "runs", "settle")["data"]["settled"]]
 
 
 def doubts(governed: Governed) -> list[str]:
     """What `doctor` says about links, which is what `resume` lists too."""
-    checks = governed.json("doctor")["data"]["checks"]
+    checks = governed.json("runtime", "doctor")["data"]["checks"]
     found: list[str]
     (found,) = [check["details"] for check in checks if check["check"] == "links to packets"]
     listed = [stop["message"] for one in governed.json("resume")["data"]["unfinished"] for stop in one["blocked_by"]
@@ -380,7 +381,7 @@ def test_killed_before_the_run_began_there_is_an_open_link_that_is_settled(
     in_progress(governed)
     killed_at_its_beginning(governed, monkeypatch, owner=gone())
     assert runs(governed) == [(RUN, "")]
-    assert doubts(governed) == [f"{RUN} is linked to {NAME} but never started: workpacket runs settle"]
+    assert doubts(governed) == [f"{RUN} is linked to {NAME} but never started: workpacket runtime runs settle"]
     assert settled(governed) == [("not_begun", RUN)]
     assert (runs(governed), doubts(governed)) == ([(RUN, "not_begun")], [])
 
@@ -415,11 +416,11 @@ def test_killed_after_the_run_ended_the_verdict_waits_until_it_is_settled(
     with monkeypatch.context() as dying:
         dying.setattr("workpacket.bridges.run_links.close", die)
         with pytest.raises(Death):
-            governed("run", "stop", handle)
+            governed("runtime", "run", "stop", handle)
     in_review(governed)
     assert governed(*VERDICT).codes == ["run_unfinished"]
     assert doubts(governed) == [
-        f"{RUN} is completed, but its link in the log of {NAME} is open: workpacket runs settle"
+        f"{RUN} is completed, but its link in the log of {NAME} is open: workpacket runtime runs settle"
     ]
     assert settled(governed) == [("late", RUN)]
     assert runs(governed) == [(RUN, "completed")]
@@ -433,12 +434,12 @@ def test_what_cannot_be_written_at_the_end_of_a_run_is_said(
     in_progress(governed)
     handle = start(governed)
     (governed.root / ".git/MERGE_HEAD").write_text(governed.git("rev-parse", "HEAD"))
-    ended = governed("run", "stop", handle)
+    ended = governed("runtime", "run", "stop", handle)
     assert (ended.status, ended.out) == (4, f"{RUN} completed\n")
     assert (
         f"note: {RUN} has ended, but its link in the log of {NAME} is still open: a merge is in progress" in ended.err
     )
-    assert "-> workpacket runs settle" in ended.err
+    assert "-> workpacket runtime runs settle" in ended.err
     (governed.root / ".git/MERGE_HEAD").unlink()
     assert settled(governed) == [("late", RUN)]
 
@@ -450,7 +451,7 @@ def test_a_run_of_a_program_that_knows_no_log_is_found(governed: Governed) -> No
     assert doubts(governed) == []
     with Runtime.open() as runtime, runtime.resume(RUN):
         assert doubts(governed) == [
-            f"{RUN} is live, but the local log of {NAME} has no open link to it: workpacket cancel {RUN}"
+            f"{RUN} is live, but the log of {NAME} here has no open link to it: workpacket runtime cancel {RUN}"
         ]
         assert settled(governed) == [("unlinked", RUN)]
         assert runs(governed) == [(RUN, "")]
@@ -493,7 +494,7 @@ def stub(governed: Governed) -> str:
 
 def ends(governed: Governed) -> tuple[int, list[str]]:
     """The exit status of `doctor`, and what it says about how runs ended."""
-    told = governed.json("doctor")
+    told = governed.json("runtime", "doctor")
     (row,) = [check for check in told["data"]["checks"] if check["check"] == "ends of runs"]
     return told["exit_code"], row["details"]
 
@@ -514,7 +515,7 @@ def test_a_store_that_was_put_back_does_not_reach_the_end_that_the_log_keeps(gov
     handle = start(governed)
     place = store_path(governed.root).parent
     shutil.copytree(place, governed.root / ".git/kept")
-    governed.done("run", "stop", handle)
+    governed.done("runtime", "run", "stop", handle)
     shutil.rmtree(place)
     shutil.copytree(governed.root / ".git/kept", place)
     assert ends(governed)[0] == 70
@@ -524,13 +525,13 @@ def test_a_store_that_was_put_back_does_not_reach_the_end_that_the_log_keeps(gov
 @pytest.mark.on_disk
 def test_a_run_that_went_on_or_was_removed_ended_as_the_log_says(governed: Governed) -> None:
     in_progress(governed)
-    assert governed("run", "stop", start(governed), "--reason", "needs_confirmation").status == 15
+    assert governed("runtime", "run", "stop", start(governed), "--reason", "needs_confirmation").status == 15
     handle = start(governed)
     assert ends(governed) == (0, [])
-    governed.done("run", "stop", handle)
+    governed.done("runtime", "run", "stop", handle)
     governed.clock.turn(days=1)
-    governed.done("runs", "prune", "--older-than", "0", "--yes")
-    assert governed.json("runs", "list")["data"]["runs"] == []
+    governed.done("runtime", "runs", "prune", "--older-than", "0", "--yes")
+    assert governed.json("runtime", "runs", "list")["data"]["runs"] == []
     assert ends(governed) == (0, [])
 
 
@@ -538,18 +539,23 @@ def test_a_run_of_a_lost_machine_is_given_up_by_a_person_with_a_reason(governed:
     in_progress(governed)
     start(governed)
     in_review(governed)
-    here = governed("runs", "unlink", RUN, "--reason", "x")
+    here = governed("runtime", "runs", "unlink", RUN, "--reason", "x")
     assert (here.status, "it can be resumed or cancelled (run_not_lost)" in here.err) == (3, True)
     lose(governed)
     assert governed(*VERDICT).codes == ["run_unfinished"]
     assert doubts(governed) == [
-        f"{RUN} is linked to {NAME} in its log, but its store is not here: workpacket runs unlink {RUN} --reason TEXT"
+        (
+            f"{RUN} is linked to {NAME} in its log, but its store is not here: "
+            f"workpacket runtime runs unlink {RUN} --reason TEXT"
+        )
     ]
-    refused = governed("runs", "unlink", RUN, "--reason", "it is in my way", "--as", "bot", "--kind", "agent")
+    refused = governed(
+        "runtime", "runs", "unlink", RUN, "--reason", "it is in my way", "--as", "bot", "--kind", "agent"
+    )
     assert (refused.status, "person_needed" in refused.err) == (3, True)
-    assert governed("runs", "unlink", RUN).status == 2
-    assert governed("runs", "unlink", f"{NAME}/other@1", "--reason", "x").status == 68
-    governed.done("runs", "unlink", RUN, "--reason", "the laptop was stolen", "--as", "ada")
+    assert governed("runtime", "runs", "unlink", RUN).status == 2
+    assert governed("runtime", "runs", "unlink", f"{NAME}/other@1", "--reason", "x").status == 68
+    governed.done("runtime", "runs", "unlink", RUN, "--reason", "the laptop was stolen", "--as", "ada")
     (run,) = governed.state(NAME).runs
     assert run.closed is not None
     assert (outcome(run), run.closed.text("reason"), run.closed.actor.id) == ("lost", "the laptop was stolen", "ada")
@@ -560,7 +566,7 @@ def test_two_clones_may_have_runs_of_one_name(governed: Governed) -> None:
     in_progress(governed)
     start(governed)
     lose(governed)
-    governed.done("run", "stop", start(governed))
+    governed.done("runtime", "run", "stop", start(governed))
     assert runs(governed) == [(RUN, ""), (RUN, "completed")]
 
 
@@ -572,8 +578,8 @@ def test_retention_closes_a_link_before_the_run_is_forgotten(
     with monkeypatch.context() as dying:
         dying.setattr("workpacket.bridges.run_links.close", die)
         with pytest.raises(Death):
-            governed("run", "stop", handle)
-    governed.done("runs", "prune", "--older-than", "0", "--yes")
+            governed("runtime", "run", "stop", handle)
+    governed.done("runtime", "runs", "prune", "--older-than", "0", "--yes")
     assert runs(governed) == [(RUN, "completed")]
 
 
@@ -584,7 +590,7 @@ def test_retention_closes_a_link_before_the_run_is_forgotten(
     ("words", "choice"),
     [
         (("abandon", NAME, "--reason", "x"), f"workpacket show {NAME}"),
-        (("block", NAME, "--reason", "x", "--until", "y"), f"workpacket unblock {NAME}"),
+        (("block", NAME, "--reason", "x", "--until", "y"), f"workpacket packet unblock {NAME}"),
     ],
     ids=["abandoned", "blocked"],
 )
@@ -596,10 +602,10 @@ def test_a_run_whose_packet_is_over_is_named_and_not_gone_on_with(
     governed.done(*words)
     (work,) = governed.json("resume", "--yes")["data"]["unfinished"]
     stops = {stop["code"]: stop["command"] for stop in work["blocked_by"]}
-    assert stops["packet_not_active"] == f"{choice}; or end the run: workpacket cancel {RUN}"
-    for way in (("resume", RUN), ("resume", RUN, "--yes"), ("run", "start", "translate", "--packet", NAME)):
+    assert stops["packet_not_active"] == f"{choice}; or end the run: workpacket runtime cancel {RUN}"
+    for way in (("resume", RUN), ("resume", RUN, "--yes"), ("runtime", "run", "start", "translate", "--packet", NAME)):
         assert governed(*way).status == 3
-    governed.done("cancel", RUN)
+    governed.done("runtime", "cancel", RUN)
     assert outcome(governed.state(NAME).runs[0]) in {"abandoned", "cancelled"}
 
 
@@ -617,11 +623,9 @@ def test_the_open_roles_of_a_packet_are_named_and_left_to_their_writers(
 ) -> None:
     in_progress(governed)
     governed.stub(NEXT)
-    governed.done("progress", "claimed", NAME, "backend", "--team", "build", "--instance", "one")
+    governed.done("runtime", "progress", "claimed", NAME, "backend", "--team", "build", "--instance", "one")
     path = f"docs/progress/{NAME}-backend.md"
     before = governed.read(path)
     said = governed.done(*words)
-    assert (
-        f"the role in {path} is still open; when its writer is done, run: workpacket progress close {NAME}" in said.out
-    )
+    assert f"the role in {path} is open; when its writer is done: workpacket runtime progress close {NAME}" in said.out
     assert governed.read(path) == before

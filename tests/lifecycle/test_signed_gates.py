@@ -71,8 +71,8 @@ def test_a_signed_waiver_lifts_what_it_names_until_its_last_day(signed: Signed) 
     governed.refine(NAME)
     governed.done("refine", NAME, "--present")
     signed.approve()
-    governed.done("activate", NAME)
-    governed.done("prepare", NAME)
+    governed.done("packet", "activate", NAME)
+    governed.done("packet", "prepare", NAME)
     lifting = ("waive", NAME, "dependency_unknown_lane", "--until", "2026-03-10", "--reason", "elsewhere")
     assert governed.refused(*lifting) == ["approval_missing"]
     signed.approve("waiver", rule="dependency_unknown_lane", until="2026-03-10T23:59:59Z", reason="elsewhere")
@@ -93,7 +93,7 @@ def test_a_signed_waiver_lets_a_verdict_pass_an_unfinished_run_and_no_other(sign
     """As of a run whose end nobody will ever know, and that is not lost either."""
     governed = signed.governed
     reviewed(signed)
-    one, two = (governed.done("run", "start", name, "--packet", NAME).out.strip() for name in ("one", "two"))
+    one, two = (governed.done("runtime", "run", "start", name, "--packet", NAME).out.strip() for name in ("one", "two"))
     signed.approve("verdict", VICTOR, verdict="PASS")
     judged = ("verdict", NAME, "PASS", "--report", "report.md", "--as", "victor")
     assert governed.refused(*judged) == ["run_unfinished", "run_unfinished"]
@@ -103,7 +103,7 @@ def test_a_signed_waiver_lets_a_verdict_pass_an_unfinished_run_and_no_other(sign
     lifting = ("waive", NAME, "run_unfinished", "--until", "2026-03-10", "--reason", terms["reason"])
     governed.done(*lifting, "--target", target)
     assert governed.refused(*judged) == ["run_unfinished"]
-    governed.done("run", "stop", two)
+    governed.done("runtime", "run", "stop", two)
     governed.done(*judged)
     assert [run.run for run in governed.state(NAME).open_runs] == [target]
     assert codes_of(governed, "--base", "main", "--worktree") == set()
@@ -185,7 +185,7 @@ def test_what_is_no_approval_now_is_refused_and_changes_nothing(
     attack(signed)
     codes = signed.governed.refused("create-task-packet", NAME)
     assert code in codes
-    assert all(one["command"] for one in signed.governed.json("activate", NAME)["data"]["unmet"])
+    assert all(one["command"] for one in signed.governed.json("packet", "activate", NAME)["data"]["unmet"])
 
 
 def activated(signed: Signed) -> Path:
@@ -195,7 +195,7 @@ def activated(signed: Signed) -> Path:
     signed.governed.git("switch", "--quiet", "--create", "change")
     signed.ready()
     envelope = signed.approve()
-    signed.governed.done("activate", NAME)
+    signed.governed.done("packet", "activate", NAME)
     signed.governed.replace(PACKET, "TERMS: TODO", "TERMS: x")
     assert codes_of(signed.governed, "--base", "main", "--worktree") == set()
     return signed.governed.root / f".GOV/attestations/{envelope}.dsse.json"
@@ -245,7 +245,7 @@ def test_a_replayed_activation_is_seen(signed: Signed) -> None:
 def contradicting_verdicts(signed: Signed) -> None:
     """A signed PASS and a signed FAIL on two branches that were merged."""
     governed = signed.governed
-    configured = f"{sys.executable} -m workpacket merge-driver %O %A %B %P %L"
+    configured = f"{sys.executable} -m workpacket board merge-driver %O %A %B %P %L"
     governed.git("config", "merge.workpacket.driver", configured)
     reviewed(signed)
     for verdict in ("PASS", "FAIL"):
@@ -260,7 +260,7 @@ def contradicting_verdicts(signed: Signed) -> None:
 def test_no_settlement_drops_a_signed_verdict_where_the_policy_has_no_gate_for_that(signed: Signed) -> None:
     contradicting_verdicts(signed)
     governed = signed.governed
-    assert governed.refused("resolve", NAME, "--lane", "FAIL", "--reason", "x") == ["approval_missing"]
+    assert governed.refused("packet", "resolve", NAME, "--lane", "FAIL", "--reason", "x") == ["approval_missing"]
     moves: list[Json] = [*sorted(move.id for move in governed.state(NAME).latest_moves)]
     forge(governed, NAME, "fork.resolved", {"lane_from": "FORKED", "lane_to": "FAIL", "moves": moves, "reason": "x"})
     assert "move_without_gate" in codes_of(governed, "--base", "main", "--worktree")

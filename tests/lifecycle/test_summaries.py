@@ -74,7 +74,7 @@ def _change_what_a_stub_needs(governed: Governed, chance: random.Random) -> None
 
 
 def _move_on(governed: Governed, chance: random.Random) -> None:
-    governed("abandon", chance.choice(NAMES), "--reason", "chance")
+    governed("packet", "abandon", chance.choice(NAMES), "--reason", "chance")
 
 
 def _lose_a_log(governed: Governed, chance: random.Random) -> None:

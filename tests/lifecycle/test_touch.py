@@ -116,7 +116,7 @@ def test_a_touch_approves(signed: Signed, home: Path, asked: Asked) -> None:
     assert "| The name is printed.\n" in page.text
     assert (page.asked.kind, page.asked.party, page.asked.pin) == ("touched", "localhost", False)
     assert decode_base64url(page.asked.credential) == b"\1\2\3"
-    signed.governed.done("activate", NAME)
+    signed.governed.done("packet", "activate", NAME)
 
 
 def test_the_page_shows_what_the_terminal_shows(
@@ -152,7 +152,7 @@ def test_an_approval_is_taken_back_by_touch(signed: Signed, home: Path, asked: A
     asked.answer = touching(begin(signed, home))
     made = signed.governed.json("approve", NAME, "--browser")["data"]["envelope"]
     signed.wait(minutes=1)
-    signed.governed.done("revoke", Path(made).name[:12], "--browser")
+    signed.governed.done("approvals", "revoke", Path(made).name[:12], "--browser")
     assert asked.pages[1].yes == "Revoke with a touch"
     assert "approval_revoked" in signed.governed("approvals", "list", NAME).out
 

@@ -42,8 +42,8 @@ def test_each_command_says_what_to_do_next(governed: Governed) -> None:
     assert governed.done("why", NAME).next == f"workpacket refine {NAME} --present"
     assert f"create-task-packet {NAME}" in governed.done("refine", NAME, "--present").next
     governed.sign(NAME)
-    assert governed.done("why", NAME).next == f"workpacket activate {NAME}"
-    assert f"workpacket prepare {NAME}" in governed.done("create-task-packet", NAME).next
+    assert governed.done("why", NAME).next == f"workpacket packet activate {NAME}"
+    assert f"workpacket packet prepare {NAME}" in governed.done("create-task-packet", NAME).next
     assert governed.done("next").next == f"workpacket claim {NAME}"
-    assert governed.done("prepare", NAME).next == f"workpacket claim {NAME}"
+    assert governed.done("packet", "prepare", NAME).next == f"workpacket claim {NAME}"
     assert f"workpacket submit {NAME}" in governed.done("claim", NAME).next

@@ -152,11 +152,11 @@ class Upsets(RuleBasedStateMachine):
         before = self.governed.files()
         with dying(at, how), suppress(Killed):
             self.governed(*typed(kind, name))
-        left = self.governed.json("recover")["data"]["unfinished"]
+        left = self.governed.json("log", "recover")["data"]["unfinished"]
         told = [found for found in self.check() if found["code"] == "transaction_unfinished"]
         assert [found["path"] for found in told] == [one["paths"][0] for one in left]
         self.go_on(then, typed(kind, name))
-        assert not self.governed.json("recover")["data"]["unfinished"]
+        assert not self.governed.json("log", "recover")["data"]["unfinished"]
         files = self.governed.files()
         assert not [path for path in files if ".workpacket-" in path]
         if then == "recover --back" and left:
@@ -253,7 +253,7 @@ class Upsets(RuleBasedStateMachine):
 
     def note_drawn(self) -> None:
         if not self.whole:
-            self.governed.done("registry", "sync")
+            self.governed.done("board", "registry", "sync")
             assert list(self.judged()) == []
 
     # --- what must hold ---

@@ -25,6 +25,7 @@ _LINE = (
 _SCOPE_FIELD = (
     r"_SCOPE_FIELD = lazy_pattern('IN_SCOPE_PATHS([^\\n]*(?:\\n[ \\t]*(?=\\n)|\\n[ \\t]+[^\\n]*)*)', re.IGNORECASE)"
 )
+_PATH = r"""_PATH: Final = lazy_pattern('[^\\s\'\\"`,;()<>]+')"""
 EQUIVALENT = (
     Equivalent(
         "approvals/browser_answers.py",
@@ -256,6 +257,20 @@ EQUIVALENT = (
         "paths = tuple(wanted) if len(wanted) <= _FEW else (LOG_FOLDER,)",
         "paths = tuple(wanted) if len(wanted) < _FEW else (LOG_FOLDER,)",
         "how many paths are named on a command line changes no answer",
+    ),
+    Equivalent(
+        "evidence/additions.py",
+        "",
+        _PATH,
+        _PATH.removesuffix("')") + "!?')",
+        "a path may hold an exclamation mark as often as it likes",
+    ),
+    Equivalent(
+        "evidence/reports.py",
+        "read_cargo",
+        "path = next((path for start, path in reversed(files) if start < match.start()), '')",
+        "path = next((path for start, path in reversed(files) if start <= match.start()), '')",
+        "a line is about a file or about a test, never about both",
     ),
     Equivalent("approvals/encodings.py", "", "_VOWELS = 'aiou'", "_VOWELS = 'aioux'", "two bits reach no fifth letter"),
 )

@@ -74,20 +74,20 @@ def data(ended: Ended) -> Any:
 
 def a_run(call: Call) -> str:
     """A finished run with a step and a checkpoint; its id."""
-    handle = call("run", "start", "nightly", "--owner", str(os.getpid())).stdout.strip()
-    assert call("run", "step", handle, "fetch", "--result", '{"rows": 3}').returncode == 0
-    assert call("run", "checkpoint", handle, "--cursor", "7").returncode == 0
-    assert call("run", "stop", handle).returncode == 0
+    handle = call("runtime", "run", "start", "nightly", "--owner", str(os.getpid())).stdout.strip()
+    assert call("runtime", "run", "step", handle, "fetch", "--result", '{"rows": 3}').returncode == 0
+    assert call("runtime", "run", "checkpoint", handle, "--cursor", "7").returncode == 0
+    assert call("runtime", "run", "stop", handle).returncode == 0
     return handle[:-2]
 
 
 def test_runs_are_where_the_variable_says_and_nowhere_else(call: Call, tmp_path: Path) -> None:
     run = a_run(call)
 
-    assert [line["state"] for line in data(call("runs", "list", "--json"))["runs"]] == ["completed"]
-    assert call("runs", "show", run).returncode == 0
-    assert call("runs", "verify").stdout == "1 run verified\n"
-    assert call("runs", "verify", run).returncode == 0
+    assert [line["state"] for line in data(call("runtime", "runs", "list", "--json"))["runs"]] == ["completed"]
+    assert call("runtime", "runs", "show", run).returncode == 0
+    assert call("runtime", "runs", "verify").stdout == "1 run verified\n"
+    assert call("runtime", "runs", "verify", run).returncode == 0
     assert call("resume").stdout == "nothing is unfinished\n"
     assert not list(tmp_path.rglob("runs.db"))
 
@@ -102,17 +102,17 @@ def test_the_variable_may_name_a_file(call: Call, tmp_path: Path, monkeypatch: p
 
 def test_a_run_moves_to_a_file_and_back_with_every_byte(call: Call, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     run = a_run(call)
-    assert call("runs", "export", run, "--output", "there").returncode == 0
+    assert call("runtime", "runs", "export", run, "--output", "there").returncode == 0
     monkeypatch.setenv("WORKPACKET_STORE", "moved.db")
-    assert call("runs", "import", "there").returncode == 0
-    assert call("runs", "verify").stdout == "1 run verified\n"
-    assert call("runs", "export", run, "--output", "back").returncode == 0
+    assert call("runtime", "runs", "import", "there").returncode == 0
+    assert call("runtime", "runs", "verify").stdout == "1 run verified\n"
+    assert call("runtime", "runs", "export", run, "--output", "back").returncode == 0
     monkeypatch.setenv("WORKPACKET_STORE", f"{url}-other")
-    assert call("runs", "import", "back").returncode == 0
-    assert call("runs", "export", run, "--output", "again").returncode == 0
+    assert call("runtime", "runs", "import", "back").returncode == 0
+    assert call("runtime", "runs", "export", run, "--output", "again").returncode == 0
 
     assert Path("there").read_bytes() == Path("back").read_bytes() == Path("again").read_bytes()
-    assert call("runs", "import", "again").returncode == 69  # it is there already
+    assert call("runtime", "runs", "import", "again").returncode == 69  # it is there already
 
 
 def test_a_damaged_record_is_found_on_the_server(call: Call, server: Server, url: str) -> None:
@@ -126,13 +126,13 @@ def test_a_damaged_record_is_found_on_the_server(call: Call, server: Server, url
         )  # fmt: skip
         connection.execute("ALTER TABLE workpacket.events ENABLE TRIGGER events_stay_as_they_are")
 
-    assert call("runs", "verify", run).returncode == 70
-    assert "log_damaged: nightly@00000001, version 2" in call("runs", "verify").stdout
-    assert call("doctor").returncode == 70
+    assert call("runtime", "runs", "verify", run).returncode == 70
+    assert "log_damaged: nightly@00000001, version 2" in call("runtime", "runs", "verify").stdout
+    assert call("runtime", "doctor").returncode == 70
 
 
 def test_the_doctor_looks_at_the_server(call: Call) -> None:
-    found = data(call("doctor", "--json"))
+    found = data(call("runtime", "doctor", "--json"))
     checks = {check["check"]: check for check in found["checks"]}
 
     # The server of the tests is told not to sync, which is just what a doctor has to say.
@@ -150,7 +150,7 @@ def test_the_doctor_says_what_is_unsafe_in_this_connection_and_no_password(
 ) -> None:
     unsafe = url.replace("owner@", "owner:geheim@") + "&options=-csynchronous_commit%3Doff"
     monkeypatch.setenv("WORKPACKET_STORE", unsafe)
-    ended = call("doctor")
+    ended = call("runtime", "doctor")
     assert "synchronous_commit is off" in ended.stdout
     assert "geheim" not in ended.stdout + ended.stderr
 
@@ -158,28 +158,30 @@ def test_the_doctor_says_what_is_unsafe_in_this_connection_and_no_password(
 def test_a_clock_that_is_wrong_is_named_and_nothing_fails(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     really = time.time
     monkeypatch.setattr("workpacket.runtime.stores.postgres.health.time.time", lambda: really() - 3600)
-    checks = {check["check"]: check for check in data(call("doctor", "--json"))["checks"]}
+    checks = {check["check"]: check for check in data(call("runtime", "doctor", "--json"))["checks"]}
     assert checks["clock"]["result"] == "pass"
     assert "3600 s ahead of this machine" in checks["clock"]["details"][0]
 
 
 def test_what_is_offered_is_done_by_a_worker(call: Call) -> None:
-    assert call("queue", "offer", "double", "--key", "a", "--input", "n=4").stdout.splitlines()[0] == "double@a"
-    assert call("queue", "offer", "bad", "--key", "b", "--tries", "1", "--priority", "-3").returncode == 0
-    assert [job["state"] for job in data(call("queue", "list", "--json"))["jobs"]] == ["waiting", "waiting"]
+    assert (
+        call("runtime", "queue", "offer", "double", "--key", "a", "--input", "n=4").stdout.splitlines()[0] == "double@a"
+    )
+    assert call("runtime", "queue", "offer", "bad", "--key", "b", "--tries", "1", "--priority", "-3").returncode == 0
+    assert [job["state"] for job in data(call("runtime", "queue", "list", "--json"))["jobs"]] == ["waiting", "waiting"]
 
-    assert call("worker", "jobs:TASKS", "--until-empty").stdout == "1 run done\n"
+    assert call("runtime", "worker", "jobs:TASKS", "--until-empty").stdout == "1 run done\n"
 
-    (dead,) = data(call("queue", "list", "--json"))["jobs"]
+    (dead,) = data(call("runtime", "queue", "list", "--json"))["jobs"]
     assert (dead["run"], dead["state"], dead["reason"]) == ("bad@b", "dead", "worker_failed")
     assert "division" in dead["detail"]
-    assert call("queue", "revive", str(dead["job"])).returncode == 0
-    assert call("queue", "revive", str(dead["job"])).returncode == 2
-    assert data(call("queue", "list", "--json"))["jobs"][0]["state"] == "waiting"
+    assert call("runtime", "queue", "revive", str(dead["job"])).returncode == 0
+    assert call("runtime", "queue", "revive", str(dead["job"])).returncode == 2
+    assert data(call("runtime", "queue", "list", "--json"))["jobs"][0]["state"] == "waiting"
 
 
 def test_a_worker_that_is_terminated_ends_at_a_boundary_and_another_goes_on(call: Call, tmp_path: Path) -> None:
-    call("queue", "offer", "slow", "--key", "a")
+    call("runtime", "queue", "offer", "slow", "--key", "a")
     words = [sys.executable, "-c", CONSOLE, "worker", "jobs:TASKS"]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))}
     worker = subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -190,7 +192,7 @@ def test_a_worker_that_is_terminated_ends_at_a_boundary_and_another_goes_on(call
     said, complaint = worker.communicate(timeout=60)
 
     assert (worker.returncode, said) == (0, "0 runs done\n"), complaint
-    (job,) = data(call("queue", "list", "--json"))["jobs"]
+    (job,) = data(call("runtime", "queue", "list", "--json"))["jobs"]
     assert (job["state"], job["reason"], job["tries"]) == ("waiting", "handed_over", 0)
     done = (tmp_path / "log").read_text().splitlines()
     assert done == [str(number) for number in range(len(done))]
@@ -203,38 +205,38 @@ def test_the_tables_are_made_and_roles_let_in_by_command(
     with psycopg.connect(server.url(), autocommit=True) as connection:
         connection.execute(f"CREATE ROLE {role} LOGIN".encode())
     monkeypatch.setenv("WORKPACKET_STORE", schema_url)
-    assert data(call("store", "show", "--json"))["schema_version"] == 0
-    assert "next: workpacket store upgrade" in call("store", "show").stdout
-    assert call("store", "upgrade").stdout.startswith("1 migration made\n")
-    assert call("store", "upgrade").stdout.startswith("0 migrations made\n")
-    assert call("store", "let-in", role, "reader").returncode == 0
+    assert data(call("runtime", "store", "show", "--json"))["schema_version"] == 0
+    assert "next: workpacket runtime store upgrade" in call("runtime", "store", "show").stdout
+    assert call("runtime", "store", "upgrade").stdout.startswith("1 migration made\n")
+    assert call("runtime", "store", "upgrade").stdout.startswith("0 migrations made\n")
+    assert call("runtime", "store", "let-in", role, "reader").returncode == 0
     monkeypatch.setenv("WORKPACKET_STORE", schema_url.replace("owner@", f"{role}@"))
-    assert call("runs", "list").stdout == "no runs\n"
-    assert call("run", "start", "nightly").returncode == 54
+    assert call("runtime", "runs", "list").stdout == "no runs\n"
+    assert call("runtime", "run", "start", "nightly").returncode == 54
     monkeypatch.setenv("WORKPACKET_STORE", schema_url)
-    assert call("store", "shut-out", role).stdout.startswith(f"{role} is shut out\n")
-    assert call("store", "shut-out", role).stdout.startswith(f"{role} did not have access\n")
+    assert call("runtime", "store", "shut-out", role).stdout.startswith(f"{role} is shut out\n")
+    assert call("runtime", "store", "shut-out", role).stdout.startswith(f"{role} did not have access\n")
     monkeypatch.setenv("WORKPACKET_STORE", schema_url.replace("owner@", f"{role}@"))
-    assert call("runs", "list").returncode == 54
+    assert call("runtime", "runs", "list").returncode == 54
 
 
 @pytest.mark.parametrize(
     "words",
     [
-        ["queue", "offer"],
-        ["queue", "offer", "a", "--priority", "high"],
-        ["queue", "offer", "a/b"],
-        ["queue", "revive", "x"],
+        ["runtime", "queue", "offer"],
+        ["runtime", "queue", "offer", "a", "--priority", "high"],
+        ["runtime", "queue", "offer", "a/b"],
+        ["runtime", "queue", "revive", "x"],
         ["worker"],
-        ["worker", "jobs"],
-        ["worker", "jobs:NOTHING"],
-        ["worker", "jobs:JOBS.none"],
-        ["worker", "nowhere:TASKS"],
-        ["worker", "json:loads"],
-        ["worker", "jobs:TASKS", "--lease", "0"],
-        ["store", "let-in", "somebody", "god"],
-        ["store", "let-in", "somebody"],
-        ["store", "upgrade", "now"],
+        ["runtime", "worker", "jobs"],
+        ["runtime", "worker", "jobs:NOTHING"],
+        ["runtime", "worker", "jobs:JOBS.none"],
+        ["runtime", "worker", "nowhere:TASKS"],
+        ["runtime", "worker", "json:loads"],
+        ["runtime", "worker", "jobs:TASKS", "--lease", "0"],
+        ["runtime", "store", "let-in", "somebody", "god"],
+        ["runtime", "store", "let-in", "somebody"],
+        ["runtime", "store", "upgrade", "now"],
         ["runs", "export", "--raw"],
     ],
     ids=" ".join,
@@ -243,7 +245,11 @@ def test_a_command_line_that_does_not_fit_is_refused(call: Call, words: list[str
     assert call(*words).returncode == 2
 
 
-@pytest.mark.parametrize("words", [["queue", "list"], ["worker", "jobs:TASKS"], ["store", "show"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "words",
+    [["runtime", "queue", "list"], ["runtime", "worker", "jobs:TASKS"], ["runtime", "store", "show"]],
+    ids=" ".join,
+)
 def test_what_needs_a_server_says_so_where_there_is_none(
     call: Call, words: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

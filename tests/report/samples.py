@@ -27,7 +27,7 @@ REASONS = Registry(
             "stale_cell",
             "A cell of the registry is stale",
             "People read the registry first.",
-            "Run `workpacket registry sync`.",
+            "Run `workpacket board registry sync`.",
             family="cross-file",
             severity="warning",
         ),

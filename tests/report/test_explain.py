@@ -15,7 +15,7 @@ STALE = Reason(
     "stale_cell",
     "A cell of the registry is stale",
     "People read the registry first.\nAnd they believe it.",
-    "Run `workpacket registry sync`.",
+    "Run `workpacket board registry sync`.",
     family="cross-file",
     severity="warning",
     fix="safe",
@@ -31,7 +31,7 @@ def test_an_explanation_says_why_what_to_do_and_what_holds_for_the_code() -> Non
         "  And they believe it.\n"
         "\n"
         "What to do\n"
-        "  Run `workpacket registry sync`.\n"
+        "  Run `workpacket board registry sync`.\n"
         "\n"
         "  family         cross-file\n"
         "  severity       warning (under the profile strict: error)\n"

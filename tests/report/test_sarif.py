@@ -54,7 +54,7 @@ def test_a_rule_carries_what_the_registry_says_of_it() -> None:
     (rule,) = run_of(outcome(finding("stale_cell", "error")))["tool"]["driver"]["rules"]
     assert rule["shortDescription"]["text"] == "A cell of the registry is stale."
     assert rule["defaultConfiguration"]["level"] == "warning"
-    assert "Run `workpacket registry sync`." in rule["help"]["markdown"]
+    assert "Run `workpacket board registry sync`." in rule["help"]["markdown"]
     assert rule["properties"] == {"tags": ["cross-file"], "problem.severity": "warning"}
 
 

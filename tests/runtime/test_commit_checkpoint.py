@@ -19,9 +19,15 @@ from workpacket.errors import WorkpacketError
 from workpacket.git.repository import find_repository
 from workpacket.model.checkpoint_commit import CheckpointMessage, message_of, read_message
 from workpacket.runtime.attempts.recorder import RecordDraft
-from workpacket.runtime.commit_checkpoint import CommitCheckpoints, CommitPoint, CommitReview, next_milestone
+from workpacket.runtime.commit_checkpoint import (
+    OWN_FOLDERS,
+    CommitCheckpoints,
+    CommitPoint,
+    CommitReview,
+    GitObserver,
+    next_milestone,
+)
 from workpacket.runtime.errors import RunBlocked
-from workpacket.runtime.resume.git_observer import OWN_FOLDERS, GitObserver
 from workpacket.runtime.run import Run
 from workpacket.runtime.runtime import Runtime
 from workpacket.runtime.stores.sqlite.store import SQLiteStore

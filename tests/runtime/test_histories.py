@@ -10,7 +10,7 @@ import pytest
 
 from runtime.histories import HISTORIES, refused, summary
 from runtime.worlds import World
-from workpacket.runtime.records.kinds import KINDS
+from workpacket.runtime.records.events import KINDS
 from workpacket.runtime.records.state import fold
 from workpacket.runtime.stores.memory import MemoryStore
 from workpacket.runtime.stores.sqlite.store import SQLiteStore, examine

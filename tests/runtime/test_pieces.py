@@ -25,8 +25,7 @@ from workpacket.runtime.catalog import stream_prefix
 from workpacket.runtime.clock import SystemClock, boot_id
 from workpacket.runtime.errors import LogDamaged, NewerSchema, RuntimeFault, StoreUnavailable
 from workpacket.runtime.holders import is_certainly_dead, this_process
-from workpacket.runtime.records.events import Event, NewEvent, sealed_event
-from workpacket.runtime.records.kinds import KINDS, RecordKind, current
+from workpacket.runtime.records.events import KINDS, Event, NewEvent, RecordKind, current, sealed_event
 from workpacket.runtime.records.state import fold
 from workpacket.runtime.resume.observe import FactsObserver
 from workpacket.runtime.stores.contract import Append

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from runtime.worlds import World
 from workpacket.runtime.errors import RedactionFailed
+from workpacket.runtime.records.events import KINDS, RecordKind
 from workpacket.runtime.records.jcs import jcs_hash
-from workpacket.runtime.records.kinds import KINDS, RecordKind
 from workpacket.runtime.records.redaction import RULES, Redactor, SecretRule, clean_record, names_a_secret
 
 CASES = Path(__file__).parent / "cases"

@@ -33,8 +33,7 @@ from workpacket.runtime.step import (
     verify_input_hash,
 )
 from workpacket.runtime.step.checkpoint import hash_variant
-from workpacket.runtime.step.event import checkpoint_of, event_of, line_of
-from workpacket.runtime.step.log import identity_of
+from workpacket.runtime.step.log import checkpoint_of, event_of, identity_of, line_of
 from workpacket.runtime.step.pipeline import Pipeline
 
 NOON = datetime(2026, 2, 16, 12, tzinfo=UTC)

@@ -6,6 +6,7 @@ import json
 import re
 import time
 from collections.abc import Iterator
+from functools import cache
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -119,11 +120,16 @@ def test_no_twin_is_left_of_a_schema_that_is_gone() -> None:
     assert sorted(path.name.removesuffix(SUFFIX) for path in (FOLDER / "draft-07").glob("*")) == NAMES
 
 
+@cache
+def twins() -> Any:
+    """The twins, and no way to fetch anything else."""
+    made = [json.loads(twin(name, read)) for name in NAMES]
+    return Registry().with_resources((one["$id"], DRAFT7.create_resource(one)) for one in made).crawl()
+
+
 def twin_validator(reference: str) -> Any:
-    """A draft-07 validator with our formats and the twins, and no way to fetch anything else."""
-    twins = [json.loads(twin(name, read)) for name in NAMES]
-    registry = Registry().with_resources((made["$id"], DRAFT7.create_resource(made)) for made in twins)
-    return Draft7Validator({"$ref": reference}, registry=registry, format_checker=formats_for_jsonschema())
+    """A draft-07 validator with our formats and the twins."""
+    return Draft7Validator({"$ref": reference}, registry=twins(), format_checker=formats_for_jsonschema())
 
 
 @pytest.mark.parametrize("name", NAMES)

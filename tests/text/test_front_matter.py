@@ -6,8 +6,7 @@ import pytest
 
 from text.reading import places, source_of
 from workpacket.documents.front_matter_document import read_front_matter
-from workpacket.text.limits import Limits
-from workpacket.text.source import Source
+from workpacket.text.source import Limits, Source
 
 READ = {
     "a block and a body": ("---\na: 1\n---\n# B\n", "# B\n", 4),

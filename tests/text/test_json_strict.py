@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from text.reading import JSON_TEXTS, exactly, places, source_of
 from workpacket.text.edits import apply_edits
 from workpacket.text.json_strict import load_json
-from workpacket.text.limits import Limits
 from workpacket.text.node import Node
-from workpacket.text.source import Source
+from workpacket.text.source import Limits, Source
 
 VALUES = st.recursive(
     st.one_of(

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from text.reading import exactly, places, source_of
-from workpacket.text.limits import Limits
 from workpacket.text.node import Node
-from workpacket.text.source import Source
+from workpacket.text.source import Limits, Source
 from workpacket.text.yaml_strict import load_yaml
 
 pytestmark = pytest.mark.usefixtures("engine")

@@ -15,10 +15,11 @@ import pytest
 
 from architecture.source_tree import ROOT
 from guided_tour.__main__ import NEEDED
+from workpacket.cli.commands import resolve
 
 # In the order in which they are first typed.
 LIFE = (
-    "init", "key", "policy", "new", "refine", "create-task-packet", "evidence", "approve", "approvals", "check",
+    "init", "key", "policy", "new", "refine", "activate", "evidence", "approve", "approvals", "check",
     "prepare", "claim", "resume", "submit", "verdict", "merged", "board", "history", "log", "trace", "audit",
 )  # fmt: skip
 PICTURE = ROOT / "docs" / "tour.svg"
@@ -48,7 +49,8 @@ def tour(folder: Path, *arguments: str, path: str | None = None) -> subprocess.C
 
 
 def test_it_shows_the_whole_life_of_a_packet(played: Played) -> None:
-    typed = re.findall(r"^\$ workpacket ([a-z-]+)", played.screen, re.MULTILINE)
+    lines = re.findall(r"^\$ workpacket (.+)", played.screen, re.MULTILINE)
+    typed = [resolve(line.split())[0] for line in lines]
     assert tuple(dict.fromkeys(typed))[: len(LIFE)] == LIFE
     for words in ("5 conditions are not met", "signature_invalid", "board_drift", "inputs_changed", "verdict_by_coder"):
         assert words in played.screen

@@ -116,7 +116,8 @@ class History:
 
     def latest(self, view: frozenset[str] | None = None) -> list[Event]:
         moves = [event for name, event in self.events.items() if (view is None or name in view) and event.lane_to]
-        return [move for move in moves if not any(move.name in self._seen[other.name] for other in moves)]
+        seen = frozenset().union(*(self._seen[move.name] for move in moves))
+        return [move for move in moves if move.name not in seen]
 
     def _branch(self, move: Event, latest: Sequence[Event]) -> Iterator[Event]:
         """What is on the branch of one of the latest moves since the last move that all of them have seen."""

@@ -300,7 +300,9 @@ class World:
 
     def _driver(self) -> None:
         """The merge driver that a clone configures once."""
-        self._git("config", "merge.workpacket.driver", f"{sys.executable} -m workpacket merge-driver %O %A %B %P %L")
+        self._git(
+            "config", "merge.workpacket.driver", f"{sys.executable} -m workpacket board merge-driver %O %A %B %P %L"
+        )
 
     def _refine(self, name: str) -> None:
         self.governed.refine(name)

@@ -85,7 +85,7 @@ class Stages:
             governed.done("refine", name, "--present")
             governed.commit("refined")
             signed.approve(name=name)
-            governed.done("activate", name)
+            governed.done("packet", "activate", name)
             packet = f".GOV/task_packets/{name}.md"
             governed.write(packet, governed.read(packet).replace("TERMS: TODO", "TERMS: x"))
             governed.commit("activated")

@@ -151,9 +151,9 @@ def approve_packet(stage: Stage) -> None:
     words = Answer("type: ", f"APPROVE REFINEMENT {NAME}")
     stage.type(f"workpacket approve {NAME}", answers=[words, Answer("Enter passphrase", PHRASE)])
     commit(stage, "Approve the greeting")
-    stage.type(f"workpacket create-task-packet {NAME} --as coder")
+    stage.type(f"workpacket packet activate {NAME} --as coder")
     stage.edit(texts.PACKET, *texts.PACKET_EDITS)
-    stage.type(f"workpacket prepare {NAME} --for coder")
+    stage.type(f"workpacket packet prepare {NAME} --for coder")
     stage.type(f"workpacket claim {NAME} --as coder")
     commit(stage, "Activate the greeting")
 

@@ -67,7 +67,7 @@ def fill_in_the_refinement(stage: Stage, number: int = 6) -> None:
 
 def refuse(stage: Stage) -> None:
     stage.scene("Refuse", "An agent wants to begin at once. The refusal lists everything that is missing.")
-    stage.type(f"workpacket create-task-packet {NAME} --as coder", ends=REFUSED_BY_A_GATE, picture="refused")
+    stage.type(f"workpacket packet activate {NAME} --as coder", ends=REFUSED_BY_A_GATE, picture="refused")
     stage.say("`true` would prove anything. What Ann signs names a test, which cannot be exchanged later.")
     stage.type(f"workpacket evidence demand {NAME} 1 --command '{texts.PROOF}' --as coder")
     stage.type(f"workpacket refine {NAME} --present --as coder")
@@ -90,10 +90,10 @@ def forge_an_approval(stage: Stage) -> None:
 
 def activate(stage: Stage) -> None:
     stage.scene("Activate", "All seven conditions are met: the task packet is created, and the board shows it.")
-    stage.type(f"workpacket create-task-packet {NAME} --as coder", picture="life")
+    stage.type(f"workpacket packet activate {NAME} --as coder", picture="life")
     stage.edit(texts.PACKET, *texts.PACKET_EDITS)
     stage.type("workpacket check")
-    stage.type(f"workpacket prepare {NAME} --for coder")
+    stage.type(f"workpacket packet prepare {NAME} --for coder")
     stage.type(f"workpacket claim {NAME} --as coder")
     stage.quietly("git add .GOV && git commit --quiet -m 'Activate the greeting'")
     stage.quietly(f"git switch --quiet --force-create wp/{NAME}")
@@ -171,7 +171,7 @@ def drift(stage: Stage) -> None:
 
 def audit(stage: Stage) -> None:
     stage.scene("Audit", "What happened, who approved it, and whether anyone has changed the records since.")
-    stage.type(f"workpacket history {NAME}", picture="life")
+    stage.type(f"workpacket log show {NAME}", picture="life")
     stage.type("workpacket approvals list")
     stage.type("workpacket approvals verify")
     stage.type("workpacket log verify")

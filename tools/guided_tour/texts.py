@@ -50,10 +50,10 @@ REAL_TEST = f"""{_TEST_TEXT}        for language in ("de", "fr", "it"):
 WORK = "src/translate.sh"
 WORK_TEXT = f"""set -e
 export WORKPACKET_ACTOR=coder
-run=$(workpacket run start translate --packet {NAME} --owner $$ --input "text=$1")
+run=$(workpacket runtime run start translate --packet {NAME} --owner $$ --input "text=$1")
 for language in de fr it; do
-    workpacket run step "$run" "$language" -- \\
+    workpacket runtime run step "$run" "$language" -- \\
         sh -c "echo $language >> ../begun; echo translating into $language; sleep 1; echo $1 > src/$language.txt"
 done
-workpacket run stop "$run"
+workpacket runtime run stop "$run"
 """

@@ -118,7 +118,7 @@ def ready(repository: Repository, key: Path) -> None:
 
 def claimed(repository: Repository, key: Path) -> None:
     """Claimed by a coder, whose branch stays checked out, with the work on it."""
-    repository.done("prepare", WP, "--for", "coder")
+    repository.done("packet", "prepare", WP, "--for", "coder")
     repository.done("claim", WP, "--as", "coder")
     repository.commit("Claimed")
     repository.git("switch", "--quiet", f"wp/{WP}")

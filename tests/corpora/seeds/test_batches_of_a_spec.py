@@ -82,16 +82,16 @@ class Scope(Repository):
     """The repository of the document: two batches are done, the third comes next."""
 
     def status(self) -> dict[str, Any]:
-        return self.json("batch", "status", "auth")
+        return self.json("runtime", "batch", "status", "auth")
 
     def phases(self, *names: str) -> None:
         for name in names or PHASES:
-            self.done("batch", "begin", "auth")
-            self.done("batch", "complete", "auth", "--phase", name)
+            self.done("runtime", "batch", "begin", "auth")
+            self.done("runtime", "batch", "complete", "auth", "--phase", name)
 
     def complete(self, *words: str) -> dict[str, Any]:
         """Finish a batch; what its checkpoint says then."""
-        self.done("batch", "complete", "auth", *words)
+        self.done("runtime", "batch", "complete", "auth", *words)
         return self.checkpoint()
 
     def checkpoint(self) -> dict[str, Any]:
@@ -131,7 +131,7 @@ def judged(prepared: Prepared, tmp_path: Path) -> Scope:
 
 
 def test_the_checkpoint_of_a_spec_lies_in_its_folder_below_specs_active(judged: Scope) -> None:
-    assert "specs/active/auth" in judged.done("batch", "next", "auth").out + judged.done("resume").out
+    assert "specs/active/auth" in judged.done("runtime", "batch", "next", "auth").out + judged.done("resume").out
     judged.complete()
     changed = judged.git("show", "--format=", "--name-only", "HEAD").split()
     assert [path for path in changed if "checkpoint" in path] == ["specs/active/auth/checkpoint.yaml"]
@@ -145,15 +145,15 @@ def test_a_file_as_the_document_shows_it_is_read_and_a_commit_that_is_unknown_st
     scope.write(CHECKPOINT, THE_CHECKPOINT.format(commit=commit))
     before = scope.read(CHECKPOINT)
     assert scope.status()["view"]["last_commit"] == commit
-    assert scope("batch", "begin", "auth").status != 0
+    assert scope("runtime", "batch", "begin", "auth").status != 0
     assert "git_diverged" in scope("resume").text
     assert scope.read(CHECKPOINT) == before
-    scope.done("batch", "begin", "auth", "--accept", "commit")
+    scope.done("runtime", "batch", "begin", "auth", "--accept", "commit")
 
 
 def test_a_checkpoint_says_which_spec_it_is_of_where_it_lies_on_which_branch_and_when(judged: Scope) -> None:
     judged.git("switch", "--quiet", "--create", "feat/auth")
-    judged.done("batch", "complete", "auth", "--accept", "branch")
+    judged.done("runtime", "batch", "complete", "auth", "--accept", "branch")
     written = judged.checkpoint()
     assert list(written)[:4] == ["spec_name", "spec_path", "branch", "timestamp"]
     assert (written["spec_name"], written["spec_path"], written["branch"]) == (
@@ -199,9 +199,9 @@ def test_a_deferred_issue_has_severity_description_and_location(judged: Scope) -
 
 def test_the_reviewers_of_the_review_config_are_those_who_review(scope: Scope) -> None:
     scope.phases("testers", "implementers")
-    scope.done("batch", "begin", "auth")
+    scope.done("runtime", "batch", "begin", "auth")
     assert [one["reviewer"] for one in scope.status()["incomplete"]] == ["openai/one", "google/two"]
-    scope.done("batch", "complete", "auth", "--phase", "reviewers")
+    scope.done("runtime", "batch", "complete", "auth", "--phase", "reviewers")
     assert scope.complete()["review_config"] == {"reviewers": ["openai/one", "google/two"]}
 
 
@@ -210,14 +210,16 @@ def test_the_reviewers_of_the_review_config_are_those_who_review(scope: Scope) -
 
 def test_no_batch_is_complete_before_all_three_phases_are_done(scope: Scope) -> None:
     for phase in PHASES:
-        scope.done("batch", "begin", "auth")
-        assert "batch_phase_open" in scope.refused("batch", "complete", "auth")
+        scope.done("runtime", "batch", "begin", "auth")
+        assert "batch_phase_open" in scope.refused("runtime", "batch", "complete", "auth")
         scope.phases(phase)
     assert scope.complete()["last_batch"] == 3
 
 
 def test_a_batch_with_an_issue_that_is_more_than_medium_is_not_complete(judged: Scope) -> None:
-    assert "batch_issue_not_deferrable" in judged.refused("batch", "complete", "auth", "--defer", "high: a hole")
+    assert "batch_issue_not_deferrable" in judged.refused(
+        "runtime", "batch", "complete", "auth", "--defer", "high: a hole"
+    )
     assert judged.commits() == 2
     judged.complete("--defer", "medium: a scratch")
 
@@ -263,7 +265,7 @@ def test_a_batch_has_one_commit_wherever_the_process_is_killed(judged: Scope, ho
         assert time.monotonic() < ends
         time.sleep(0.01)
     for _ in range(2):
-        judged("batch", "complete", "auth")
+        judged("runtime", "batch", "complete", "auth")
     assert judged.commits() == 3
     assert judged.git("log", "-1", "--format=%(trailers:key=Batch-Id,valueonly)")
     assert judged.checkpoint()["last_batch"] == 3
@@ -282,24 +284,24 @@ def test_the_skill_task_continue_says_how_to_read_a_checkpoint_which_a_fresh_clo
         assert word in skill
     clone = Repository(tmp_path_factory.mktemp("clone"))
     clone.git("clone", "--quiet", str(scope.root), ".")
-    assert clone.done("batch", "status", "auth").out.splitlines() == [
+    assert clone.done("runtime", "batch", "status", "auth").out.splitlines() == [
         "auth: 2 of 4 tasks done, last batch 2",
         "next batch 3: T003",
         "deferred 1: medium, batch 2: Two names could say more (src/door.py:45)",
-        "next: workpacket batch begin specs/active/auth",
+        "next: workpacket runtime batch begin specs/active/auth",
     ]
-    assert "help: workpacket batch begin specs/active/auth" in clone.done("resume").out
+    assert "help: workpacket runtime batch begin specs/active/auth" in clone.done("resume").out
 
 
 def test_the_pipeline_of_a_batch_is_resumed_in_the_phase_where_it_stopped(scope: Scope) -> None:
     seen = []
     for phase in PHASES:
-        scope.done("batch", "begin", "auth")
+        scope.done("runtime", "batch", "begin", "auth")
         before = scope.status()["incomplete"]
-        scope.done("batch", "begin", "auth")
+        scope.done("runtime", "batch", "begin", "auth")
         assert scope.status()["incomplete"] == before
         seen += [(one["phase"], one.get("task") or one["reviewer"]) for one in before]
-        scope.done("batch", "complete", "auth", "--phase", phase)
+        scope.done("runtime", "batch", "complete", "auth", "--phase", phase)
     assert seen == [
         ("testers", "T003"), ("implementers", "T003"), ("reviewers", "openai/one"), ("reviewers", "google/two"),
     ]  # fmt: skip
@@ -328,7 +330,7 @@ def test_numbers_of_batches_stay_integers_and_labels_stay_text(judged: Scope) ->
                                                                          written["deferred_issues"])]  # fmt: skip
     assert [(number, type(number)) for number in numbers] == [(3, int), (4, int), (2, int), (3, int)]
     assert 'last_batch: "' not in judged.read(CHECKPOINT)
-    judged.done("batch", "begin", "auth", "--label", "4a")
+    judged.done("runtime", "batch", "begin", "auth", "--label", "4a")
     assert judged.checkpoint()["next_batch"]["number"] == "4a"
 
 
@@ -342,7 +344,7 @@ def test_last_commit_is_the_commit_on_which_the_batch_was_built_as_long_as_peopl
 
 
 def test_the_tasks_of_a_checkpoint_mirror_tasks_yaml_during_a_batch_too(scope: Scope) -> None:
-    scope.done("batch", "begin", "auth")
+    scope.done("runtime", "batch", "begin", "auth")
     assert [one["id"] for one in scope.checkpoint()["tasks"]["in_progress"]] == ["T003"]
     assert scope.read(TASKS) == THE_TASKS.replace("sessions, status: pending", "sessions, status: in_progress")
     assert scope("check", "specs", "--json").errors() == []
@@ -354,7 +356,7 @@ def test_what_people_wrote_about_the_tasks_of_the_next_batch_survives_its_beginn
     scope.replace(TASKS, (", files: [src/session.py]", ""))
     scope.replace(CHECKPOINT, ("        file: src/session.py\n", "        file: src/session.py\n        owner: ann\n"))
     scope.commit("only the checkpoint names the file")
-    scope.done("batch", "begin", "auth")
+    scope.done("runtime", "batch", "begin", "auth")
     assert scope.checkpoint()["next_batch"]["tasks"] == [
         {"id": "T003", "name": "Add sessions", "file": "src/session.py", "owner": "ann"}
     ]
@@ -362,7 +364,7 @@ def test_what_people_wrote_about_the_tasks_of_the_next_batch_survives_its_beginn
 
 def test_each_committed_checkpoint_has_the_keys_of_the_document_only(judged: Scope) -> None:
     judged.git("switch", "--quiet", "--create", "feat/auth")
-    judged.done("batch", "complete", "auth", "--accept", "branch")
+    judged.done("runtime", "batch", "complete", "auth", "--accept", "branch")
     judged.phases()
     judged.complete()
     keys = {*yaml.safe_load(THE_CHECKPOINT)["checkpoint"]}
@@ -385,7 +387,7 @@ WAYS = {
 def test_the_next_batch_follows_from_dependencies_yaml_however_it_is_written(scope: Scope) -> None:
     for way, text in WAYS.items():
         scope.write(DEPENDENCIES, text)
-        assert scope.json("batch", "next", "auth")["batch"]["tasks"] == ["T004"], way
+        assert scope.json("runtime", "batch", "next", "auth")["batch"]["tasks"] == ["T004"], way
         if way == "batches":
             continue  # an order cannot contradict itself
         scope.write(DEPENDENCIES, text.replace("T004: []", "T004: [T003]").replace(
@@ -427,13 +429,13 @@ def templated(scope: Scope) -> Scope:
 
 def test_dependencies_that_only_their_own_file_states_are_correct(templated: Scope) -> None:
     assert templated("check", "--json").errors() == []
-    assert templated.json("batch", "next", "auth")["batch"]["tasks"] == ["T003", "T004"]
+    assert templated.json("runtime", "batch", "next", "auth")["batch"]["tasks"] == ["T003", "T004"]
     templated.replace(TASKS, ("leaving, status: pending", "leaving, status: pending, depends_on: [T001]"))
     assert "batch_dependencies_disagree" in templated("check", "--json").codes
 
 
 def test_files_that_dependencies_yaml_names_are_in_the_commit_of_their_batch(templated: Scope) -> None:
-    following = templated.json("batch", "next", "auth")["batch"]
+    following = templated.json("runtime", "batch", "next", "auth")["batch"]
     assert (following["tasks"], following["parallel"]) == (["T003", "T004"], True)
     templated.phases()
     templated.write("src/session.py", "session = 1\n")

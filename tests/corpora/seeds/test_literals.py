@@ -112,7 +112,7 @@ def worded(place: Place) -> tuple[str, Repository]:
     ]
     for words in (("review-requested",), ("blocked", "Waiting"), ("done",)):
         name, *text = words
-        said.append(repository.done("progress", name, *roles.ROLE, *text, "--instance", "a").out)
+        said.append(repository.done("runtime", "progress", name, *roles.ROLE, *text, "--instance", "a").out)
     return "".join(said), repository
 
 
@@ -174,7 +174,7 @@ def session(place: Place) -> str:
 
 
 def session_artifact(place: Place) -> str:
-    crashed(place).done("export", "session", "s", "--out", "artifact")
+    crashed(place).done("log", "export", "session", "s", "--out", "artifact")
     return crashed(place).read("artifact")
 
 
@@ -200,7 +200,7 @@ def run_sources(place: Place) -> str:
 
 
 def run_events(place: Place) -> str:
-    return run_of(place)[0].done("runs", "export", sprint.RUN).out
+    return run_of(place)[0].done("runtime", "runs", "export", sprint.RUN).out
 
 
 def sidecar(place: Place) -> str:
@@ -217,7 +217,7 @@ def allowed(place: Place) -> str:
 
 
 def runstate(place: Place) -> str:
-    return run_of(place)[0].done("export", "runstate", sprint.RUN).out
+    return run_of(place)[0].done("log", "export", "runstate", sprint.RUN).out
 
 
 def gitignore(place: Place) -> str:
@@ -225,7 +225,7 @@ def gitignore(place: Place) -> str:
 
 
 def doctor(place: Place) -> str:
-    return run_of(place)[0].done("doctor").out
+    return run_of(place)[0].done("runtime", "doctor").out
 
 
 def run_help(place: Place) -> str:

@@ -40,7 +40,7 @@ class Roles(Repository):
     """A repository in which roles write their progress."""
 
     def milestone(self, name: str, *words: str) -> str:
-        return self.done("progress", name, *ROLE, *words, "--instance", "a").out
+        return self.done("runtime", "progress", name, *ROLE, *words, "--instance", "a").out
 
     def checkpoint(self, feature: str = "auth", team: str = "plan-product", status: str = "in_progress") -> None:
         self.write(f"docs/progress/{feature}-architect.md", WRITTEN.format(feature=feature, team=team, status=status))
@@ -68,7 +68,7 @@ def test_the_file_has_seven_keys_in_order_and_one_that_people_wrote_is_continued
     roles.checkpoint("wall")
     path = "docs/progress/wall-architect.md"
     assert roles("check", path, "--json").errors() == []
-    roles.done("progress", "drafted", "wall", "architect", "--instance", "a")
+    roles.done("runtime", "progress", "drafted", "wall", "architect", "--instance", "a")
     assert re.findall(r"^(\w+): ", roles.read(path), re.MULTILINE) == KEYS
     assert 'last_action: "Drafted the plan"' in roles.read(path)
 
@@ -120,7 +120,7 @@ def test_the_convention_is_in_a_skill_that_agents_read(roles: Roles) -> None:
     told = roles.read(".agents/skills/workpacket-checkpoint/SKILL.md")
     for name in MILESTONES:
         assert name in told
-    assert "workpacket progress claimed FEATURE AGENT" in told
+    assert "workpacket runtime progress claimed FEATURE AGENT" in told
     skills = [path.read_text("utf-8") for path in roles.root.glob(".agents/skills/*/SKILL.md")]
     assert any("workpacket resume" in text for text in skills)
     assert all(len(text.splitlines()) < 40 for text in skills)
@@ -147,7 +147,7 @@ def test_resume_without_words_finds_every_incomplete_checkpoint_and_no_complete_
 def test_two_sessions_never_write_one_checkpoint_at_once(roles: Roles) -> None:
     roles.done(*CLAIM)
     before = roles.read(FILE)
-    other = roles("progress", "note", *ROLE, "me too", "--instance", "b")
+    other = roles("runtime", "progress", "note", *ROLE, "me too", "--instance", "b")
     assert (other.status, roles.read(FILE)) == (44, before)
     assert "run_busy" in other.text
     at_once = [
@@ -208,7 +208,7 @@ def test_spawn_prompts_get_a_text_that_requires_checkpoints_where_the_plugin_rea
     texts = [roles.read(f"{place}/skills/workpacket-checkpoint/SKILL.md") for place in (".agents", ".claude")]
     assert texts[0] == texts[1]
     (prompt,) = re.findall(r"^## Spawn prompts\n.*?^```text\n(.*?)^```$", texts[0], re.MULTILINE | re.DOTALL)
-    assert "workpacket progress" in prompt
+    assert "workpacket runtime progress" in prompt
     for milestone in MILESTONES:
         assert milestone in prompt
     assert "must" in prompt.lower()

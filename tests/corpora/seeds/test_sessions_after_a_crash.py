@@ -70,7 +70,7 @@ def test_nobody_starts_work_from_a_stub(governed: Governed) -> None:
     repository = governed("stub")
     for words in (("claim", WP), ("submit", WP, "--prove", "1=true"), ("verdict", WP, "PASS")):
         assert "(packet_is_stub)" in repository.refused(*words), words
-    assert repository("run", "start", "work", "--packet", WP).status != 0
+    assert repository("runtime", "run", "start", "work", "--packet", WP).status != 0
 
 
 def test_the_protocol_of_the_orchestrator_tells_how_a_stub_is_activated(governed: Governed) -> None:
@@ -91,7 +91,7 @@ def test_the_registry_says_which_packet_of_a_base_is_the_active_one(governed: Go
     assert f"| {BASE} | {PACKET} | Ready for Dev: {WP} |" in repository.read(REGISTRY)
     repository.done("new", "--next", BASE, "--what", "Greet better", "--why", "People still like it")
     assert f"| {BASE} | {PACKET} |" in repository.read(REGISTRY)
-    repository.done("supersede", WP, "--by", NEXT_WP)
+    repository.done("packet", "supersede", WP, "--by", NEXT_WP)
     assert f"| {BASE} | .GOV/task_packets/stubs/{NEXT_WP}.md |" in repository.read(REGISTRY)
 
 
@@ -206,7 +206,7 @@ def test_a_packet_goes_from_its_claim_to_validated_by_the_recipes_of_the_founder
 
 def test_the_registry_is_audited_and_a_packet_is_traced_from_requirement_to_commit(governed: Governed) -> None:
     repository = governed("claimed")
-    audited = repository.done("registry", "audit").out
+    audited = repository.done("board", "registry", "audit").out
     assert f"{BASE}: {WP} IN_PROGRESS" in audited
     assert "criteria proved 0 of 1" in audited
     followed = json.dumps(repository.json("trace", WP))
@@ -238,7 +238,7 @@ def model():
         if number == 4:
             die("mid-stream")
             if where == "cancel":
-                os.system("workpacket cancel session@s > /dev/null")
+                os.system("workpacket runtime cancel session@s > /dev/null")
         yield f"{number} "
 
 def ask(answer):
@@ -252,7 +252,7 @@ def send(text):
     with open("outbox", "a") as file:
         file.write(text + "\\n")
     if where == "cancel-in-tool":
-        os.system("workpacket cancel session@s > /dev/null")
+        os.system("workpacket runtime cancel session@s > /dev/null")
     die("after-effect")
     return "sent"
 
@@ -276,8 +276,8 @@ class Sessions(Repository):
 
     def shown(self) -> dict[str, Any]:
         """What `session show` says, which is the same however often it is asked."""
-        shown = self.json("session", "show", "session@s")
-        assert shown == self.json("session", "show", "session@s")
+        shown = self.json("runtime", "session", "show", "session@s")
+        assert shown == self.json("runtime", "session", "show", "session@s")
         return shown
 
     def outbox(self) -> list[str]:
@@ -307,9 +307,9 @@ def test_checkpoints_are_artifacts_and_the_session_names_the_last_one(sessions: 
     assert re.fullmatch(r"[0-9a-f]{64}", first["checkpoint_artifact_id"])
     assert first["last_checkpoint_at"] > 0
     assert first["last_checkpoint_kind"] == "event_triggered"
-    killed.done("export", "session", "s", "--out", str(tmp_path / "artifact"))
+    killed.done("log", "export", "session", "s", "--out", str(tmp_path / "artifact"))
     assert ANSWER in (tmp_path / "artifact").read_text("utf-8")
-    killed.done("session", "decide", "session@s", "retry")
+    killed.done("runtime", "session", "decide", "session@s", "retry")
     assert killed.live().status == 0
     last = killed.shown()["session"]
     assert last["status"] == "CLOSED"
@@ -329,7 +329,7 @@ def test_an_interrupted_session_is_detected_and_resumes_or_fails_with_state_and_
     killed = sessions(where)
     shown = killed.shown()
     assert (shown["session"]["status"], shown["session"]["reason"], shown["choices"]) == (status, reason, choices)
-    said = killed("session", "show", "session@s")
+    said = killed("runtime", "session", "show", "session@s")
     assert (said.status == 0) is (status == "PAUSED")
     for choice in choices:
         assert choice in said.text
@@ -342,7 +342,7 @@ def test_recovery_does_nothing_twice_unless_an_operator_says_so(sessions: Killed
     one = sessions("after-effect")
     assert one.live().status == 1
     assert one.outbox() == [ANSWER]
-    one.done("session", "decide", "session@s", "repair", "--note", "it is there")
+    one.done("runtime", "session", "decide", "session@s", "repair", "--note", "it is there")
     for _ in range(2):
         assert one.live().status == 0
         assert one.outbox() == [ANSWER]
@@ -568,14 +568,14 @@ def test_a_dependency_that_nobody_knows_has_a_remedy_that_ends_the_refusal(
 ) -> None:
     repository = governed("stub")
     activated(repository, prepared, (NO_DEPENDENCY, f"{DEPENDENCIES}- Depends on: WP-1-Voice-v1.\n"))
-    repository.done("prepare", WP, "--for", "coder")
+    repository.done("packet", "prepare", WP, "--for", "coder")
     said = repository.refused("claim", WP, "--as", "coder")
     assert "workpacket new WP-1-Voice-v1" in said
-    assert f"workpacket amend {WP}" in said
+    assert f"workpacket packet amend {WP}" in said
     with_it = repository.read(PACKET)
     lines = [line for line in with_it.splitlines(keepends=True) if "Voice" not in line and "DEPENDENCIES:" not in line]
     repository.write(PACKET, "".join(lines))
-    assert f"workpacket amend {WP}" in repository.refused("claim", WP, "--as", "coder")
+    assert f"workpacket packet amend {WP}" in repository.refused("claim", WP, "--as", "coder")
     repository.write(PACKET, with_it)
     repository.done("new", "WP-1-Voice-v1", "--what", "A voice", "--why", "To sing")
     assert "(dependency_unmet)" in repository.refused("claim", WP, "--as", "coder")

@@ -37,21 +37,21 @@ class Runs(Repository):
     """A repository in which one run makes checkpoint commits."""
 
     def start(self, *words: str) -> str:
-        return self.done("run", "start", "work", "--owner", str(os.getpid()), *words).out.strip()
+        return self.done("runtime", "run", "start", "work", "--owner", str(os.getpid()), *words).out.strip()
 
     def reach(self, run: str, index: int) -> dict[str, Any]:
         self.write(f"file{index}", "x\n")
-        words = ("run", "checkpoint", run, "--commit", "--milestone", str(index), "--name", "Part", "--json")
+        words = ("runtime", "run", "checkpoint", run, "--commit", "--milestone", str(index), "--name", "Part", "--json")
         return self.done(*words).data
 
     def milestone(self, run: str, *words: str) -> tuple[str, int]:
         """Where the last milestone was found, and its number."""
-        data = self.json("run", "milestone", run, *words)
+        data = self.json("runtime", "run", "milestone", run, *words)
         return data["source"], data["milestone_index"]
 
     def events(self, kind: str) -> list[dict[str, Any]]:
         """The events of the run's timeline with this name."""
-        lines = self.done("runs", "export", RUN).out.splitlines()
+        lines = self.done("runtime", "runs", "export", RUN).out.splitlines()
         return [json.loads(event["data"]) for line in lines if (event := json.loads(line)).get("type") == kind]
 
     def sidecars(self) -> list[Path]:
@@ -62,7 +62,7 @@ class Runs(Repository):
         self.write("package-lock.json", lock(*names))
 
     def commit_milestone(self, run: str) -> tuple[int, str]:
-        said = self("run", "checkpoint", run, "--commit", "--milestone", "0")
+        said = self("runtime", "run", "checkpoint", run, "--commit", "--milestone", "0")
         return said.status, said.text
 
 
@@ -152,11 +152,11 @@ def test_the_doctor_asks_git_whether_sidecars_are_ignored_and_does_not_read_giti
     for path, line in ways.items():
         runs.write(".gitignore", "# .runr/\n")
         runs.write(".git/info/exclude", "")
-        said = runs.done("doctor").text
+        said = runs.done("runtime", "doctor").text
         assert "sidecars ignored by git" in said
         assert "workpacket init adds" in said
         runs.write(path, line)
-        assert "workpacket init adds" not in runs.done("doctor").text, path
+        assert "workpacket init adds" not in runs.done("runtime", "doctor").text, path
 
 
 def test_init_has_git_ignore_sidecars(runs: Runs) -> None:
@@ -170,7 +170,7 @@ def test_a_sidecar_that_contradicts_the_log_is_drift_that_stops_the_resume(reach
     (path,) = reached.sidecars()
     path.write_text(path.read_text("utf-8").replace('"milestone_index": 0', '"milestone_index": 7'), "utf-8")
     assert '"milestone_index": 7' in path.read_text("utf-8")
-    said = reached("run", "milestone", HANDLE)
+    said = reached("runtime", "run", "milestone", HANDLE)
     assert said.status == 69
     assert "view_conflict" in said.text
 
@@ -194,7 +194,7 @@ def test_a_run_goes_on_after_its_history_was_rewritten(prepared: Prepared, tmp_p
             runs.git("commit", "--quiet", "--message", "all of it")
         else:
             runs.git("cherry-pick", "work")
-        said = runs("run", "milestone", HANDLE)
+        said = runs("runtime", "run", "milestone", HANDLE)
         assert (said.status, said.out) == (0, "0\n"), how
 
 
@@ -218,7 +218,7 @@ def test_the_policy_may_hold_a_lasting_allowlist(runs: Runs) -> None:
     runs.depend("zod")
     assert runs.commit_milestone(run)[0] == 0
     runs.depend("zod", "left-pad")
-    assert runs("run", "checkpoint", run, "--commit", "--milestone", "1").status == 11
+    assert runs("runtime", "run", "checkpoint", run, "--commit", "--milestone", "1").status == 11
 
 
 def test_the_timeline_has_lockfile_changed_with_diffstat_and_package_count(runs: Runs) -> None:
@@ -231,7 +231,7 @@ def test_the_timeline_has_lockfile_changed_with_diffstat_and_package_count(runs:
     assert row["diffstat"]
     assert "zod" in json.dumps(row)
     assert "51" in json.dumps(event["warnings"])
-    assert "lockfile_changed" in runs.done("runs", "show", "work").out
+    assert "lockfile_changed" in runs.done("runtime", "runs", "show", "work").out
 
 
 def test_without_leave_no_dependency_may_change(runs: Runs) -> None:
@@ -286,7 +286,7 @@ def test_each_family_of_stop_reasons_has_a_range_of_exit_statuses_of_its_own(
     for one in registry:
         assert int(one["exit status"]) in FAMILIES[one["stop family"]], one["code"]
     run = runs.start()
-    said = runs("run", "stop", run, "--reason", "stalled_timeout")
+    said = runs("runtime", "run", "stop", run, "--reason", "stalled_timeout")
     assert said.status in FAMILIES["worker"]
     assert "stalled" in said.text
 
@@ -301,19 +301,19 @@ SNAPSHOT: dict[str, Any] = {
 
 
 def test_every_new_snapshot_has_the_version_1_0_0(runs: Runs) -> None:
-    runs("run", "stop", runs.start())
-    assert json.loads(runs.done("export", "runstate", RUN).out)["schema_version"] == "1.0.0"
+    runs("runtime", "run", "stop", runs.start())
+    assert json.loads(runs.done("log", "export", "runstate", RUN).out)["schema_version"] == "1.0.0"
 
 
 def test_a_snapshot_without_a_version_is_read_as_legacy(runs: Runs) -> None:
     path = f".runr/runs/{OLD_RUN}/state.json"
     for version, status in ({}, 0), ({"schema_version": "2.0.0"}, 1):
         runs.write(path, json.dumps(SNAPSHOT | version))
-        said = runs("import", "runstate", path, "--plan")
+        said = runs("log", "import", "runstate", path, "--plan")
         assert (said.status == 0) is (status == 0), said
     runs.write(path, json.dumps(SNAPSHOT))
-    runs.done("import", "runstate", path)
-    back = json.loads(runs.done("export", "runstate").out)
+    runs.done("log", "import", "runstate", path)
+    back = json.loads(runs.done("log", "export", "runstate").out)
     assert (back["run_id"], back["schema_version"]) == (OLD_RUN, "1.0.0")
 
 
@@ -324,7 +324,7 @@ def test_there_is_a_page_on_how_to_evolve_the_snapshot_whose_table_is_true(runs:
     assert "To evolve it:" in page
     for value, code in (("2.0.0", "newer_schema"), (["x"], "checkpoint_malformed")):
         runs.write("state.json", json.dumps(SNAPSHOT | {"schema_version": value}))
-        assert code in runs("import", "runstate", "state.json", "--plan").text
+        assert code in runs("log", "import", "runstate", "state.json", "--plan").text
         assert code in " ".join(rows.values())
 
 
@@ -340,12 +340,12 @@ def test_without_its_newest_sidecar_a_run_neither_goes_back_nor_commits_twice(ru
     newest.write_text("{") if broken else newest.unlink()
     assert runs.milestone(run)[1] == 2
     before = runs.git("rev-parse", "HEAD")
-    again = runs.done("run", "checkpoint", run, "--commit", "--milestone", "2", "--json").data
+    again = runs.done("runtime", "run", "checkpoint", run, "--commit", "--milestone", "2", "--json").data
     assert (again["commit"], runs.git("rev-parse", "HEAD")) == (before, before)
     runs.write("more", "x\n")
-    said = runs("run", "checkpoint", run, "--commit", "--milestone", "2")
+    said = runs("runtime", "run", "checkpoint", run, "--commit", "--milestone", "2")
     assert "more" in said.err, said
-    runs.done("run", "checkpoint", run, "--commit", "--milestone", "3")
+    runs.done("runtime", "run", "checkpoint", run, "--commit", "--milestone", "3")
     assert runs.git("status", "--porcelain") == ""
 
 
@@ -362,17 +362,17 @@ def test_the_age_of_the_file_breaks_ties_where_a_sidecar_has_no_created_at(reach
         sidecar = path.with_name(f"{commit}.json")
         sidecar.write_text(json.dumps(kept), "utf-8")
         os.utime(sidecar, (age, age))
-    found = reached.json("run", "milestone", HANDLE)
+    found = reached.json("runtime", "run", "milestone", HANDLE)
     assert (found["source"], found["sha"], found["milestone_index"]) == ("sidecar", second, 0)
     os.utime(path.with_name(f"{first}.json"), (300, 300))
-    assert reached.json("run", "milestone", HANDLE)["sha"] == first
+    assert reached.json("runtime", "run", "milestone", HANDLE)["sha"] == first
 
 
 def test_a_sidecar_has_tier_and_verification_commands_where_they_are_known(runs: Runs) -> None:
     run = runs.start()
     runs.write("file", "x\n")
-    runs.done("run", "checkpoint", run, "--commit", "--milestone", "0", "--tier", "1", "--verification", "npm test",
-              "--verification", "npm run lint")  # fmt: skip
+    runs.done("runtime", "run", "checkpoint", run, "--commit", "--milestone", "0", "--tier", "1",
+              "--verification", "npm test", "--verification", "npm run lint")  # fmt: skip
     (path,) = runs.sidecars()
     values = json.loads(path.read_text("utf-8"))
     assert (values["tier"], values["verification_commands"]) == ("1", ["npm test", "npm run lint"])
@@ -394,17 +394,17 @@ def test_a_run_of_before_goes_on_under_its_id_and_can_be_exported_again(runs: Ru
     runs.write(f"{folder}/timeline.jsonl", "".join(f"{json.dumps(event)}\n" for event in TIMELINE))
     runs.git("commit", "--quiet", "--allow-empty", "--message", f"chore(runr): checkpoint {OLD_RUN} milestone 0")
     assert runs.milestone(OLD_RUN)[1] == 0
-    runs.done("import", "runstate", f"{folder}/state.json", f"{folder}/timeline.jsonl")
-    back = json.loads(runs.done("export", "runstate", OLD_RUN).out)
+    runs.done("log", "import", "runstate", f"{folder}/state.json", f"{folder}/timeline.jsonl")
+    back = json.loads(runs.done("log", "export", "runstate", OLD_RUN).out)
     assert (back["run_id"], back["milestone_index"]) == (OLD_RUN, 1)
     assert runs.milestone(OLD_RUN)[1] == 0
     runs.write("file", "x\n")
     run = runs.start("--run", OLD_RUN)
     assert run == f"{OLD_RUN}#1"
-    commit = runs.done("run", "checkpoint", run, "--commit").out.strip()
+    commit = runs.done("runtime", "run", "checkpoint", run, "--commit").out.strip()
     assert runs.git("log", "-1", "--format=%s", commit) == f"chore(runr): checkpoint {OLD_RUN} milestone 1"
     assert runs.milestone(run) == ("sidecar", 1)
-    back = json.loads(runs.done("export", "runstate", OLD_RUN).out)
+    back = json.loads(runs.done("log", "export", "runstate", OLD_RUN).out)
     assert (back["run_id"], back["milestone_index"], back["owned_paths"]) == (OLD_RUN, 2, ["src/"])
 
 
@@ -413,12 +413,12 @@ def test_packages_that_changed_are_printed_with_their_number_and_a_warning_where
     runs.depend("zod", *(f"package-{number}" for number in range(50)))
     status, said = runs.commit_milestone(run)
     assert status == 0
-    for text in (said, runs.done("runs", "show", "work").out):
+    for text in (said, runs.done("runtime", "runs", "show", "work").out):
         assert "package-lock.json" in text, text
         assert "51" in text, text
         assert "warning" in text, text
     runs.depend("zod")
-    words = ("run", "checkpoint", run, "--commit", "--milestone", "1", "--json")
+    words = ("runtime", "run", "checkpoint", run, "--commit", "--milestone", "1", "--json")
     rows = {row["path"]: row for row in runs.done(*words).data["dependencies"]}
     assert len(rows["package.json"]["removed"]) == 50
 
@@ -427,8 +427,8 @@ def test_a_snapshot_of_a_later_minor_version_is_read(runs: Runs) -> None:
     for version in ("1.0.1", "1.1.0"):
         path = f".runr/runs/{version}/state.json"
         runs.write(path, json.dumps(SNAPSHOT | {"run_id": version, "schema_version": version, "later_field": [1]}))
-        runs.done("import", "runstate", path)
-        back = json.loads(runs.done("export", "runstate", version).out)
+        runs.done("log", "import", "runstate", path)
+        back = json.loads(runs.done("log", "export", "runstate", version).out)
         assert (back["run_id"], back["later_field"]) == (version, [1])
     runs.write("state.json", json.dumps(SNAPSHOT | {"schema_version": "2.0.0"}))
-    assert "newer_schema" in runs("import", "runstate", "state.json", "--plan").text
+    assert "newer_schema" in runs("log", "import", "runstate", "state.json", "--plan").text

@@ -397,7 +397,7 @@ def test_no_program_that_the_clone_names_is_run(told_before: Story) -> None:
     set_all(told_before, *(each.format(program=program, folder=folder) for each in PROGRAMS))
     told_before.write(REFINEMENT_PATH, told_before.read(REFINEMENT_PATH) + "- changed\n")
     doors(told_before, "HEAD")
-    told_before.run("activate", WP)
+    told_before.run("packet", "activate", WP)
     told_before.run("approvals", "list")
     assert not ran.exists(), ran.read_text()
 

@@ -1,4 +1,4 @@
-"""`workpacket batch`, killed before and after each thing that lasts: the next call names it and goes on."""
+"""`workpacket runtime batch`, killed before and after each thing that lasts: the next call names it and goes on."""
 
 from __future__ import annotations
 

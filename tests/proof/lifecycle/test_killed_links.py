@@ -22,11 +22,11 @@ from proof.share import share
 
 PROGRAM = Path(lifecycle.governed.__file__).with_name("killed_links.py")
 COMMANDS = {
-    "start": ("run", "start", "translate", "--packet", NAME),
-    "go on": ("run", "start", "translate", "--packet", NAME),
-    "start again": ("run", "start", "translate", "--packet", NAME),
-    "finish": ("run", "stop", f"{RUN}#1"),
-    "stop": ("run", "stop", f"{RUN}#1", "--reason", "stalled"),
+    "start": ("runtime", "run", "start", "translate", "--packet", NAME),
+    "go on": ("runtime", "run", "start", "translate", "--packet", NAME),
+    "start again": ("runtime", "run", "start", "translate", "--packet", NAME),
+    "finish": ("runtime", "run", "stop", f"{RUN}#1"),
+    "stop": ("runtime", "run", "stop", f"{RUN}#1", "--reason", "stalled"),
     "cancel": ("cancel", RUN),
 }
 # As many as the longest of them does, and one more.
@@ -47,7 +47,7 @@ def test_no_kill_hides_a_run_from_the_verdict(governed: Governed, command: str, 
     at_work = unfinished(governed)
     assert at_work <= still_open(governed)
     assert refuses(governed) == bool(still_open(governed))
-    assert governed.json("runs", "settle")["data"]["left"] == []
+    assert governed.json("runtime", "runs", "settle")["data"]["left"] == []
     assert unfinished(governed) == still_open(governed) == at_work
     assert refuses(governed) == bool(at_work)
     governed.done("log", "verify")
@@ -58,7 +58,7 @@ def before(governed: Governed, command: str) -> None:
         return
     handle = start(governed, owner=gone() if command in {"go on", "cancel"} else os.getpid())
     if command == "start again":
-        governed("run", "stop", handle, "--reason", "stalled")
+        governed("runtime", "run", "stop", handle, "--reason", "stalled")
 
 
 def killed(governed: Governed, number: int, when: str, *words: str) -> None:
@@ -75,7 +75,7 @@ def killed(governed: Governed, number: int, when: str, *words: str) -> None:
 
 def unfinished(governed: Governed) -> set[str]:
     """By the store."""
-    listed = governed.json("runs", "list")["data"]["runs"]
+    listed = governed.json("runtime", "runs", "list")["data"]["runs"]
     return {one["run"] for one in listed if one["state"] in {"live", "interrupted"}}
 
 

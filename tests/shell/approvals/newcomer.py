@@ -67,7 +67,7 @@ class Newcomer:
         command = re.search(r"(?:^|: )((?:workpacket|just|git) .*)$", step)
         if command is None or step.startswith("git merge it"):
             return self._by_hand(step)
-        return self._type(command.group(1).replace("just create-task-packet", "workpacket create-task-packet"))
+        return self._type(command.group(1).replace("just create-task-packet", "workpacket packet activate"))
 
     def _type(self, line: str) -> str:
         self.typed.append(line)

@@ -100,7 +100,7 @@ def test_who_has_approved_the_text_already_is_told_so_and_signs_nothing_again(st
         f"has already approved {WP} at the gate activation: .GOV/attestations/{envelope}" in again.out,
     ) == (0, True), again
     said = story.json("approve", WP, "--key", str(story.keys[ALICE]))["data"]
-    assert (said["changed"], said["met"], said["next"]) == ([], True, f"workpacket activate {WP}")
+    assert (said["changed"], said["met"], said["next"]) == ([], True, f"workpacket packet activate {WP}")
     assert len(list((story.root / ".GOV/attestations").iterdir())) == 1
     assert story.read(REFINEMENT_PATH) == before
 
@@ -227,7 +227,9 @@ def test_a_rejection_leaves_the_text_alone_and_shuts_the_gate(story: Story) -> N
 
 def test_an_approval_is_revoked_by_the_beginning_of_its_digest(story: Story) -> None:
     envelope = story.approve()
-    typed = story.type(["revoke", envelope[:8], "--key", str(story.keys[CAROL])], (ASKED, f"REVOKE REFINEMENT {WP}"))
+    typed = story.type(
+        ["approvals", "revoke", envelope[:8], "--key", str(story.keys[CAROL])], (ASKED, f"REVOKE REFINEMENT {WP}")
+    )
     assert typed.status == 0, typed.screen
     assert not story.verdict().met
 
@@ -235,7 +237,7 @@ def test_an_approval_is_revoked_by_the_beginning_of_its_digest(story: Story) -> 
 @pytest.mark.parametrize("word", ["ffffffff", "f", "", "../../x", "nothing.dsse.json"])
 def test_what_names_no_envelope_revokes_nothing(story: Story, word: str) -> None:
     story.approve()
-    refused = story.run("revoke", word, "--key", str(story.keys[ALICE]))
+    refused = story.run("approvals", "revoke", word, "--key", str(story.keys[ALICE]))
     assert (refused.status, "(approval_unknown)" in refused.err) == (2, True)
 
 

@@ -21,7 +21,7 @@ PHRASE = "correct horse"
 ANSWERS = {
     "workpacket key init": [("Enter passphrase", PHRASE), ("same passphrase again", PHRASE)],
     "workpacket approve ": [("type: ", "APPROVE REFINEMENT WP-1-Parser-v1"), ("Enter passphrase", PHRASE)],
-    "workpacket revoke ": [("type: ", "REVOKE REFINEMENT WP-1-Parser-v1"), ("Enter passphrase", PHRASE)],
+    "workpacket approvals revoke ": [("type: ", "REVOKE REFINEMENT WP-1-Parser-v1"), ("Enter passphrase", PHRASE)],
 }
 
 pytestmark = pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="ssh-keygen signs")

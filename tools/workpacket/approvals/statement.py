@@ -22,6 +22,8 @@ from workpacket.problem import Problem
 from workpacket.value import Value
 
 STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
+# The predicate of what tests showed, which machines state about a commit.
+TEST_RESULT = "https://in-toto.io/attestation/test-result/v0.1"
 STATEMENT_VERSION = 2
 PREDICATE_TYPES = {1: "urn:workpacket:approval:v1", STATEMENT_VERSION: "urn:workpacket:approval:v2"}
 PREDICATE_TYPE = PREDICATE_TYPES[STATEMENT_VERSION]

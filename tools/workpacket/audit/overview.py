@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -17,7 +18,7 @@ from workpacket.lifecycle.projections import in_force
 from workpacket.model.canonical import Json, canonical_bytes
 from workpacket.model.event_types import FORKED
 from workpacket.model.lanes import ARCHIVED, HOLDER, SETTLED, WAITING, LaneTable
-from workpacket.model.layout import LOG_FOLDER, envelope_path
+from workpacket.model.layout import ATTESTATIONS_FOLDER, LOG_FOLDER, envelope_path
 from workpacket.model.reasons import SEVERITIES, Family, Reason
 from workpacket.problem import Problem
 from workpacket.value import Value, replace
@@ -138,7 +139,9 @@ def _obstacles(facts: AuditFacts, packet: PacketFacts) -> Iterator[str]:
     if packet.lane == "IN_PROGRESS" and not lease_held(state, facts.now):
         holder = f", last held by {state.lease.holder}" if state.lease is not None and state.lease.holder else ""
         yield f"It has no holder: the lease has ended or was released{holder}."
-    if packet.lane == "STUB" and packet.refinement is None:
+    if packet.light and packet.lane == "STUB":
+        yield "It has not been started."
+    elif packet.lane == "STUB" and packet.refinement is None:
         yield "There is no technical refinement yet."
     elif packet.lane == "STUB" and not any(_yes(facts, packet)):
         yield "Its refinement is not signed."
@@ -152,6 +155,50 @@ def _waits_for(facts: AuditFacts, packet: PacketFacts) -> Iterator[str]:
         lane = other.lane if other is not None else ""
         if lane not in facts.policy.satisfied_by:
             yield f"It waits for {name}, which is {lane or 'unknown'}."
+
+
+# What a packet waits for, where its lane alone says so.
+_NEEDS: Final = {"IN_REVIEW": "verdict", "MERGE_PENDING": "merge", "BLOCKED": "unblocking"}
+
+
+def waits_for(facts: AuditFacts, packet: PacketFacts) -> str:
+    """Return what a packet waits for, in a word that the page can filter by; '' if it is done or being worked on."""
+    lane = packet.lane
+    if packet.state.forked:
+        return "resolve"
+    if lane in _NEEDS:
+        return _NEEDS[lane]
+    if not lane or not unfinished(lane):
+        return ""
+    if any(_waits_for(facts, packet)):
+        return "dependency"
+    if lane == "STUB":
+        return _stub_waits_for(facts, packet)
+    held = lane == "IN_PROGRESS" and lease_held(packet.state, facts.now)
+    return "" if held or facts.policy.lanes.is_added(lane) else "coder"
+
+
+def _stub_waits_for(facts: AuditFacts, packet: PacketFacts) -> str:
+    if not packet.light and packet.refinement is None:
+        return "refinement"
+    asked = not packet.light or facts.policy.packets.approvals == "signed"
+    return "approval" if asked and not any(_yes(facts, packet)) else "start"
+
+
+def who_approved(facts: AuditFacts, packet: PacketFacts) -> str:
+    """Return who signed the latest approval of the work, preferably one that counts; '' if there is none."""
+    signed = facts.decisions.get(packet.id.text, ())
+    approved = [each for each in signed if each.gate in ACTIVATING and each.decision == "approve"]
+    latest = max(approved, key=lambda each: (not each.refusals, each.issued_at), default=None)
+    return "" if latest is None else latest.approver if not latest.refusals else f"{latest.approver} (does not count)"
+
+
+def who_judged(facts: AuditFacts, packet: PacketFacts) -> str:
+    """Return who gave the latest verdict, marked as claimed if no signature proves it."""
+    latest = packet.state.verdicts[-1] if packet.state.verdicts else None
+    if latest is None:
+        return ""
+    return latest.actor.id if latest.id in facts.proven else f"{latest.actor.id} (claimed)"
 
 
 def _yes(facts: AuditFacts, packet: PacketFacts) -> Iterator[bool]:
@@ -205,7 +252,8 @@ def _changed_requirements(packet: PacketFacts, traced: Trace) -> Iterator[Proble
     for anchor in traced.anchors if packet.lane != "VALIDATED" else ():
         if anchor.state == "changed":
             message = f"{anchor.name or 'the passage'} has changed since the refinement was written: {anchor.why}"
-            yield audit_finding("requirement_changed", packet.refinement_path, anchor.line, message)
+            path = packet.packet_path if packet.light else packet.refinement_path
+            yield audit_finding("requirement_changed", path, anchor.line, message)
 
 
 def _unproved(packet: PacketFacts, traced: Trace, lanes: LaneTable) -> Iterator[Problem]:
@@ -289,6 +337,33 @@ def uncovered_findings(facts: AuditFacts, left: Sequence[Requirement]) -> list[P
     ]
 
 
+class RequirementRow(Value):
+    """A requirement, and the live packets that are based on it."""
+
+    requirement: Requirement
+    packets: tuple[str, ...]
+
+
+def requirement_rows(
+    facts: AuditFacts, traces: Mapping[str, Trace], required: Sequence[Requirement]
+) -> list[RequirementRow]:
+    """Return the matrix of requirements and packets, in text order."""
+    named: list[list[str]] = [[] for _ in required]
+    starts = [one.first for one in required]
+    path = facts.specification.path if facts.specification is not None else ""
+    for name, traced in traces.items():
+        if facts.packets[name].lane in ARCHIVED:
+            continue
+        for anchor in traced.anchors:
+            if anchor.path != path or not anchor.first:
+                continue
+            at = max(bisect_right(starts, anchor.first) - 1, 0)
+            for index in range(at, bisect_right(starts, anchor.last)):
+                if required[index].last >= anchor.first and name not in named[index][-1:]:
+                    named[index].append(name)
+    return [RequirementRow(one, tuple(names)) for one, names in zip(required, named, strict=True)]
+
+
 class AuditFinding(Value):
     """A finding, its packet ('' for none), when it first appeared, and who must act.
 
@@ -314,6 +389,7 @@ class Audit(Value):
     """The whole audit. `lane_order` is that of the counts in `history`.
 
     `root` is one digest for all heads of all logs: two repositories with the same root have the same history.
+    `doubted` are the packets with an error about their approvals, their log or their evidence.
     """
 
     facts: AuditFacts
@@ -324,8 +400,9 @@ class Audit(Value):
     history: Sequence[Point]
     lane_order: Sequence[str]
     gaps: Sequence[Gap]
-    requirements: Sequence[Requirement]
+    requirements: Sequence[RequirementRow]
     uncovered: Sequence[Requirement]
+    doubted: frozenset[str]
     root: str
 
 
@@ -339,17 +416,20 @@ def audit(facts: AuditFacts, governed: Facts, reasons: Mapping[str, Reason]) -> 
     found = [*facts.findings, *uncovered_findings(facts, left)]
     for name, traced in traces.items():
         found += packet_doubts(facts.packets[name], traced, facts.policy.lanes)
+    matters = _matters(facts, found, reasons)
+    doubts = [matter for matter in matters if _is_doubt(matter.finding, reasons)]
     return Audit(
         facts=facts,
         traces=traces,
-        matters=_matters(facts, found, reasons),
+        matters=matters,
         obstacles={name: obstacles(facts, packet) for name, packet in facts.packets.items()},
         bases=base_rows(facts, governed, traces),
         history=board_history(facts.packets.values(), order),
         lane_order=order,
-        gaps=_gaps(facts, traces, required, left),
-        requirements=required,
+        gaps=_gaps(facts, traces, required, left, doubts),
+        requirements=requirement_rows(facts, traces, required),
         uncovered=left,
+        doubted=frozenset(matter.packet for matter in doubts),
         root=log_root(facts),
     )
 
@@ -402,18 +482,43 @@ def owner_of(facts: AuditFacts) -> Callable[[str], str]:
     return owner
 
 
+def _is_doubt(finding: Problem, reasons: Mapping[str, Reason]) -> bool:
+    return finding.severity == "error" and reasons[finding.code].family in {"approval", "integrity"}
+
+
+def _lost(doubts: Sequence[AuditFinding], folder: str, known: Iterable[str]) -> int:
+    """Count the files with doubts that cannot be counted otherwise: they are missing, or cannot be read."""
+    paths = {one.finding.path for one in doubts if one.finding.path.startswith(f"{folder}/")}
+    return len({path for path in paths if path.endswith(".json")} - set(known))
+
+
 def _gaps(
-    facts: AuditFacts, traces: Mapping[str, Trace], required: Sequence[Requirement], left: Sequence[Requirement]
+    facts: AuditFacts,
+    traces: Mapping[str, Trace],
+    required: Sequence[Requirement],
+    left: Sequence[Requirement],
+    doubts: Sequence[AuditFinding],
 ) -> list[Gap]:
+    """Return the categories. What belongs to a packet with a doubt is not in order, so that no number contradicts a
+    finding.
+    """
+    doubted = {matter.packet for matter in doubts}
+    sound = [name for name in facts.packets if name not in doubted]
     live = [name for name, packet in facts.packets.items() if packet.lane not in ARCHIVED]
     working = [name for name in live if facts.packets[name].packet is not None]
-    criteria = [criterion for name in working for criterion in traces[name].criteria]
     finished = [name for name in working if facts.packets[name].lane in submitted_lanes(facts.policy.lanes)]
-    asked = [criterion for name in finished for criterion in traces[name].criteria]
-    decisions = [decision for name in facts.packets for decision in facts.decisions.get(name, ())]
+    decisions = [each for name in facts.packets for each in facts.decisions.get(name, ())]
+    valid = [each for name in sound for each in facts.decisions.get(name, ()) if not each.refusals]
+    forged = _lost(doubts, ATTESTATIONS_FOLDER, (envelope_path(each.envelope) for each in decisions))
     anchors = [anchor for name in live for anchor in traces[name].anchors]
-    events = [event.id for packet in facts.packets.values() for event in packet.state.history]
-    proven = sum(event in facts.proven for event in events)
+    events = [event for packet in facts.packets.values() for event in packet.state.history]
+    proven = sum(event.id in facts.proven for name in sound for event in facts.packets[name].state.history)
+    lost = _lost(doubts, LOG_FOLDER, (event.path for event in events))
+
+    def proved(names: Iterable[str]) -> tuple[int, int]:
+        listed = [(name, criterion) for name in names for criterion in traces[name].criteria]
+        return sum(one.proved and not one.suspect and name not in doubted for name, one in listed), len(listed)
+
     return [
         Gap("Requirements with a packet", len(required) - len(left), len(required)),
         Gap("Packets with a requirement", sum(bool(traces[name].anchors) for name in working), len(working)),
@@ -422,9 +527,9 @@ def _gaps(
             sum(one.state in {"holds", "moved"} for one in anchors),
             len(anchors),
         ),
-        Gap("Criteria of all packets that have evidence", sum(one.proved for one in criteria), len(criteria)),
-        Gap("Criteria of finished work that have evidence", sum(one.proved for one in asked), len(asked)),
-        Gap("Valid signed decisions", sum(not one.refusals for one in decisions), len(decisions)),
-        Gap("Events whose actor is proven; others are claimed, not proven", proven, len(events)),
-        Gap("Packets with a log", sum(bool(packet.lane) for packet in facts.packets.values()), len(facts.packets)),
+        Gap("Criteria of all packets that have evidence", *proved(working)),
+        Gap("Criteria of finished work that have evidence", *proved(finished)),
+        Gap("Valid signed decisions", len(valid), len(decisions) + forged),
+        Gap("Events whose actor is proven; others are claimed, not proven", proven, len(events) + lost),
+        Gap("Packets with a sound log", sum(bool(facts.packets[name].lane) for name in sound), len(facts.packets)),
     ]

@@ -17,12 +17,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal, cast
 
 from workpacket.audit.expired import evidence_rows, named_files
+from workpacket.documents.packet import Packet
 from workpacket.documents.refinement import Refinement
 from workpacket.documents.register_table import visible_lines
-from workpacket.documents.spec_pointer import candidates
+from workpacket.documents.spec_pointer import Passage, candidates, passages
 from workpacket.documents.structured import mapped_evidence
 from workpacket.documents.summary import AnchorSummary, RefinementSummary
 from workpacket.lifecycle.contract import DEMAND, provable
@@ -80,7 +82,9 @@ class AuditFacts(Value):
     `findings` are those of `check` and of the approvals. `digests` are those of files that the logs name, None for a
     missing one; `committed` has the same by `<commit>:<path>`. `specifications` are by path, as in the work tree.
     `uncommitted` are the governed files, and files that the logs name, that differ from the head commit. `proven` are
-    the events whose signature proves their actor; in others, the actor is only claimed.
+    the events whose signature proves their actor; in others, the actor is only claimed. `rewritten` has the parts of a
+    contract that differ from the approved one, each with its texts before and after. `forge` is the web address of the
+    repository, '' if the remote is not on a forge whose addresses are known.
     """
 
     name: str
@@ -100,6 +104,18 @@ class AuditFacts(Value):
     uncommitted: frozenset[str] = frozenset()
     files_checked: int = 0
     proven: frozenset[str] = frozenset()
+    rewritten: Mapping[str, Sequence[tuple[str, str, str]]] = NOTHING
+    forge: str = ""
+
+    @cached_property
+    def sections(self) -> Mapping[str, Mapping[str, Sequence[Passage]]]:
+        """Return the sections of each specification by their headings, found once for all packets."""
+        found: dict[str, dict[str, list[Passage]]] = {}
+        for path, source in self.specifications.items():
+            by_heading = found.setdefault(path, {})
+            for one in passages(source):
+                by_heading.setdefault(one.heading, []).append(one)
+        return found
 
 
 class Anchor(Value):
@@ -122,6 +138,25 @@ def anchors_of(refinement: Refinement, specifications: Mapping[str, Source]) -> 
     return [
         _anchor(name or "", anchor, summary, source) for name, anchor in zip(names, summary["anchors"], strict=True)
     ]
+
+
+def pinned_anchor(document: Packet, facts: AuditFacts) -> list[Anchor]:
+    """Return the section on which a light packet is based, if it names one."""
+    pinned = document.anchor
+    if pinned is None:
+        return []
+    line = document.source.line_and_column(max(document.source.text.find("SPEC_ANCHOR"), 0))[0]
+    source = facts.specifications.get(pinned.path)
+    if source is None:
+        return [Anchor(pinned.heading, pinned.path, 0, 0, "unread", line, f"specification {pinned.path} not found")]
+    named = facts.sections[pinned.path].get(pinned.heading, ())
+    if not named:
+        why = f"{pinned.path} has no section {pinned.heading!r}"
+        return [Anchor(pinned.heading, pinned.path, 0, 0, "changed", line, why)]
+    same_text = next((one for one in named if one.digest == pinned.sha256), None)
+    found = same_text or named[0]
+    why = "" if same_text else "its text differs from the text that was pinned"
+    return [Anchor(found.heading, source.path, found.first, found.last, "changed" if why else "holds", line, why)]
 
 
 def _anchor(name: str, anchor: AnchorSummary, summary: RefinementSummary, source: Source | None) -> Anchor:
@@ -259,6 +294,10 @@ class Criterion(Value):
     def proved(self) -> bool:
         return any(each.result != "not_met" for each in self.evidence)
 
+    @property
+    def suspect(self) -> bool:
+        return any(each.suspect for each in self.evidence)
+
 
 class TracedCommit(Value):
     """A commit that the log names, and its role. `seen` is None if the commit is not in this clone."""
@@ -279,8 +318,10 @@ class Trace(Value):
 
 
 def trace(facts: AuditFacts, packet: PacketFacts) -> Trace:
-    anchors = anchors_of(packet.refinement, facts.specifications) if packet.refinement is not None else []
     document = packet.packet
+    anchors = anchors_of(packet.refinement, facts.specifications) if packet.refinement is not None else []
+    if document is not None and document.light:
+        anchors = pinned_anchor(document, facts)
     texts = document.done_means if document is not None else ()
     if any(DEMAND.match(text.value) for text in texts):  # most packets have none
         wanted = provable(document, packet.refinement).criteria

@@ -107,7 +107,7 @@ def require_known_dependencies(desk: BatchDesk) -> None:
         desk.record(LOCKFILE_CHANGED, changes.as_event())
     refused = refusal_of(changes)
     if refused is not None:
-        hint = "workpacket deps check shows all; restore the lock files, or begin the batch with --allow-deps NAME"
+        hint = "workpacket audit deps shows all; restore the lock files, or begin the batch with --allow-deps NAME"
         raise RunBlocked(refused.message, code=refused.code, details=refused.details, hint=hint)
 
 
@@ -129,7 +129,7 @@ def _base_of(desk: BatchDesk) -> str:
         raise RunBlocked(
             f"{desk.folder}: the log does not record the commit at which the work started, so its changes are "
             "unknown", code="check_not_run", hint="write the commit to checkpoint.yaml as last_commit, then: "
-                                                  "workpacket batch adopt",
+                                                  "workpacket runtime batch adopt",
         )  # fmt: skip
     return base_commit(desk.repository, named, of=f"{desk.folder}: ")
 

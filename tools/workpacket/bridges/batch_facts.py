@@ -29,13 +29,12 @@ from workpacket.git.repository import Repository
 from workpacket.git.revisions import commit_of, current_branch, default_branch, head_commit
 from workpacket.model.canonical import Json
 from workpacket.problem import Location, Problem
-from workpacket.runtime.resume.git_observer import GitObserver
+from workpacket.runtime.commit_checkpoint import GitObserver
 from workpacket.runtime.runtime import Runtime
 from workpacket.runtime.stores.contract import Store
 from workpacket.shell.tree import read_bytes
-from workpacket.text.limits import DATA
 from workpacket.text.node import Plain
-from workpacket.text.source import Source
+from workpacket.text.source import DATA, Source
 from workpacket.value import Value
 
 # Differences that can be accepted by name, including a living holder whose work has stopped.
@@ -120,7 +119,7 @@ def _changed(message: str) -> Stale:
 
 
 def _base(state: BatchState, scope: BatchScope, seen: BatchObservation) -> Iterator[Stale]:
-    """Report changes of the base to files of pending work; that the base advances is normal."""
+    """Report changes of the base to files of pending work; an advanced base is normal."""
     if not state.recorded.base_commit or state.recorded.base_commit == seen.base_commit:
         return
     moved = f"{seen.base or 'the base'} moved from {state.recorded.base_commit[:12]} to {seen.base_commit[:12]}"
@@ -330,7 +329,7 @@ class BatchBridge:
     lossy: tuple[str, ...] = (
         "comments",
         "quotes around values, and the layout of the file",
-        "for a scope that `workpacket batch` manages, keys that were edited by hand since the import",
+        "for a scope that `workpacket runtime batch` manages, keys that were edited by hand since the import",
     )
 
     def read(self, path: str, data: bytes) -> tuple[Foreign, ...] | tuple[Problem, ...]:

@@ -26,8 +26,8 @@ from workpacket.bridges import foreign
 from workpacket.bridges.desk import CheckpointState, StreamRecord
 from workpacket.documents.batch_writing import BatchView, document_of, view_of, view_of_json
 from workpacket.model.canonical import Json
-from workpacket.runtime.records.kinds import KINDS as KINDS_OF_RUNS
-from workpacket.runtime.records.kinds import Data, RecordKind, Sensitivity
+from workpacket.runtime.records.events import KINDS as KINDS_OF_RUNS
+from workpacket.runtime.records.events import Data, RecordKind, Sensitivity
 from workpacket.text.node import Plain
 from workpacket.value import NOTHING, Value, replace
 

@@ -19,12 +19,11 @@ from workpacket.runtime.model_sessions.record import Artifact, artifact_id, last
 from workpacket.runtime.records.failures import reason_of
 from workpacket.runtime.records.state import RunState, Status
 from workpacket.runtime.resume.observe import Observations, read_state
-from workpacket.runtime.step.event import is_checkpoint, line_of, problems
+from workpacket.runtime.step.log import is_checkpoint, line_of, problems
 from workpacket.runtime.stores.contract import Store
 from workpacket.text.json_strict import load_json
-from workpacket.text.limits import DATA, REGISTER
 from workpacket.text.node import Node, unreadable
-from workpacket.text.source import Source
+from workpacket.text.source import DATA, REGISTER, Source
 
 SNAPSHOT_VERSION: Final = "1.0.0"
 

@@ -28,12 +28,11 @@ from workpacket.git.revisions import head_commit, is_ancestor
 from workpacket.model.canonical import Json
 from workpacket.model.checkpoint_commit import SIDECARS, TRAILER, read_message, sidecar_bytes
 from workpacket.problem import Problem
+from workpacket.runtime.commit_checkpoint import GitObserver
 from workpacket.runtime.records.state import Milestones, ReachedMilestone
-from workpacket.runtime.resume.git_observer import GitObserver
 from workpacket.shell.package_files import schemas
 from workpacket.shell.tree import read_bytes, refusal
-from workpacket.text.limits import DATA
-from workpacket.text.source import Source
+from workpacket.text.source import DATA, Source
 from workpacket.value import Value
 
 

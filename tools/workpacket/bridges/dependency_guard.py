@@ -146,7 +146,7 @@ def changes_of_run(repository: Repository, state: RunState, allow: tuple[str, ..
     if base is None:
         raise RunBlocked(
             f"{state.stream} does not record its first commit, so its changes are unknown",
-            code="check_not_run", hint="workpacket deps check --base REV, then start a new run",
+            code="check_not_run", hint="workpacket audit deps --base REV, then start a new run",
         )  # fmt: skip
     known = base_commit(repository, base)
     return dependency_changes(repository, known, (*state.allow_deps, *allow), state.base_commit or "")
@@ -170,7 +170,7 @@ def refusal_of(changes: DependencyChanges) -> RunBlocked | None:
         rest = f", and {len(more)} more" if more else ""
         return RunBlocked(
             f"{first.path}: {first.message}{rest}", code="lockfile_violation",
-            hint="workpacket deps check shows all; restore the lock files, or start a run with --allow-deps NAME",
+            hint="workpacket audit deps shows all; restore the lock files, or start a run with --allow-deps NAME",
             details=changes.as_event(),
         )  # fmt: skip
     if changes.unreadable:

@@ -13,12 +13,12 @@ from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
 from workpacket.model.canonical import Json
 from workpacket.model.plan import FileChange, Plan
+from workpacket.model.wording import typed_as
 from workpacket.runtime.attempts.recorder import RecordDraft, cleaned
 from workpacket.runtime.errors import RunBlocked
 from workpacket.runtime.holders import Caller
-from workpacket.runtime.records.events import Event
+from workpacket.runtime.records.events import Data, Event, RecordKind, current
 from workpacket.runtime.records.jcs import stored_text, value_of
-from workpacket.runtime.records.kinds import Data, RecordKind, current
 from workpacket.runtime.runtime import Runtime
 from workpacket.runtime.stores.contract import Append, Lease, Store
 from workpacket.shell.actor import moment
@@ -212,7 +212,8 @@ class CheckpointDesk(ABC, Generic[F]):
 
 def view_conflict(command: str, facts: CheckpointFacts) -> RunBlocked:
     """Return the refusal to continue from a file that contradicts the log."""
-    hint = f"workpacket {command} restore {facts.operand}, or {command} adopt {facts.operand} if the file is right"
+    typed = f"workpacket {typed_as(command)}"
+    hint = f"{typed} restore {facts.operand}, or {typed} adopt {facts.operand} if the file is right"
     details: dict[str, Json] = {"contradictions": list(facts.contradictions)}
     return RunBlocked(
         f"{facts.path}: {'; '.join(facts.contradictions)}", code="view_conflict", hint=hint, details=details

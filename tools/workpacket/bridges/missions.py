@@ -25,9 +25,8 @@ from workpacket.problem import Location, Problem
 from workpacket.shell.actor import moment
 from workpacket.shell.transactions.transaction import writing
 from workpacket.shell.tree import link_on_the_way, read_bytes
-from workpacket.text.limits import MARKDOWN
 from workpacket.text.node import Plain
-from workpacket.text.source import Source
+from workpacket.text.source import MARKDOWN, Source
 from workpacket.text.yaml_edit import CannotEdit, append_item, set_scalar, yaml_text
 from workpacket.value import Value
 
@@ -131,7 +130,8 @@ def claim_unmet(package: MissionPackage, base: str = "", lanes: Sequence[str] = 
     for name, lane in package.waiting:
         if name != base:
             short = name.rpartition("--")[2]
-            hint = f"workpacket why {name}; or build on its branch: workpacket implement {package.id} --base {short}"
+            build = f"workpacket packet implement {package.id} --base {short}"
+            hint = f"workpacket why {name}; or build on its branch: {build}"
             found.append(Problem("dependency_unmet", f"{name} is {lane or 'missing'}; it must be done", place, hint))
     return tuple(found)
 
@@ -174,7 +174,7 @@ def make_place(repository: Repository, package: MissionPackage, base: MissionPac
     if package.branch not in branches:
         start = base.branch if base is not None else "HEAD"
         if base is not None and start not in branches:
-            hint = f"workpacket implement {base.id}"
+            hint = f"workpacket packet implement {base.id}"
             raise WorkpacketError("unknown_revision", f"{base.id} has no branch {start}", hint=hint)
         add_branch(repository, package.branch, commit_of(repository, start))
     if all(tree.branch != package.branch for tree in list_worktrees(repository)):

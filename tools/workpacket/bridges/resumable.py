@@ -121,7 +121,7 @@ def kept_back(work: Resumable, by_packet: Problem | None) -> Resumable:
     """Add the objections that follow from the lane of the run's packet, and the choices."""
     if by_packet is None:
         return work
-    choice = f"{by_packet.hint}; or end the run: workpacket cancel {work.id}"
+    choice = f"{by_packet.hint}; or end the run: workpacket runtime cancel {work.id}"
     return replace(work, stops=(*work.stops, Problem(by_packet.code, by_packet.message, hint=choice)))
 
 
@@ -136,14 +136,14 @@ def of_run(
     elif questions:
         stops = tuple(Problem(one.code, one.question, hint=f"workpacket resume {line.id}") for one in questions)
     of_packet = f" --packet {packet}" if packet else ""
-    command = f"workpacket run start {name}{of_packet}"
+    command = f"workpacket runtime run start {name}{of_packet}"
     return Resumable("run", line.id, where, f"the run is {line.liveness}", command, stops, "", line.liveness, decision)
 
 
 def of_session(line: RunLine, report: SessionReport) -> Resumable:
     session = report.session
     message = "; ".join(report.details) or session.status.lower()
-    stop = Problem(session.reason or "run_cancelled", message, hint=f"workpacket session show {line.id}")
+    stop = Problem(session.reason or "run_cancelled", message, hint=f"workpacket runtime session show {line.id}")
     stops = () if session.status == "PAUSED" else (stop,)
     where = f"message {session.messages}"
     if session.checkpoint_artifact_id:
@@ -159,25 +159,27 @@ def of_batch(facts: BatchFacts, caller: Caller) -> Resumable | None:
         return None
     label, phase, tasks = found
     folder, batch = facts.folder, facts.state.batch
-    stops = [Problem("view_conflict", one, hint=f"workpacket batch status {folder}") for one in facts.contradictions]
+    stops = [
+        Problem("view_conflict", one, hint=f"workpacket runtime batch status {folder}") for one in facts.contradictions
+    ]
     for stale in facts.stale:
         if stale.blocks:
-            accept = f"workpacket batch begin {folder} --accept {stale.aspect}"
+            accept = f"workpacket runtime batch begin {folder} --accept {stale.aspect}"
             stops.append(Problem(stale.code, f"{stale.aspect}: {stale.message}", hint=accept))
     if batch is None and facts.state.completing is None:
         check = f"workpacket check {folder}/tasks.yaml"
         stops += [Problem(one.code, " -> ".join(one.tasks), hint=check) for one in facts.scope.next.problems]
     if batch is not None and (cursor := batch.cursor) is not None:
         holders = {at_work(batch.stage(cursor, unit).holder, caller) for unit in batch.open_units} - {""}
-        take_over = f"workpacket batch begin {folder} --accept holder"
+        take_over = f"workpacket runtime batch begin {folder} --accept holder"
         stops += [Problem("run_busy", f"{one} is working on it", hint=take_over) for one in sorted(holders)]
     where = f"batch {label or 'that comes next'}: {phase or 'to begin'}: {', '.join(tasks)}"
     ends = phase in {"complete", "completing"}
-    command = f"workpacket batch {'complete' if ends else 'begin'} {folder}"
+    command = f"workpacket runtime batch {'complete' if ends else 'begin'} {folder}"
     following = phase or "testers"
     task = "" if ends else (
         f"{_OF_PHASE[following]}: {', '.join(tasks)}. See {folder}/tasks.yaml.\n"
-        f"Then: workpacket batch complete {folder} --phase {following}"
+        f"Then: workpacket runtime batch complete {folder} --phase {following}"
     )  # fmt: skip
     why = f"{folder}/checkpoint.yaml: the last batch is {facts.state.view.last_batch or 'none'}"
     return Resumable("batch", f"batch/{folder}", where, why, command, tuple(stops), task)
@@ -203,11 +205,11 @@ def _unfinished(facts: BatchFacts) -> tuple[str, str, tuple[str, ...]] | None:
 _WAITING = {
     "blocked": (
         "worker_blocked",
-        "It waits for an obstacle to be removed. When that is done: workpacket progress claimed {names} 'What changed'",
+        "It waits for an obstacle to be removed. Then: workpacket runtime progress claimed {names} 'What changed'",
     ),
     "awaiting_review": (
         "check_not_run",
-        "It waits for a review. Ask the reviewer; after the approval: workpacket progress review-approved {names}",
+        "It waits for the review. After the approval: workpacket runtime progress review-approved {names}",
     ),
 }
 
@@ -216,8 +218,8 @@ def of_role(role: UnfinishedRole, changed: tuple[ArtifactChange, ...]) -> Resuma
     fields = role.fields
     names = f"{fields.feature} {fields.agent}"
     commands = {
-        "role_zombie": f"workpacket progress close {fields.feature}",
-        "view_conflict": f"workpacket progress adopt {names}",
+        "role_zombie": f"workpacket runtime progress close {fields.feature}",
+        "view_conflict": f"workpacket runtime progress adopt {names}",
     }
     messages = {"run_busy": "its writer is still running", "role_zombie": f"{fields.feature} is complete"}
     stops = [
@@ -231,8 +233,8 @@ def of_role(role: UnfinishedRole, changed: tuple[ArtifactChange, ...]) -> Resuma
         waits_for = f"{waits_for.format(names=names)}\n"
     task = (
         f"You are {fields.agent} of the team {fields.team}, in the feature {fields.feature}, phase {fields.phase}.\n"
-        f"The last thing done: {fields.last_action}. Read {role.path} and continue from there.\n"
-        f"{waits_for}At each milestone: workpacket progress MILESTONE {names}"
+        f"Last action: {fields.last_action}. Read {role.path} and continue from there.\n"
+        f"{waits_for}At each milestone: workpacket runtime progress MILESTONE {names}"
     )
     where = f"{fields.phase}: {fields.last_action}"
     why = f"{role.path}: {fields.status} since {fields.updated}"
@@ -260,5 +262,5 @@ def of_commits(run: str, selected: Selected) -> Resumable:
         if found
         else "its sidecars name commits outside this history"
     )
-    command = f"start its program again, or continue it here: workpacket run start NAME --run {run}"
+    command = f"start its program again, or continue it here: workpacket runtime run start NAME --run {run}"
     return Resumable("commit", f"commit/{run}", where, why, command, tuple(stops))

@@ -35,8 +35,7 @@ from workpacket.runtime.holders import at_work
 from workpacket.runtime.stores.contract import Lease
 from workpacket.shell.actor import moment
 from workpacket.shell.transactions.safe_paths import Tree
-from workpacket.text.limits import MARKDOWN
-from workpacket.text.source import Source
+from workpacket.text.source import MARKDOWN, Source
 from workpacket.text.yaml_edit import CannotEdit
 
 # How long the right to write lasts after each milestone, unless the process that took it is known to be dead.

@@ -34,15 +34,14 @@ from workpacket.documents.role_progress import (
 from workpacket.errors import WorkpacketError
 from workpacket.model.canonical import Json
 from workpacket.problem import Location, Problem
-from workpacket.runtime.records.kinds import RecordKind
+from workpacket.runtime.records.events import RecordKind
 from workpacket.runtime.runtime import Runtime
 from workpacket.runtime.stores.contract import Lease, Store
 from workpacket.shell.judging.log_verification import digest_here
 from workpacket.shell.transactions.safe_paths import split_path
 from workpacket.shell.tree import link_on_the_way, look_below, read_bytes
-from workpacket.text.limits import MARKDOWN
 from workpacket.text.node import Plain, unreadable
-from workpacket.text.source import Source
+from workpacket.text.source import MARKDOWN, Source
 from workpacket.value import Value
 
 ADVANCED = "role.advanced"
@@ -413,7 +412,7 @@ class RoleBridge:
         "the digests of the files that a role named",
         "comments, quotes and layout of the front matter, and the order of keys after the seven",
         "a byte order mark",
-        "for a role that `workpacket progress` manages: text written by hand since the import",
+        "for a role that `workpacket runtime progress` manages: text written by hand since the import",
     )
 
     def read(self, path: str, data: bytes) -> tuple[Foreign, ...] | tuple[Problem, ...]:

@@ -116,7 +116,7 @@ class RunLinks:
             left = error if isinstance(error, WorkpacketError) else None
             code, why = (left.code, left.message) if left is not None else ("storage_failed", str(error))
             message = f"{stream} has ended, but its link in the log of {packet} is still open: {why}"
-            self._tell(WorkpacketError(code, message, hint="workpacket runs settle"))
+            self._tell(WorkpacketError(code, message, hint="workpacket runtime runs settle"))
 
 
 def _warn(left: WorkpacketError) -> None:

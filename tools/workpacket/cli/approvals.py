@@ -1,6 +1,6 @@
 """`workpacket approvals`: list decisions, and verify everything that depends on them.
 
-`workpacket revoke`: permanently revokes an approval or a rejection.
+`workpacket approvals revoke`: permanently revokes an approval or a rejection.
 """
 
 from __future__ import annotations
@@ -208,7 +208,7 @@ from the approver, someone with a role at the gate, or an operator, and cannot i
         Option("statement-out", "write the statement to FILE without signing it", value="FILE"),
         BASE_OPTION,
     ),
-    examples=("workpacket revoke 3f9a1c", "workpacket revoke 3f9a1c --statement-out statement"),
+    examples=("workpacket approvals revoke 3f9a1c", "workpacket approvals revoke 3f9a1c --statement-out statement"),
 )
 
 DECLARED = {command.name: command for command in (APPROVALS, REVOKE)}

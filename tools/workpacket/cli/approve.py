@@ -324,7 +324,7 @@ def _finish(arguments: Arguments, approvals: Approvals, draft: StatementDraft, b
 
 def _tell_already(arguments: Arguments, said: Statement, given: Written) -> int:
     open_now = given.verdict.met and said.gate in ACTIVATING
-    following = f"workpacket activate {said.packet}" if open_now else f"workpacket approvals list {said.packet}"
+    following = f"workpacket packet activate {said.packet}" if open_now else f"workpacket approvals list {said.packet}"
     text = f"{said.approver} has already approved {said.packet} at the gate {said.gate}: {given.envelope}\n"
     text += "nothing was signed or written\n"
     return _tell(arguments, _decided(said, given, following), f"{text}Next: {following}")
@@ -357,7 +357,7 @@ def _next(said: Statement, written: Written, *, light: bool) -> str:
 def _now_open(said: Statement, *, light: bool) -> str:
     """Return the command that the gate now allows, if exactly one command requires this gate."""
     if said.gate in ACTIVATING:
-        return f"workpacket {'start' if light else 'activate'} {said.packet}"
+        return f"workpacket {'start' if light else 'packet activate'} {said.packet}"
     if said.gate == VERDICT_GATE:
         terms = dict(line.split(": ", 1) for line in terms_in(said.gate, said.scope))
         path, digest, _ = terms.get("report", "").rpartition(" sha256:")

@@ -1,4 +1,4 @@
-"""`workpacket export attestations`: the log and the approvals, as statements that other tools can verify."""
+"""`workpacket log export attestations`: the log and the approvals, as statements that other tools can verify."""
 
 from __future__ import annotations
 

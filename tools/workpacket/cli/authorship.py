@@ -72,13 +72,13 @@ recorded. Put these lines at the end of a commit message, or of the text of a pu
 `trace PATH:LINE` reads them. Without an id, the packet of the current branch is used.
 
 With --into, the lines are added to the file of a commit message. In .git/hooks/prepare-commit-msg:
-exec workpacket trailers --into "$1"
+exec workpacket trace trailers --into "$1"
 
 Undeclared harnesses and models are never guessed.""",
     options=(Option("into", "add the lines to this file, unless it already has them", value="FILE"), *DECLARING),
     examples=(
-        "workpacket trailers WP-1-Parser-v1",
-        "workpacket trailers --harness Codex --model gpt-5-4 --into .git/COMMIT_EDITMSG",
+        "workpacket trace trailers WP-1-Parser-v1",
+        "workpacket trace trailers --harness Codex --model gpt-5-4 --into .git/COMMIT_EDITMSG",
     ),
 )
 

@@ -28,12 +28,11 @@ from workpacket.model.ids import InvalidId, WorkPacketId, next_revision
 from workpacket.model.layout import LOG_FOLDER
 from workpacket.shell.actor import moment
 from workpacket.shell.base import read_base_policy
-from workpacket.shell.governed_files import GovernedFiles, find_governed, packet_named
+from workpacket.shell.governed_files import GovernedFiles, find_governed, packet_named, require_no_log_elsewhere
 from workpacket.shell.governing.execution import carry_out, here
 from workpacket.shell.held import look
-from workpacket.shell.log_files import require_no_log_elsewhere
 from workpacket.shell.tree import read_bytes
-from workpacket.text.limits import MARKDOWN, PATH_LENGTH
+from workpacket.text.source import MARKDOWN, PATH_LENGTH
 from workpacket.value import replace
 
 

@@ -32,7 +32,7 @@ from workpacket.shell.governing.proof_trees import make_tree, scratch_folder
 from workpacket.shell.package_files import schemas
 from workpacket.shell.transactions.transaction import writing
 from workpacket.shell.tree import find_documents, read_bytes, refusal
-from workpacket.text.limits import DATA
+from workpacket.text.source import DATA
 from workpacket.value import replace
 
 

@@ -1,4 +1,4 @@
-"""`workpacket batch`: take batches of tasks through their three phases, with a checkpoint after each."""
+"""`workpacket runtime batch`: take batches of tasks through their three phases, with a checkpoint after each."""
 
 from __future__ import annotations
 
@@ -152,19 +152,19 @@ def _sentence(issue: Json) -> str:
 def _then(facts: BatchFacts) -> str:
     state = facts.state
     if facts.contradictions:
-        return f"workpacket batch restore {facts.folder}, or batch adopt {facts.folder}"
+        return f"workpacket runtime batch restore {facts.folder}, or batch adopt {facts.folder}"
     if state.completing is not None:
-        return f"workpacket batch complete {facts.folder}"
+        return f"workpacket runtime batch complete {facts.folder}"
     if state.batch is None:
-        return f"workpacket batch begin {facts.folder}" if facts.scope.next.ready else ""
+        return f"workpacket runtime batch begin {facts.folder}" if facts.scope.next.ready else ""
     phase = state.batch.cursor
     if phase is None:
-        return f"workpacket batch complete {facts.folder}"
+        return f"workpacket runtime batch complete {facts.folder}"
     begun = all(state.batch.stage(phase, unit).state == "begun" for unit in state.batch.open_units)
     return (
-        f"workpacket batch complete {facts.folder} --phase {phase}"
+        f"workpacket runtime batch complete {facts.folder} --phase {phase}"
         if begun
-        else (f"workpacket batch begin {facts.folder}")
+        else (f"workpacket runtime batch begin {facts.folder}")
     )
 
 
@@ -217,9 +217,9 @@ updates tasks.yaml, writes checkpoint.yaml and commits both with the staged chan
                value="PID"),
     ),
     examples=(
-        "workpacket batch begin auth-system",
-        "workpacket batch complete auth-system --phase testers",
-        "workpacket batch complete auth-system --phase reviewers --outcome rejected --task T003",
-        'workpacket batch complete auth-system --defer "medium: names could be clearer @ src/auth.py:45"',
+        "workpacket runtime batch begin auth-system",
+        "workpacket runtime batch complete auth-system --phase testers",
+        "workpacket runtime batch complete auth-system --phase reviewers --outcome rejected --task T003",
+        'workpacket runtime batch complete auth-system --defer "medium: names could be clearer @ src/auth.py:45"',
     ),
 )  # fmt: skip

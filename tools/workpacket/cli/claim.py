@@ -105,7 +105,7 @@ def _run_prepare(arguments: Arguments) -> int:
 
 def _uncommitted(arguments: Arguments, packet: PacketFacts, where: str, start: str) -> Problem:
     path, name = packet.packet_path, packet.id.text
-    again = f"workpacket prepare {name} --worktree {shlex.quote(arguments.value('worktree'))}"
+    again = f"workpacket packet prepare {name} --worktree {shlex.quote(arguments.value('worktree'))}"
     command = f"commit the governed files on {start}, then: {again}"
     return Problem("packet_uncommitted", f"{where}, which does not contain {path}", Location(path), command)
 
@@ -131,7 +131,7 @@ _PREPARE = Command(
         Option("base", "start from the work of another packet", value="WP_ID"),
         *ACTING,
     ),
-    examples=("workpacket prepare WP-1-Parser-v1 --for coder-1 --worktree ../parser",),
+    examples=("workpacket packet prepare WP-1-Parser-v1 --for coder-1 --worktree ../parser",),
 )
 
 
@@ -311,7 +311,9 @@ def _sync(arguments: Arguments, store: Store, hours: int) -> None:
         store.acquire(stream, holder, hours * 3600.0, over=held.token if held and held.holder == holder else None)
     except LeaseHeld as other:
         said = f"{other.details['holder']} holds {state.packet} in another clone, while {holder} holds it in this one"
-        sys.stderr.write(f"note: {escape(said)}; agree on who continues, and have the other run `workpacket release`\n")
+        sys.stderr.write(
+            f"note: {escape(said)}; agree on who continues, and have the other run `workpacket packet release`\n"
+        )
 
 
 def _claim(arguments: Arguments, decide: Decide, store: Store, hours: int) -> int:

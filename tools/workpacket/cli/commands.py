@@ -1,9 +1,12 @@
-"""The list of commands. Data only: every command reads it at start-up, so it imports nothing."""
+"""The list of commands. Data only: every command reads it at start-up, so it imports hardly anything."""
 
 from __future__ import annotations
 
-# Name, module below workpacket.cli (with a COMMAND, or several in DECLARED), one line of help. Order and groups are
-# those of `workpacket --help`.
+from workpacket.model.wording import FORMER, TYPED
+
+# What is typed, the module below workpacket.cli (with a COMMAND, or several in DECLARED), and one line of help. Order
+# and groups are those of `workpacket --help`, which lists the first words; a row with two words belongs to the command
+# or family (a row without a module) of its first word.
 GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
     (
         "Begin",
@@ -16,52 +19,47 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
             ("search", "views", "find packets by words in their ids, titles, documents and events"),
             ("show", "show", "show the task of a packet, how much of it is proved, and what is missing"),
             ("why", "history", "show every condition that keeps a packet from its next lane"),
-            ("history", "history", "show what happened to a packet"),
-        ),
-    ),
-    (
-        "Plan",
-        (
-            ("new", "backlog", "add a stub to the backlog"),
-            ("refine", "backlog", "write the technical refinement of a stub, or show it to the user"),
-            ("approve", "approve", "approve or reject a packet at a gate, with a signature"),
-            ("activate", "lifecycle", "turn a stub into a task packet, if it passes the activation gate"),
-            ("create-task-packet", "lifecycle", "turn a stub into a task packet, if it passes the activation gate"),
-            ("contract", "contract", "show the contract of a packet, or its canonical form"),
-            ("amend", "contract", "replace the approved contract of a packet"),
         ),
     ),
     (
         "Work",
         (
+            ("new", "backlog", "add a stub to the backlog"),
+            ("refine", "backlog", "write the technical refinement of a stub, or show it to the user"),
+            ("approve", "approve", "approve or reject a packet at a gate, with a signature"),
             ("start", "claim", "activate and claim a packet, on a separate branch"),
             ("done", "review", "prove the work on a packet, and submit it"),
-            ("prepare", "claim", "create the branch, and optionally the work tree, for a packet and its assignee"),
             ("claim", "claim", "claim a packet that is ready, until the lease ends"),
-            ("implement", "implement", "create branch and work tree for a work package of spec-kitty, and claim it"),
             ("submit", "review", "prove what the packet requires, and submit the work for review"),
             ("verdict", "review", "judge work that is in review"),
             ("merged", "lifecycle", "find the work on the target branch, and record the merge"),
             ("note", "lifecycle", "add a note to the log of a packet, such as a correction"),
-            ("release", "lifecycle", "release a packet so that someone else can claim it"),
-            ("handover", "lifecycle", "hand a packet over to another actor"),
             ("block", "lifecycle", "mark work that cannot continue as blocked"),
-            ("unblock", "lifecycle", "resume blocked work in its previous lane"),
-            ("reopen", "lifecycle", "resume work that was accepted but is not merged"),
-            ("advance", "lifecycle", "move a packet out of a lane that the policy adds"),
-        ),
-    ),
-    (
-        "Settle",
-        (
-            ("abandon", "lifecycle", "abandon a packet"),
-            ("supersede", "lifecycle", "replace a packet with a later revision"),
-            ("resolve", "lifecycle", "settle a packet that was moved independently on two branches"),
-            ("waive", "lifecycle", "waive a condition of a gate, with a reason and an end date"),
-            ("override", "lifecycle", "override a condition of a gate, with a reason and an end date"),
-            ("revoke", "approvals", "revoke an approval or a rejection"),
-            ("reapprove", "lifecycle", "replace revoked approvals with new ones"),
-            ("recover", "recover", "complete or undo an interrupted command"),
+            ("packet", "", "everything else that can be done with a packet, such as handing it over or abandoning it"),
+            ("packet activate", "lifecycle", "turn a stub into a task packet, if it passes the activation gate"),
+            ("packet contract", "contract", "show the contract of a packet, or its canonical form"),
+            ("packet amend", "contract", "replace the approved contract of a packet"),
+            (
+                "packet prepare",
+                "claim",
+                "create the branch, and optionally the work tree, for a packet and its assignee",
+            ),
+            (
+                "packet implement",
+                "implement",
+                "create branch and work tree for a work package of spec-kitty, and claim it",
+            ),
+            ("packet release", "lifecycle", "release a packet so that someone else can claim it"),
+            ("packet handover", "lifecycle", "hand a packet over to another actor"),
+            ("packet unblock", "lifecycle", "resume blocked work in its previous lane"),
+            ("packet reopen", "lifecycle", "resume work that was accepted but is not merged"),
+            ("packet advance", "lifecycle", "move a packet out of a lane that the policy adds"),
+            ("packet abandon", "lifecycle", "abandon a packet"),
+            ("packet supersede", "lifecycle", "replace a packet with a later revision"),
+            ("packet resolve", "lifecycle", "settle a packet that was moved independently on two branches"),
+            ("packet waive", "lifecycle", "waive a condition of a gate, with a reason and an end date"),
+            ("packet override", "lifecycle", "override a condition of a gate, with a reason and an end date"),
+            ("packet reapprove", "lifecycle", "replace revoked approvals with new ones"),
         ),
     ),
     (
@@ -70,21 +68,26 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
             ("check", "check", "find everything that is wrong in the governance documents"),
             ("fmt", "fmt", "rewrite documents in their canonical form"),
             ("audit", "trace", "verify the whole repository, and report what is wrong, since when, and who must act"),
-            ("approvals", "approvals", "list and verify approvals"),
-            ("log", "log", "verify the log, or sign a checkpoint of it"),
+            ("audit deps", "deps", "find dependencies that changed without permission"),
+            ("audit justfile", "lint_justfile", "find parameters that a justfile inserts into a command line unquoted"),
             (
                 "trace",
                 "trace",
                 "follow packets from requirement to evidence and commit, and find what is no longer valid",
             ),
-            ("trailers", "authorship", "print the trailers of a packet for a commit or a pull request"),
-            ("impact", "trace", "list the packets that depend on a file, one of its lines, or an anchor"),
+            ("trace impact", "trace", "list the packets that depend on a file, one of its lines, or an anchor"),
+            ("trace trailers", "authorship", "print the trailers of a packet for a commit or a pull request"),
+            ("log", "log", "verify the log, or sign a checkpoint of it"),
+            ("log show", "history", "show what happened to a packet"),
+            ("log recover", "recover", "complete or undo an interrupted command"),
+            ("log import", "foreign_forms", "import checkpoints in a foreign format into the log"),
+            ("log export", "foreign_forms", "export checkpoints from the log in a foreign format"),
+            ("approvals", "approvals", "list and verify approvals"),
+            ("approvals revoke", "approvals", "revoke an approval or a rejection"),
             ("evidence", "evidence", "write the output of a packet's proofs for a pull request"),
             ("report", "pull_request", "report what a pull request does to the packets, for its page"),
             ("policy", "policy", "show or test the policy, add an approver, or replace the root of trust"),
             ("key", "key", "create, test and list approval keys"),
-            ("deps", "deps", "find dependencies that changed without permission"),
-            ("lint-justfile", "lint_justfile", "find parameters that a justfile inserts into a command line unquoted"),
         ),
     ),
     (
@@ -92,12 +95,12 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
         (
             ("board", "views", "show the board, regenerate it, move an entry, or export a page"),
             (
-                "registry",
+                "board registry",
                 "registers",
                 "show or audit which packet is in force for each base, or regenerate the registry",
             ),
             (
-                "merge-driver",
+                "board merge-driver",
                 "registers",
                 "merge two versions of a board, registry or packet for git, using the logs of both sides",
             ),
@@ -106,39 +109,48 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
     (
         "Runs",
         (
-            ("run", "run_command", "do work in steps that survive a crash"),
-            ("runs", "runs", "show, export, import, prune and verify runs"),
             ("resume", "resume", "list and resume unfinished work, or show what stops it"),
-            ("cancel", "runs", "ask a run to stop at its next boundary"),
-            ("session", "session", "show sessions with a model, decide about stopped ones, and continue imported ones"),
-            ("queue", "run_command", "offer runs to workers, and show the queue"),
-            ("worker", "run_command", "execute the runs offered in a queue"),
-            ("store", "doctor", "create or upgrade the tables of runs on a server, and grant access to roles"),
-            ("doctor", "doctor", "check the store of runs and its location"),
-            ("batch", "batch", "take tasks through tests, implementation and review in batches"),
-            ("progress", "progress_command", "record or list the progress of roles in features"),
-            ("import", "foreign_forms", "import checkpoints in a foreign format into the log"),
-            ("export", "foreign_forms", "export checkpoints from the log in a foreign format"),
+            ("runtime", "", "do work in steps that survive a crash, and look after the stored runs"),
+            ("runtime run", "run_command", "do work in steps that survive a crash"),
+            ("runtime runs", "runs", "show, export, import, prune and verify runs"),
+            ("runtime cancel", "runs", "ask a run to stop at its next boundary"),
+            (
+                "runtime session",
+                "session",
+                "show sessions with a model, decide about stopped ones, and continue imported ones",
+            ),
+            ("runtime queue", "run_command", "offer runs to workers, and show the queue"),
+            ("runtime worker", "run_command", "execute the runs offered in a queue"),
+            ("runtime store", "doctor", "create or upgrade the tables of runs on a server, and grant access to roles"),
+            ("runtime doctor", "doctor", "check the store of runs and its location"),
+            ("runtime batch", "batch", "take tasks through tests, implementation and review in batches"),
+            ("runtime progress", "progress_command", "record or list the progress of roles in features"),
         ),
     ),
     (
         "Help",
         (
             ("explain", "explain", "explain a reason code"),
-            ("schema", "explain", "print the JSON Schema of a document kind or of a command's answer"),
-            ("completion", "completion", "print the completion script for a shell"),
+            ("help", "", "show the options of a command, a schema, or the completion script for a shell"),
+            ("help schema", "explain", "print the JSON Schema of a document kind or of a command's answer"),
+            ("help completion", "completion", "print the completion script for a shell"),
         ),
     ),
 )
-COMMANDS = tuple(command for _, commands in GROUPS for command in commands)
+_ROWS = tuple(row for _, rows in GROUPS for row in rows)
+MODULES = {typed: module for typed, module, _ in _ROWS}
+SUMMARIES = {typed: summary for typed, _, summary in _ROWS}
+_NAMES = {new: name for name, new in reversed(TYPED.items())}  # the first of several old spellings
+# The names of everything that can be run.
+COMMANDS = tuple(_NAMES.get(typed, typed) for typed, module in MODULES.items() if module)
 # Commands that other tools call, for people who type them anyway.
 OTHER_NAMES = {
     "add": "new",
-    "archive": "abandon",
-    "close": "abandon",
+    "archive": "packet abandon",
+    "close": "packet abandon",
     "complete": "submit",
     "create": "new",
-    "delete": "abandon",
+    "delete": "packet abandon",
     "finish": "submit",
     "find": "search",
     "fix": "check --fix",
@@ -148,9 +160,9 @@ OTHER_NAMES = {
     "log-verify": "log verify",
     "ls": "list",
     "merge": "merged",
-    "remove": "abandon",
+    "remove": "packet abandon",
     "review": "verdict",
-    "rm": "abandon",
+    "rm": "packet abandon",
     "sign": "approve",
     "take": "claim",
     "validate": "check",
@@ -159,6 +171,17 @@ OTHER_NAMES = {
 }
 
 
-def module_of(name: str) -> str | None:
-    """Return the module of the command called `name`."""
-    return next((module for command, module, _ in COMMANDS if command == name), None)
+def resolve(words: list[str] | tuple[str, ...]) -> tuple[str, int]:
+    """Return the name of the command that `words` begin with, and how many of them spell it; ("", 0) if none does."""
+    for count in range(min(len(words), 2), 0, -1):
+        spelled = " ".join(words[:count])
+        if MODULES.get(spelled):
+            return _NAMES.get(spelled, spelled), count
+        if spelled in FORMER:
+            return spelled.split()[0], count
+    return "", 0
+
+
+def below(word: str) -> tuple[tuple[str, str], ...]:
+    """Return the second words that a command or family has rows for, with their summaries."""
+    return tuple((typed.partition(" ")[2], summary) for typed, _, summary in _ROWS if typed.startswith(f"{word} "))

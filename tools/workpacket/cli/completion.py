@@ -1,4 +1,4 @@
-"""`workpacket completion`: the scripts that shells load to complete command lines, and the completions that these
+"""`workpacket help completion`: the scripts that shells load to complete command lines, and the completions that these
 scripts request.
 
 Each request reads the declarations of the commands, so completions always match the installed version. Placeholders are
@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from workpacket.cli.commands import COMMANDS, module_of
+from workpacket.cli.commands import GROUPS, below, resolve
 from workpacket.cli.main import load
 from workpacket.cli.options import Arguments, Command, Option, subcommand, usage
 from workpacket.cli.workspace import open_workspace
@@ -103,11 +103,13 @@ def candidates(line: Sequence[str], words_for: Words) -> list[Completion]:
     before = [word for word in before if word != "="]  # bash passes `--format=js` as three words
     begun = "" if begun == "=" else begun
     if not before:
-        found = [Completion(name, summary) for name, _, summary in COMMANDS]
-    elif module_of(before[0]) is None:
-        found = []
+        rows = [row for _, group in GROUPS for row in group]
+        found = [Completion(typed, summary) for typed, _, summary in rows if " " not in typed]
     else:
-        found = _in_command(load(before[0]), before[1:], begun, words_for)
+        name, count = resolve(before)
+        found = _in_command(load(name), before[count:], begun, words_for) if name else []
+        if len(before) == 1 and not begun.startswith("-"):
+            found += [Completion(word, summary) for word, summary in below(before[0])]
     return [candidate for candidate in found if candidate.word == FILES or candidate.word.startswith(begun)]
 
 
@@ -193,7 +195,7 @@ _workpacket() {
         else
             COMPREPLY+=("$found")
         fi
-    done < <("${COMP_WORDS[0]}" completion words -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
+    done < <("${COMP_WORDS[0]}" help completion words -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
 }
 complete -F _workpacket workpacket
 """
@@ -210,7 +212,7 @@ _workpacket() {
             line=${line//:/\\\\:}
             found+=("${line/$'\\t'/:}")
         fi
-    done < <("$words[1]" completion words -- "${(@)words[2,CURRENT]}" 2>/dev/null)
+    done < <("$words[1]" help completion words -- "${(@)words[2,CURRENT]}" 2>/dev/null)
     (( $#found )) && _describe workpacket found
     (( files )) && _files
 }
@@ -220,7 +222,7 @@ if [[ $funcstack[1] == _workpacket ]]; then _workpacket "$@"; else compdef _work
 _FISH = """# Completion for fish: put it into ~/.config/fish/completions/workpacket.fish
 function __workpacket_words
     set --local line (commandline --tokenize --cut-at-cursor --current-process) (commandline --current-token)
-    for found in ($line[1] completion words -- $line[2..] 2>/dev/null)
+    for found in ($line[1] help completion words -- $line[2..] 2>/dev/null)
         if test "$found" = :files
             __fish_complete_path (commandline --current-token)
         else
@@ -270,6 +272,6 @@ COMMAND = Command(
     run,
     arguments="bash | zsh | fish | words [-- WORD...]",
     description="""
-The printed script asks `completion words` for possible next words, with the words typed so far after `--`.""",
-    examples=('eval "$(workpacket completion bash)"', "workpacket completion words -- check --format ''"),
+The printed script asks `help completion words` for possible next words, with the words typed so far after `--`.""",
+    examples=('eval "$(workpacket help completion bash)"', "workpacket help completion words -- check --format ''"),
 )

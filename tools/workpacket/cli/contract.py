@@ -1,4 +1,4 @@
-"""`workpacket contract` shows the contract of a packet, and `workpacket amend` replaces it."""
+"""`workpacket packet contract` shows the contract of a packet, and `workpacket packet amend` replaces it."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _changes(repository: Repository, packet: PacketFacts, contract: Contract, st
 
 
 def _run_amend(arguments: Arguments) -> int:
-    from workpacket.lifecycle.amendment import amend
+    from workpacket.lifecycle.side_moves import amend
 
     repository, reason = here(), required(arguments, "reason")
 
@@ -93,7 +93,10 @@ _ALL: Final = (
 Shows the contract that a person approves, as the packet or the stub states it (what and why, criteria, scope, risk,
 dependencies, required evidence, refinement and specification), and its differences from the approved one.""",
         options=(Option("canonical", "print exactly the bytes that the digest covers"),),
-        examples=("workpacket contract WP-1-Parser-v1", "workpacket contract WP-1-Parser-v1 --canonical | sha256sum"),
+        examples=(
+            "workpacket packet contract WP-1-Parser-v1",
+            "workpacket packet contract WP-1-Parser-v1 --canonical | sha256sum",
+        ),
     ),
     Command(
         "amend",
@@ -106,7 +109,7 @@ first.""",
         options=(REASON, *ACTING),
         examples=(
             "workpacket approve WP-1-Parser-v1 --gate amendment",
-            'workpacket amend WP-1-Parser-v1 --reason "the format has a second version"',
+            'workpacket packet amend WP-1-Parser-v1 --reason "the format has a second version"',
         ),
     ),
 )

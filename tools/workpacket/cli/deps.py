@@ -14,7 +14,7 @@ from workpacket.bridges.dependency_guard import (
 )
 from workpacket.cli.checking import style_of
 from workpacket.cli.open_store import open_runtime, refusing
-from workpacket.cli.options import Arguments, Command, Option, subcommand, usage
+from workpacket.cli.options import Arguments, Command, Option, usage
 from workpacket.documents.lockfiles.comparison import DependencyChange, FileVerdict
 from workpacket.errors import WorkpacketError
 from workpacket.git.objects import commit_with_trailer
@@ -31,9 +31,7 @@ from workpacket.report.runs import next_line
 
 
 @refusing
-def check(arguments: Arguments) -> int:
-    if arguments.words:
-        raise usage(arguments.command, "unexpected_argument", f"unexpected argument {arguments.words[0]!r}")
+def run(arguments: Arguments) -> int:
     if arguments.value("base") and arguments.value("since"):
         raise usage(arguments.command, "conflicting_options", "--base and --since exclude each other")
     return _answer(arguments, _compared(arguments, find_repository(Path.cwd())))
@@ -62,7 +60,7 @@ def _commit_of_checkpoint(repository: Repository, checkpoint: str) -> str:
     if found is None:
         raise WorkpacketError(
             "checkpoint_missing", f"no run or commit in this history has a checkpoint {checkpoint!r}",
-            hint="workpacket runs list",
+            hint="workpacket runtime runs list",
         )  # fmt: skip
     return found.commit
 
@@ -126,19 +124,9 @@ def _findings(changes: DependencyChanges) -> list[Problem]:
     return found
 
 
-ACTIONS = ("check",)
-
-
-def run(arguments: Arguments) -> int:
-    subcommand(arguments, ACTIONS)
-
-    return check(arguments)
-
-
 COMMAND = Command(
     "deps",
     run,
-    arguments="check",
     description="""
 Compares lock files and manifests of the work tree, committed or not, with a commit. Direct
 dependencies may only change if --allow, or [deps] in the policy of that commit, names them. Naming a dependency never
@@ -150,8 +138,8 @@ without permission, 17 if a file could not be read.""",
         Option("allow", "dependencies that may change; `*` matches any characters", value="NAME", many=True),
     ),
     examples=(
-        "workpacket deps check",
-        "workpacket deps check --base origin/main --allow 'zod,@org/*'",
-        "workpacket deps check --since parser@00000001",
+        "workpacket audit deps",
+        "workpacket audit deps --base origin/main --allow 'zod,@org/*'",
+        "workpacket audit deps --since parser@00000001",
     ),
 )

@@ -1,6 +1,6 @@
-"""`workpacket doctor`: check whether runs are safe here, and whether their store is intact.
+"""`workpacket runtime doctor`: check whether runs are safe here, and whether their store is intact.
 
-`workpacket store`: manage the tables on a server, and access to them.
+`workpacket runtime store`: manage the tables on a server, and access to them.
 """
 
 from __future__ import annotations
@@ -212,7 +212,7 @@ Verifies the whole store: pages, hashes, index, acknowledged events. Also checks
 programs left running by dead attempts, stored secrets, and whether git would commit the store. If WORKPACKET_STORE
 names a server: its version, durability and clock, and your rights there are checked.""",
     options=(Option("accept-rollback", "a backup was restored: accept the loss of acknowledged events"),),
-    examples=("workpacket doctor", "workpacket doctor --json"),
+    examples=("workpacket runtime doctor", "workpacket runtime doctor --json"),
 )
 
 
@@ -250,7 +250,7 @@ def _store(arguments: Arguments) -> int:
         access.close()
     shown = access.address.shown
     data: dict[str, Json] = {"store": shown, "schema_version": present, "known_version": SCHEMA_VERSION}
-    then = "workpacket store upgrade" if present < SCHEMA_VERSION else ""
+    then = "workpacket runtime store upgrade" if present < SCHEMA_VERSION else ""
     return answer(arguments, f"{said}{shown}: version {present} of {SCHEMA_VERSION}\n", data, then=then)
 
 
@@ -266,10 +266,10 @@ For the owner of the store that WORKPACKET_STORE names. `upgrade` creates the ta
 this program; older versions of the program are then refused. `let-in` grants an existing role a right in the project of
 the URL, `shut-out` revokes it.""",
     examples=(
-        "workpacket store show",
-        "workpacket store upgrade",
-        "workpacket store let-in ci writer",
-        "workpacket store shut-out ci",
+        "workpacket runtime store show",
+        "workpacket runtime store upgrade",
+        "workpacket runtime store let-in ci writer",
+        "workpacket runtime store shut-out ci",
     ),
 )
 

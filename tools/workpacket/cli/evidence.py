@@ -1,28 +1,40 @@
-"""`workpacket evidence`: write required proofs into a contract, run proofs again, and publish their output for
-reviewers.
+"""`workpacket evidence`: write required proofs into a contract, run proofs again here or in CI, and publish their
+output for reviewers.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final
 
+from workpacket.approvals.encodings import write_instant
 from workpacket.audit.tracing import Evidence, evidence_of, latest_evidence
+from workpacket.cli.open_store import answer
 from workpacket.cli.options import Arguments, Command, Option, subcommand, usage
 from workpacket.cli.packet_command import ACTING, Decide, actor_of, conclude, packet_of, words_of
 from workpacket.cli.read_only import reader_identity, show_json
 from workpacket.cli.workspace import write_new
 from workpacket.errors import WorkpacketError
+from workpacket.lifecycle.facts import PacketFacts
 from workpacket.model import exits
-from workpacket.model.canonical import Json
+from workpacket.model.canonical import Json, canonical_bytes
+from workpacket.model.event_types import MOST_EVIDENCE
+from workpacket.model.events import Actor
+from workpacket.model.layout import LARGEST_EVENT
 from workpacket.model.wording import counted
 from workpacket.report.escape import escape
 from workpacket.report.pull_request import block, code
 from workpacket.runtime.records.redaction import Redactor
 from workpacket.shell.governed_files import find_governed, packet_called
-from workpacket.shell.governing.execution import carry_out, here
+from workpacket.shell.governing.execution import carry_out, facts_before, here
 from workpacket.shell.governing.proof_process import Account, account_of, kept_output
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from workpacket.approvals.sigstore import Attested
 
 
 def publish(arguments: Arguments) -> int:
@@ -120,7 +132,6 @@ def replay(arguments: Arguments) -> int:
 
 def _replay(arguments: Arguments, name: str, account: Account | None) -> int:
     from workpacket.lifecycle.proofs import record_replay
-    from workpacket.shell.governing.execution import facts_before
     from workpacket.shell.governing.replay import recorded_proofs
     from workpacket.shell.governing.replay import replay as run_again
 
@@ -135,6 +146,8 @@ def _replay(arguments: Arguments, name: str, account: Account | None) -> int:
         return exits.REFUSED
     redactor = Redactor.from_environment(os.environ)
     differences = run_again(repository, packet, found, facts.policy.evidence, redactor, os.environ, account)
+    if arguments.value("statements"):
+        _state(arguments.value("statements"), packet, differences)
     if arguments.flag("record"):
         return _write(arguments, name, lambda facts, packet: record_replay(facts, packet, found.commit, differences))
     if arguments.flag("json"):
@@ -146,6 +159,82 @@ def _replay(arguments: Arguments, name: str, account: Account | None) -> int:
     if not arguments.flag("base"):
         print(f"next: workpacket evidence replay {name} --record")
     return exits.FINDINGS if differences else exits.OK
+
+
+def _state(folder: str, packet: PacketFacts, differences: Sequence[str]) -> None:
+    """Write what the replay found as a statement for CI to sign."""
+    from workpacket.lifecycle.attestations import AttestedPacket, replay_of
+
+    statement = replay_of(AttestedPacket(packet.state), packet.id.text, differences)
+    write_new(os.path.join(folder, f"{packet.id.text}.json"), canonical_bytes(statement) + b"\n")
+
+
+def attest(arguments: Arguments) -> int:
+    """Write the attestation file for a bundle. It needs neither a repository nor anything of the change."""
+    from workpacket.approvals.sigstore import attestation_file
+
+    target = arguments.value("out")
+    if not target:
+        raise usage(arguments.command, "missing_argument", "attest requires --out FILE")
+    data = attestation_file(_read(words_of(arguments, 1, "attest BUNDLE")[0]))
+    write_new(target, data)
+    said: dict[str, Json] = {key: text for key, text in json.loads(data).items() if key != "bundle"}
+    text = f"{escape(target)} attests {said['commit']}, signed by {escape(str(said['identity']))}\n"
+    return answer(arguments, text, {**said, "out": target})
+
+
+def verify(arguments: Arguments) -> int:
+    """Verify an attestation of CI, without a network, against the authority that the policy of the base pins."""
+    name, path, found, _ = _attested(arguments, reader_identity(arguments, here()))
+    differences = _differences(found)
+    result, at = "different" if differences else "same", write_instant(found.signed_at)
+    data: dict[str, Json] = {
+        "id": name,
+        "commit": found.commit,
+        "differences": differences,
+        "issuer": found.issuer,
+        "identity": found.identity,
+        "digest": found.digest,
+        "signed_at": at,
+    }
+    what = f"{name} at {found.commit[:12]}: {result} results, attested by {escape(found.identity)} at {at}\n"
+    status = exits.FINDINGS if differences else exits.OK
+    return answer(arguments, what, data, status=status, then=f"workpacket evidence record {name} {escape(path)}")
+
+
+def record(arguments: Arguments) -> int:
+    """Verify an attestation of CI, and record it with what it says."""
+    from workpacket.lifecycle.proofs import record_replay
+
+    name, _, found, text = _attested(arguments, actor_of(arguments, here()))
+    differences = [str(each) for each in _differences(found)]
+    return _write(arguments, name, lambda facts, packet: record_replay(facts, packet, found.commit, differences, text))
+
+
+def _attested(arguments: Arguments, actor: Actor) -> tuple[str, str, Attested, str]:
+    """Return the packet, the path of the file, what it proves about the last submission, and its text."""
+    from workpacket.lifecycle.proofs import attested_replay
+
+    word, path = words_of(arguments, 2, "WP_ID and FILE")
+    repository = here()
+    name = packet_called(str(repository.root), word).text
+    text = _read(path).decode("utf-8", "replace").rstrip("\n")
+    facts = facts_before(repository, [name], actor)
+    submitted = [event for event in facts.packets[name].log.events if event.type == "submitted"]
+    return name, path, attested_replay(text, submitted[-1] if submitted else None, facts.policy.evidence), text
+
+
+def _differences(found: Attested) -> list[Json]:
+    listed: list[Json] = [line[:500] for line in found.failed[:MOST_EVIDENCE]] or ["CI does not say which"]
+    return listed if found.result == "FAILED" else []
+
+
+def _read(path: str) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return file.read(LARGEST_EVENT)
+    except OSError as error:
+        raise WorkpacketError("file_unreadable", error.strerror or "it cannot be read", path=path) from error
 
 
 def _account(arguments: Arguments) -> Account | None:
@@ -167,26 +256,40 @@ def _agreed(arguments: Arguments, commands: Sequence[str]) -> bool:
 
 
 def run(arguments: Arguments) -> int:
-    chosen = subcommand(arguments, ("publish", "demand", "replay"))
-    return {"publish": publish, "demand": demand, "replay": replay}[chosen](arguments)
+    return _ACTIONS[subcommand(arguments, tuple(_ACTIONS))](arguments)
+
+
+_ACTIONS: Final[Mapping[str, Callable[[Arguments], int]]] = {
+    "publish": publish,
+    "demand": demand,
+    "replay": replay,
+    "attest": attest,
+    "verify": verify,
+    "record": record,
+}
 
 
 COMMAND = Command(
     "evidence",
     run,
-    arguments="publish|demand|replay [WP_ID] [N]",
+    arguments="publish|demand|replay|attest|verify|record [WP_ID] [N|FILE]",
     description="""
 `demand` writes below criterion N of the stub, and of the packet, what is to prove it: a command, and which of its
 tests; or why no test has to fail without the work. `replay` runs the proofs of the latest submission again in fresh
 trees and says what came to something else; with --record the log says so, too. With --commands-as, another account runs
 the commands: it can read neither the environment nor the files of the one that judges.
 
+CI attests what it replayed: `replay --statements` writes a statement for each submission, and a job that never checks
+out the change signs it with Sigstore. `attest` makes one file of the bundle and what it says. `verify` compares the
+file with the submission and with `[evidence.ci]` of the base's policy, without a network; `record` also puts it into
+the log.
+
 For each proof, the log contains the command, the exit code, and the length and digest of the output; the end of the
 output stays in the clone where the proof was run. `publish` writes it as Markdown, for the text of a pull request.
 Secrets recognized by their form, or as values of your environment, were removed; `publish` searches for them again.
 Read the text before you paste it: published text cannot be taken back.""",
     options=(
-        Option("out", "publish: write to this new file instead of standard output", value="FILE"),
+        Option("out", "publish, attest: write to this new file", value="FILE"),
         Option("command", "demand: the command to run", value="COMMAND"),
         Option("tests", "demand: the ids of tests that must run and pass", value="A,B"),
         Option("paths", "demand: the files or folders of these tests", value="A,B"),
@@ -195,6 +298,7 @@ Read the text before you paste it: published text cannot be taken back.""",
         Option("record", "replay: record the result"),
         Option("base", "replay: every submission that is missing from this commit", value="REV"),
         Option("commands-as", "replay: the account that runs the commands; only for root", value="USER"),
+        Option("statements", "replay: write what was found into this existing folder, for CI to sign", value="FOLDER"),
         *ACTING,
     ),
     examples=(
@@ -202,6 +306,8 @@ Read the text before you paste it: published text cannot be taken back.""",
         "workpacket evidence demand WP-1-Parser-v1 2 --exempt 'documentation is read, not run'",
         "workpacket evidence replay WP-1-Parser-v1 --yes --record --as validator-1",
         "workpacket evidence replay --base origin/main --yes --commands-as proofs",
+        "workpacket evidence attest WP-1-Parser-v1.sigstore.json --out WP-1-Parser-v1.attestation.json",
+        "workpacket evidence record WP-1-Parser-v1 WP-1-Parser-v1.attestation.json",
         "workpacket evidence publish WP-1-Parser-v1",
         "workpacket evidence publish WP-1-Parser-v1 --out ../evidence.md",
     ),

@@ -107,7 +107,7 @@ _SCHEMA = Command(
 Without a name, lists the names of all schemas. `commands/NAME` describes `data` in the --json output of the command
 NAME, and `output` the object around it.""",
     options=(Option("draft-07", "the draft-07 version, for older editors"),),
-    examples=("workpacket schema", "workpacket schema stub", "workpacket schema commands/claim"),
+    examples=("workpacket help schema", "workpacket help schema stub", "workpacket help schema commands/claim"),
 )
 
 

@@ -9,6 +9,7 @@ import tempfile
 import traceback
 
 from workpacket import __version__
+from workpacket.cli.commands import resolve
 from workpacket.cli.options import own_words
 from workpacket.errors import WorkpacketError
 from workpacket.model import exits
@@ -26,7 +27,7 @@ def report_failure(error: Exception, words: list[str]) -> int:
     reason = catalogue().get(error.code)
     status = reason.exit_code if reason is not None else exits.INTERNAL
     if "--json" in own_words(words):
-        sys.stdout.write(render_envelope(words[0], status, [error.problem], {}))
+        sys.stdout.write(render_envelope(resolve(words)[0] or words[0], status, [error.problem], {}))
     else:
         colour = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
         sys.stderr.write(render_failure(error, Style(colour=colour)))

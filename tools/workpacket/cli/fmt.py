@@ -28,14 +28,12 @@ from workpacket.report.escape import escape
 from workpacket.report.json_report import render_envelope
 from workpacket.report.outcome import Repaired
 from workpacket.report.terminal import Style
-from workpacket.rules.repair import RepairRefused, repair
-from workpacket.rules.upgrade import upgraded
+from workpacket.rules.repair import RepairRefused, repair, upgraded
 from workpacket.shell.checking.examining import examine_bytes, load_findings, too_large, unreadable_finding
 from workpacket.shell.configuration import lanes_here
 from workpacket.shell.transactions.transaction import rewrite
 from workpacket.shell.tree import Found, read_bytes, refusal
-from workpacket.text.limits import REGISTER
-from workpacket.text.source import Source
+from workpacket.text.source import REGISTER, Source
 
 # One fix may make another possible: once a heading is renamed, its section is read. Each round applies at least one
 # fix; the number of rounds is limited.

@@ -1,5 +1,5 @@
-"""`workpacket import` and `workpacket export`: read checkpoints in foreign formats into the log, and write them from
-it.
+"""`workpacket log import` and `workpacket log export`: read checkpoints in foreign formats into the log, and write them
+from it.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ def _answer(
         {"stream": plan.stream, "outcome": plan.outcome, "known": plan.known, "new": len(plan.new)} for plan in planned
     ]
     said: dict[str, Json] = {"format": bridge.name, "streams": rows, "passed_over": others}
-    return answer(arguments, text, said, then=f"workpacket export {bridge.name}")
+    return answer(arguments, text, said, then=f"workpacket log export {bridge.name}")
 
 
 IMPORT = Command(
@@ -142,7 +142,10 @@ An invalid file is refused with its line and column; if one of several files is 
 contradicts the log is refused too: see `workpacket explain view_conflict`. Summaries, cost files and templates among
 the checkpoints of roles are skipped and listed.""",
     options=(Option("plan", "show what would be imported, without writing anything"),),
-    examples=("workpacket import step mission.events.jsonl", "workpacket import step --plan mission.events.jsonl"),
+    examples=(
+        "workpacket log import step mission.events.jsonl",
+        "workpacket log import step --plan mission.events.jsonl",
+    ),
 )
 
 
@@ -185,10 +188,10 @@ what a format cannot represent.""",
         BASE_OPTION,
     ),
     examples=(
-        "workpacket export step --out mission.events.jsonl",
-        "workpacket export session review-42",
-        "workpacket export attestations --key machine.pem --out attestations.jsonl",
-        "workpacket export attestations WP-1-Parser-v1 --key machine.pem",
+        "workpacket log export step --out mission.events.jsonl",
+        "workpacket log export session review-42",
+        "workpacket log export attestations --key machine.pem --out attestations.jsonl",
+        "workpacket log export attestations WP-1-Parser-v1 --key machine.pem",
     ),
 )
 

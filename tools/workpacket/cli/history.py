@@ -115,7 +115,7 @@ _HISTORY = Command(
     "history",
     _run_history,
     arguments="WP_ID",
-    examples=("workpacket history WP-1-Parser-v1", "workpacket history WP-1-Parser-v1 --json"),
+    examples=("workpacket log show WP-1-Parser-v1", "workpacket log show WP-1-Parser-v1 --json"),
 )
 
 

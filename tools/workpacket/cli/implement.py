@@ -47,7 +47,7 @@ def claim(arguments: Arguments) -> int:
         return refuse(arguments, package.id, unmet)
     take(repository, package, actor_of(arguments, repository).id)
     _, package = _package(arguments)
-    return _say(arguments, package, f"workpacket implement {package.id}", (), brief=True)
+    return _say(arguments, package, f"workpacket packet implement {package.id}", (), brief=True)
 
 
 def _run(arguments: Arguments) -> int:
@@ -83,7 +83,7 @@ def _base(arguments: Arguments, repository: Repository, package: MissionPackage)
 
 def _command(package: MissionPackage, unmet: Sequence[Problem]) -> str:
     if package.lane == UNDER_WAY:
-        return f"workpacket implement {package.id}"
+        return f"workpacket packet implement {package.id}"
     return unmet[0].hint if unmet else f"workpacket claim {package.id}"
 
 
@@ -119,5 +119,5 @@ For work packages of spec-kitty, below `kitty-specs/`: claims the package, unles
 and its work tree in `.worktrees/`. With --base they begin at the branch of the package that it builds on, which need
 not be done. Repeated, it creates what is missing.""",
     options=(Option("base", "start from the branch of this work package", value="WP_ID"), *ACTING),
-    examples=("workpacket implement WP07 --base WP05",),
+    examples=("workpacket packet implement WP07 --base WP05",),
 )

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from typing import Final, cast
 
-from workpacket.cli.commands import COMMANDS
+from workpacket.cli.commands import SUMMARIES, resolve
 from workpacket.cli.options import Arguments, Command, Option, usage
 from workpacket.cli.packet_command import COMMIT, conclude
 from workpacket.cli.progress_command import MILESTONES as PROGRESS
@@ -30,7 +30,7 @@ from workpacket.lifecycle.policy import Form, LifecyclePolicy
 from workpacket.lifecycle.starter_documents import DIALECTS, GROUPS, INSTALLING, Dialect, Group
 from workpacket.model import exits
 from workpacket.model.layout import POLICY_PATH
-from workpacket.model.wording import counted
+from workpacket.model.wording import counted, typed_as
 from workpacket.report.escape import escape
 from workpacket.report.json_report import render_envelope
 from workpacket.shell.actor import moment
@@ -63,7 +63,7 @@ class Step(Value):
 
     @property
     def name(self) -> str:
-        return self.command.split()[0]
+        return resolve(self.command.split())[0]
 
 
 class Skill(Value):
@@ -76,8 +76,6 @@ class Skill(Value):
     rules: tuple[str, ...] = ()
     further: tuple[str, ...] = ()  # the lines that follow
 
-
-_SUMMARIES = {name: summary for name, _, summary in COMMANDS}
 
 _SECTION = (
     Step("Where everything stands", "status"),
@@ -141,7 +139,7 @@ _CHECKPOINT = Skill(
         "",
         "```text",
         "You must write a checkpoint after every significant change of state, before you do anything else:",
-        'workpacket progress MILESTONE FEATURE AGENT --team TEAM "What happened"',
+        'workpacket runtime progress MILESTONE FEATURE AGENT --team TEAM "What happened"',
         f"MILESTONE is one of: {', '.join(PROGRESS)}.",
         "Without a checkpoint, your work is lost if your session ends. Never write review-approved for your own work.",
         "```",
@@ -263,7 +261,7 @@ def _explained(steps: tuple[Step, ...]) -> Iterator[str]:
     """Yield the first mention of a command, with its description."""
     known: set[str] = set()
     for step in steps:
-        yield step.line() if step.name in known else f"{step.line()} ({_SUMMARIES[step.name]})"
+        yield step.line() if step.name in known else f"{step.line()} ({SUMMARIES[typed_as(step.name)]})"
         known.add(step.name)
 
 

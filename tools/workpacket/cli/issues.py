@@ -30,8 +30,7 @@ from workpacket.report.json_report import render_envelope
 from workpacket.shell.governed_files import GovernedFiles
 from workpacket.shell.governing.execution import Carried, carry_out
 from workpacket.shell.tree import read_bytes, refusal
-from workpacket.text.limits import DATA, MARKDOWN
-from workpacket.text.source import Source
+from workpacket.text.source import DATA, MARKDOWN, Source
 
 # The programs of forges, which know who asks: prefix, then the words before and after the number, and for another
 # repository.

@@ -16,6 +16,7 @@ from workpacket.cli.packet_command import ACTING, REASON, Decide, packet_command
 from workpacket.git.repository import Repository
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.moves import Answer, Planned
+from workpacket.model.wording import typed_as
 from workpacket.shell.governing.execution import here
 from workpacket.value import Value, replace
 
@@ -133,7 +134,7 @@ def _waive(arguments: Arguments) -> int:
 
 
 def _reapprove(arguments: Arguments) -> int:
-    from workpacket.lifecycle.amendment import Withdrawn, reapprove
+    from workpacket.lifecycle.side_moves import Withdrawn, reapprove
     from workpacket.shell.actor import moment
     from workpacket.shell.approvals.event_approvals import withdrawn
     from workpacket.shell.approvals.facts import open_approvals
@@ -198,7 +199,7 @@ Someone with a role at the gate must first approve it, by signing the same rule,
             *ACTING,
         ),
         examples=(
-            f'workpacket {name} WP-1-Parser-v1 dependency_unmet --until 2026-12-31 --reason "its interface is fixed"',
+            f'workpacket {typed_as(name)} WP-1-Parser-v1 dependency_unmet --until 2026-12-31 --reason "it is stable"',
         ),
     )
 
@@ -212,7 +213,7 @@ def _activation(name: str) -> Command:
 The seven items of the stub's checklist are derived from evidence. Either the packet, board, registry and log all
 change, or every missing condition is listed with the command that supplies it.""",
         options=ACTING,
-        examples=(f"workpacket {name} WP-1-Parser-v1", f"workpacket {name} WP-1-Parser-v1 --json"),
+        examples=(f"workpacket {typed_as(name)} WP-1-Parser-v1", f"workpacket {typed_as(name)} WP-1-Parser-v1 --json"),
     )
 
 
@@ -224,14 +225,14 @@ _ALL: Final = (
         _move,
         arguments="WP_ID",
         options=(REASON, *ACTING),
-        examples=('workpacket release WP-1-Parser-v1 --reason "needs somebody who knows CommonMark"',),
+        examples=('workpacket packet release WP-1-Parser-v1 --reason "needs somebody who knows CommonMark"',),
     ),
     Command(
         "handover",
         _move,
         arguments="WP_ID",
         options=(Option("to", "the next holder", value="NAME"), REASON, *ACTING),
-        examples=('workpacket handover WP-1-Parser-v1 --to coder-2 --reason "end of my shift"',),
+        examples=('workpacket packet handover WP-1-Parser-v1 --to coder-2 --reason "end of my shift"',),
     ),
     Command(
         "merged",
@@ -253,14 +254,17 @@ have their own commands.""",
             REASON,
             *ACTING,
         ),
-        examples=("workpacket advance WP-1-Parser-v1", "workpacket advance WP-1-Parser-v1 --to MERGE_PENDING"),
+        examples=(
+            "workpacket packet advance WP-1-Parser-v1",
+            "workpacket packet advance WP-1-Parser-v1 --to MERGE_PENDING",
+        ),
     ),
     Command(
         "reopen",
         _move,
         arguments="WP_ID",
         options=(REASON, *ACTING),
-        examples=('workpacket reopen WP-1-Parser-v1 --reason "the merge broke the build"',),
+        examples=('workpacket packet reopen WP-1-Parser-v1 --reason "the merge broke the build"',),
     ),
     Command(
         "block",
@@ -274,21 +278,21 @@ have their own commands.""",
         _move,
         arguments="WP_ID",
         options=(REASON, *ACTING),
-        examples=('workpacket unblock WP-1-Parser-v1 --reason "the samples are there"',),
+        examples=('workpacket packet unblock WP-1-Parser-v1 --reason "the samples are there"',),
     ),
     Command(
         "supersede",
         _supersede,
         arguments="WP_ID",
         options=(Option("by", "the packet that replaces it", value="WP_ID"), REASON, *ACTING),
-        examples=("workpacket supersede WP-1-Parser-v1 --by WP-1-Parser-v2",),
+        examples=("workpacket packet supersede WP-1-Parser-v1 --by WP-1-Parser-v2",),
     ),
     Command(
         "abandon",
         _move,
         arguments="WP_ID",
         options=(REASON, *ACTING),
-        examples=('workpacket abandon WP-1-Parser-v1 --reason "nobody needs it any more"',),
+        examples=('workpacket packet abandon WP-1-Parser-v1 --reason "nobody needs it any more"',),
     ),
     Command(
         "note",
@@ -311,8 +315,8 @@ approve the packet again with `workpacket approve`; this command then records th
 theirs. No lane changes.""",
         options=(Option("gate", "only the approvals at this gate", value="GATE"), REASON, *ACTING),
         examples=(
-            "workpacket reapprove WP-1-Parser-v1",
-            'workpacket reapprove WP-1-Parser-v1 --gate activation --reason "the laptop was stolen"',
+            "workpacket packet reapprove WP-1-Parser-v1",
+            'workpacket packet reapprove WP-1-Parser-v1 --gate activation --reason "the laptop was stolen"',
         ),
     ),
     Command(
@@ -324,7 +328,7 @@ theirs. No lane changes.""",
             REASON,
             *ACTING,
         ),
-        examples=('workpacket resolve WP-1-Parser-v1 --lane IN_PROGRESS --reason "coder-1 began first"',),
+        examples=('workpacket packet resolve WP-1-Parser-v1 --lane IN_PROGRESS --reason "coder-1 began first"',),
     ),
 )
 
@@ -353,6 +357,6 @@ def _notes(root: str, features: tuple[str, ...]) -> tuple[str, ...]:
     notes = notes_here(root, about=features[-1])
     found = {path: names[0] for feature in features for path, names in open_roles(notes, feature).items()}
     return tuple(
-        f"the role in {path} is still open; when its writer is done, run: workpacket progress close {feature}"
+        f"the role in {path} is still open; when its writer is done, run: workpacket runtime progress close {feature}"
         for path, feature in sorted(found.items())
     )

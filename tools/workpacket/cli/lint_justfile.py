@@ -1,4 +1,4 @@
-"""`workpacket lint-justfile`: find parameters that a justfile pastes into a command line.
+"""`workpacket audit justfile`: find parameters that a justfile pastes into a command line.
 
 just replaces `{{ name }}` before the shell reads the line, so an argument that contains a quote or a `$(...)` is
 executed. Passed as `"$@"` or `"$1"` (with `positional-arguments`), or through `quote(name)`, it stays a plain argument.
@@ -17,8 +17,7 @@ from workpacket.model import exits
 from workpacket.problem import Location, Problem
 from workpacket.report.escape import escape
 from workpacket.report.json_report import render_envelope
-from workpacket.text.limits import MARKDOWN
-from workpacket.text.source import Source
+from workpacket.text.source import MARKDOWN, Source
 
 CODE = "just_parameter_pasted"
 
@@ -89,5 +88,5 @@ COMMAND = Command(
     run,
     arguments="[FILE...]",
     description="Without a file, checks the justfile in the current directory.",
-    examples=("workpacket lint-justfile", "workpacket lint-justfile .GOV/gov.just"),
+    examples=("workpacket audit justfile", "workpacket audit justfile .GOV/gov.just"),
 )

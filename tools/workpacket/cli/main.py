@@ -10,26 +10,22 @@ import os
 import sys
 
 from workpacket import __version__
-from workpacket.cli.commands import COMMANDS, GROUPS, OTHER_NAMES, module_of
+from workpacket.cli.commands import COMMANDS, MODULES, OTHER_NAMES, below, resolve
 from workpacket.model.exits import BROKEN_PIPE, INTERRUPTED
 from workpacket.model.layout import GOVERNANCE_FOLDER
+from workpacket.model.wording import FORMER, SILENT, typed_as
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import NoReturn
 
     from workpacket.cli.options import Command
 
 
 # Commands that are useful in a repository without governance.
-_ANYWHERE = frozenset(
-    {
-        "init",
-        "deps",
-        "lint-justfile",
-        *(name for title, group in GROUPS if title in {"Runs", "Help"} for name, _, _ in group),
-    }
-)
+_ANYWHERE = frozenset({"init", "deps", "lint-justfile", "import", "export", "resume", "explain"})
+_FAMILIES_ANYWHERE = ("runtime ", "help ")
 
 
 def console() -> NoReturn:
@@ -65,49 +61,82 @@ def main(words: list[str]) -> int:
 
 
 def _run(words: list[str]) -> int:
-    if len(words) == 2 and words[0] == "help":
-        words = [words[1], "--help"]
-    if not words or words[0] in {"-h", "--help", "help"}:
-        from workpacket.cli.cached_output import terminal
-        from workpacket.cli.options import overview
-
-        print(overview(terminal()[1]))
-        return 0 if words else 2
-    if words[0] in {"-V", "--version"}:
-        print(f"workpacket {__version__}")
-        return 0
-    command = load(words[0])
+    name, count = resolve(words)
+    if not name and words[:1] == ["help"] and not words[-1].startswith("-"):
+        words = [*words[1:], "--help"]
+        name, count = resolve(words)
+    if not name:
+        return _without_command(words)
+    command = load(name)
     from workpacket.cli.options import own_words, parse
 
-    arguments = parse(command, words[1:]) if not {"-h", "--help"} & set(own_words(words[1:])) else None
+    own = own_words(words)
+    _say_what_is_typed_now(words[:count], own)
+    arguments = parse(command, words[count:]) if not {"-h", "--help"} & set(own) else None
     if arguments is None:
-        from workpacket.cli.options import command_help
+        from workpacket.cli.help import command_help
 
-        print(command_help(command))
+        print(command_help(command, _columns()))
         return 0
     try:
         return command.run(arguments)
     finally:
-        if words[0] not in _ANYWHERE and not os.path.isdir(GOVERNANCE_FOLDER):
+        anywhere = name in _ANYWHERE or typed_as(name).startswith(_FAMILIES_ANYWHERE)
+        if not anywhere and not os.path.isdir(GOVERNANCE_FOLDER):
             from workpacket.cli.workspace import say_that_nothing_is_governed
 
             say_that_nothing_is_governed()
 
 
+def _without_command(words: list[str]) -> int:
+    """Print the version or the help of everything or of a family; anything else is an unknown command."""
+    if words[:1] in (["-V"], ["--version"]):
+        print(f"workpacket {__version__}")
+        return 0
+    from workpacket.cli.help import family_help, overview
+
+    if not words or words[0] in {"-h", "--help"}:  # also `help` alone
+        print(overview(_columns()))
+        return 0 if words else 2
+    if below(words[0]) and words[1:] in ([], ["-h"], ["--help"]):
+        print(family_help(words[0], _columns()))
+        return 0 if words[1:] else 2
+    raise _unknown(" ".join(words[:2]) if below(words[0]) else words[0])
+
+
+def _columns() -> int | None:
+    from workpacket.cli.cached_output import terminal
+
+    return terminal()[1]
+
+
+def _say_what_is_typed_now(spelling: list[str], own: Sequence[str]) -> None:
+    """Tell a person who typed an old spelling the present one."""
+    spelled = " ".join(spelling)
+    if spelled in FORMER and spelled not in SILENT and "--json" not in own:
+        sys.stderr.write(f"note: `workpacket {spelled}` is now `workpacket {FORMER[spelled]}`\n")
+
+
 def load(name: str) -> Command:
     """Return the declaration of the command called `name`."""
-    module = module_of(name)
-    if module is None:
-        from difflib import get_close_matches
-
-        from workpacket.errors import WorkpacketError
-
-        known = OTHER_NAMES.get(name.casefold())
-        near = [known] if known else get_close_matches(name, [command for command, _, _ in COMMANDS], n=1)
-        hint = f"did you mean `workpacket {near[0]}`?" if near else "workpacket --help"
-        raise WorkpacketError("unknown_command", f"unknown command: {name!r}", hint=hint)
+    module = MODULES.get(typed_as(name))
+    if not module:
+        raise _unknown(name)
     from importlib import import_module
 
     found = import_module(f"workpacket.cli.{module}")
     command: Command = found.DECLARED[name] if hasattr(found, "DECLARED") else found.COMMAND
     return command
+
+
+def _unknown(spelled: str) -> Exception:
+    from difflib import get_close_matches
+
+    from workpacket.errors import WorkpacketError
+
+    known = OTHER_NAMES.get(spelled.casefold())
+    # A name is what somebody types who has forgotten the first word.
+    spellings = [*COMMANDS, *map(typed_as, COMMANDS)]
+    near = [known] if known else [typed_as(name) for name in get_close_matches(spelled, spellings, n=1)]
+    hint = f"did you mean `workpacket {near[0]}`?" if near else "workpacket --help"
+    return WorkpacketError("unknown_command", f"unknown command: {spelled!r}", hint=hint)

@@ -45,7 +45,7 @@ def reach(arguments: Arguments, session: Session, cursor: Json) -> int:
         "how": point.how, "sidecar_written": point.sidecar_written, "uncommitted": [*left],
         "dependencies": [row for event in changed for row in rows_of_dependencies(event.values())],
     }  # fmt: skip
-    then = f"workpacket run checkpoint HANDLE --commit --milestone {next_milestone(session)}" if left else ""
+    then = f"workpacket runtime run checkpoint HANDLE --commit --milestone {next_milestone(session)}" if left else ""
     return answer(arguments, f"{point.commit}\n", data, then=then)
 
 
@@ -72,7 +72,7 @@ def select_foreign(arguments: Arguments, run: str) -> int:
     if selected.conflicts:
         raise RunBlocked("; ".join(selected.conflicts), code="view_conflict", details={"run": run})
     if selected.source == "none":
-        raise RunBlocked(f"there is no run {run}", code="checkpoint_missing", hint="workpacket runs list")
+        raise RunBlocked(f"there is no run {run}", code="checkpoint_missing", hint="workpacket runtime runs list")
     data: dict[str, Json] = {"run": run, **selected.as_event(), "milestone_index": selected.milestone_index}
     return answer(arguments, f"{selected.milestone_index}\n", data)
 

@@ -21,8 +21,8 @@ from workpacket.report.escape import escape
 from workpacket.report.json_report import render_envelope
 from workpacket.report.runs import next_line
 from workpacket.report.terminal import render_failure
+from workpacket.runtime.commit_checkpoint import OWN_FOLDERS, GitObserver
 from workpacket.runtime.errors import RuntimeFault
-from workpacket.runtime.resume.git_observer import OWN_FOLDERS, GitObserver
 from workpacket.runtime.runtime import Runtime, Settings
 from workpacket.runtime.stores.contract import Store, Witness
 from workpacket.runtime.stores.health import IndexedStore, StoreProblem, contents_of
@@ -36,14 +36,13 @@ P = ParamSpec("P")
 
 
 def open_runtime(
-    *, create: bool = False, ask: Callable[[str, str], bool | None] | None = None, holder: str = "",
-    lease_seconds: float = 30.0, promise: bool = False,
+    *, create: bool = False, holder: str = "", lease_seconds: float = 30.0, promise: bool = False
 ) -> Runtime:  # fmt: skip
     """Return the runtime for this folder. Read-only commands do not create a store."""
     repository = _repository(needed=promise)
     observers = () if repository is None else (GitObserver(repository, own=OWN_FOLDERS, promise=promise),)
     witness = _witness(repository)
-    settings = Settings(ask=ask, holder=holder, lease_seconds=lease_seconds, observers=observers, witness=witness)
+    settings = Settings(holder=holder, lease_seconds=lease_seconds, observers=observers, witness=witness)
     if not create and not server_url() and not store_path(Path.cwd()).exists():
         return Runtime(MemoryStore(), settings)
     return Runtime.open(None, settings)
@@ -124,7 +123,7 @@ def run_named(runtime: Runtime, word: str) -> str:
             f"{word!r} could be {', '.join(found)}",
             hint="more than one run matches: name one of them",
         )
-    raise WorkpacketError("checkpoint_missing", f"there is no run {word!r}", hint="workpacket runs list")
+    raise WorkpacketError("checkpoint_missing", f"there is no run {word!r}", hint="workpacket runtime runs list")
 
 
 def examine_any(store: Store) -> tuple[StoreProblem, ...]:

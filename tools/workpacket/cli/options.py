@@ -5,9 +5,9 @@ for completeness.
 
 from __future__ import annotations
 
-from workpacket import __version__
-from workpacket.cli.commands import COMMANDS, GROUPS
+from workpacket.cli.commands import SUMMARIES
 from workpacket.errors import WorkpacketError
+from workpacket.model.wording import typed_as
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -67,7 +67,12 @@ class Command:
     @property
     def summary(self) -> str:
         """Return the line of help in the table of commands."""
-        return next(summary for name, _, summary in COMMANDS if name == self.name)
+        return SUMMARIES[self.typed]
+
+    @property
+    def typed(self) -> str:
+        """Return what is typed for it; the name is that in JSON answers, schemas and the log."""
+        return typed_as(self.name)
 
 
 class Arguments:
@@ -159,7 +164,7 @@ def own_words(words: Sequence[str]) -> Sequence[str]:
 
 def usage(command: Command, code: str, what: str) -> WorkpacketError:
     """Return the error for an invalid command line; `code` is its reason code."""
-    return WorkpacketError(code, f"workpacket {command.name}: {what}", hint=f"workpacket {command.name} --help")
+    return WorkpacketError(code, f"workpacket {command.typed}: {what}", hint=f"workpacket {command.typed} --help")
 
 
 def _take(given: Arguments, option: Option, value: str | None, waiting: list[str]) -> None:
@@ -189,54 +194,6 @@ def _unknown(command: Command, name: str, known: dict[str, Option]) -> Workpacke
 
     near = get_close_matches(name, known, n=1)
     return usage(command, "unknown_option", f"unknown option: {name}" + (f"; did you mean {near[0]}?" if near else ""))
-
-
-def overview(columns: int | None = None) -> str:
-    """Return the output of `workpacket --help`, wrapped for a terminal of that width; None: do not wrap."""
-    width = max(len(name) for name, _, _ in COMMANDS)
-    room = columns - width - 4 if columns and columns > width + 24 else None
-    lines = [
-        f"workpacket {__version__}: governs work done by people and AI agents in a git repository",
-        "",
-        "usage: workpacket COMMAND [ARGUMENTS]",
-    ]
-    for title, commands in GROUPS:
-        lines += ["", f"{title}:"]
-        for name, _, summary in commands:
-            first, *rest = _folded(summary, room)
-            lines += [f"  {name:<{width}}  {first}", *(" " * (width + 4) + line for line in rest)]
-    about = "`workpacket COMMAND --help` shows the options of a command, and `workpacket explain CODE` explains a code."
-    return "\n".join([*lines, "", *_folded(about, columns)])
-
-
-def _folded(text: str, room: int | None) -> list[str]:
-    if room is None:
-        return [text]
-    from workpacket.report.terminal import wrap
-
-    return wrap(text, room)
-
-
-def command_help(command: Command) -> str:
-    """Return the output of `workpacket COMMAND --help`."""
-    arguments = f" {command.arguments}" if command.arguments else ""
-    lines = [
-        f"workpacket {command.name}: {command.summary}",
-        "",
-        f"usage: workpacket {command.name}{arguments} [OPTIONS]",
-    ]
-    if command.description:
-        lines += ["", command.description.strip()]
-    names = [written(option) for option in command.options]
-    width = max(map(len, names))
-    lines += [
-        "",
-        "options:",
-        *(f"  {name:<{width}}  {option.help}" for name, option in zip(names, command.options, strict=True)),
-    ]
-    if command.examples:
-        lines += ["", "examples:", *(f"  {example}" for example in command.examples)]
-    return "\n".join(lines)
 
 
 def written(option: Option) -> str:

@@ -214,7 +214,9 @@ def _waiting(facts: Facts) -> Iterator[_Waiting]:
         lane, moves = facts.policy.lanes.lane(packet.lane), packet.state.latest_moves
         if packet.state.forked:
             latest = max(move.at for move in moves)
-            found.append(_Waiting(name, "needs `workpacket resolve`", latest, "moved independently on two branches"))
+            found.append(
+                _Waiting(name, "needs `workpacket packet resolve`", latest, "moved independently on two branches")
+            )
         elif lane is not None and lane.waits_for and moves:
             by = f"by {moves[0].actor.id}" if packet.lane == "IN_REVIEW" else ""
             detail = _note(packet.state, signed=True) if packet.lane == "BLOCKED" else by

@@ -170,7 +170,7 @@ def _committed(arguments: Arguments, carried: Carried, answer: Planned, packet: 
         return answer
     trailer = f"\n\nWork-Packet: {packet}" if packet else ""
     try:
-        commit_paths(repository, f"workpacket {arguments.command.name} {packet}".rstrip() + trailer, paths)
+        commit_paths(repository, f"workpacket {arguments.command.typed} {packet}".rstrip() + trailer, paths)
     except WorkpacketError as error:
         message = f"everything is written, but not committed: {error}"
         raise WorkpacketError(error.code, message, hint=f"git commit -- {' '.join(paths[:5])}") from error
@@ -208,7 +208,7 @@ def refuse(arguments: Arguments, packet: str, unmet: Sequence[Problem], data: Ma
         sys.stdout.write(render_envelope(arguments.command.name, exits.REFUSED, unmet, said))
         return exits.REFUSED
     count = "1 condition is" if len(unmet) == 1 else f"{len(unmet)} conditions are"
-    sys.stderr.write(f"refused: {escape(arguments.command.name)} {escape(packet)}: {count} not met\n")
+    sys.stderr.write(f"refused: {escape(arguments.command.typed)} {escape(packet)}: {count} not met\n")
     sys.stderr.write("".join(unmet_lines(unmet)))
     if unmet:
         sys.stderr.write(f"next: {escape(unmet[0].hint)}\n")

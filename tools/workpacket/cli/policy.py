@@ -142,7 +142,9 @@ def _show(arguments: Arguments, policy: BasePolicy) -> int:
         faults: list[Json] = [{"code": one.code, "message": one.message} for one in policy.lifecycle.lane_faults]
         said: dict[str, Json] = {"read_from": policy.where, "anchored": policy.anchored}
         said |= {"way": way, "lane_faults": faults}
-        evidence: dict[str, Json] = {key: _plain(getattr(proofs, key)) for key in EVIDENCE_KEYS}
+        evidence: dict[str, Json] = {key: _plain(getattr(proofs, key)) for key in EVIDENCE_KEYS if key != "ci"}
+        ci = proofs.trusted_ci
+        evidence["ci"] = {"issuer": ci.issuer, "identity": ci.identity} if ci is not None else None
         covered: dict[str, Json] = {key: _plain(getattr(policy.lifecycle.coverage, key)) for key in COVERAGE_KEYS}
         values |= {"evidence": evidence, "coverage": covered, "actors": _actors(policy.lifecycle.actors)}
         return show_json(arguments, {**said, "values": values, "origins": origins})

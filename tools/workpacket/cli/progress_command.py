@@ -1,4 +1,4 @@
-"""`workpacket progress`: the progress of a role in a feature, in one call and one line."""
+"""`workpacket runtime progress`: the progress of a role in a feature, in one call and one line."""
 
 from __future__ import annotations
 
@@ -182,10 +182,10 @@ rewrites its fields from the log.""",
         Option("owner", "the process that does the work (default: the caller)", value="PID"),
     ),
     examples=(
-        "workpacket progress claimed auth backend-eng --team build --phase implementation",
-        'workpacket progress blocked auth backend-eng "The schema of sessions is not decided"',
-        "workpacket progress drafted auth backend-eng --artifact docs/specs/auth.md",
-        "workpacket progress list --team build",
-        "workpacket progress close auth",
+        "workpacket runtime progress claimed auth backend-eng --team build --phase implementation",
+        'workpacket runtime progress blocked auth backend-eng "The schema of sessions is not decided"',
+        "workpacket runtime progress drafted auth backend-eng --artifact docs/specs/auth.md",
+        "workpacket runtime progress list --team build",
+        "workpacket runtime progress close auth",
     ),
 )

@@ -23,10 +23,9 @@ from workpacket.model.layout import GOVERNANCE_FOLDER
 from workpacket.report.escape import escape
 from workpacket.report.json_report import render_envelope
 from workpacket.shell.cache import MANY, RestsOn
-from workpacket.shell.governed_files import packet_called
+from workpacket.shell.governed_files import LOG_STATE, packet_called
 from workpacket.shell.governing.execution import Question, gather, here
 from workpacket.shell.held import note
-from workpacket.shell.log_files import LOG_STATE
 from workpacket.shell.transactions import JOURNAL_FOLDER
 from workpacket.shell.transactions.recovery import unfinished
 from workpacket.value import replace
@@ -43,7 +42,7 @@ def open_for_reading() -> Repository:
     for left in unfinished(repository):
         paths = ", ".join(left.paths)
         sys.stderr.write(
-            f"note: {left.command} was interrupted while writing {paths}; workpacket recover completes it\n"
+            f"note: {left.command} was interrupted while writing {paths}; workpacket log recover completes it\n"
         )
     say_what_is_missing(str(repository.root))
     return repository
@@ -62,12 +61,10 @@ def reader_identity(arguments: Arguments, repository: Repository) -> Actor:
         return NOBODY
 
 
-def packet_facts(
-    arguments: Arguments, *, words: int = 1, questions: Sequence[Question] = ()
-) -> tuple[Repository, Facts, PacketFacts]:
+def packet_facts(arguments: Arguments, *, questions: Sequence[Question] = ()) -> tuple[Repository, Facts, PacketFacts]:
     """Return the first packet, with everything that belongs to it."""
     repository = open_for_reading()
-    name = packet_called(str(repository.root), words_of(arguments, words, "WP_ID")[0]).text
+    name = packet_called(str(repository.root), words_of(arguments, 1, "WP_ID")[0]).text
     facts = gather(repository, [name], reader_identity(arguments, repository), questions)
     return repository, facts, packet_of(facts, name)
 

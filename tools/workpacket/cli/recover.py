@@ -1,4 +1,4 @@
-"""`workpacket recover`: complete or undo an interrupted change of several files."""
+"""`workpacket log recover`: complete or undo an interrupted change of several files."""
 
 from __future__ import annotations
 
@@ -44,7 +44,11 @@ def _show(arguments: Arguments, left: list[tuple[str, str, tuple[str, ...], tupl
             print(f"  changed since: {escape(path)}")
     if not left:
         print("nothing is unfinished")
-    print("next: workpacket recover --forward, or workpacket recover --back" if left else "next: workpacket status")
+    print(
+        "next: workpacket log recover --forward, or workpacket log recover --back"
+        if left
+        else "next: workpacket status"
+    )
     return exits.OK
 
 
@@ -53,5 +57,5 @@ COMMAND = Command(
     run,
     description="Without an option, shows what is unfinished. Files that were changed since then are saved first.",
     options=(Option("forward", "finish it"), Option("back", "undo it")),
-    examples=("workpacket recover", "workpacket recover --forward"),
+    examples=("workpacket log recover", "workpacket log recover --forward"),
 )

@@ -118,7 +118,7 @@ def _show(arguments: Arguments) -> int:
         return show_json(arguments, {"bases": listed})
     for row in rows:
         print(f"{row.base}  {row.id}  {row.lane.token}  {row.path}")
-    print("next: workpacket registry sync")
+    print("next: workpacket board registry sync")
     return exits.OK
 
 
@@ -127,7 +127,7 @@ _REGISTRY = Command(
     _run_registry,
     arguments="show|audit|sync",
     options=ACTING,
-    examples=("workpacket registry show", "workpacket registry audit", "workpacket registry sync"),
+    examples=("workpacket board registry show", "workpacket board registry audit", "workpacket board registry sync"),
 )
 
 
@@ -162,11 +162,11 @@ _MERGE_DRIVER = Command(
     description="""
 Git calls it if `.GOV/.gitattributes` says `merge=workpacket` and the driver is configured in the clone:
 
-    git config merge.workpacket.driver 'workpacket merge-driver %O %A %B %P %L'
+    git config merge.workpacket.driver 'workpacket board merge-driver %O %A %B %P %L'
 
 The logs of both sides decide where entries are; text written by people is kept from both. Without the driver, git
 merges these files like any others, and `workpacket board sync` corrects the result.""",
-    examples=("git config merge.workpacket.driver 'workpacket merge-driver %O %A %B %P %L'",),
+    examples=("git config merge.workpacket.driver 'workpacket board merge-driver %O %A %B %P %L'",),
 )
 
 

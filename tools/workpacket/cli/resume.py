@@ -64,13 +64,12 @@ from workpacket.runtime.resume.decide import Decision
 from workpacket.runtime.resume.observe import OUTCOMES, YES_OR_NO, OpenQuestion, changed_lines
 from workpacket.runtime.runtime import NO_VALUE, Choice, NoValue, Runtime
 from workpacket.runtime.step import ResumeMiddleware
-from workpacket.runtime.step.event import checkpoint_of, is_checkpoint
-from workpacket.runtime.step.log import History, StepLog, identity_of, load_checkpoint
+from workpacket.runtime.step.log import History, StepLog, checkpoint_of, identity_of, is_checkpoint, load_checkpoint
 from workpacket.shell.actor import acting
 from workpacket.shell.governing.execution import here
 from workpacket.shell.transactions.transaction import writing
 from workpacket.shell.tree import link_on_the_way, read_bytes
-from workpacket.text.limits import DATA
+from workpacket.text.source import DATA
 from workpacket.value import replace
 
 STEP_LOGS = ".events.jsonl"
@@ -389,7 +388,7 @@ def _require_work(runtime: Runtime, run: str) -> None:
 
     stop = packet_stop(witness.repository, packet)
     if stop is not None:
-        hint = f"{stop.hint}; or end the run: workpacket cancel {run}"
+        hint = f"{stop.hint}; or end the run: workpacket runtime cancel {run}"
         raise RunBlocked(f"{run} cannot continue: {stop.message}", code=stop.code, hint=hint)
 
 
@@ -539,9 +538,9 @@ def _then(runtime: Runtime, run: str, decision: Decision) -> str:
     if decision.action in {"RESUME", "RESTART_STEP"}:
         state = runtime.state(run)
         packet = f" --packet {state.packet}" if state.packet else ""
-        return f"start its program again, or: workpacket run start {state.name}{packet}"
+        return f"start its program again, or: workpacket runtime run start {state.name}{packet}"
     if decision.action == "COMPLETE":
-        return f"workpacket runs show {run}"
+        return f"workpacket runtime runs show {run}"
     return catalogue()[decision.code].remedy
 
 
@@ -556,7 +555,7 @@ is leased and recorded, and the agent's next action is printed. With the id of a
 question of its program, a changed value, or an effect with an unknown outcome or result; each with an id, its subject,
 and a digest. QUESTION is that id; it may be omitted if only one is open. --yes answers exactly the question that was
 shown: a terminal shows it in the same call, elsewhere --confirm must give its digest. Then the run resumes the way it
-began: by its program, or by `workpacket run start NAME`.""",
+began: by its program, or by `workpacket runtime run start NAME`.""",
     options=(
         Option("team", "without an id: list only the roles of this team", value="TEAM"),
         Option("owner", "the process that does an agent's work (default: the caller)", value="PID"),

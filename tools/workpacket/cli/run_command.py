@@ -1,6 +1,6 @@
-"""`workpacket run`: runs whose steps are commands, for shell scripts and agents of any kind.
+"""`workpacket runtime run`: runs whose steps are commands, for shell scripts and agents of any kind.
 
-`workpacket queue` and `workpacket worker`: offer runs on a server, and execute them.
+`workpacket runtime queue` and `workpacket runtime worker`: offer runs on a server, and execute them.
 """
 
 from __future__ import annotations
@@ -267,12 +267,12 @@ explain CODE`.
         Option("note", "stop: a comment to store with the reason", value="TEXT"),
     ),
     examples=(
-        "run=$(workpacket run start nightly --owner $$)",
-        'workpacket run step "$run" fetch -- curl --fail -o data.json https://example.org/data',
-        'workpacket run checkpoint "$run" --cursor \'{"page": 7}\'',
-        'workpacket run checkpoint "$run" --commit --milestone 0 --name "Read front matter"',
-        'workpacket run stop "$run"',
-        'workpacket run stop "$run" --reason verification_failed',
+        "run=$(workpacket runtime run start nightly --owner $$)",
+        'workpacket runtime run step "$run" fetch -- curl --fail -o data.json https://example.org/data',
+        'workpacket runtime run checkpoint "$run" --cursor \'{"page": 7}\'',
+        'workpacket runtime run checkpoint "$run" --commit --milestone 0 --name "Read front matter"',
+        'workpacket runtime run stop "$run"',
+        'workpacket runtime run stop "$run" --reason verification_failed',
     ),
 )
 
@@ -309,7 +309,7 @@ def _offer(arguments: Arguments) -> int:
             offered = queue_of(runtime.store, arguments.value("queue", "default")).offer(offer)
         except ValueError as error:
             raise usage(arguments.command, "invalid_value", str(error)) from None
-    return answer(arguments, f"{escape(offered)}\n", {"run": offered}, then="workpacket queue list")
+    return answer(arguments, f"{escape(offered)}\n", {"run": offered}, then="workpacket runtime queue list")
 
 
 def _list(arguments: Arguments) -> int:
@@ -330,7 +330,7 @@ def _list(arguments: Arguments) -> int:
     ]  # fmt: skip
     dead = next((job for job in jobs if job.state == "dead"), None)
     return answer(arguments, text or "nothing waits\n", {"jobs": listed},
-                  then=f"workpacket runs show {dead.stream}" if dead else "")  # fmt: skip
+                  then=f"workpacket runtime runs show {dead.stream}" if dead else "")  # fmt: skip
 
 
 def _revive(arguments: Arguments) -> int:
@@ -342,7 +342,7 @@ def _revive(arguments: Arguments) -> int:
 
         if not queue_of(runtime.store, arguments.value("queue", "default")).revive(number):
             raise usage(arguments.command, "invalid_value", f"there is no dead job {number}")
-    return answer(arguments, f"job {number} is waiting again\n", {"job": number}, then="workpacket queue list")
+    return answer(arguments, f"job {number} is waiting again\n", {"job": number}, then="workpacket runtime queue list")
 
 
 ACTIONS = ("offer", "list", "revive")
@@ -367,9 +367,9 @@ kept, with the reason, until they are revived.""",
         Option("tries", "offer: the number of failures after which the job is dead (default: 5)", value="N"),
     ),
     examples=(
-        "workpacket queue offer import --key 2026-10 --input month=10 --lane bank --limit 2",
-        "workpacket queue list",
-        "workpacket queue revive 17",
+        "workpacket runtime queue offer import --key 2026-10 --input month=10 --lane bank --limit 2",
+        "workpacket runtime queue list",
+        "workpacket runtime queue revive 17",
     ),
 )
 
@@ -436,7 +436,7 @@ immediately; a second signal stops it in the middle of a step.""",
         Option("idle", "seconds to wait before checking an empty queue again (default: 1)", value="SECONDS"),
         Option("until-empty", "exit when the queue is empty"),
     ),
-    examples=("workpacket worker jobs:TASKS", "workpacket worker jobs:TASKS --until-empty"),
+    examples=("workpacket runtime worker jobs:TASKS", "workpacket runtime worker jobs:TASKS --until-empty"),
 )
 
 

@@ -1,4 +1,4 @@
-"""`workpacket runs` and `workpacket cancel`: show, export, import, prune and verify runs, or cancel one."""
+"""`workpacket runtime runs` and `runtime cancel`: show, export, import, prune and verify runs, or cancel one."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def _import(arguments: Arguments, runtime: Runtime) -> int:
         hint = "import it into another store: names of pruned runs are not reused"
         raise RuntimeFault(conflict.message, code="view_conflict", hint=hint) from None
     show = "tail" if run.startswith(THREADS) else "show"
-    return answer(arguments, f"{escape(run)} taken over\n", {"run": run}, then=f"workpacket runs {show} {run}")
+    return answer(arguments, f"{escape(run)} taken over\n", {"run": run}, then=f"workpacket runtime runs {show} {run}")
 
 
 def _prune(arguments: Arguments, runtime: Runtime) -> int:
@@ -175,7 +175,7 @@ def _prune(arguments: Arguments, runtime: Runtime) -> int:
     what = "removed" if really else "would be removed"
     text = "".join(f"{escape(run)} {what}\n" for run in gone) or "nothing to remove\n"
     data: dict[str, Json] = {"removed" if really else "would_remove": list(gone)}
-    return answer(arguments, text, data, then="workpacket runs prune --yes" if gone and not really else "")
+    return answer(arguments, text, data, then="workpacket runtime runs prune --yes" if gone and not really else "")
 
 
 def _verify(arguments: Arguments, runtime: Runtime) -> int:
@@ -220,7 +220,7 @@ def _show(arguments: Arguments, runtime: Runtime) -> int:
     run = one_run(runtime, arguments)
     if run.startswith(THREADS):
         message = f"{run} is a LangGraph thread, not a run"
-        raise WorkpacketError("checkpoint_missing", message, hint=f"workpacket runs tail {run}")
+        raise WorkpacketError("checkpoint_missing", message, hint=f"workpacket runtime runs tail {run}")
     at = arguments.value("at")
     summary = runtime.summary(run)
     until = runtime.state(run, at=at).version if at else None
@@ -318,10 +318,10 @@ def _by_key(what: str, one: Mapping[str, str], two: Mapping[str, str]) -> Iterat
 
 # The commands for a disagreement that only a person can settle.
 _CHOICES = {
-    "elsewhere": "workpacket runs unlink {} --reason TEXT",
-    "unlinked": "workpacket cancel {}",
-    "not_begun": "workpacket runs settle",
-    "late": "workpacket runs settle",
+    "elsewhere": "workpacket runtime runs unlink {} --reason TEXT",
+    "unlinked": "workpacket runtime cancel {}",
+    "not_begun": "workpacket runtime runs settle",
+    "late": "workpacket runtime runs settle",
 }
 
 
@@ -365,20 +365,22 @@ def _unlink(arguments: Arguments, runtime: Runtime) -> int:
     actor = actor_of(arguments, repository)
     if actor.kind != "human":
         message = f"{actor.id} is of kind {actor.kind}; only a person may declare a run lost"
-        raise WorkpacketError("person_needed", message, hint=f"ask a person to run: workpacket runs unlink {run}")
+        raise WorkpacketError(
+            "person_needed", message, hint=f"ask a person to run: workpacket runtime runs unlink {run}"
+        )
     found = [one for one in state_here(repository, packet).open_runs if one.run == run]
     if not found:
         raise WorkpacketError("checkpoint_missing", f"the log of {packet} has no open link to {run}",
                               hint=f"workpacket show {packet}")  # fmt: skip
     for one in disagreements(repository, runtime):
         if one.run == run and one.what in {"late", "not_begun"}:
-            raise WorkpacketError("run_not_lost", one.message, hint="workpacket runs settle")
+            raise WorkpacketError("run_not_lost", one.message, hint="workpacket runtime runs settle")
 
     identity = runtime.store.identity
     lost = [one for one in found if one.store != identity]
     if not lost:
         raise WorkpacketError("run_not_lost", f"the store here has {run}: it can be resumed or cancelled",
-                              hint=f"workpacket cancel {run}")  # fmt: skip
+                              hint=f"workpacket runtime cancel {run}")  # fmt: skip
 
     def is_it(other: LinkedRun) -> bool:
         return other.run == run and other.store != identity
@@ -413,7 +415,7 @@ def cancel(arguments: Arguments) -> int:
         state = runtime.state(run).status
         text = f"{run} is cancelled\n" if state == "cancelled" else f"{run} will stop at its next boundary\n"
         data: dict[str, Json] = {"run": run, "state": state}
-        return with_links(runtime, answer(arguments, text, data, then=f"workpacket runs show {run}"))
+        return with_links(runtime, answer(arguments, text, data, then=f"workpacket runtime runs show {run}"))
 
 
 RUNS = Command(
@@ -443,15 +445,15 @@ knows; for a run whose store is gone, a person declares with `unlink` that it is
         *ACTING,
     ),
     examples=(
-        "workpacket runs list --state interrupted",
-        "workpacket runs show nightly@00000003",
-        "workpacket runs tail nightly@00000003 --follow",
-        "workpacket runs export nightly@00000003 --output nightly.jsonl",
-        "workpacket runs export nightly@00000003 --format cloudevents",
-        "workpacket runs prune --older-than 90 --yes",
-        "workpacket runs verify",
-        "workpacket runs settle",
-        "workpacket runs unlink WP-1-Parser-v1/nightly@00000003 --reason 'the laptop was stolen'",
+        "workpacket runtime runs list --state interrupted",
+        "workpacket runtime runs show nightly@00000003",
+        "workpacket runtime runs tail nightly@00000003 --follow",
+        "workpacket runtime runs export nightly@00000003 --output nightly.jsonl",
+        "workpacket runtime runs export nightly@00000003 --format cloudevents",
+        "workpacket runtime runs prune --older-than 90 --yes",
+        "workpacket runtime runs verify",
+        "workpacket runtime runs settle",
+        "workpacket runtime runs unlink WP-1-Parser-v1/nightly@00000003 --reason 'the laptop was stolen'",
     ),
 )  # fmt: skip
 
@@ -464,7 +466,7 @@ CANCEL = Command(
 An active run stops before its next step, chunk or effect, never between an effect and its record. A run without a
 worker is cancelled immediately. Both can be resumed later if a person confirms.""",
     options=(Option("reason", "the reason, for readers of the log", value="TEXT"),),
-    examples=("workpacket cancel nightly@00000003 --reason 'wrong month'",),
+    examples=("workpacket runtime cancel nightly@00000003 --reason 'wrong month'",),
 )
 
 

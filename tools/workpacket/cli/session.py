@@ -1,4 +1,4 @@
-"""`workpacket session`: show the outcomes of sessions with a model, and record an operator's decisions about them."""
+"""`workpacket runtime session`: show how sessions with a model ended, and record an operator's decisions about them."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _continue(arguments: Arguments) -> int:
     with open_runtime() as runtime:
         held = imported(runtime.store, f"session/{key}")
         if not held:
-            hint = "workpacket import session PATH"
+            hint = "workpacket log import session PATH"
             raise WorkpacketError("checkpoint_missing", f"no imported artifact has the session {key!r}", hint=hint)
         return _said(arguments, assess(runtime, carry_over(runtime, artifact_of(held[-1].checkpoint.values))))
 
@@ -60,7 +60,9 @@ def _continue(arguments: Arguments) -> int:
 def _session_named(runtime: Runtime, word: str) -> str:
     stream = run_named(runtime, word)
     if not stream.rpartition("@")[0].endswith("session"):
-        raise WorkpacketError("checkpoint_missing", f"{stream} is not a session", hint="workpacket session list")
+        raise WorkpacketError(
+            "checkpoint_missing", f"{stream} is not a session", hint="workpacket runtime session list"
+        )
     return stream
 
 
@@ -74,7 +76,7 @@ def _said(arguments: Arguments, report: SessionReport) -> int:
     status = catalogue()[session.reason].exit_code if blocked else 0
     then = ""
     if report.choices:
-        then = f"workpacket session decide {session.stream} {'|'.join(report.choices)}"
+        then = f"workpacket runtime session decide {session.stream} {'|'.join(report.choices)}"
     elif session.status == "PAUSED":
         then = "start its program again"
     text = escape_lines("".join(f"{line}\n" for line in lines))
@@ -102,11 +104,11 @@ COMMAND = Command(
 `show` prints the state of a session without changing it: its status and reason, every call without an outcome, and the
 possible decisions. `decide` settles a blocked session: `cancel` ends it, `repair` treats effects in doubt as done and
 damaged records as lost, `retry` does it again. `continue` resumes on this machine, from its last saved state, a session
-of another machine whose artifact was imported with `workpacket import session`.""",
+of another machine whose artifact was imported with `workpacket log import session`.""",
     options=(Option("note", "decide: a comment to store with the decision", value="TEXT"),),
     examples=(
-        "workpacket session show session@review-42",
-        "workpacket session decide session@review-42 repair --note 'the comment is there'",
-        "workpacket session continue WP-1-Invoices-v1/review-42",
+        "workpacket runtime session show session@review-42",
+        "workpacket runtime session decide session@review-42 repair --note 'the comment is there'",
+        "workpacket runtime session continue WP-1-Invoices-v1/review-42",
     ),
 )

@@ -44,7 +44,7 @@ def _run_show(arguments: Arguments) -> int:
         print(line)
     for run in runs:
         print(f"{'run':<13}{escape(run.sentence)}")
-    print(f"next: workpacket {'why' if packet.lane else 'history'} {view.id}")
+    print(f"next: workpacket {'why' if packet.lane else 'log show'} {view.id}")
     return exits.OK
 
 
@@ -67,7 +67,7 @@ def _show_as_of(arguments: Arguments, at: str) -> int:
         return show_json(arguments, _as_json(facts, packet, view, linked_runs(state, unfinished=True), state))
     for line in lines(view, style_of(arguments), full=arguments.flag("full")):
         print(line)
-    print(f"next: workpacket history {view.id}")
+    print(f"next: workpacket log show {view.id}")
     return exits.OK
 
 

@@ -210,9 +210,9 @@ _IMPACT = Command(
     _run_impact,
     arguments="PATH|PATH:LINE|ANCHOR",
     examples=(
-        "workpacket impact src/parser.py",
-        "workpacket impact Spec_v1.md:120",
-        "workpacket impact 'Spec_v1.md 4.2 Parser'",
+        "workpacket trace impact src/parser.py",
+        "workpacket trace impact Spec_v1.md:120",
+        "workpacket trace impact 'Spec_v1.md 4.2 Parser'",
     ),
 )
 

@@ -29,7 +29,7 @@ from workpacket.documents.batch import (
     task_entries,
     texts_in,
 )
-from workpacket.model.circles import circles
+from workpacket.documents.summary import circles
 from workpacket.text.node import Node, Plain
 from workpacket.value import NOTHING, Value, replace
 

@@ -18,10 +18,9 @@ from workpacket.lazy_pattern import lazy_pattern
 from workpacket.problem import Location, Problem
 from workpacket.text.blocks import Block
 from workpacket.text.fields import Section, outline
-from workpacket.text.limits import DATA, Limits
 from workpacket.text.markdown import read_blocks
 from workpacket.text.node import Loaded, Node
-from workpacket.text.source import Source
+from workpacket.text.source import DATA, Limits, Source
 from workpacket.text.yaml_strict import load_yaml, written_as_text
 from workpacket.value import Value
 

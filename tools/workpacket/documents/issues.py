@@ -12,9 +12,8 @@ from __future__ import annotations
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.problem import Location, Problem
 from workpacket.text.json_strict import load_json
-from workpacket.text.limits import DATA
 from workpacket.text.node import Node
-from workpacket.text.source import Source
+from workpacket.text.source import DATA, Source
 from workpacket.text.yaml_strict import load_yaml
 from workpacket.value import Value, replace
 

@@ -8,8 +8,7 @@ from typing import NamedTuple, cast
 
 from workpacket.documents.document import Document
 from workpacket.model.lanes import BUILT_IN, LaneTable
-from workpacket.text.limits import DATA, MARKDOWN, REGISTER, Limits
-from workpacket.text.source import Source
+from workpacket.text.source import DATA, MARKDOWN, REGISTER, Limits, Source
 
 
 class DocumentKind(NamedTuple):

@@ -14,9 +14,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from workpacket.documents.document import Document, TextAt, read_once, value_of
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.layout import GOVERNANCE_FOLDER, SHARED_FOLDER, SPECIFICATIONS_FOLDER
-from workpacket.text.limits import PATH_LENGTH
 from workpacket.text.node import Node
-from workpacket.text.source import Source
+from workpacket.text.source import PATH_LENGTH, Source
 from workpacket.value import Value
 
 # The file is prose. The specification is the Markdown file that it names: in bold, in backticks, as a link or bare.
@@ -101,6 +100,11 @@ class Passage(Value):
     @property
     def title(self) -> str:
         return self.titles[-1]
+
+    @property
+    def heading(self) -> str:
+        """Return the title as an anchor writes it, in backticks."""
+        return self.title.replace("`", "'")
 
     @property
     def digest(self) -> str:

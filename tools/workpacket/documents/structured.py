@@ -216,6 +216,7 @@ class WorkDocument(StructuredDocument):
     base_wp_id = TextAt("metadata", "base_wp_id")
     created_at = TextAt("metadata", "created_at")
     what = TextAt("scope", "what")
+    why = TextAt("scope", "why")
     user_signature = TextAt("metadata", "user_signature")
     refinement_file = TextAt("technical_refinement", "refinement_file")
 

@@ -81,6 +81,7 @@ class Stub(WorkDocument):
     roadmap_add_coverage = TextAt("metadata", "roadmap_add_coverage")
     spec_anchor_candidates = TextsAt("metadata", "spec_anchor_candidates")
     what = TextAt("intent", "what")
+    why = TextAt("intent", "why")
     in_scope = TextsAt("scope", "in_scope")
     out_of_scope = TextsAt("scope", "out_of_scope")
     acceptance_criteria = TextsAt("acceptance_criteria")

@@ -1,27 +1,33 @@
-"""The names that a change adds, and whether an error is about one of them.
+"""The names that a change adds: whether an error is about one of them, and the same source with new functions emptied.
 
 A test that needs something new cannot run without it: the module cannot be imported, the function does not exist, the
 file is missing. Such an error shows that the test needs the change. Any other error shows only that the test could not
 run. Therefore a name counts only if an error says that it is missing, and only if the change adds it: a new module or
 file, or a word in an added line that its file did not have before.
+
+A test that calls a new function and asserts nothing fails without the change, because the name is missing, and executes
+the change, but does not check the result. With the bodies removed and the names kept, such a test passes. Each body is
+replaced twice, with an object and with None as the result; a test that passes both times says nothing about the
+function. Old functions are not emptied, because a test may show that a function no longer does something.
 """
 
 from __future__ import annotations
 
+import ast
 import posixpath
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from workpacket.evidence.emptied import PythonFile, new_names
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.value import Value
 
 _WORD: Final = lazy_pattern(r"[^\W\d]\w*")
-_NAME: Final = r"[`'\"\u2018]?(?P<name>[\w./:@$-]+)[`'\"\u2019]?"
+_NAME: Final = r"[`'\"\u2018]?(?P<name>[\w./:@$-]+)"
+_QUOTED: Final = _NAME + r"[`'\"\u2019]?"  # with more text after it
 # How runners, compilers and systems say that something is missing.
 _MISSING: Final = tuple(
-    lazy_pattern(pattern.replace("NAME", _NAME))
+    lazy_pattern(pattern.replace("NAME ", f"{_QUOTED} ").replace("NAME", _NAME))
     for pattern in (
         r"No module named NAME",
         r"cannot import name NAME from",
@@ -99,7 +105,7 @@ class Additions(Value):
     def names(self, path: str) -> bool:
         """Whether a word of a command is one of the changed files."""
         name = posixpath.basename(path)
-        return bool(name) and any(posixpath.basename(each) == name for each in {*self.lines, *self.data, *self.other})
+        return any(posixpath.basename(each) == name for each in {*self.lines, *self.data, *self.other})
 
 
 def additions(files: Sequence[FileAdditions], folders: Iterable[str] = ()) -> Additions:
@@ -156,3 +162,89 @@ def _is_path_of(name: str, path: str) -> bool:
     asked = re.sub(r"\A(?:\.{1,2}/)+", "", asked)
     asked = re.sub(r":\d+\Z", "", asked)
     return any(whole == asked or whole.endswith(f"/{asked}") or asked.endswith(f"/{whole}") for whole in (path, stem))
+
+
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
+# The replacements of a body, one after the other.
+ANSWERS: Final = ("object()", "None")
+
+
+class PythonFile(Value):
+    """A changed file of Python, and its text at the base, '' for a new file."""
+
+    path: str
+    text: str
+    before: str = ""
+
+
+def new_names(file: PythonFile) -> frozenset[str]:
+    """Return the names by which a test can refer to a new function: its own, and that of its class."""
+    found = (name for _, names in _new(file) for name in names)
+    return frozenset(found)
+
+
+def emptied(file: PythonFile, names: Collection[str], answer: str) -> str | None:
+    """Return the text with the new functions that one of these names refers to emptied; None if there are none."""
+    tree, changed = _parsed(file.text), False
+    if tree is None:
+        return None
+    before = _known(file.before)
+    for qualified, function in _functions(tree):
+        if qualified not in before and not {*qualified.split(".")}.isdisjoint(names):
+            function.body = _body(function, answer)
+            changed = True
+    return ast.unparse(tree) if changed else None
+
+
+def _new(file: PythonFile) -> Iterator[tuple[str, set[str]]]:
+    tree = _parsed(file.text)
+    before = _known(file.before)
+    for qualified, _ in _functions(tree) if tree is not None else ():
+        if qualified not in before:
+            yield qualified, {*qualified.split(".")}
+
+
+def _known(text: str) -> frozenset[str]:
+    tree = _parsed(text)
+    return frozenset(name for name, _ in _functions(tree)) if tree is not None else frozenset()
+
+
+def _parsed(text: str) -> ast.Module | None:
+    try:
+        return ast.parse(text)
+    except (SyntaxError, ValueError):  # of a later Python version, or not Python
+        return None
+
+
+def _functions(tree: ast.Module) -> Iterator[tuple[str, _Function]]:
+    """Yield functions and methods by their qualified names, except those inside functions."""
+    todo: list[tuple[str, ast.AST]] = [("", tree)]
+    while todo:
+        owner, node = todo.pop()
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, _Function):
+                yield f"{owner}{child.name}", child
+            elif isinstance(child, ast.ClassDef):
+                todo.append((f"{owner}{child.name}.", child))
+            elif isinstance(child, ast.stmt):
+                todo.append((owner, child))
+
+
+def _body(function: _Function, answer: str) -> list[ast.stmt]:
+    """Return the new body. An initializer returns None. A generator remains a generator, but yields nothing."""
+    said = "return" if function.name == "__init__" else f"return {answer}"
+    text = "return\n    yield" if _yields(function) else said
+    made = ast.parse(f"def f():\n    {text}").body[0]
+    assert isinstance(made, ast.FunctionDef)
+    return made.body
+
+
+def _yields(function: _Function) -> bool:
+    todo: list[ast.AST] = [*function.body]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, (ast.Yield, ast.YieldFrom)):
+            return True
+        if not isinstance(node, (*_Function.__args__, ast.Lambda)):
+            todo += ast.iter_child_nodes(node)
+    return False

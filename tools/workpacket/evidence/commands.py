@@ -35,7 +35,7 @@ _JUNIT_OPTIONS: Final = frozenset({
 })  # fmt: skip
 # The option of a shell that precedes its script, possibly joined to others: `-ec`.
 _SCRIPT: Final = lazy_pattern(r"-[a-zA-Z]*c\Z")
-_OPERATORS: Final = frozenset({";", "&&", "||", "|", "&", "\n"})
+_OPERATORS: Final = frozenset({";", "&&", "||", "|", "&"})
 
 
 class Started(Value):

@@ -146,14 +146,14 @@ def merge_base(repository: Repository, left: str, right: str) -> str | None:
     return answer.text.split("\n", 1)[0] or None
 
 
-def default_branch(repository: Repository, remote: str = "origin") -> Branch | None:
-    """Return the remote's default branch; without a remote, the repository's main branch."""
-    target = symbolic_target(repository, f"refs/remotes/{remote}/HEAD")
+def default_branch(repository: Repository) -> Branch | None:
+    """Return the default branch of `origin`; without it, the repository's main branch."""
+    target = symbolic_target(repository, "refs/remotes/origin/HEAD")
     candidates = [target] if target else []
     if not candidates:
         configured = repository.settings.get("init.defaultbranch", "")
         names = dict.fromkeys(name for name in (configured, "main", "master") if name)
-        candidates = [f"refs/remotes/{remote}/{name}" for name in names] + [f"refs/heads/{name}" for name in names]
+        candidates = [f"refs/remotes/origin/{name}" for name in names] + [f"refs/heads/{name}" for name in names]
     for ref in candidates:
         commit = commit_at(repository, ref)
         if commit is not None:

@@ -25,13 +25,11 @@ from workpacket.ledger.log import Log, NewLogEvent, fault
 from workpacket.model.canonical import Json
 from workpacket.model.event_types import CHECKPOINT_LOG, PACKETS_PER_CHECKPOINT
 from workpacket.model.events import LogEvent, event_path
-from workpacket.model.layout import ATTESTATIONS_FOLDER, CHECKPOINTS_FOLDER, LOG_FOLDER
+from workpacket.model.layout import APPEND_ONLY_FOLDERS, CHECKPOINTS_FOLDER
 from workpacket.problem import Problem
 from workpacket.value import Value
 
 SIGNATURE_ENDING: Final = ".sshsig"
-
-APPEND_ONLY_FOLDERS: Final = (LOG_FOLDER, ATTESTATIONS_FOLDER, CHECKPOINTS_FOLDER)
 
 
 class Vouching(Value):

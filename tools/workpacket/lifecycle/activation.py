@@ -237,7 +237,9 @@ def postconditions(
 def carried_over(stub: Stub | None, packet: Packet | None, wp_id: str) -> Iterator[Problem]:
     if packet is None:
         yield Problem(
-            "packet_missing", f"{wp_id} was activated, but its packet is missing", hint=f"workpacket activate {wp_id}"
+            "packet_missing",
+            f"{wp_id} was activated, but its packet is missing",
+            hint=f"workpacket packet activate {wp_id}",
         )
         return
     text = _folded(packet.source.text)
@@ -394,7 +396,7 @@ def activate(facts: Facts, packet: PacketFacts) -> Answer:
     said = f"{name} is ready for dev: {packet.packet_path}"
     if earlier:
         said += f"; superseded: {', '.join(other.id.text for other in earlier)}"
-    then = f"fill in each TODO in {packet.packet_path}, then: workpacket prepare {name}"
+    then = f"fill in each TODO in {packet.packet_path}, then: workpacket packet prepare {name}"
     data = {"id": name, "path": packet.packet_path, "supersedes": superseded}
     return Planned(draft.plan(), said, then, data, tuple(remarks))
 

@@ -1,6 +1,7 @@
 """The log of a packet as in-toto statements, which other tools can read.
 
 - The proofs of a submission: `test-result/v0.1`, whose subject is the commit on which they ran.
+- A replay of these proofs by CI: the same statement, which CI signs with a certificate of its own (Sigstore).
 - Landed work: an SLSA verification summary about the commit of the target branch. Its properties say what was
   verified about the source. No level of SLSA's source track is claimed: that depends on how the forge protects
   the branch, which nothing in a repository can show.
@@ -24,6 +25,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 
 from workpacket.approvals.encodings import encode_base64
 from workpacket.approvals.envelope import PAYLOAD_TYPE, pae
+from workpacket.approvals.statement import STATEMENT_TYPE, TEST_RESULT
 from workpacket.errors import WorkpacketError
 from workpacket.ledger.fold import PacketState
 from workpacket.lifecycle.submission_checks import evidence_rows
@@ -32,8 +34,6 @@ from workpacket.model.events import LogEvent
 from workpacket.model.layout import LOG_FOLDER, envelope_path
 from workpacket.value import Value
 
-STATEMENT_TYPE: Final = "https://in-toto.io/Statement/v1"
-TEST_RESULT: Final = "https://in-toto.io/attestation/test-result/v0.1"
 SUMMARY: Final = "https://slsa.dev/verification_summary/v1"
 SLSA_VERSION: Final = "1.2"
 
@@ -121,6 +121,17 @@ def proofs_of(packet: AttestedPacket, source: VerifiedSource) -> Iterator[dict[s
         by_commit.setdefault(str(row.get("commit", commit)), []).append(row)
     for proved, rows in by_commit.items():
         yield _statement(source.name, proved, TEST_RESULT, _result(packet, submitted, rows))
+
+
+def replay_of(packet: AttestedPacket, name: str, differences: Sequence[str]) -> dict[str, Json] | None:
+    """Return the statement of what a replay of the last submission found, for CI to sign; None without a submission."""
+    submitted = packet.submitted
+    if submitted is None:
+        return None
+    predicate = _result(packet, submitted, evidence_rows(submitted))
+    if differences:
+        predicate |= {"result": "FAILED", "passedTests": [], "failedTests": [*differences]}
+    return _statement(name, submitted.text("commit") or "", TEST_RESULT, predicate)
 
 
 def _result(packet: AttestedPacket, submitted: LogEvent, rows: Sequence[Mapping[str, Json]]) -> dict[str, Json]:

@@ -42,7 +42,7 @@ from workpacket.model.event_types import FORKED
 from workpacket.model.ids import WorkPacketId
 from workpacket.model.lanes import ACTIVE_TOKEN, ARCHIVED, UNJUDGED, LaneTable
 from workpacket.model.layout import BOARD_PATH, REGISTRY_PATH
-from workpacket.model.wording import counted
+from workpacket.model.wording import counted, typed_as
 from workpacket.problem import Edit, Problem
 from workpacket.text.edits import apply_edits
 from workpacket.text.source import Source
@@ -226,7 +226,7 @@ def move_to(facts: Facts, packet: PacketFacts, lane: str, *, reason: str, branch
     if not rows:
         message = f"no move leads from {packet.state.lane or 'no lane'} to {lane}"
         return (Problem("wrong_lane", message, hint=forward_command(name, packet.state.lane, lanes)),)
-    typed = rows[0].typed.replace(rows[0].command, f"workpacket {rows[0].command} {name}", 1)
+    typed = rows[0].typed.replace(rows[0].command, f"workpacket {typed_as(rows[0].command)} {name}", 1)
     message = f"{name} can only be moved to {lane} by {rows[0].typed}, which requires more than an edit of the board"
     return (Problem("hand_edit_not_adoptable", message, hint=typed),)
 

@@ -137,7 +137,7 @@ def renew(facts: Facts, packet: PacketFacts) -> Answer:
     )
     lease = state.lease
     if not unmet and (lease is None or lease_held(state, facts.moment.now) != facts.actor.id):
-        command = f"workpacket release {name} --reason TEXT, then: workpacket claim {name}"
+        command = f"workpacket packet release {name} --reason TEXT, then: workpacket claim {name}"
         unmet = (Problem("lease_ended", f"the lease of {name} has ended; anyone may claim it", hint=command),)
     if unmet or lease is None:
         return unmet
@@ -166,7 +166,7 @@ def release(facts: Facts, packet: PacketFacts, *, reason: str, to: str = "") -> 
     project(draft, {name: row.target})
     said = f"{name} was handed over to {to}" if to else f"{name} is ready for dev again"
     then = (f"{to} types: " if to else "") + f"workpacket claim {name}"
-    notes = reminders(state, "the next holder can resume it, or end it: workpacket cancel")
+    notes = reminders(state, "the next holder can resume it, or end it: workpacket runtime cancel")
     return Planned(draft.plan(), said, then, {"id": name}, notes)
 
 
@@ -205,7 +205,7 @@ def close_all(draft: Draft, packet: PacketFacts, outcome: str) -> tuple[str, ...
     """Unlink the runs of a packet that has ended, and return a note on each. The runs themselves are not stopped."""
     for run in packet.state.open_runs:
         draft.happened(packet, "run.closed", {**_names(run), **Ending(outcome).as_data()})
-    return tuple(f"{run.run} is no longer linked; if it is still running: workpacket cancel {run.run}"
+    return tuple(f"{run.run} is no longer linked; if it is still running: workpacket runtime cancel {run.run}"
                  for run in packet.state.open_runs)  # fmt: skip
 
 

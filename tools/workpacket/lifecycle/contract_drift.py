@@ -46,7 +46,7 @@ def contract_findings(
     from workpacket.lifecycle.contract import stated
 
     yield from _false_amendments(log)
-    hint = f"restore the approved text, or have the change approved: workpacket amend {log.packet}"
+    hint = f"restore the approved text, or have the change approved: workpacket packet amend {log.packet}"
     digests = sorted(in_force(log))
     if len(digests) > 1:
         named = " and ".join(digest[:_SHORT] for digest in digests)
@@ -109,7 +109,7 @@ def _judged_beside(log: Log, setting: Sequence[LogEvent]) -> Iterator[Problem]:
         beside = [event for event in amended if event.id not in known and move.id not in log.ancestry((event.id,))]
         if move.type in _JUDGED and beside:
             message = f"{move.type} uses the contract from before the amendment, which its writer did not know"
-            yield Problem("contract_changed", message, Location(move.path), f"workpacket reopen {log.packet}")
+            yield Problem("contract_changed", message, Location(move.path), f"workpacket packet reopen {log.packet}")
 
 
 def difference(before: Contract, after: Contract) -> Iterator[tuple[str, tuple[str, ...], tuple[str, ...]]]:

@@ -21,6 +21,7 @@ from workpacket.lifecycle.fork_checks import (
     unseen_moves,
 )
 from workpacket.lifecycle.gates import CONSUMING, RESOLVE_GATE, covers, unfinished_runs
+from workpacket.lifecycle.proofs import attestation_fault
 from workpacket.lifecycle.review import Report, is_vouched_for, report_of
 from workpacket.lifecycle.separation import not_apart
 from workpacket.lifecycle.submission_checks import SubmittedWork, subject_faults, submission_faults
@@ -31,6 +32,10 @@ from workpacket.model.lanes import BUILT_IN, MAY_BE_STUB, LaneTable
 from workpacket.model.layout import packet_paths
 from workpacket.problem import Problem
 from workpacket.value import NOTHING, Value, replace
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from workpacket.lifecycle.policy import EvidencePolicy
 
 # The code for conditions that no waiver can lift: no rule has this name.
 _NEVER_LIFTED: Final = ""
@@ -329,3 +334,13 @@ def judge_actors(log: Log, known: frozenset[str], signatures: EventSignatures) -
             before = log.ancestry(event.parents)
             for reason in not_apart(event.actor.id, (log.by_id[each] for each in before), actors):
                 yield EventObjection("move_without_gate", event, f"the verdict is not by a different person: {reason}")
+
+
+def judge_attested(log: Log, known: frozenset[str], policy: EvidencePolicy) -> Iterator[EventObjection]:
+    """Yield objections to new replays that name an attestation of CI; `known` are the ids of events on the base."""
+    for event in log.events:
+        if event.id in known or event.type != "evidence.replayed" or not event.text("attestation"):
+            continue
+        why = attestation_fault(event, log.as_of(event.parents).events, policy)
+        if why:
+            yield EventObjection("replay_attestation_invalid", event, why)

@@ -140,7 +140,7 @@ def _anchored(facts: Facts, draft: Draft, anchor: str, requirement: str, title: 
     named = named_passage(found, anchor)
     if isinstance(named, Problem):
         return named
-    return SpecAnchor(_heading(named), found.path, named.digest)
+    return SpecAnchor(named.heading, found.path, named.digest)
 
 
 def refine_light(facts: Facts, packet: PacketFacts, *, text: str, anchor: str) -> Answer:
@@ -210,16 +210,11 @@ def document_unmet(packet: PacketFacts, specification: Source | None, roadmap: S
     if anchor is None:
         yield Problem("refinement_incomplete", "no SPEC_ANCHOR names the section that requires it")
     elif specification is not None and specification.path == anchor.path:
-        named = [one for one in passages(specification) if _heading(one) == anchor.heading]
+        named = [one for one in passages(specification) if one.heading == anchor.heading]
         if named and all(one.in_roadmap(roadmap) for one in named):
             yield Problem("requirement_only_in_roadmap", f"{anchor.heading!r} is in the roadmap, not in the main body")
     yield from _refinement_unmet(packet, document)
     yield from _terms_unmet(packet, contract)
-
-
-def _heading(passage: Passage) -> str:
-    """Return the title of a section as an anchor writes it, in backticks."""
-    return passage.title.replace("`", "'")
 
 
 def _requirement_unmet(facts: Facts, packet: PacketFacts, document: Packet) -> Iterator[Problem]:
@@ -234,7 +229,7 @@ def _requirement_unmet(facts: Facts, packet: PacketFacts, document: Packet) -> I
     if anchor is None:
         yield Problem("refinement_incomplete", "no SPEC_ANCHOR names the section that requires it", place, again)
         return
-    named = [one for one in passages(found) if _heading(one) == anchor.heading]
+    named = [one for one in passages(found) if one.heading == anchor.heading]
     if anchor.path != found.path or len(named) != 1:
         message = f"{found.path} has {len(named) or 'no'} section{'s' if len(named) > 1 else ''} {anchor.heading!r}"
         yield Problem("anchor_not_found", message, place, again)

@@ -273,7 +273,7 @@ def unfinished_runs(state: PacketState) -> Iterator[Problem]:
     """Yield every open run of the packet."""
     for run in state.open_runs:
         message = f"the run {run.run} is still working on {state.packet}"
-        yield Problem("run_unfinished", message, hint=f"workpacket cancel {run.run}")
+        yield Problem("run_unfinished", message, hint=f"workpacket runtime cancel {run.run}")
 
 
 def reminders(state: PacketState, what: str) -> tuple[str, ...]:
@@ -325,7 +325,7 @@ def _held_by_other(state: PacketState, actor: str, now: str) -> Iterator[Problem
         until = state.lease.expires_at if state.lease is not None and state.lease.expires_at else "until it is released"
         message = f"{holder} holds {state.packet} until {until}"
         yield Problem(
-            "claimed_by_other", message, hint=f"ask {holder} to run: workpacket release {state.packet} --reason TEXT"
+            "claimed_by_other", message, hint=f"ask {holder}: workpacket packet release {state.packet} --reason TEXT"
         )
 
 
@@ -339,7 +339,7 @@ def _dependencies_unmet(
             made = (
                 f"run `workpacket adopt` if it has documents, otherwise `workpacket new {name} --what TEXT --why TEXT`"
             )
-            dropped = f"or remove it from the packet and run: workpacket amend {packet}"
+            dropped = f"or remove it from the packet and run: workpacket packet amend {packet}"
             yield Problem("dependency_unknown_lane", message, hint=f"{made}, {dropped}")
         elif lane not in policy.satisfied_by:
             wanted = " or ".join(policy.satisfied_by)
@@ -349,17 +349,18 @@ def _dependencies_unmet(
 def _branch_unmet(state: PacketState, claim: Claim) -> Iterator[Problem]:
     if not claim.branch:
         message = "no branch is recorded for the work, and HEAD is detached"
-        yield Problem("work_branch_missing", message, hint=f"workpacket prepare {state.packet}")
+        yield Problem("work_branch_missing", message, hint=f"workpacket packet prepare {state.packet}")
     elif claim.branch == claim.target_branch:
         message = f"the work would be done on {claim.branch}, its target branch"
-        yield Problem("work_branch_missing", message, hint=f"workpacket prepare {state.packet}")
+        yield Problem("work_branch_missing", message, hint=f"workpacket packet prepare {state.packet}")
 
 
 def _assignee_unmet(state: PacketState, claim: Claim) -> Iterator[Problem]:
     assignee = state.assignment.assignee
     if assignee and assignee != claim.actor:
         message = f"{state.packet} is assigned to {assignee}, not to {claim.actor}"
-        yield Problem("assigned_to_other", message, hint=f"workpacket prepare {state.packet} --for {claim.actor}")
+        hint = f"workpacket packet prepare {state.packet} --for {claim.actor}"
+        yield Problem("assigned_to_other", message, hint=hint)
 
 
 def holder_unmet(state: PacketState, actor: str, now: str) -> tuple[Problem, ...]:
@@ -371,7 +372,7 @@ def holder_unmet(state: PacketState, actor: str, now: str) -> tuple[Problem, ...
             Problem(
                 "not_the_holder",
                 message,
-                hint=f"ask {holder} to run: workpacket release {state.packet} --reason TEXT",
+                hint=f"ask {holder} to run: workpacket packet release {state.packet} --reason TEXT",
             ),
         )
     return ()
@@ -472,7 +473,7 @@ def _scope_unmet(packet: str, submission: Submission) -> Iterator[Problem]:
         return
     if submission.changed is None:
         message = "the changes of the work cannot be determined: the log does not record the commit at which it started"
-        yield Problem("changes_unknown", message, hint=f"workpacket prepare {packet}")
+        yield Problem("changes_unknown", message, hint=f"workpacket packet prepare {packet}")
         return
     for path in outside(submission.changed, submission.scope):
         message = f"{path} was changed but is not in IN_SCOPE_PATHS"
@@ -515,7 +516,7 @@ def _verdict_unmet(state: PacketState, actor: str, verdict: str, *, report: bool
 def merged_unmet(packet: str, commit: str, target: str, proof: Proof) -> tuple[Problem, ...]:
     if not commit:
         message = f"no commit of {packet} was submitted"
-        return (Problem("commit_unknown", message, hint=f"workpacket reopen {packet} --reason TEXT"),)
+        return (Problem("commit_unknown", message, hint=f"workpacket packet reopen {packet} --reason TEXT"),)
     if not target:
         return (Problem("target_branch_unknown", "no target branch is configured", hint="git branch --list"),)
     if not proof:

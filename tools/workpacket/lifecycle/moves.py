@@ -17,6 +17,7 @@ from workpacket.model.canonical import Json
 from workpacket.model.event_types import LIGHT_FORM
 from workpacket.model.events import ChangedFile, LogEvent
 from workpacket.model.plan import FileChange, FileSeen, FolderSeen, Plan, digest, log_seen
+from workpacket.model.wording import typed_as
 from workpacket.problem import Edit, Problem
 from workpacket.text.edits import apply_edits
 from workpacket.text.source import Source
@@ -129,7 +130,7 @@ def added_unmet(facts: Facts, packet: PacketFacts, row: Transition) -> Iterator[
             message = (
                 f"{row.typed} requires an approval at the gate {gate}, which an edit of the board does not provide"
             )
-            yield Problem("hand_edit_not_adoptable", message, hint=f"workpacket {row.command} {name}")
+            yield Problem("hand_edit_not_adoptable", message, hint=f"workpacket {typed_as(row.command)} {name}")
         else:
             yield from approval_unmet(verdict, name)
 
@@ -166,7 +167,9 @@ def standing_unmet(facts: Facts, packet: PacketFacts, command: str, branch: str)
         return ()
     message = f"you are on the branch of {whose} ({branch}); this would be recorded there instead of on the main branch"
     place = own if own and command != "merged" else facts.target_branch
-    return (Problem("other_work_branch", message, hint=f"git switch {place}, then: workpacket {command} {name}"),)
+    return (
+        Problem("other_work_branch", message, hint=f"git switch {place}, then: workpacket {typed_as(command)} {name}"),
+    )
 
 
 def move(

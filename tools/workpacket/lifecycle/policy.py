@@ -12,6 +12,8 @@
 [evidence] env = ["JAVA_HOME"] timeout_seconds = 600 output_bytes = 10485760 tests = "required" proof_paths = ["tests/",
 "test/", "spec/", "**/*_test.*"] reports = ["target/surefire-reports/*.xml"] setup = ["npm ci"] replay = "second-party"
 
+[evidence.ci] issuer = "https://…" identity = "https://…" certificates = "…" log_key = "…"
+
 [coverage] mode = "required" exempt = ["translations/*.po"]
 
 [packets]
@@ -45,6 +47,7 @@ from workpacket.value import NOTHING, Value
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from workpacket.approvals.actors import Actors
+    from workpacket.approvals.sigstore import TrustedCi
     from workpacket.text.node import Plain
 
 
@@ -72,7 +75,8 @@ _SHORT: Final = 3
 
 PROOF_PATHS: Final = ("tests/", "test/", "spec/", "**/*_test.*")
 Tests = Literal["required", "off"]
-Replay = Literal["second-party", "off"]
+Replay = Literal["ci", "second-party", "off"]
+_REPLAYS: Final[Mapping[str, Replay]] = {"ci": "ci", "off": "off"}
 
 
 class EvidencePolicy(Value):
@@ -80,7 +84,7 @@ class EvidencePolicy(Value):
 
     `tests`: whether the contract must name the proof of each criterion. `proof_paths` are the paths of tests, `reports`
     those of the JUnit XML files that test runners write, `setup` the commands that prepare a tree. `replay`: whether
-    another party must run the proofs again before a verdict.
+    another party, or CI, must replay the proofs before a verdict; `ci` is the table that says whose attestations count.
     """
 
     env: tuple[str, ...] = ()
@@ -91,6 +95,16 @@ class EvidencePolicy(Value):
     reports: tuple[str, ...] = ()
     setup: tuple[str, ...] = ()
     replay: Replay = "off"
+    ci: Plain = None
+
+    @cached_property
+    def trusted_ci(self) -> TrustedCi | None:
+        """Return whose attestations count; None if the policy does not say."""
+        if self.ci is None:
+            return None
+        from workpacket.approvals.sigstore import read_trusted_ci
+
+        return read_trusted_ci(self.ci)
 
     def environment(self, whole: Mapping[str, str]) -> dict[str, str]:
         """Return the environment of a proof."""
@@ -106,7 +120,7 @@ def evidence_policy(root: Node | None) -> EvidencePolicy:
     table = root.get("evidence") if root is not None else None
     if table is None:
         return EvidencePolicy()
-    tests, replay = table.get("tests"), table.get("replay")
+    tests, replay, ci = table.get("tests"), table.get("replay"), table.get("ci")
     return EvidencePolicy(
         _strings(table.get("env")),
         _number(table.get("timeout_seconds"), LONGEST, EvidencePolicy().timeout_seconds),
@@ -116,7 +130,8 @@ def evidence_policy(root: Node | None) -> EvidencePolicy:
         _strings(table.get("proof_paths")) or PROOF_PATHS,
         _strings(table.get("reports")),
         _strings(table.get("setup")),
-        "off" if replay is None or replay.text == "off" else "second-party",
+        "off" if replay is None else _REPLAYS.get(replay.text or "", "second-party"),
+        ci.plain() if ci is not None else None,
     )
 
 
@@ -199,7 +214,7 @@ def packets_policy(root: Node | None) -> PacketsPolicy:
 
 
 # The tables that say whom and what the required check trusts.
-_GUARDING: Final = ("actors", "approvals", "verdict")
+_GUARDING: Final = (("actors",), ("approvals",), ("verdict",), ("evidence", "ci"))
 
 
 def unguarded_changes(before: Node | None, after: Node | None) -> list[str]:
@@ -211,7 +226,7 @@ def unguarded_changes(before: Node | None, after: Node | None) -> list[str]:
     guards = before is not None and (before.get("actors") is not None or coverage.mode == "required")
     if before is None or before.get("approvals") is not None or not guards:
         return []
-    found = [name for name in _GUARDING if _plain(before, name) != _plain(after, name)]
+    found = [".".join(names) for names in _GUARDING if _plain(before, *names) != _plain(after, *names)]
     if packets_policy(before).approvals != "none" and packets_policy(after).approvals == "none":
         found.append("packets")
     wanted = coverage_policy(after)
@@ -219,8 +234,8 @@ def unguarded_changes(before: Node | None, after: Node | None) -> list[str]:
     return [*found, *(["coverage"] if coverage.mode == "required" and weaker else [])]
 
 
-def _plain(root: Node | None, name: str) -> Plain:
-    table = root.get(name) if root is not None else None
+def _plain(root: Node | None, *names: str) -> Plain:
+    table = root.get(*names) if root is not None else None
     return table.plain() if table is not None else None
 
 

@@ -2,7 +2,8 @@
 
 A required proof is binding whatever the policy says, because the contract was signed. With `tests = "required"`, every
 criterion needs one. It is checked at activation and amendment, so that no work begins on a criterion that cannot be
-proved; at submission; and again by `check --base`. A replay is required if the policy says `replay = "second-party"`.
+proved; at submission; and again by `check --base`. A replay is required if the policy says `replay = "second-party"`,
+or `"ci"`.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
+from workpacket.errors import WorkpacketError
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.lifecycle.contract import DEMAND, Contract, is_complete, stated
 from workpacket.lifecycle.separation import coders, not_apart
@@ -23,6 +25,7 @@ from workpacket.value import Value
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from workpacket.approvals.actors import Actors
+    from workpacket.approvals.sigstore import Attested
     from workpacket.lifecycle.contract import Demand
     from workpacket.lifecycle.facts import Facts, PacketFacts
     from workpacket.lifecycle.moves import Answer
@@ -87,13 +90,16 @@ def _unproved(row: Mapping[str, Json]) -> Iterator[Problem]:
         )
 
 
-def record_replay(facts: Facts, packet: PacketFacts, commit: str, differences: Sequence[str]) -> Answer:
-    """Record the result when a person has run the proofs of a submission again."""
+def record_replay(
+    facts: Facts, packet: PacketFacts, commit: str, differences: Sequence[str], attestation: str = ""
+) -> Answer:
+    """Record the result of a person, or of CI by its attestation, who ran the proofs of a submission again."""
     from workpacket.lifecycle.moves import Draft, Planned
 
     name, result = packet.id.text, "different" if differences else "same"
     data: dict[str, Json] = {"commit": commit, "result": result}
     data |= {"differences": list(differences)} if differences else {}
+    data |= {"attestation": attestation} if attestation else {}
     draft = Draft("evidence", facts)
     draft.happened(packet, "evidence.replayed", data)
     said = f"{name}: the replay of {commit[:12]} is recorded: {result}"
@@ -129,7 +135,7 @@ def write_demand(facts: Facts, packet: PacketFacts, demand: NewDemand) -> Answer
         criteria = [text for text in texts if not DEMAND.match(text.value)]
         if not 1 <= demand.number <= len(criteria):
             message = f"{each.path} has {counted(len(criteria), 'criterion')}, so there is no number {demand.number}"
-            return (Problem("evidence_missing", message, Location(each.path), f"workpacket contract {name}"),)
+            return (Problem("evidence_missing", message, Location(each.path), f"workpacket packet contract {name}"),)
         draft.edit(each.source, [_demand_edit(each.source, criteria[demand.number - 1].start, demand)])
     then = f"workpacket approve {name} --gate {'amendment' if document is not None else 'activation'}"
     said = f"{name}: the contract names the proof of criterion {demand.number}"
@@ -153,23 +159,62 @@ def _demand_edit(source: Source, start: int, demand: NewDemand) -> Edit:
     return Edit(source.line_starts[first - 1], end, text)
 
 
+def attested_replay(attestation: str, submitted: LogEvent | None, policy: EvidencePolicy) -> Attested:
+    """Return what CI attests of this submission; raise WorkpacketError if the attestation does not count, or is about
+    something else.
+    """
+    from workpacket.approvals.sigstore import CODE, verify_attestation
+
+    found = verify_attestation(attestation.encode("utf-8", "replace"), policy.trusted_ci)
+    if submitted is None or found.commit != submitted.text("commit"):
+        raise WorkpacketError(CODE, f"it is about the commit {found.commit[:12]}, which is not the submitted one")
+    if found.configuration.get(submitted.path) != submitted.id:
+        raise WorkpacketError(CODE, f"it is not about the submission {submitted.id[:12]}")
+    return found
+
+
+def attestation_fault(event: LogEvent, before: Iterable[LogEvent], policy: EvidencePolicy) -> str:
+    """Return why the attestation that a replay names does not say what the event says; '' if it does. `before` are the
+    events that the replay follows.
+    """
+    submitted = [each for each in before if each.type == "submitted"]
+    try:
+        found = attested_replay(event.text("attestation") or "", submitted[-1] if submitted else None, policy)
+    except WorkpacketError as error:
+        return error.message
+    result = "different" if found.result == "FAILED" else "same"
+    if (event.text("commit"), event.text("result")) != (found.commit, result):
+        return f"CI found that the results at {found.commit[:12]} were {'not ' * (result != 'same')}the same"
+    return ""
+
+
 def replay_unmet(events: Iterable[LogEvent], policy: EvidencePolicy, actors: Actors) -> str:
-    """Return why a verdict PASS must wait for a replay, '' if it need not: the last replay by someone else counts."""
+    """Return why a verdict PASS must wait for a replay, '' if it need not: the last one that counts decides. It is by
+    CI, with a valid attestation, or, unless the policy asks for CI, by somebody else.
+    """
     if policy.replay == "off":
         return ""
     listed = list(events)
     submitted = [event for event in listed if event.type == "submitted"]
     commit = submitted[-1].text("commit") if submitted else None
     holders = set(coders(listed))
+
+    def counts(event: LogEvent) -> bool:
+        if event.text("attestation"):
+            return not attestation_fault(event, submitted, policy)
+        apart = event.actor.id not in holders and not any(not_apart(event.actor.id, listed, actors))
+        return apart and policy.replay != "ci"
+
     found = [
         event
         for event in listed
         if event.type == "evidence.replayed"
         and event.text("commit") == commit
         and event.clock > submitted[-1].clock
-        and event.actor.id not in holders
-        and not any(not_apart(event.actor.id, listed, actors))
+        and counts(event)
     ]
+    if not found and policy.replay == "ci":
+        return f"no valid attestation says that CI replayed the proofs of {(commit or 'a commit')[:12]}"
     if not found:
         return f"only those who did the work have run the proofs of {(commit or 'a commit')[:12]} again"
     if found[-1].text("result") != "same":

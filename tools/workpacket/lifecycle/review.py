@@ -281,9 +281,9 @@ def _not_replayed(facts: Facts, packet: PacketFacts, choice: str) -> Iterator[Pr
     """Report a missing replay, if the policy does not trust the machine on which the proofs were run."""
     why = replay_unmet(packet.log.events, facts.policy.evidence, facts.policy.actors) if choice == "PASS" else ""
     if why:
-        yield Problem(
-            "replay_missing", why, hint=f"have someone else run: workpacket evidence replay {packet.id} --record"
-        )
+        replay = f"have someone else run: workpacket evidence replay {packet.id} --record"
+        attested = f"record the attestation of CI: workpacket evidence record {packet.id} FILE"
+        yield Problem("replay_missing", why, hint=attested if facts.policy.evidence.replay == "ci" else replay)
 
 
 def _not_apart(facts: Facts, packet: PacketFacts, choice: str) -> Iterator[Problem]:

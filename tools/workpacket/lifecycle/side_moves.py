@@ -1,19 +1,48 @@
-"""Less common moves: advance, reopen, block, unblock, supersede, abandon, override, waive, resolve."""
+"""Less common moves: advance, reopen, block, unblock, supersede, abandon, override, waive, resolve, amend, reapprove.
+
+`amend` replaces the approved contract with another one that is approved in the same way. `reapprove` replaces approvals
+that were revoked or whose keys were revoked. An event on the base is never rewritten, and it names its envelopes.
+Therefore another event names the new envelopes, for the same gate and on the same terms.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 
-from workpacket.ledger.fold import LaneReplay
+from workpacket.approvals.facts import Verdict
+from workpacket.ledger.fold import LaneReplay, in_force
+from workpacket.lifecycle.activation import terms_in_event
 from workpacket.lifecycle.claims import close_all
+from workpacket.lifecycle.contract import Contract, demands_unmet, stated
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.fork_checks import dropped_verdicts
-from workpacket.lifecycle.gates import CONSUMING, RESOLVE_GATE, approval_unmet, reminders, satisfying
+from workpacket.lifecycle.gates import (
+    AMENDMENT_GATE,
+    CONSUMING,
+    RESOLVE_GATE,
+    approval_asked,
+    approval_unmet,
+    reminders,
+    satisfying,
+    terms_of,
+)
 from workpacket.lifecycle.moves import Answer, Draft, Planned, added_unmet, move
 from workpacket.lifecycle.projections import project
-from workpacket.lifecycle.transitions import advancing, forward_command, lane_retired, move_unmet, target_of, transition
+from workpacket.lifecycle.transitions import (
+    AMENDABLE,
+    Transition,
+    advancing,
+    forward_command,
+    lane_retired,
+    move_unmet,
+    target_of,
+    transition,
+)
 from workpacket.model.canonical import Json
-from workpacket.problem import Problem
+from workpacket.model.event_types import FULL_FORM, LIGHT_FORM
+from workpacket.model.events import LogEvent
+from workpacket.problem import Location, Problem
+from workpacket.value import Value
 
 
 def advance(facts: Facts, packet: PacketFacts, *, to: str = "", reason: str = "") -> Answer:
@@ -23,7 +52,7 @@ def advance(facts: Facts, packet: PacketFacts, *, to: str = "", reason: str = ""
     unmet = move_unmet(packet.state, row, lanes)
     if not unmet and to not in {"", row.target}:
         message = f"from {packet.lane}, {name} moves to {row.target}, not to {to}"
-        return (Problem("advance_elsewhere", message, hint=f"workpacket advance {name} --to {row.target}"),)
+        return (Problem("advance_elsewhere", message, hint=f"workpacket packet advance {name} --to {row.target}"),)
     unmet = unmet or tuple(added_unmet(facts, packet, row))
     if unmet:
         return unmet
@@ -70,7 +99,7 @@ def _turn(facts: Facts, packet: PacketFacts, command: str, *, remark: str | None
     move(draft, packet, row.event, target, data)
     notes: tuple[str, ...] = ()
     if command == "block":
-        notes = reminders(packet.state, f"to resume it, first run: workpacket unblock {name}")
+        notes = reminders(packet.state, f"to resume it, first run: workpacket packet unblock {name}")
     elif command in {"supersede", "abandon"}:
         notes = close_all(draft, packet, row.event)
     shown = {name: " ".join(remark.split())} if remark is not None else None
@@ -117,7 +146,7 @@ def note(facts: Facts, packet: PacketFacts, text: str) -> Answer:
         return (Problem("log_absent", f"{name} has no log", hint="workpacket adopt"),)
     draft = Draft("note", facts)
     draft.happened(packet, "noted", {"text": text})
-    return Planned(draft.plan(), f"noted for {name}", f"workpacket history {name}", {"id": name, "text": text})
+    return Planned(draft.plan(), f"noted for {name}", f"workpacket log show {name}", {"id": name, "text": text})
 
 
 def resolve(facts: Facts, packet: PacketFacts, *, lane: str, reason: str) -> Answer:
@@ -131,7 +160,7 @@ def resolve(facts: Facts, packet: PacketFacts, *, lane: str, reason: str) -> Ans
         return (lane_retired(name, lane),)
     if lane not in claimed:
         message = f"the contradicting moves lead to {', '.join(sorted(claimed))}, not to {lane}"
-        return (Problem("fork_lane_unknown", message, hint=f"workpacket history {name}"),)
+        return (Problem("fork_lane_unknown", message, hint=f"workpacket log show {name}"),)
     replay = LaneReplay(packet.log)
     origin = replay.blocked_in(move.id for move in state.latest_moves)
     unmet = tuple(_resolve_unmet(facts, packet, replay, lane, origin))
@@ -156,7 +185,7 @@ def _resolve_unmet(
     name = packet.id.text
     if lane == "BLOCKED" and origin is None:
         message = f"{name} was blocked in several lanes, so the lane to return to is ambiguous"
-        yield Problem("fork_lane_unknown", message, hint=f"workpacket history {name}")
+        yield Problem("fork_lane_unknown", message, hint=f"workpacket log show {name}")
     given = facts.approvals.get(RESOLVE_GATE)
     if given is not None:
         yield from approval_unmet(given, name, {"lane": lane})
@@ -169,3 +198,100 @@ def _resolve_unmet(
         )
         hint = f"choose the lane of the verdict for {name}, or add [approvals.gates.{RESOLVE_GATE}] to the policy"
         yield Problem("approval_missing", message, hint=hint)
+
+
+def amend(facts: Facts, packet: PacketFacts, show: Callable[[Contract], str], *, reason: str) -> Answer:
+    """Plan the amendment. `show` prints the differences from the contract in force, which may exist only in git."""
+    name = packet.id.text
+    row = Transition("amend", "amended", AMENDABLE, packet.lane)
+    unmet = move_unmet(packet.state, row, facts.policy.lanes) or _judged_before(packet)
+    if unmet:
+        return unmet
+    contract = _amended(packet)
+    if isinstance(contract, Problem):
+        return (contract,)
+    asked = approval_asked(facts.policy, light=contract.form == LIGHT_FORM)
+    given = facts.approvals[AMENDMENT_GATE] if asked else None
+    signed = approval_unmet(given, name) if given is not None else ()
+    unmet = (*demands_unmet(contract, facts.policy.evidence, packet.packet_path), *signed)
+    if unmet:
+        return unmet
+    draft = Draft("amend", facts)
+    for path, source in ((packet.stub_path, packet.stub_source), (packet.refinement_path, packet.refinement_source)):
+        draft.rests_on(path, source)
+    if packet.packet_source is not None:
+        draft.is_about(packet.packet_source)
+    held = sorted(in_force(packet.log))
+    data: dict[str, Json] = {"previous": held[0] if held else None, "reason": reason, **terms_in_event(contract)}
+    data |= {"form": contract.form} if contract.form != FULL_FORM else {}
+    if packet.refinement_source is not None:
+        data["refinement"] = {"path": packet.refinement_path, "sha256": packet.refinement_source.digest}
+    if facts.specification is not None:
+        data["spec"] = {"path": facts.specification.path, "sha256": facts.specification.digest}
+    draft.happened(packet, "amended", data, satisfying(given) if given is not None else ())
+    said = f"{name} now has the contract {contract.digest[:12]}"
+    told: dict[str, Json] = {"id": name, "contract": contract.digest, "previous": held[0] if held else None}
+    then = forward_command(name, packet.lane, facts.policy.lanes)
+    return Planned(draft.plan(), said, then, told, shown=show(contract))
+
+
+def _judged_before(packet: PacketFacts) -> tuple[Problem, ...]:
+    """Refuse to amend a packet that was blocked in review or later: it would return to review with a verdict on another
+    contract.
+    """
+    origin = packet.state.came_from
+    if origin is None or origin in AMENDABLE:
+        return ()
+    message = f"{packet.id} was blocked in {origin}, a lane in which its contract is being judged"
+    reopen = f"workpacket packet reopen {packet.id} --reason TEXT"
+    hint = f"workpacket packet unblock {packet.id}, then have it sent back, or: {reopen}"
+    return (Problem("wrong_lane", message, hint=hint),)
+
+
+def _amended(packet: PacketFacts) -> Contract | Problem:
+    """Return the contract that both packet and stub state, if it differs from the one in force."""
+    document = packet.packet
+    if document is None:
+        command = f"git restore {packet.packet_path}"
+        return Problem("packet_missing", f"{packet.packet_path} is missing", Location(packet.packet_path), command)
+    contract = stated(document, packet.refinement)
+    other = stated(packet.stub, packet.refinement) if packet.stub is not None else contract
+    for said in (contract, other):
+        if isinstance(said, str):
+            return Problem("contract_unreadable", said, Location(packet.packet_path), f"edit {packet.packet_path}")
+    if contract != other:
+        message = "stub and packet state different contracts"
+        hint = f"write the same contract into {packet.stub_path} and {packet.packet_path}"
+        return Problem("contract_changed", message, Location(packet.packet_path), hint)
+    assert isinstance(contract, Contract)
+    if in_force(packet.log) == {contract.digest}:
+        message = f"the files still state the contract in force, {contract.digest[:12]}"
+        return Problem("contract_unchanged", message, hint=f"workpacket packet contract {packet.id}")
+    return contract
+
+
+class Withdrawn(Value):
+    """A gate that an event passed with approvals that no longer count, and its verdict on the current approvals."""
+
+    event: LogEvent
+    gate: str
+    replaces: tuple[str, ...]
+    verdict: Verdict
+
+
+def reapprove(facts: Facts, packet: PacketFacts, withdrawn: Sequence[Withdrawn], *, reason: str) -> Answer:
+    name = packet.id.text
+    if not withdrawn:
+        message = f"every approval used by events of {name} is still valid"
+        return (Problem("reapproval_needless", message, hint=f"workpacket approvals list {name}"),)
+    unmet = [each for one in withdrawn for each in approval_unmet(one.verdict, name, terms_of(one.event, one.gate))]
+    if unmet:
+        return tuple(dict.fromkeys(unmet))
+    draft = Draft("reapprove", facts)
+    for one in withdrawn:
+        replaces: list[Json] = [*sorted(one.replaces)]
+        data: dict[str, Json] = {"gate": one.gate, "event": one.event.id, "replaces": replaces, "reason": reason}
+        draft.happened(packet, "reapproved", data, satisfying(one.verdict))
+    gates: list[Json] = [*dict.fromkeys(one.gate for one in withdrawn)]
+    said = f"{name} has new approvals at {', '.join(dict.fromkeys(one.gate for one in withdrawn))}"
+    return Planned(draft.plan(), said, "workpacket check", {"id": name, "gates": gates})

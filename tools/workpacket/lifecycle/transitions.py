@@ -7,13 +7,14 @@ a policy adds. `move_unmet` says whether a packet may leave its lane at all, bef
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cache
 from typing import Final, Literal, TypeAlias
 
 from workpacket.ledger.fold import PacketState
 from workpacket.model.lanes import BUILT_IN, IN_WORK, WAY, LaneTable
 from workpacket.model.layout import POLICY_PATH
+from workpacket.model.wording import typed_as
 from workpacket.problem import Location, Problem
 from workpacket.value import Value, replace
 
@@ -174,7 +175,9 @@ def move_unmet(state: PacketState, row: Transition, lanes: LaneTable = BUILT_IN)
     packet = state.packet
     if state.forked:
         message = f"{packet} was moved independently on two branches"
-        return (Problem("packet_is_forked", message, hint=f"workpacket resolve {packet} --lane LANE --reason TEXT"),)
+        return (
+            Problem("packet_is_forked", message, hint=f"workpacket packet resolve {packet} --lane LANE --reason TEXT"),
+        )
     # A file that is not an event would stop the plan, which requires the log to be as it was read.
     if not state.sound or any(finding.code == "log_foreign_file" for finding in state.findings):
         message = f"the log of {packet} is inconsistent"
@@ -200,13 +203,13 @@ def _wrong_lane(state: PacketState, row: Transition, lanes: LaneTable) -> Proble
     packet, lane = state.packet, state.lane
     if lane == "STUB":
         message = f"{packet} is a stub; work may not start from a stub"
-        return Problem("packet_is_stub", message, hint=f"workpacket activate {packet}")
+        return Problem("packet_is_stub", message, hint=f"workpacket packet activate {packet}")
     if lane == "SUPERSEDED":
         by = f" by {state.superseded_by}" if state.superseded_by else ""
         return Problem(
             "packet_superseded", f"{packet} is superseded{by}", hint=f"workpacket why {state.superseded_by or packet}"
         )
-    possible = ", ".join(dict.fromkeys(other.command for other in leaving(lane, lanes))) or "nothing"
+    possible = ", ".join(dict.fromkeys(typed_as(other.command) for other in leaving(lane, lanes))) or "nothing"
     message = f"{packet} is {lane}; {row.typed} applies in {' or '.join(row.origins)}. Possible now: {possible}"
     return Problem("wrong_lane", message, hint=forward_command(packet, lane, lanes))
 
@@ -216,34 +219,33 @@ def target_of(row: Transition, state: PacketState) -> str:
     return (state.came_from or "READY_FOR_DEV") if row.target == CAME_FROM else row.target
 
 
-# The command that moves a packet on, by its lane.
+# The command that leads on from a lane, and what is typed after it.
 _FORWARD = {
-    "STUB": "workpacket activate {id}",
-    "READY_FOR_DEV": "workpacket claim {id}",
-    "IN_PROGRESS": "workpacket submit {id}",
-    "IN_REVIEW": "workpacket verdict {id} PASS --report FILE",
-    "MERGE_PENDING": "workpacket merged {id}",
-    "BLOCKED": "workpacket unblock {id}",
-    "FAIL": "workpacket claim {id}",
-    "FORKED": "workpacket resolve {id} --lane LANE --reason TEXT",
+    "STUB": ("activate", "{id}"),
+    "READY_FOR_DEV": ("claim", "{id}"),
+    "IN_PROGRESS": ("submit", "{id}"),
+    "IN_REVIEW": ("verdict", "{id} PASS --report FILE"),
+    "MERGE_PENDING": ("merged", "{id}"),
+    "BLOCKED": ("unblock", "{id}"),
+    "FAIL": ("claim", "{id}"),
+    "FORKED": ("resolve", "{id} --lane LANE --reason TEXT"),
 }
 
 
 # The same in the light form, in which one command does what two do in the full form.
 _FORWARD_LIGHT = {
-    "STUB": "workpacket start {id}",
-    "READY_FOR_DEV": "workpacket start {id}",
-    "IN_PROGRESS": "workpacket done {id}",
-    "FAIL": "workpacket start {id}",
+    "STUB": ("start", "{id}"),
+    "READY_FOR_DEV": ("start", "{id}"),
+    "IN_PROGRESS": ("done", "{id}"),
+    "FAIL": ("start", "{id}"),
 }
 
 
 def forward_command(packet: str, lane: str, lanes: LaneTable = BUILT_IN, *, light: bool = False) -> str:
-    """Return the command that moves a packet on from this lane; `history` if there is none."""
-    if light and lane in _FORWARD_LIGHT:
-        return _FORWARD_LIGHT[lane].replace("{id}", packet)
-    other = "workpacket advance {id}" if lanes.is_added(lane) else "workpacket history {id}"
-    return _FORWARD.get(lane, other).replace("{id}", packet)
+    """Return the command that moves a packet on from this lane; the one that shows its log if there is none."""
+    other = (ADVANCE if lanes.is_added(lane) else "history", "{id}")
+    command, words = {**_FORWARD, **(_FORWARD_LIGHT if light else {})}.get(lane, other)
+    return f"workpacket {typed_as(command)} {words.replace('{id}', packet)}"
 
 
 def advancing(lane: str, lanes: LaneTable = BUILT_IN) -> Transition:
@@ -258,7 +260,7 @@ def advancing(lane: str, lanes: LaneTable = BUILT_IN) -> Transition:
 def forward_transition(lane: str, lanes: LaneTable = BUILT_IN) -> Transition | None:
     if lanes.is_added(lane):
         return advancing(lane, lanes)
-    words: Sequence[str] = _FORWARD.get(lane, "").split()
-    if len(words) < 2 or words[1] == "resolve":
+    command, _ = _FORWARD.get(lane, ("", ""))
+    if command in {"", "resolve"}:
         return None
-    return transition(words[1], "PASS" if words[1] == "verdict" else "", lanes)
+    return transition(command, "PASS" if command == "verdict" else "", lanes)

@@ -88,6 +88,7 @@ GENESIS_TYPES: Final = frozenset({"created", "adopted", "checkpoint"})
 CHECKPOINT_LOG: Final = "_checkpoints"
 PACKETS_PER_CHECKPOINT: Final = 1000
 MOST_EVIDENCE: Final = 200
+LONGEST_ATTESTATION: Final = 100_000
 # The results of a test, with the work and at the base.
 OUTCOMES: Final = ("needed", "kept", "could_not_run", "broken", "failing", "skipped")
 
@@ -299,7 +300,10 @@ DATA: Final[Mapping[str, Shape]] = {
     "evidence.replayed": record(
         "someone ran the proofs of a submission again",
         {"commit": COMMIT, "result": choice("whether the results were the same", ("same", "different"))},
-        {"differences": array("the different results", text("one criterion", longest=500), most=MOST_EVIDENCE)},
+        {
+            "differences": array("the different results", text("one criterion", longest=500), most=MOST_EVIDENCE),
+            "attestation": text("the attestation file of CI, which ran them", longest=LONGEST_ATTESTATION),
+        },
     ),
     "verdict.given": _move(
         "a validator judged it",

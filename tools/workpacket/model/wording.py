@@ -1,8 +1,77 @@
-"""Words for counts and for the last line of an answer, used by every layer."""
+"""The wording of counts, of the last line of an answer, and of commands, for every layer. It imports nothing: every
+command reads it at start-up.
+"""
 
 from __future__ import annotations
 
 _PLURALS = {"info": "info", "piece of evidence": "pieces of evidence", "entry": "entries", "criterion": "criteria"}
+
+# Commands that had a first word of their own: what was typed, and what is typed now. The old spelling goes on working
+# and its first word is the name of the command in JSON answers, schemas and the log.
+FORMER: dict[str, str] = {
+    "activate": "packet activate",
+    "create-task-packet": "packet activate",
+    "contract": "packet contract",
+    "amend": "packet amend",
+    "prepare": "packet prepare",
+    "implement": "packet implement",
+    "release": "packet release",
+    "handover": "packet handover",
+    "unblock": "packet unblock",
+    "reopen": "packet reopen",
+    "advance": "packet advance",
+    "abandon": "packet abandon",
+    "supersede": "packet supersede",
+    "resolve": "packet resolve",
+    "waive": "packet waive",
+    "override": "packet override",
+    "reapprove": "packet reapprove",
+    "deps check": "audit deps",
+    "lint-justfile": "audit justfile",
+    "impact": "trace impact",
+    "trailers": "trace trailers",
+    "history": "log show",
+    "recover": "log recover",
+    "import": "log import",
+    "export": "log export",
+    "revoke": "approvals revoke",
+    "registry": "board registry",
+    "merge-driver": "board merge-driver",
+    "run": "runtime run",
+    "runs": "runtime runs",
+    "cancel": "runtime cancel",
+    "session": "runtime session",
+    "queue": "runtime queue",
+    "worker": "runtime worker",
+    "store": "runtime store",
+    "doctor": "runtime doctor",
+    "batch": "runtime batch",
+    "progress": "runtime progress",
+    "schema": "help schema",
+    "completion": "help completion",
+}
+# Old spellings that print no notice: they are in the recipes that `init` writes, in the founding documents, in hooks of
+# pre-commit and in the configuration of git, where the person who reads the notice did not type them.
+SILENT = frozenset(
+    {
+        "abandon",
+        "advance",
+        "create-task-packet",
+        "handover",
+        "history",
+        "lint-justfile",
+        "merge-driver",
+        "prepare",
+        "registry",
+        "release",
+        "reopen",
+        "resolve",
+        "supersede",
+        "unblock",
+        "waive",
+    }
+)
+TYPED = {old.split()[0]: new for old, new in FORMER.items()}
 
 
 def counted(count: float, noun: str) -> str:
@@ -13,3 +82,8 @@ def counted(count: float, noun: str) -> str:
 def next_line(command: str) -> str:
     """Return the last line of an answer: the next command, or what to do next."""
     return f"next: {command}"
+
+
+def typed_as(name: str) -> str:
+    """Return what is typed for the command called `name`."""
+    return TYPED.get(name, name)

@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from workpacket.audit.overview import Audit, AuditFinding, BaseRow
-from workpacket.audit.tracing import Evidence, SignedDecision, Trace
+from workpacket.audit.overview import Audit, AuditFinding, BaseRow, waits_for, who_approved, who_judged
+from workpacket.audit.tracing import Anchor, AuditFacts, Evidence, SignedDecision, Trace
 from workpacket.documents.document import value_of
 from workpacket.ledger.fold import PacketState
 from workpacket.lifecycle.facts import PacketFacts
@@ -20,7 +20,7 @@ from workpacket.model.events import LogEvent
 from workpacket.model.reasons import Reason
 from workpacket.model.wording import counted
 from workpacket.problem import Severity
-from workpacket.report.escape import escape, without_surrogates
+from workpacket.report.escape import escape, escape_lines, without_surrogates
 
 _LONGEST = 600
 _SAID = ("holder", "to", "by", "verdict", "reason", "until", "rule", "branch", "commit", "target", "run", "outcome")
@@ -31,6 +31,11 @@ _SHOWN = 20
 def told(text: str) -> str:
     """Return a text for display: sanitized, and shortened to a readable length."""
     return escape(text if len(text) <= _LONGEST else f"{text[:_LONGEST]} ...")
+
+
+def told_lines(text: str) -> str:
+    """Return a text of several lines for display."""
+    return escape_lines(text if len(text) <= _LONGEST else f"{text[:_LONGEST]} ...")
 
 
 def audit_json(audit: Audit) -> dict[str, Json]:
@@ -45,7 +50,7 @@ def audit_json(audit: Audit) -> dict[str, Json]:
         "gaps": gaps,
         "matters": matters,
         "bases": bases,
-        "requirements": {"count": len(audit.requirements), "uncovered": uncovered},
+        "requirements": {"count": len(audit.requirements), "uncovered": uncovered, "rows": requirements_json(audit)},
         "packets": packets,
     }
 
@@ -60,7 +65,15 @@ def head_json(audit: Audit) -> dict[str, Json]:
         "target": told(audit.facts.target),
         "uncommitted": len(audit.facts.uncommitted),
         "files_checked": audit.facts.files_checked,
+        "forge": audit.facts.forge,
     }
+
+
+def requirements_json(audit: Audit) -> list[Json]:
+    return [
+        {"title": told(row.requirement.title), "line": row.requirement.first, "packets": list(row.packets)}
+        for row in audit.requirements
+    ]
 
 
 def matter_json(matter: AuditFinding) -> dict[str, Json]:
@@ -98,27 +111,44 @@ def packet_json(audit: Audit, name: str) -> dict[str, Json]:
     said: list[Json] = [told(line) for line in audit.obstacles[name]]
     events: list[Json] = [_event(event, proven=event.id in audit.facts.proven) for event in state.history]
     decided: list[Json] = [_decision(each) for each in audit.facts.decisions.get(name, ())]
+    rewritten: list[Json] = [
+        {"part": part, "before": told(before), "after": told(after)}
+        for part, before, after in audit.facts.rewritten.get(name, ())
+    ]
     return {
         "id": name,
         "base": packet.id.base,
         "lane": packet.lane,
         "title": told(title_of(packet)),
         "since": state.latest_moves[-1].at if state.latest_moves else "",
+        "why": told(_why(packet)),
         "holder": told(state.lease.holder) if state.lease is not None else "",
         "branch": told(state.assignment.branch),
+        "waits_for": waits_for(audit.facts, packet),
+        "approved_by": told(who_approved(audit.facts, packet)),
+        "judged_by": told(who_judged(audit.facts, packet)),
+        "rewritten": rewritten,
+        "doubted": name in audit.doubted,
         "files": _files(packet),
         "heads": list(packet.log.heads),
         "obstacles": said,
         "events": events,
         "decisions": decided,
         "runs": _runs(state),
-        **_trace(audit.traces[name]),
+        **_trace(audit.traces[name], audit.facts),
     }
+
+
+def _why(packet: PacketFacts) -> str:
+    document = packet.packet or packet.stub
+    return value_of(document.why) if document is not None else ""
 
 
 def title_of(packet: PacketFacts) -> str:
     document = packet.packet or packet.stub
-    return value_of(document.what) if document is not None else ""
+    if document is None:
+        return ""
+    return value_of(document.what) or (packet.packet.title if packet.packet is not None and packet.light else "")
 
 
 def _files(packet: PacketFacts) -> list[Json]:
@@ -171,7 +201,7 @@ def _runs(state: PacketState) -> list[Json]:
     ]
 
 
-def _trace(traced: Trace) -> dict[str, Json]:
+def _trace(traced: Trace, facts: AuditFacts) -> dict[str, Json]:
     anchors: list[Json] = [
         {
             "name": told(one.name),
@@ -180,6 +210,7 @@ def _trace(traced: Trace) -> dict[str, Json]:
             "last": one.last,
             "state": one.state,
             "why": told(one.why),
+            "excerpt": told_lines(_excerpt(one, facts)),
         }
         for one in traced.anchors
     ]
@@ -202,6 +233,15 @@ def _trace(traced: Trace) -> dict[str, Json]:
     return {"anchors": anchors, "criteria": criteria, "strays": evidence_json(traced.strays), "commits": commits}
 
 
+def _excerpt(anchor: Anchor, facts: AuditFacts) -> str:
+    """Return the text of the passage as it is now; '' if it is nowhere."""
+    there = facts.specifications.get(anchor.path) or facts.specification
+    if there is None or there.path != anchor.path or anchor.first < 1:
+        return ""
+    last = min(anchor.last, there.line_count, anchor.first + _LONGEST)
+    return "".join(there.line(number) for number in range(anchor.first, last + 1)).strip()
+
+
 def evidence_json(rows: Sequence[Evidence]) -> list[Json]:
     return [
         {
@@ -214,6 +254,7 @@ def evidence_json(rows: Sequence[Evidence]) -> list[Json]:
             "by": told(one.by),
             "commit": one.commit,
             "suspect": told(one.suspect),
+            "output": told_lines(one.log_tail),
         }
         for one in rows
     ]

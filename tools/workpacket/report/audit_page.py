@@ -12,10 +12,12 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape as html_escape
+from itertools import pairwise
 from typing import NamedTuple
+from urllib.parse import quote
 
 from workpacket import __version__
-from workpacket.audit.overview import Audit, AuditFinding, Point
+from workpacket.audit.overview import Audit, AuditFinding, Gap, Point, waits_for, who_approved, who_judged
 from workpacket.model.canonical import Json
 from workpacket.model.reasons import Reason
 from workpacket.model.wording import counted
@@ -35,9 +37,13 @@ from workpacket.report.audit_data import (
 WIDTH, HEIGHT, LEFT, BOTTOM = 720, 200, 40, 24
 
 
+# With fewer changes of the board, the areas are slabs that show less than the table of lanes.
+_FEWEST_CHANGES = 5
+
+
 def board_chart(points: Sequence[Point], order: Sequence[str]) -> str:
-    """Draw the chart; '' if there is nothing to show."""
-    if not points:
+    """Draw the chart; '' if there is too little to show."""
+    if sum(one.counts != other.counts for one, other in pairwise(points)) < _FEWEST_CHANGES:
         return ""
     highest = max(sum(point.counts) for point in points) or 1
     drawn = [index for index in range(len(order)) if any(point.counts[index] for point in points)]
@@ -139,12 +145,14 @@ def _page(audit: Audit, reasons: Mapping[str, Reason], files: PageFiles) -> Iter
     yield '<main id="content" tabindex="-1">\n<div id="overview">\n'
     yield from _verdict(audit, found)
     yield from _progress(audit)
-    yield from _packets(audit)
-    yield from _notes(found)
+    rows = rows_of(audit)
+    yield from _packets(rows)
+    yield from _requirements(audit)
+    yield from _notes(found, audit)
     yield '</div>\n<article id="packet" hidden></article>\n</main>\n'
     yield f"<footer><p>Log root <code>{audit.root}</code>: the same for everyone who has the same history. "
     yield f"Made by workpacket {__version__}.</p></footer>\n"
-    yield from _data(audit)
+    yield from _data(audit, rows)
     yield f"<script>{files.script}</script>\n</body>\n</html>\n"
 
 
@@ -152,7 +160,10 @@ def _as_of(audit: Audit) -> str:
     facts = audit.facts
     commit = "Before the first commit."
     if facts.head is not None:
-        when = f"<code>{facts.head.id[:12]}</code>, <time>{facts.head.at}</time>"
+        commit = f"<code>{facts.head.id[:12]}</code>"
+        if facts.forge:
+            commit = f'<a href="{html_escape(facts.forge)}/commit/{facts.head.id}">{commit}</a>'
+        when = f"{commit}, <time>{facts.head.at}</time>"
         commit = f"As of commit {when}: {text(facts.head.title)}"
     checked = f"{counted(len(facts.packets), 'packet')}, {counted(facts.files_checked, 'file')} checked"
     pending = f"; {counted(len(facts.uncommitted), 'file')} not committed" if facts.uncommitted else ""
@@ -160,7 +171,13 @@ def _as_of(audit: Audit) -> str:
 
 
 def _navigation() -> str:
-    parts = {"verdict": "Is anything wrong?", "progress": "Progress", "packets": "Packets", "notes": "Notes"}
+    parts = {
+        "verdict": "Is anything wrong?",
+        "progress": "Progress",
+        "packets": "Packets",
+        "requirements": "Requirements",
+        "notes": "Notes",
+    }
     items = "".join(f'<li><a href="#{place}">{name}</a></li>' for place, name in parts.items())
     return f'<nav aria-label="Parts of the report"><ul>{items}</ul></nav>\n'
 
@@ -174,11 +191,11 @@ def _verdict(audit: Audit, found: list[Group]) -> Iterator[str]:
         count = counted(audit.facts.files_checked, "file")
         yield f"<p>Every rule was applied to {count}; every signature, event and link was verified.</p>\n"
     for group in grave:
-        yield from _group(group)
+        yield from _group(group, audit)
     yield "</section>\n"
 
 
-def _group(group: Group) -> Iterator[str]:
+def _group(group: Group, audit: Audit) -> Iterator[str]:
     """Yield the element for one kind of finding: what, how often, since when, and who must act; it unfolds to show each
     place.
     """
@@ -188,7 +205,7 @@ def _group(group: Group) -> Iterator[str]:
     yield f'<span class="count">{counted(len(group.matters), "place")}</span> '
     yield f'<span class="since">{group.when}</span> <span class="who">to act: {who}</span></summary>\n<ul>\n'
     for matter in group.matters[:_LISTED]:
-        yield f"<li>{_matter(matter)}</li>\n"
+        yield f"<li>{_matter(matter, audit)}</li>\n"
     yield "</ul>\n"
     if len(group.matters) > _LISTED:
         more = len(group.matters) - _LISTED
@@ -198,9 +215,21 @@ def _group(group: Group) -> Iterator[str]:
     yield "</details>\n"
 
 
-def _matter(matter: AuditFinding) -> str:
+def _matter(matter: AuditFinding, audit: Audit) -> str:
     packet = f'<a href="#{matter.packet}">{matter.packet}</a> ' if matter.packet else ""
-    return f"{packet}{text(matter.finding.message)} <code>{html_escape(place(matter))}</code>"
+    where = f"<code>{html_escape(place(matter))}</code>"
+    address = _file_address(matter, audit)
+    return f"{packet}{text(matter.finding.message)} " + (f'<a href="{address}">{where}</a>' if address else where)
+
+
+def _file_address(matter: AuditFinding, audit: Audit) -> str:
+    """Return the address of the place on the forge; '' if the file is not there as it is here."""
+    facts, finding = audit.facts, matter.finding
+    if not facts.forge or facts.head is None or matter.pending or not finding.path:
+        return ""
+    line = f"#L{finding.line}" if finding.line else ""
+    path = quote(finding.path.encode("utf-8", "surrogateescape"))
+    return html_escape(f"{facts.forge}/blob/{facts.head.id}/{path}{line}")
 
 
 def _progress(audit: Audit) -> Iterator[str]:
@@ -211,12 +240,19 @@ def _progress(audit: Audit) -> Iterator[str]:
     yield "</ul>\n<figure>"
     yield board_chart(audit.history, audit.lane_order)
     yield f"<figcaption>The board over time</figcaption>{_history_table(audit)}</figure>\n"
-    yield '<table class="gaps"><caption>Gaps</caption><thead><tr><th scope="col">What</th><th scope="col">Done</th>'
+    yield f'{_wide("Gaps")}<table class="gaps"><caption>Gaps. What belongs to a packet with an error in its approvals, '
+    yield 'log or evidence counts as not done.</caption><thead><tr><th scope="col">What</th><th scope="col">Done</th>'
     yield '<th scope="col">Of</th><th scope="col">Share</th></tr></thead><tbody>'
     for gap in audit.gaps:
-        share = f'<meter max="{gap.of}" value="{gap.done}">{gap.done} of {gap.of}</meter>' if gap.of else "none asked"
-        yield f'<tr><th scope="row">{gap.name}</th><td>{gap.done}</td><td>{gap.of}</td><td>{share}</td></tr>'
-    yield "</tbody></table>\n</section>\n"
+        yield f'<tr><th scope="row">{gap.name}</th><td>{gap.done}</td><td>{gap.of}</td><td>{_share(gap)}</td></tr>'
+    yield "</tbody></table></div>\n</section>\n"
+
+
+def _share(gap: Gap) -> str:
+    """Return the share as a bar with its percentage, rounded down, so that only what is complete has 100 %."""
+    if not gap.of:
+        return "none asked"
+    return f'<meter max="{gap.of}" value="{gap.done}"></meter> <span>{100 * gap.done // gap.of} %</span>'
 
 
 def _history_table(audit: Audit) -> str:
@@ -242,8 +278,8 @@ def _wide(label: str) -> str:
 
 
 def rows_of(audit: Audit) -> list[list[Json]]:
-    """Return a row for each packet, those with findings first: id, lane, title, errors, warnings, since, holder,
-    codes.
+    """Return a row for each packet, those with findings first: id, lane, title, what it waits for, errors, warnings,
+    since, holder, who approved, who judged, codes.
     """
     codes: dict[str, list[AuditFinding]] = {}
     for matter in audit.matters:
@@ -255,33 +291,38 @@ def rows_of(audit: Audit) -> list[list[Json]]:
         moved = packet.state.latest_moves[-1].at if packet.state.latest_moves else ""
         holder = told(packet.state.lease.holder) if packet.state.lease is not None else ""
         named = " ".join(dict.fromkeys(one.finding.code for one in own))
-        rows.append([name, packet.lane or "no log", told(title_of(packet)), *counts, moved, holder, named])
+        people = [told(who(audit.facts, packet)) for who in (who_approved, who_judged)]
+        waits = waits_for(audit.facts, packet)
+        lane = packet.lane or "no log"
+        rows.append([name, lane, told(title_of(packet)), waits, *counts, moved, holder, *people, named])
     return sorted(rows, key=_urgency)
 
 
 def _urgency(row: list[Json]) -> tuple[int, int, str]:
-    errors, warnings = row[3], row[4]
+    errors, warnings = row[4], row[5]
     assert isinstance(errors, int)
     assert isinstance(warnings, int)
     return -errors, -warnings, str(row[0])
 
 
-def _packets(audit: Audit) -> Iterator[str]:
-    rows = rows_of(audit)
+def _packets(rows: Sequence[Sequence[Json]]) -> Iterator[str]:
     yield '<section id="packets" aria-labelledby="packets-title">\n<h2 id="packets-title">Packets</h2>\n'
     yield '<form id="search" role="search" hidden><label for="query">Find packets</label> '
     yield '<input id="query" type="search" autocomplete="off" spellcheck="false" aria-describedby="query-help">'
-    yield '<span id="query-help">by id, title, holder or lane; code:NAME for a finding</span></form>\n'
+    yield '<span id="query-help">by id, title, person or lane; code:NAME for a finding</span>'
+    yield '<label for="waits">Waits for</label> <select id="waits"><option value="">anything</option>'
+    waiting = sorted({str(row[3]) for row in rows} - {""})
+    yield "".join(f'<option value="{word}">{word}</option>' for word in waiting)
+    yield "</select></form>\n"
     yield '<p id="found" role="status"></p>\n'
     yield f'{_wide("Table of packets")}<table id="list"><thead><tr>'
-    heads = ("Packet", "Lane", "Title", "Errors", "Warnings", "In lane since", "Held by")
-    yield "".join(f'<th scope="col">{name}</th>' for name in heads)
+    yield "".join(f'<th scope="col">{name}</th>' for name in _HEADS)
     yield "</tr></thead><tbody>\n"
     for row in rows[:ROWS]:
-        name, lane, title, errors, warnings, since, holder, _ = row
+        name, lane, title, waits, errors, warnings, since, *people = row[:-1]
         yield f'<tr><th scope="row"><a href="#{name}">{name}</a></th><td class="lane-{lane}">{lane}</td>'
-        yield f"<td>{html_escape(str(title))}</td><td>{errors or ''}</td><td>{warnings or ''}</td>"
-        yield f"<td>{str(since)[:10]}</td><td>{html_escape(str(holder))}</td></tr>\n"
+        yield f"<td>{html_escape(str(title))}</td><td>{waits}</td><td>{errors or ''}</td><td>{warnings or ''}</td>"
+        yield f"<td>{str(since)[:10]}</td>{''.join(f'<td>{html_escape(str(who))}</td>' for who in people)}</tr>\n"
     yield "</tbody></table></div>\n"
     if len(rows) > ROWS:
         yield f"<noscript><p>These are {ROWS} of {len(rows)}, those with findings first. Without a script, "
@@ -290,19 +331,49 @@ def _packets(audit: Audit) -> Iterator[str]:
     yield '<button type="button" id="after">Next</button></div>\n</section>\n'
 
 
-def _notes(found: list[Group]) -> Iterator[str]:
+_HEADS = (
+    "Packet", "Lane", "Title", "Waits for", "Errors", "Warnings", "In lane since",
+    "Held by", "Approved by", "Judged by",
+)  # fmt: skip
+
+
+def _requirements(audit: Audit) -> Iterator[str]:
+    """Yield the matrix of requirements and packets; all of it is in the JSON report."""
+    yield '<section id="requirements" aria-labelledby="requirements-title">\n'
+    yield '<h2 id="requirements-title">Requirements</h2>\n'
+    if not audit.requirements:
+        yield "<p>The specification in force has no requirement, or there is none.</p>\n</section>\n"
+        return
+    yield f"{_wide('Requirements and packets')}<table><thead><tr>"
+    yield "".join(
+        f'<th scope="col">{name}</th>' for name in ("Requirement", "Line", "Packets", "Criteria with evidence")
+    )
+    yield "</tr></thead><tbody>\n"
+    for row in audit.requirements[:ROWS]:
+        named = ", ".join(f'<a href="#{name}">{name}</a> {audit.facts.packets[name].lane}' for name in row.packets)
+        criteria = [one for name in row.packets for one in audit.traces[name].criteria]
+        proved = f"{sum(one.proved for one in criteria)} of {len(criteria)}" if criteria else ""
+        yield f'<tr><th scope="row">{text(row.requirement.title)}</th><td>{row.requirement.first}</td>'
+        yield f"<td>{named or 'none'}</td><td>{proved}</td></tr>\n"
+    yield "</tbody></table></div>\n"
+    if len(audit.requirements) > ROWS:
+        more = len(audit.requirements) - ROWS
+        yield f"<p>{more} more: <code>workpacket audit --format json</code> lists all.</p>\n"
+    yield "</section>\n"
+
+
+def _notes(found: list[Group], audit: Audit) -> Iterator[str]:
     yield '<section id="notes" aria-labelledby="notes-title">\n<h2 id="notes-title">Notes</h2>\n'
     mild = [group for group in found if group.severity == "info"]
     if not mild:
         yield "<p>None.</p>\n"
     for group in mild:
-        yield from _group(group)
+        yield from _group(group, audit)
     yield "</section>\n"
 
 
-def _data(audit: Audit) -> Iterator[str]:
+def _data(audit: Audit, rows: Sequence[Sequence[Json]]) -> Iterator[str]:
     """Yield the data for the script: one row for each packet, and the details in parts, read on demand."""
-    rows = rows_of(audit)
     names = [str(row[0]) for row in rows]
     index: dict[str, Json] = {"head": head_json(audit), "rows": [list(row) for row in rows], "chunk": CHUNK}
     yield f'<script type="application/json" id="index">{inert(index)}</script>\n'

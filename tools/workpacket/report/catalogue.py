@@ -16,7 +16,7 @@ from workpacket.model.reasons import Reason, Registry
 from workpacket.rules.engine import LOADED, all_rules
 
 # The order in which they are imported, one by one, until a code is found.
-TABLES = ("document", "command", "gate", "integrity", "checkpoints", "approval", "stops")
+TABLES = ("document", "command", "gate", "integrity", "approval", "stops")
 
 
 def table(name: str) -> tuple[Reason, ...]:

@@ -60,14 +60,14 @@ def linked_runs(state: PacketState, *, unfinished: bool) -> tuple[PacketRun, ...
 def _of_log(state: PacketState, *, unfinished: bool) -> Iterable[PacketRun]:
     for run in state.runs:
         if run.closed is None:
-            yield PacketRun(run.run, "open", "", f"workpacket runs unlink {run.run} --reason TEXT")
+            yield PacketRun(run.run, "open", "", f"workpacket runtime runs unlink {run.run} --reason TEXT")
         elif unfinished and run.closed.text("outcome") == "stopped":
             yield PacketRun(run.run, "blocked", run.closed.text("code") or "", f"workpacket resume {run.run} --plan")
 
 
 def seen(run: PacketRun, state: Standing, code: str = "") -> PacketRun:
     """Return the same run, with its state according to the store."""
-    commands = {"live": f"workpacket runs tail {run.run}", "ended": "workpacket runs settle"}
+    commands = {"live": f"workpacket runtime runs tail {run.run}", "ended": "workpacket runtime runs settle"}
     commands["not begun"] = commands["ended"]
     return replace(run, state=state, code=code, command=commands.get(state, f"workpacket resume {run.run} --plan"))
 

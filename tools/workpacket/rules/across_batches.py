@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 from workpacket.documents.batch import SATISFIED
 from workpacket.documents.batch_scope import is_elsewhere, normal_path, overlap
-from workpacket.documents.summary import BatchSummary, Mention
-from workpacket.model.circles import circles
+from workpacket.documents.summary import BatchSummary, Mention, circles
 from workpacket.problem import Problem
 from workpacket.rules.repository import RepositorySummaries
 from workpacket.rules.rule import RepositoryRule
@@ -132,7 +131,7 @@ class BatchNextNotReady(RepositoryRule):
 
     The task would be based on work that does not exist yet.
 
-    Remedy: take it out of the next batch; `workpacket batch next` lists the tasks that are ready.
+    Remedy: take it out of the next batch; `workpacket runtime batch next` lists the tasks that are ready.
     """
 
     def check(self, repository: RepositorySummaries) -> Iterator[Problem]:

@@ -179,7 +179,7 @@ class RegistryBoardStale(RepositoryRule):
 
     The registry names a different section from the one in which the board has the packet.
 
-    Remedy: `workpacket registry sync` updates the cell.
+    Remedy: `workpacket board registry sync` updates the cell.
     """
 
     def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
@@ -304,7 +304,7 @@ class StubWithoutRow(RepositoryRule):
 
     After the stub is activated, it would be unclear which packet of its base is in force.
 
-    Remedy: add a row: `workpacket registry sync`.
+    Remedy: add a row: `workpacket board registry sync`.
     """
 
     def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
@@ -329,7 +329,7 @@ class BaseWithoutRow(RepositoryRule):
 
     It is unclear which of the packets is in force.
 
-    Remedy: add a row that names it: `workpacket registry sync`.
+    Remedy: add a row that names it: `workpacket board registry sync`.
     """
 
     def check(self, repository: RepositorySummaries) -> Iterator[Problem]:

@@ -9,8 +9,7 @@ from typing import NamedTuple
 
 from workpacket.documents.document import stem_of
 from workpacket.documents.places import kind_of
-from workpacket.documents.summary import Mention
-from workpacket.model.circles import circles
+from workpacket.documents.summary import Mention, circles
 from workpacket.model.layout import refinement_paths
 from workpacket.problem import Problem
 from workpacket.rules.repository import RepositorySummaries, WorkFile, WorkIndex, base_of

@@ -10,10 +10,9 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import NamedTuple
 
-from workpacket.documents.summary import Mention, PackageSummary
+from workpacket.documents.summary import Mention, PackageSummary, circles
 from workpacket.documents.work_package import mission_of
 from workpacket.lazy_pattern import lazy_pattern
-from workpacket.model.circles import circles
 from workpacket.problem import Problem
 from workpacket.rules.repository import RepositorySummaries
 from workpacket.rules.rule import RepositoryRule, repeated

@@ -20,9 +20,8 @@ from workpacket.model.reasons import Reason
 from workpacket.problem import Location, Problem
 from workpacket.rules.engine import rules_in
 from workpacket.text.json_strict import load_json
-from workpacket.text.limits import DATA
 from workpacket.text.schema import SchemaSet
-from workpacket.text.source import Source
+from workpacket.text.source import DATA, Source
 
 VERSION = 1
 _RECORDABLE = frozenset({"text", "document", "cross-file"})

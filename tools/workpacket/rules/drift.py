@@ -75,7 +75,7 @@ class RegistryDrift(RepositoryRule):
 
     The row refers to a packet that is no longer in force, or to the wrong section of the board.
 
-    Remedy: `workpacket registry sync` regenerates the row.
+    Remedy: `workpacket board registry sync` regenerates the row.
     """
 
     def check(self, repository: RepositorySummaries) -> Iterator[Problem]:
@@ -92,7 +92,7 @@ class RegistryDrift(RepositoryRule):
                     f"according to the log, {row['active']} is {lane.token}: "
                     f"{repository.known_lanes.section_of(lane).heading}"
                 )
-                hint = "`workpacket registry sync` regenerates it"
+                hint = "`workpacket board registry sync` regenerates it"
                 yield self.finding(path, row["board_place"], message, hint=hint)
 
 

@@ -18,7 +18,7 @@ from workpacket.rules.rule import DocumentRule, Files, ReferenceRule
 from workpacket.rules.structured import says_something
 from workpacket.text.blocks import walk
 from workpacket.text.fields import Field, read_fields
-from workpacket.text.limits import PATH_LENGTH
+from workpacket.text.source import PATH_LENGTH
 
 _EVIDENCE_PLACE = lazy_pattern(r"`?(?P<path>[^\s`:]+):(?P<line>0*[1-9]\d*)(?:-\d+)?`?")
 # How templates say what to write.

@@ -292,7 +292,7 @@ class RegistryBoardMalformed(RegistryRule):
 
     Readers must search the whole board for the packet, and an outdated cell goes unnoticed.
 
-    Remedy: write `<Section>: <WP_ID>`, or run `workpacket registry sync`.
+    Remedy: write `<Section>: <WP_ID>`, or run `workpacket board registry sync`.
     """
 
     severity = "warning"
@@ -327,7 +327,7 @@ class RegistryBoardOtherPacket(RegistryRule):
 
     The row was changed for a new revision, but the cell was not.
 
-    Remedy: enter the board section and the id of the active packet: `workpacket registry sync`.
+    Remedy: enter the board section and the id of the active packet: `workpacket board registry sync`.
     """
 
     def check(self, document: TraceabilityRegistry) -> Iterator[Problem]:

@@ -172,7 +172,7 @@ class RoleZombie(RepositoryRule):
 
     Resuming the role would continue work that is already finished.
 
-    Remedy: set its status to complete, or run `workpacket progress close FEATURE`.
+    Remedy: set its status to complete, or run `workpacket runtime progress close FEATURE`.
     """
 
     # A team may omit it on purpose; `resume` and `progress` refuse to continue it anyway.

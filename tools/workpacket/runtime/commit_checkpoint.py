@@ -10,29 +10,115 @@ An existing commit is never repeated; a missing one is made under the same id.
 
 A milestone without changes is recorded but not committed. A milestone that was reached is not committed again: the call
 returns the record if its commit is still part of this history, and is refused otherwise.
+
+At a resume, `GitObserver` says whether the commit of a checkpoint is part of this history, and whether the work tree
+has only our own changes.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from workpacket.errors import WorkpacketError
-from workpacket.git.objects import Commit, commit_paths, commit_with_trailer, status, tree_of
+from workpacket.git.objects import (
+    Commit,
+    commit_paths,
+    commit_with_trailer,
+    holds_changes_of,
+    status,
+    taken_back,
+    tree_of,
+    trees_before,
+)
 from workpacket.git.repository import Repository, operation_in_progress
-from workpacket.git.revisions import head_commit
+from workpacket.git.revisions import commit_of, head_commit, is_ancestor
 from workpacket.model.canonical import Json
 from workpacket.model.checkpoint_commit import SIDECAR_VERSION, TRAILER, message_of, sidecar_bytes, sidecar_path
+from workpacket.model.layout import LOG_FOLDER
 from workpacket.runtime.attempts.recorder import RecordDraft
 from workpacket.runtime.attempts.session import Session, cursor_of
 from workpacket.runtime.errors import RunBlocked
 from workpacket.runtime.records.jcs import storable
-from workpacket.runtime.records.state import Prepared, ReachedMilestone
-from workpacket.runtime.resume.git_observer import OWN_FOLDERS, GitObserver, within
+from workpacket.runtime.records.state import CheckpointRecord, Prepared, ReachedMilestone
+from workpacket.runtime.resume.observe import GitRelation, Observations
+
+# Files that the runtime itself writes into a work tree: they never count as foreign changes and are never committed.
+OWN_FOLDERS: Final = (".workpacket", ".runr", LOG_FOLDER)
+
+
+class GitObserver:
+    """Observes git. With `promise`, checkpoints require their commit, and a clean work tree if it is clean when they
+    are made.
+
+    `own` lists the folders and files that the run itself writes, relative to the top of the work tree: they are never
+    foreign.
+    """
+
+    def __init__(self, repository: Repository, *, own: tuple[str, ...] = (), promise: bool = True) -> None:
+        self._repository = repository
+        self._own = own
+        self._promise = promise
+
+    def preconditions(self) -> Mapping[str, Json]:
+        if not self._promise:
+            return {}
+        head = head_commit(self._repository)
+        if head is None:
+            raise RunBlocked("there is no commit yet that a checkpoint could name", code="check_not_run",
+                             hint="commit something with git, then try again")  # fmt: skip
+        return {"commit": head, "tree": tree_of(self._repository, head), "clean": not self.foreign_changes()}
+
+    def look(self, seen: Observations, point: CheckpointRecord | None) -> Observations:
+        if point is None or "commit" not in point.preconditions:
+            return seen
+        promised = point.preconditions
+        commit, tree, trailer = (str(promised.get(name, "")) for name in ("commit", "tree", "trailer"))
+        own = promised.get("own")
+        seen = replace(seen, git=self.relation(commit, tree, trailer))
+        return replace(seen, foreign_changes=self.foreign_changes(own if isinstance(own, list) else ()))
+
+    def relation(self, commit: str, tree: str = "", trailer: str = "") -> GitRelation:
+        """Return how the present history relates to a recorded commit, which may survive only by its tree
+        or trailer.
+        """
+        head = head_commit(self._repository)
+        if head is None:
+            return "unreachable"
+        if head == commit:
+            return "exact"
+        known = self._exists(commit)
+        if known and is_ancestor(self._repository, commit, head):
+            return "unreachable" if taken_back(self._repository, commit, head) else "ahead"
+        if tree and tree in trees_before(self._repository, head, commit if known else ""):
+            return "content_equal"
+        if known and holds_changes_of(self._repository, commit, head):
+            return "rewritten"
+        found = commit_with_trailer(self._repository, head, TRAILER, trailer) if trailer else None
+        return "rewritten" if found is not None else "unreachable"
+
+    def foreign_changes(self, own: Iterable[object] = ()) -> tuple[str, ...]:
+        """Return the changes that `git status` shows outside the run's own files: those in the observer's list, and
+        those in the given `own`.
+        """
+        folders = (*self._own, *map(str, own))
+        return tuple(entry.path for entry in status(self._repository) if not within(entry.path, folders))
+
+    def _exists(self, commit: str) -> bool:
+        try:
+            commit_of(self._repository, commit)
+        except WorkpacketError:
+            return False
+        return True
+
+
+def within(path: str, folders: Iterable[str]) -> bool:
+    """Whether the path is one of these files, or below one of these folders; '.' contains everything."""
+    return any(own in {".", path} or path.startswith(f"{own.rstrip('/')}/") for own in folders)
 
 
 def sidecar_values(run: str, prepared: Prepared, sha: str, tree: str) -> dict[str, Json]:

@@ -47,7 +47,7 @@ def join(runtime: Runtime, handle: str) -> Session:
     stream, _, attempt = handle.rpartition("#")
     if runtime.store.head(stream) is None:
         raise RunBlocked(f"run {stream or handle!r} not found", code="checkpoint_missing",
-                         hint="workpacket runs list")  # fmt: skip
+                         hint="workpacket runtime runs list")  # fmt: skip
     state = _present(runtime, stream, attempt)
     if state.status == "completed":
         return Session(runtime.settings.recorder(runtime.store, state, stream), LEASE_SECONDS, replay_only=True)
@@ -69,7 +69,7 @@ def _present(runtime: Runtime, stream: str, attempt: str) -> RunState:
     state = state_of(runtime.store, stream)
     if str(state.attempt) != attempt:
         raise LeaseLost(f"{stream} is at attempt {state.attempt}; attempt {attempt} is over",
-                        hint=f"workpacket runs show {stream}")  # fmt: skip
+                        hint=f"workpacket runtime runs show {stream}")  # fmt: skip
     if state.status in {"stopped", "cancelled"}:
         raise RunBlocked(
             f"attempt {attempt} of {stream} has ended: {state.stop_code}",

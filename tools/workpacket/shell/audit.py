@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
+from typing import Final
 
 import workpacket
 from workpacket.approvals.encodings import write_instant
@@ -23,6 +25,9 @@ from workpacket.git.objects import read_objects, status
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import default_branch, head_commit
 from workpacket.git.run import run_git
+from workpacket.ledger.fold import in_force
+from workpacket.lifecycle.contract import Contract, stated
+from workpacket.lifecycle.contract_drift import difference
 from workpacket.lifecycle.facts import Facts, PacketFacts
 from workpacket.lifecycle.gates import CONSUMING
 from workpacket.lifecycle.separation import proven_events
@@ -35,6 +40,7 @@ from workpacket.problem import Location, Problem
 from workpacket.shell.approvals.check import check_approvals
 from workpacket.shell.approvals.envelopes import logged_packets
 from workpacket.shell.approvals.facts import Approvals, open_approvals
+from workpacket.shell.approvals.subject import contract_version
 from workpacket.shell.base import known_to, lifecycle_of
 from workpacket.shell.cache import NO_CACHE, Cache
 from workpacket.shell.checking.repository import check
@@ -195,8 +201,46 @@ def gather_audit(
         uncommitted=frozenset(entry.path for entry in status(repository, GOVERNANCE_FOLDER, *named)),
         files_checked=len(files),
         proven=proven_events(governed.policy.actors, governed.packets.values()),
+        rewritten=dict(_rewritten(repository, governed.packets.values())),
+        forge=web_address(run_git(repository.root, "config", "--get", "remote.origin.url", check=False).text.strip()),
     )
     return AuditInput(_with_history(repository, facts), governed, {found.path: found.kind for found in files})
+
+
+def _rewritten(
+    repository: Repository, packets: Iterable[PacketFacts]
+) -> Iterator[tuple[str, list[tuple[str, str, str]]]]:
+    """Yield the packets whose contract is no longer the approved one, with the parts that differ."""
+    for packet in packets:
+        approved = in_force(packet.log)
+        document = packet.packet or packet.stub
+        here = stated(document, packet.refinement) if approved and document is not None else ""
+        if not isinstance(here, Contract) or here.digest in approved or len(approved) != 1:
+            continue
+        before = contract_version(repository, packet.id.text, next(iter(approved)))
+        if before is not None:
+            yield (
+                packet.id.text,
+                [(name, "; ".join(old), "; ".join(new)) for name, old, new in difference(before, here)],
+            )
+
+
+# An address of a remote: a URL, or what git takes for SSH. Credentials in it are left out.
+_REMOTE: Final = re.compile(
+    r"(?:(?:https?|ssh|git)://(?:[^/@\s]*@)?(?P<host>[A-Za-z0-9.-]+)(?::[0-9]+)?/"
+    r"|(?:[^/@\s:]+@)?(?P<short>[A-Za-z0-9.-]+):(?!/))"
+    r"(?P<path>[A-Za-z0-9._/~-]+?)(?:\.git)?/?\Z"
+)
+_FORGES: Final = ("github", "gitlab", "codeberg", "gitea", "forgejo")
+
+
+def web_address(remote: str) -> str:
+    """Return the address of the repository's pages; '' if the host is not a forge whose addresses are known."""
+    match = _REMOTE.match(remote)
+    host = (match["host"] or match["short"] or "").lower() if match is not None else ""
+    if match is None or not any(label in _FORGES for label in host.split(".")):
+        return ""
+    return f"https://{host}/{match['path'].strip('/')}"
 
 
 class _Signed(Value):
@@ -234,10 +278,15 @@ def _landings(approvals: Approvals) -> Iterator[Problem]:
 
 
 def _specifications(root: str, packets: Iterable[PacketFacts]) -> dict[str, Source]:
-    """Return every specification that a refinement names, from the work tree."""
-    named = {packet.refinement.spec_path for packet in packets if packet.refinement is not None}
+    """Return every specification that a refinement or a light packet names, from the work tree."""
+    named, pinned = set[str](), set[str]()
+    for packet in packets:
+        if packet.refinement is not None:
+            named.add(packet.refinement.spec_path)
+        elif packet.packet is not None and (anchor := packet.packet.anchor) is not None:
+            pinned.add(anchor.path)
     found: dict[str, Source] = {}
-    for path in sorted({path for name in named for path in candidates(name)}):
+    for path in sorted(pinned | {path for name in named for path in candidates(name)}):
         try:
             found[path] = Source.from_bytes(path, read_bytes(root, path, LARGEST_SPECIFICATION))
         except OSError:

@@ -44,7 +44,7 @@ from workpacket.model.layout import (
 )
 from workpacket.problem import Location, Problem
 from workpacket.shell.tree import read_bytes
-from workpacket.text.limits import DATA
+from workpacket.text.source import DATA
 from workpacket.value import Value, replace
 
 TYPE_CHECKING = False

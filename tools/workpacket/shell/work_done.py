@@ -16,12 +16,11 @@ from workpacket.git.repository import Repository
 from workpacket.git.revisions import commit_of, head_commit, is_ancestor, local_branches, merge_base, resolved
 from workpacket.git.run import run_git
 from workpacket.ledger.log import Log
-from workpacket.ledger.verify import APPEND_ONLY_FOLDERS
 from workpacket.lifecycle.coverage import is_governance
 from workpacket.lifecycle.facts import PacketFacts
 from workpacket.lifecycle.review import Containment, Work, recorded, report_of, submitted_commit
 from workpacket.model.events import LogEvent
-from workpacket.model.layout import AUDIT_PATH, BOARD_PATH, PACKETS, REFINEMENTS, REGISTRY_PATH
+from workpacket.model.layout import APPEND_ONLY_FOLDERS, AUDIT_PATH, BOARD_PATH, PACKETS, REFINEMENTS, REGISTRY_PATH
 from workpacket.problem import Problem
 from workpacket.value import Value
 

@@ -19,9 +19,8 @@ from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.canonical import LARGEST_INTEGER
 from workpacket.problem import Location, Problem
 from workpacket.text.edits import fix_of
-from workpacket.text.limits import DATA, Limits
 from workpacket.text.node import Loaded, Node, duplicate_key, unreadable
-from workpacket.text.source import Source
+from workpacket.text.source import DATA, Limits, Source
 
 _WHOLE_STRING = lazy_pattern(r'"[^"\\\x00-\x1f]*+(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*+)*+')
 _COMMENT = lazy_pattern(r"//|/\*|#")

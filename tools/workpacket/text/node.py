@@ -12,8 +12,7 @@ from collections.abc import Iterator
 from typing import TypeAlias
 
 from workpacket.problem import Location, Problem
-from workpacket.text.limits import Limits
-from workpacket.text.source import Source
+from workpacket.text.source import Limits, Source
 from workpacket.value import Value
 
 Scalar: TypeAlias = "None | bool | int | float | str"

@@ -17,9 +17,8 @@ from functools import lru_cache
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.model.canonical import LARGEST_INTEGER
 from workpacket.problem import Location, Problem
-from workpacket.text.limits import DATA, Limits
 from workpacket.text.node import Loaded, Node, Scalar, unreadable
-from workpacket.text.source import Source
+from workpacket.text.source import DATA, Limits, Source
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -22,9 +22,8 @@ from typing import TypeAlias
 
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.problem import Location, Problem
-from workpacket.text.limits import DATA, Limits
 from workpacket.text.node import Loaded, Node, unreadable
-from workpacket.text.source import Source
+from workpacket.text.source import DATA, Limits, Source
 
 NodePath: TypeAlias = "tuple[str | int, ...]"
 

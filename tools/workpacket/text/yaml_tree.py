@@ -35,9 +35,8 @@ import yaml
 from workpacket.lazy_pattern import lazy_pattern
 from workpacket.problem import Fix, Location, Problem
 from workpacket.text.edits import TextRun, fix_of
-from workpacket.text.limits import Limits
 from workpacket.text.node import Loaded, Node, duplicate_key
-from workpacket.text.source import Source
+from workpacket.text.source import Limits, Source
 from workpacket.text.yaml_strict import resolve
 
 _QUOTE = "put the whole value in double quotes"

@@ -18,7 +18,7 @@ APPROVE_ANEW = "Have the approver run `workpacket approve` again."
 _REPAIR_POLICY = "Correct the file on the base revision; `workpacket policy test` shows what is wrong."
 _APPROVE = "Have the packet approved with `workpacket approve`."
 _APPROVE_AND_REPLACE = (
-    "Have it approved again with `workpacket approve`. Then run `workpacket reapprove WP_ID`, which names "
+    "Have it approved again with `workpacket approve`. Then run `workpacket packet reapprove WP_ID`, which names "
     "the new approvals for the events on the base."
 )
 _RESTORE_FILE = "Restore the file from the base revision with `git checkout`; approvals are never edited."
@@ -46,7 +46,7 @@ FIT = _refused(f"""
 
     contract_mismatch: Approval of another contract
         The person approved a different contract (what, why, criteria, scope, risk, dependencies, required evidence).
-        Remedy: Restore the approved contract, or have the new one approved; `workpacket contract WP` shows it.
+        Remedy: Restore the approved contract, or have the new one approved; `workpacket packet contract WP` shows it.
 
     contract_unreadable: Packet without a valid contract
         A part of the contract is missing, appears twice, or is ambiguous, so it is unclear what would be approved.
@@ -383,8 +383,8 @@ ASKING = (
     *_refused("""
     contract_unchanged: Amendment without a change
         Stub and packet state the contract that is already in force.
-        Remedy: Write the new contract into the stub and the packet first; `workpacket contract WP` shows the one in
-        force.
+        Remedy: Write the new contract into the stub and the packet first; `workpacket packet contract WP` shows the one
+        in force.
     """),
     *_forged("""
     attest_unfit: Event that names an envelope for something else
@@ -394,14 +394,15 @@ ASKING = (
     reapproval_unfit: New approvals without a matching event
         `reapproved` names approvals for an earlier event on the base whose own approvals were revoked. There is no such
         event.
-        Remedy: Remove the event; `workpacket reapprove WP_ID` writes one if it is needed.
+        Remedy: Remove the event; `workpacket packet reapprove WP_ID` writes one if it is needed.
     """),
     *reasons(
         "approval",
         """
     revocation_lands: Revocation of an approval that was used
         Once the revocation is on the base, events that used the approval no longer count, and every check reports them.
-        Remedy: Once the revocation has landed, have the packet approved again, then run `workpacket reapprove WP_ID`.
+        Remedy: Once the revocation has landed, have the packet approved again, then run `workpacket packet reapprove
+        WP_ID`.
     """,
         severity="info",
         strict_severity="info",
@@ -470,8 +471,9 @@ ASKING = (
     *_finding("""
     contract_changed: Stub, packet and log with different contracts
         After activation, the approved contract is fixed. Status, evidence and notes may still change.
-        Remedy: Restore the approved contract (`workpacket contract WP` shows it), or write the new one into the stub
-        and the packet and have it approved: `workpacket approve WP --gate amendment`, then `workpacket amend WP`.
+        Remedy: Restore the approved contract (`workpacket packet contract WP` shows it), or write the new one into the
+        stub and the packet and have it approved: `workpacket approve WP --gate amendment`, then `workpacket packet
+        amend WP`.
 
     agent_could_approve: A program running under this account could approve
         A key that may approve signed without asking anyone, so it would also sign for an agent.

@@ -1,4 +1,6 @@
-"""Why a command cannot run: its arguments, the machine, git, another writer, or a bug in workpacket."""
+"""Why a command cannot run: its arguments, the machine, git, another writer, or a bug in workpacket; and why a run, a
+batch or a role cannot continue. Reasons why a run stops are in `stops`.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +13,9 @@ _usage = partial(reasons, "usage")
 _environment = partial(reasons, "environment")
 _conflict = partial(reasons, "conflict")
 _integrity = partial(reasons, "integrity")
+_gate = partial(reasons, "gate")
+_document = partial(reasons, "document")
+_across_advice = partial(reasons, "cross-file", severity="warning", strict_severity="warning")
 _internal = partial(reasons, "internal")
 _interrupted = partial(reasons, "internal", exit_code=exits.INTERRUPTED)
 
@@ -91,7 +96,7 @@ ENVIRONMENT = _environment("""
 
     unsuitable_file_system: The file system cannot store files safely
         Without atomic renames and locks, a crash could leave files in a state that no command wrote.
-        Remedy: Move the repository to a local file system; `workpacket doctor` shows what is missing.
+        Remedy: Move the repository to a local file system; `workpacket runtime doctor` shows what is missing.
     """)
 
 GIT = (
@@ -167,12 +172,12 @@ WRITING = (
     *_integrity("""
     transaction_unfinished: A command was interrupted while it changed several files
         Some governed files have been changed, others not yet; the journal has both versions.
-        Remedy: Run any command that writes, or choose: `workpacket recover --forward` or `--back`.
+        Remedy: Run any command that writes, or choose: `workpacket log recover --forward` or `--back`.
 
     third_state: A file was changed after an interrupted command
         It matches neither the state before the command nor the state after it, so finishing would overwrite someone's
         work.
-        Remedy: Run `workpacket recover --forward` or `--back`; the version that is overwritten is saved first.
+        Remedy: Run `workpacket log recover --forward` or `--back`; the version that is overwritten is saved first.
 
     journal_damaged: The journal of an interrupted command is damaged
         The digest of the journal does not match, so it cannot be trusted. Nothing was changed.
@@ -214,8 +219,8 @@ BROKEN_OFF = (
     internal_error: Internal error
         This is a bug in workpacket, not a problem with your files. Any write in progress was either completed or not
         started.
-        Remedy: Report it together with the log that the message names; `workpacket doctor` shows whether anything is
-        unfinished.
+        Remedy: Report it together with the log that the message names; `workpacket runtime doctor` shows whether
+        anything is unfinished.
     """),
     *_interrupted("""
     interrupted: The command was interrupted from the keyboard or by a signal
@@ -224,4 +229,91 @@ BROKEN_OFF = (
     """),
 )
 
-REASONS = (*USAGE, *ENVIRONMENT, *GIT, *WRITING, *BROKEN_OFF)
+RUNS = (
+    *_gate("""
+    packet_not_active: The work packet of the run is not active
+        A stub has no approved scope yet, so work cannot start from it.
+        Remedy: Activate the stub: `just create-task-packet WP_ID`; or name a packet that `workpacket list` shows.
+
+    run_not_lost: The run is not lost
+        The run's store is here, so its outcome can be read, or it can be ended.
+        Remedy: Resume or cancel it, or have `workpacket runtime runs settle` record how it ended.
+
+    person_needed: Only a person may declare this
+        A program that could declare its own runs lost could get a verdict on unfinished work.
+        Remedy: Have a person run the command, without `--kind` and without WORKPACKET_ACTOR_KIND.
+    """),
+    *_conflict("""
+    run_links_disagree: Log and store disagree about a run
+        No transaction spans both. If a process is killed in between, the link of a run that has ended, or never
+        started, stays open. A program that uses the runtime without the log leaves a run without a link.
+        Remedy: `workpacket runtime runs settle` records in the log what the store knows, and lists what a person must
+        decide.
+    """),
+    *_document("""
+    checkpoint_malformed: A checkpoint file is malformed
+        A misread checkpoint would repeat or skip work, so no part of the file is used.
+        Remedy: Correct the field that the message names, or restore the file.
+    """),
+)
+
+ROLES = (
+    *_across_advice("""
+    artifact_changed: A file that a role named has changed since its last milestone
+        The interrupted role continued to work on the file, or someone else changed it and may have undone the role's
+        last work.
+        Remedy: Review the file; `workpacket resume ID --yes` accepts it as it is.
+    """),
+    *_gate("""
+    role_feature_closed: The feature of a role is complete
+        A summary declares the feature complete, or the packet with this id is finished. Further work would be lost or
+        done twice.
+        Remedy: Close its open checkpoints: `workpacket runtime progress close FEATURE`. For new work, use a new
+        feature.
+    """),
+    *_conflict("""
+    role_file_unwritable: A role's file cannot be updated without changing other parts of it
+        The file is written in a way that does not allow this value alone to be changed.
+        Remedy: Make the change by hand, then run `workpacket runtime progress adopt FEATURE AGENT`.
+    """),
+)
+
+BATCHES = (
+    *_usage("""
+    batch_scope_missing: Batch scope not found
+        A scope is a folder below specs/active or scopes/active that contains a tasks.yaml.
+        Remedy: Name a folder that has a tasks.yaml, such as specs/active/auth.
+    """),
+    *_document("""
+    batch_dependency_undecided: The order of two tasks is not stated
+        dependencies.yaml has a pair {from, to}, which people write in either direction, and tasks.yaml confirms neither
+        direction.
+        Remedy: In tasks.yaml, add `depends_on` to the task that must wait.
+    """),
+    *_gate("""
+    batch_not_begun: No batch is in progress
+        A batch that was not started cannot be completed, because its tasks are not known.
+        Remedy: Begin it with `workpacket runtime batch begin SPEC`.
+
+    batch_phase_open: A phase of the batch is not done
+        A batch is complete once its tests are written, its tasks implemented and the work reviewed; a missing answer
+        from a reviewer is not an approval.
+        Remedy: Finish the phase with `workpacket runtime batch begin SPEC`, then `workpacket runtime batch complete
+        SPEC --phase PHASE`.
+
+    batch_stage_not_begun: A stage that never started was ended
+        Each stage is recorded before work on it starts; a stage that was not recorded may already be done.
+        Remedy: See the state of the batch with `workpacket runtime batch status SPEC`.
+
+    batch_issue_not_deferrable: An issue is too severe to be deferred
+        Only issues of medium severity or less may be carried forward; all others must be resolved within the batch.
+        Remedy: Correct the work, and have it reviewed again: `--phase reviewers --outcome rejected`.
+    """),
+    *_conflict("""
+    batch_file_unwritable: A file of the scope cannot be updated without changing other parts of it
+        The file is written in a way that does not allow this value alone to be changed.
+        Remedy: Make the change by hand, then run `workpacket runtime batch adopt SPEC`.
+    """),
+)
+
+REASONS = (*USAGE, *ENVIRONMENT, *GIT, *WRITING, *BROKEN_OFF, *RUNS, *ROLES, *BATCHES)

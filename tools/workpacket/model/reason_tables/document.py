@@ -202,11 +202,12 @@ FIELDS = (
     *_document("""
     field_missing: A field is missing
         Gates and reports read this field. Without it they would have to guess, and might guess differently.
-        Remedy: Add the field; the hint shows an example. `workpacket schema KIND` lists the fields of the document.
+        Remedy: Add the field; the hint shows an example. `workpacket help schema KIND` lists the fields of the
+        document.
 
     field_unknown: Unknown field
         Fields that this kind of document does not define have no effect. The name is probably misspelled.
-        Remedy: Correct the name as the hint says, or remove the field. `workpacket schema KIND` lists the fields.
+        Remedy: Correct the name as the hint says, or remove the field. `workpacket help schema KIND` lists the fields.
 
     field_type: A field has the wrong type of value
         A field that expects text cannot be a list, and one that expects a number cannot be text.

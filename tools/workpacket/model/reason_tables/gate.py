@@ -109,8 +109,9 @@ BEGINNING = (
         Remedy: Meet the criterion, then tick its box in DONE_MEANS.
 
     replay_missing: No one else has run the proofs again
-        Before a verdict PASS, the policy requires that someone who did not do the work runs the proofs again.
-        Remedy: Have someone else run `workpacket evidence replay WP --record`.
+        Before a verdict PASS, the policy requires that someone who did not do the work runs the proofs again, or by CI.
+        Remedy: Have someone else run `workpacket evidence replay WP --record`, or record what CI attests:
+        `workpacket evidence record WP FILE`.
 
     log_absent: The packet has no log
         The log determines the lane; board and packet are generated from it, and prove nothing.
@@ -122,7 +123,8 @@ BEGINNING = (
 
     packet_is_forked: The packet was moved independently on two branches
         The moves contradict each other, and no command can tell which one is right.
-        Remedy: `workpacket history WP` shows both; `workpacket resolve WP --lane LANE --reason TEXT` settles it.
+        Remedy: `workpacket log show WP` shows both; `workpacket packet resolve WP --lane LANE --reason TEXT` settles
+        it.
 
     not_forked: Nothing to settle
         The moves of the packet do not contradict each other.
@@ -138,7 +140,7 @@ BEGINNING = (
 
     packet_is_stub: The packet is a stub
         A stub is a backlog note that was neither refined nor approved, so work may not start from it.
-        Remedy: Run `workpacket activate WP`, which lists what is missing.
+        Remedy: Run `workpacket packet activate WP`, which lists what is missing.
 
     packet_superseded: The packet is superseded
         A later revision has replaced this packet, so work on it would be lost.
@@ -252,11 +254,11 @@ WORK = _gate("""
 
     assigned_to_other: The packet is assigned to someone else
         Only the assignee may claim it.
-        Remedy: Change the assignment with `workpacket prepare WP --for NAME`.
+        Remedy: Change the assignment with `workpacket packet prepare WP --for NAME`.
 
     dependency_unmet: A dependency is not done
         The work would rely on something that does not exist yet.
-        Remedy: Complete the dependency, or have it waived: `workpacket waive WP dependency_unmet`.
+        Remedy: Complete the dependency, or have it waived: `workpacket packet waive WP dependency_unmet`.
 
     dependency_unknown_lane: The state of a dependency is not known
         The dependency has no log, and the board and the files are not authoritative.
@@ -264,11 +266,12 @@ WORK = _gate("""
 
     work_branch_missing: The packet has no branch of its own
         Work done directly on the target branch cannot be reviewed before it lands.
-        Remedy: Run `workpacket prepare WP`, which creates the branch and the work tree.
+        Remedy: Run `workpacket packet prepare WP`, which creates the branch and the work tree.
 
     packet_uncommitted: The packet is not committed
         A new work tree contains only committed files, so no command there would find the packet.
-        Remedy: Commit the governed files on the branch from which the work starts, then run `workpacket prepare` again.
+        Remedy: Commit the governed files on the branch from which the work starts, then run `workpacket packet prepare`
+        again.
 
     done_means_missing: The packet has no acceptance criteria
         Without criteria, nothing can be proved.
@@ -290,7 +293,7 @@ WORK = _gate("""
 
     changes_unknown: The changes of the work cannot be determined
         The commit from which it started is not recorded.
-        Remedy: `workpacket prepare WP` records it.
+        Remedy: `workpacket packet prepare WP` records it.
 
     other_work_branch: Another packet's branch is checked out
         The packet was prepared on a different branch; the branch checked out here belongs to another packet, or to
@@ -335,7 +338,7 @@ WORK = _gate("""
     run_unfinished: A run of the packet is unfinished
         The verdict would not cover later changes by the run.
         Remedy: Let the run end, or stop or cancel it; `workpacket why WP` shows its state. After a crash, run
-        `workpacket runs settle`; if its store is gone, `workpacket runs unlink`.
+        `workpacket runtime runs settle`; if its store is gone, `workpacket runtime runs unlink`.
 
     commit_unknown: No commit was submitted
         Without a submitted commit, there is nothing to look for on the target branch.

@@ -39,7 +39,7 @@ LOG = (
 
     event_malformed: Event that does not match the schema of its type
         With an extra or missing key, programs would disagree about the meaning of the event.
-        Remedy: Compare it with the schema that `workpacket schema event` prints.
+        Remedy: Compare it with the schema that `workpacket help schema event` prints.
 
     event_too_large: Event file that is too large
         Large contents belong in separate files; the event contains their digest.
@@ -72,15 +72,15 @@ LOG = (
 
     log_lane_gap: Move from a lane that the packet was not in
         Every move starts in the lane in which the previous move ended, so a move is missing or forged.
-        Remedy: See `workpacket history <WP>`; restore the missing event, or record the move with its command.
+        Remedy: See `workpacket log show <WP>`; restore the missing event, or record the move with its command.
 
     packet_forked: Two branches moved the packet in different directions
         Both moves are in the log; until a person decides between them, the packet has no lane.
-        Remedy: See `workpacket why <WP>`; settle it with `workpacket resolve <WP> --lane <LANE> --reason <WHY>`.
+        Remedy: See `workpacket why <WP>`; settle it with `workpacket packet resolve <WP> --lane <LANE> --reason <WHY>`.
 
     log_moved_while_forked: Move of a packet with a forked history
         Only a resolution that names the contradicting moves ends a fork; any other move is ignored.
-        Remedy: Settle the fork with `workpacket resolve <WP> --lane <LANE> --reason <WHY>`.
+        Remedy: Settle the fork with `workpacket packet resolve <WP> --lane <LANE> --reason <WHY>`.
 
     log_file_deleted: A file of the log, the approvals or the checkpoints was deleted since the base
         Nothing under .GOV/log, .GOV/attestations and .GOV/checkpoints may be deleted, because history would change
@@ -216,6 +216,12 @@ CHANGE = (
         not sign events.
         Remedy: Create an event key with `workpacket key init --event`, and record the event again.
 
+    replay_attestation_invalid: Attestation of CI that does not count
+        CI attests what a replay found, with a certificate that names its workflow. The attestation counts only if
+        `[evidence.ci]` in the policy of the base names that workflow and pins the authority that issued the
+        certificate, and if it is about this submission.
+        Remedy: Record the attestation of the job that replayed this submission: `workpacket evidence record WP FILE`.
+
     change_uncovered: Change that no packet covers
         The policy of the base requires every changed path to be in the scope of a packet in progress or of a standing
         packet. No packet covers this path.
@@ -225,13 +231,14 @@ CHANGE = (
     changed_after_verdict: Path that differs from what was judged
         The verdict covers one commit. At every path, the landed content must be what git's merge of that commit and the
         base produces.
-        Remedy: Revert the later changes; or run `workpacket reopen WP`, submit the new commit, and have it judged.
+        Remedy: Revert the later changes; or run `workpacket packet reopen WP`, submit the new commit, and have it
+        judged.
 
     landed_otherwise: Judged work that may not have landed as judged
         The judged commit conflicts with the base, or is not in this clone. The resolution of a conflict is new work,
         which was not judged.
-        Remedy: Merge the base into the branch, run `workpacket reopen WP`, submit the result, and have it judged. Fetch
-        a missing commit with its branch.
+        Remedy: Merge the base into the branch, run `workpacket packet reopen WP`, submit the result, and have it
+        judged. Fetch a missing commit with its branch.
     """),
     *_integrity_note("""
     landing_reverted: Landing that is reverted as a whole
@@ -249,7 +256,8 @@ AUDIT = (
 
     commit_not_on_target: Work recorded as merged is not on the target branch
         According to the log, the branch contains the work. The branch was moved since then, or never contained it.
-        Remedy: Merge the work, then run `workpacket reopen` and `workpacket merged`; or find out who moved the branch.
+        Remedy: Merge the work, then run `workpacket packet reopen` and `workpacket merged`; or find out who moved the
+        branch.
 
     containment_too_early: Work was recorded as merged before the commit existed
         A commit that was created later cannot have been on the branch.
@@ -263,12 +271,13 @@ AUDIT = (
     *_across("""
     run_zombie: Open run of work that has ended
         The run may still change files, and its changes after the verdict were not judged.
-        Remedy: End the run with `workpacket cancel RUN`, so that the log says how it ended.
+        Remedy: End the run with `workpacket runtime cancel RUN`, so that the log says how it ended.
     """),
     *_across_advice(f"""
     waiver_expired: Waiver that expired before the work ended
         The waived condition applies again.
-        Remedy: Meet the condition, or have it waived again: `workpacket waive WP_ID CODE --reason TEXT --until DAY`.
+        Remedy: Meet the condition, or have it waived again: `workpacket packet waive WP_ID CODE --reason TEXT --until
+        DAY`.
 
     requirement_changed: Requirement that changed after the refinement
         The lines of the specification on which the packet is based have changed, so the packet may no longer meet the

@@ -12,7 +12,7 @@ CONSTRAINT = (
           "Undo the change that the guard names, then resume", "Start a new run with a suitable guard"),
     _stop("lockfile_violation", 11, "constraint", "never", "Dependencies changed without permission",
           "A dependency can run any code on the machines that install it.",
-          "workpacket deps check --since RUN names every change, and the event lockfile_changed contains them.",
+          "workpacket audit deps --since RUN names every change, and the event lockfile_changed contains them.",
           "Restore the lock files", "Allow the packages by name with --allow-deps",
           aliases=("dependency_violation",)),
     _stop("scope_widened", 12, "constraint", "never", "The run requests a wider scope than it was given",

@@ -7,11 +7,13 @@
   const byId = (id) => document.getElementById(id);
   const index = JSON.parse(byId("index").textContent);
   const position = new Map(index.rows.map((row, number) => [row[0], number]));
-  const words = index.rows.map((row) => [row[0], row[1], row[2], row[6]].join(" ").toLowerCase());
-  const codes = index.rows.map((row) => new Set(row[7].split(" ")));
+  const [WAITS, CODES] = [3, 10];
+  const words = index.rows.map((row) => [row[0], row[1], row[2], ...row.slice(7, CODES)].join(" ").toLowerCase());
+  const codes = index.rows.map((row) => new Set(row[CODES].split(" ")));
   const chunks = new Map();
   let found = index.rows.map((_, number) => number);
   let page = 0;
+  let sorted = { column: -1, down: false };
 
   function make(name, attributes, ...children) {
     return fill(document.createElement(name), attributes, children);
@@ -30,6 +32,16 @@
   }
 
   const code = (text) => make("code", {}, text);
+  const forge = index.head.forge;
+  const elsewhere = (address, ...shown) => make("a", { href: forge + address }, ...shown);
+  const commitLink = (id) => (forge && id ? elsewhere("/commit/" + id, code(id.slice(0, 12))) : code(id.slice(0, 12)));
+  // A file that is not committed is not on the forge as it is here.
+  function fileLink(path, line, pending) {
+    const shown = code(line ? `${path}:${line}` : path);
+    if (!forge || !index.head.head || pending) return shown;
+    const steps = path.split("/").map(encodeURIComponent).join("/");
+    return elsewhere(`/blob/${index.head.head.id}/${steps}${line ? "#L" + line : ""}`, shown);
+  }
   const link = (name) => (position.has(name) ? make("a", { href: "#" + name }, name) : name);
   const day = (moment) => moment.slice(0, 10);
   const moment = (text) => make("time", {}, text.replace("T", " "));
@@ -47,10 +59,32 @@
     const wanted = query.toLowerCase().split(/\s+/).filter(Boolean);
     const fits = (word, number) =>
       word.startsWith("code:") ? codes[number].has(word.slice(5)) : words[number].includes(word);
-    found = index.rows.map((_, number) => number).filter((number) => wanted.every((word) => fits(word, number)));
+    const waits = byId("waits").value;
+    found = index.rows.map((_, number) => number).filter((number) =>
+      wanted.every((word) => fits(word, number)) && (!waits || index.rows[number][WAITS] === waits));
+    if (sorted.column >= 0) found.sort(byColumn);
     page = 0;
     showRows();
-    byId("found").textContent = wanted.length ? `${found.length} of ${index.rows.length} packets` : "";
+    byId("found").textContent = wanted.length || waits ? `${found.length} of ${index.rows.length} packets` : "";
+  }
+
+  // What is blank comes last in both directions.
+  function byColumn(one, other) {
+    const [a, b] = [index.rows[one][sorted.column], index.rows[other][sorted.column]];
+    if (!a || !b) return (a ? 0 : 1) - (b ? 0 : 1) || one - other;
+    const order = typeof a === "number" ? a - b : a < b ? -1 : a > b ? 1 : 0;
+    return (sorted.down ? -order : order) || one - other;
+  }
+
+  function sortBy(column) {
+    // Numbers begin with the largest, because that is what a reader looks for.
+    const numbers = typeof index.rows[0]?.[column] === "number";
+    sorted = { column, down: sorted.column === column ? !sorted.down : numbers };
+    [...byId("list").tHead.rows[0].cells].forEach((cell, number) => {
+      if (number === column) cell.setAttribute("aria-sort", sorted.down ? "descending" : "ascending");
+      else cell.removeAttribute("aria-sort");
+    });
+    find(byId("query").value);
   }
 
   function showRows() {
@@ -64,15 +98,24 @@
     byId("after").disabled = page === last;
   }
 
-  function tableRow([name, lane, title, errors, warnings, since, holder]) {
+  // A name that no signature proves is marked.
+  function person(who) {
+    const claimed = who.endsWith(CLAIMED);
+    return claimed ? [who.slice(0, -CLAIMED.length), " ", make("span", { class: "claimed" }, "claimed")] : who;
+  }
+
+  const CLAIMED = " (claimed)";
+
+  function tableRow([name, lane, title, waits, errors, warnings, since, ...people]) {
     return make("tr", {},
       make("th", { scope: "row" }, link(name)),
       make("td", { class: "lane-" + lane }, lane),
       make("td", {}, title),
+      make("td", {}, waits),
       make("td", {}, errors ? String(errors) : ""),
       make("td", {}, warnings ? String(warnings) : ""),
       make("td", {}, day(since)),
-      make("td", {}, holder));
+      people.slice(0, 3).map((who) => make("td", {}, person(who))));
   }
 
   // --- one packet ---
@@ -82,10 +125,12 @@
       make("p", { class: "back" }, make("a", { href: "#packets" }, "Back to all packets")),
       make("h2", { tabindex: "-1", id: "packet-title" }, packet.id),
       packet.title ? make("p", {}, packet.title) : null,
+      packet.why ? make("p", {}, packet.why) : null,
       facts(packet),
       ...part("Why it does not go on", packet.obstacles.length ? [why(packet)] : []),
       ...part("Findings", packet.matters.length ? [matters(packet)] : []),
       ...part("Approvals", [approvals(packet)]),
+      ...part("Changed since the approval", packet.rewritten.length ? [rewritten(packet)] : []),
       ...part("What it rests on, and what it led to", [trace(packet), criteria(packet)]),
       ...part("Timeline", [timeline(packet)]),
     ];
@@ -98,9 +143,12 @@
   function facts(packet) {
     const rows = [
       ["Lane", packet.since ? `${packet.lane} since ${packet.since.replace("T", " ")}` : packet.lane || "without a log"],
+      ["Waits for", packet.waits_for],
       ["Held by", packet.holder],
+      ["Approved by", packet.approved_by],
+      ["Judged by", packet.judged_by ? [person(packet.judged_by)].flat() : []],
       ["Branch", packet.branch],
-      ["Files", packet.files.map((path) => make("div", {}, code(path)))],
+      ["Files", packet.files.map((path) => make("div", {}, fileLink(path, 0, false)))],
       ["Revisions", others(packet)],
       ["Runs", packet.runs.map((run) => make("div", {}, `${run.run}: ${run.closed ? run.outcome : "not closed"}`))],
       ["Log heads", packet.heads.map((head) => make("div", {}, code(head)))],
@@ -122,7 +170,7 @@
   function matters(packet) {
     return make("ul", {}, packet.matters.map((one) => make("li", { class: one.severity },
       make("span", { class: "severity" }, one.severity), ` ${one.message} `,
-      code(one.line ? `${one.path}:${one.line}` : one.path),
+      fileLink(one.path, one.line, one.pending),
       ` (${one.code}; ${one.pending ? "not committed; " : one.since ? "since " + day(one.since) + "; " : ""}to act: ${one.who})`)));
   }
 
@@ -144,14 +192,20 @@
         one.gate,
         one.decision,
         `${one.approver} (${one.role})`,
-        verdict(one),
+        verdict(one, packet.doubted),
         moment(one.issued),
         one.used_by ? code(one.used_by.slice(0, 12)) : "nothing yet",
         [code(one.key), make("br"), code(one.envelope.slice(0, 16))],
       ]));
   }
 
-  function verdict(decision) {
+  function rewritten(packet) {
+    return table("Changed since the approval", ["Part", "Approved", "Now"],
+      packet.rewritten.map((one) => [one.part, make("del", {}, one.before || "nothing"), make("ins", {}, one.after || "nothing")]));
+  }
+
+  function verdict(decision, doubted) {
+    if (!decision.refusals.length && doubted) return make("span", { class: "verdict-maybe" }, "verified, but see the findings");
     if (!decision.refusals.length) return make("span", { class: "verdict-yes" }, "verified");
     return [make("span", { class: "verdict-no" }, "does not count"),
       make("ul", {}, decision.refusals.map((one) => make("li", {}, `${one.message} (${one.code})`)))];
@@ -162,8 +216,9 @@
       String(one.number), one.text, one.evidence.length ? one.evidence.map(proof) : "none yet",
     ]);
     const anchors = packet.anchors.map((one) => make("li", {},
-      `${one.name || one.path}, lines ${one.first} to ${one.last}: ${ANCHORS[one.state]}${one.why ? " (" + one.why + ")" : ""}`));
-    const commits = packet.commits.map((one) => make("li", {}, `${one.role}: `, code(one.id.slice(0, 12)),
+      `${one.name || one.path}, lines ${one.first} to ${one.last}: ${ANCHORS[one.state]}${one.why ? " (" + one.why + ")" : ""} `,
+      one.path ? fileLink(one.path, one.first, false) : "", quoted("What it says now", one.excerpt)));
+    const commits = packet.commits.map((one) => make("li", {}, `${one.role}: `, one.known ? commitLink(one.id) : code(one.id.slice(0, 12)),
       one.known ? ` ${one.title}, ${one.on_target ? "on the target branch" : "not on the target branch"}` : " not in this clone"));
     return make("div", {},
       anchors.length ? [make("h4", {}, "Requirements"), make("ul", {}, anchors)] : [],
@@ -171,6 +226,10 @@
       packet.strays.length ? [make("h4", {}, "Evidence for no criterion"),
         make("ul", {}, packet.strays.map((one) => make("li", {}, `${one.criterion}: `, proof(one))))] : [],
       commits.length ? [make("h4", {}, "Commits"), make("ul", {}, commits)] : []);
+  }
+
+  function quoted(label, text) {
+    return text ? make("details", {}, make("summary", {}, label), make("pre", {}, text)) : null;
   }
 
   const ANCHORS = {
@@ -181,8 +240,9 @@
   function proof(one) {
     const ended = one.exit_code === null ? "" : `, exit code ${one.exit_code}`;
     const by = one.by ? `, ${one.by} ${one.at.replace("T", " ")}` : "";
+    const at = one.commit ? [" at ", commitLink(one.commit)] : "";
     return make("div", {}, make("span", { class: one.result === "not_met" ? "verdict-no" : "verdict-yes" },
-      one.result.replace("_", " ")), " ", code(one.what), ended + by,
+      one.result.replace("_", " ")), " ", code(one.what), ended + by, at, quoted("Output", one.output),
       one.suspect ? make("div", { class: "verdict-maybe" }, "suspect: " + one.suspect) : null);
   }
 
@@ -190,7 +250,7 @@
     if (!packet.events.length) return make("p", {}, "It has no log.");
     return make("ol", {}, packet.events.map((one) => make("li", {}, moment(one.at),
       make("strong", {}, one.type), one.to ? ` ${one.from || "new"} \u2192 ${one.to}` : "",
-      ` by ${one.actor} (${one.kind}${one.signed ? ", signed" : ""})`,
+      ` by ${one.actor} (${one.kind}${one.signed ? ", with an approval" : ""})`, one.proven ? "" : [" ", make("span", { class: "claimed" }, "claimed")],
       one.said.length ? make("div", {}, one.said.map(([key, value]) => `${key}: ${value}`).join("; ")) : null,
       make("div", {}, code(one.id.slice(0, 16))))));
   }
@@ -281,6 +341,12 @@
   const heading = document.title;
   byId("search").hidden = false;
   byId("search").addEventListener("submit", (event) => event.preventDefault());
+  byId("waits").addEventListener("change", () => find(byId("query").value));
+  [...byId("list").tHead.rows[0].cells].forEach((cell, column) => {
+    const button = make("button", { type: "button", class: "sort" }, cell.textContent);
+    button.addEventListener("click", () => sortBy(column));
+    cell.replaceChildren(button);
+  });
   byId("query").addEventListener("input", () => find(byId("query").value));
   byId("before").addEventListener("click", () => { page -= 1; showRows(); });
   byId("after").addEventListener("click", () => { page += 1; showRows(); });

@@ -35,9 +35,9 @@ from workpacket.runtime.errors import (
     RunBlocked,
     RuntimeFault,
 )
+from workpacket.runtime.records.events import current
 from workpacket.runtime.records.failures import described, failure_again, failure_data
 from workpacket.runtime.records.jcs import STAND_IN_SCHEME, jcs_hash
-from workpacket.runtime.records.kinds import current
 from workpacket.runtime.records.redaction import Redactor
 from workpacket.runtime.records.state import EffectRecord
 from workpacket.runtime.resume.observe import changed_keys

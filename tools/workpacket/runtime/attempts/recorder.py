@@ -13,9 +13,8 @@ from typing import NamedTuple
 
 from workpacket.runtime.clock import Clock
 from workpacket.runtime.errors import HandedOver, RunBlocked, RunCancelled
-from workpacket.runtime.records.events import Event, NewEvent
+from workpacket.runtime.records.events import KINDS, Data, Event, NewEvent, RecordKind
 from workpacket.runtime.records.jcs import jcs_text
-from workpacket.runtime.records.kinds import KINDS, Data, RecordKind
 from workpacket.runtime.records.redaction import Redactor, clean_data
 from workpacket.runtime.records.state import RunState
 from workpacket.runtime.stores.contract import Append, Appended, Lease, Store, lost_events

@@ -20,6 +20,7 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar
 from workpacket.model.canonical import Json, NotCanonical
 from workpacket.runtime.attempts.recorder import Boundary, RecordDraft, Recorder
 from workpacket.runtime.errors import RunBlocked, RuntimeFault
+from workpacket.runtime.records.events import current
 from workpacket.runtime.records.failures import failure_again, failure_data
 from workpacket.runtime.records.jcs import (
     STAND_IN_SCHEME,
@@ -32,7 +33,6 @@ from workpacket.runtime.records.jcs import (
     stand_in,
     value_of,
 )
-from workpacket.runtime.records.kinds import current
 from workpacket.runtime.records.state import StepRecord
 from workpacket.runtime.resume.observe import changed_keys
 from workpacket.value import Value

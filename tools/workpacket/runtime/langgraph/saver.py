@@ -4,7 +4,7 @@
         graph = builder.compile(checkpointer=saver)
 
 A thread is a stream of the log (`thread`), a checkpoint one record whose payload is a patch on its parent (`parcels`).
-Deleting or pruning erases payloads; the hash chain stays intact, and `workpacket runs verify` still passes.
+Deleting or pruning erases payloads; the hash chain stays intact, and `workpacket runtime runs verify` still passes.
 
 First, remaining records that depend on a removed one are rewritten in full; then payloads are erased. Each call is one
 append, so that a crash leaves the thread either unchanged or as requested; the next writer of the thread erases

@@ -33,8 +33,7 @@ from workpacket.runtime.clock import Clock, Ids
 from workpacket.runtime.errors import LogDamaged, VersionConflict
 from workpacket.runtime.langgraph import THREADS
 from workpacket.runtime.langgraph.parcels import unpacked
-from workpacket.runtime.records.events import Event, NewEvent
-from workpacket.runtime.records.kinds import RecordKind, current
+from workpacket.runtime.records.events import Event, NewEvent, RecordKind, current
 from workpacket.runtime.records.redaction import Redactor, clean_record
 from workpacket.runtime.stores.contract import Append, ErasesAtOnce, Store
 

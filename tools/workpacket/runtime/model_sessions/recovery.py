@@ -239,7 +239,7 @@ def carry_over(runtime: Runtime, artifact: Artifact) -> str:
 def _require_new(store: Store, stream: str) -> None:
     if store.head(stream) is not None:
         raise RunBlocked(
-            f"{stream} is already in this store", code="view_conflict", hint=f"workpacket session show {stream}"
+            f"{stream} is already in this store", code="view_conflict", hint=f"workpacket runtime session show {stream}"
         )
 
 

@@ -20,8 +20,8 @@ from typing import NamedTuple
 
 from workpacket.model.canonical import Json
 from workpacket.runtime.errors import RedactionFailed
+from workpacket.runtime.records.events import Data, RecordKind
 from workpacket.runtime.records.jcs import jcs_hash, jcs_text, quoted
-from workpacket.runtime.records.kinds import Data, RecordKind
 
 _WORD = frozenset(string.ascii_letters + string.digits + "_-")
 _BASE64 = frozenset(string.ascii_letters + string.digits + "+/=_-")

@@ -16,8 +16,7 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, cast
 
 from workpacket.model.canonical import Json
-from workpacket.runtime.records.events import Event
-from workpacket.runtime.records.kinds import KINDS, Data, RecordKind, current
+from workpacket.runtime.records.events import KINDS, Data, Event, RecordKind, current
 
 
 def text(data: Data, name: str) -> str:

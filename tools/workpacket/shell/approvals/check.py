@@ -174,7 +174,8 @@ def _landing_revocations(approvals: Approvals, events: Iterable[LogEvent]) -> It
     for event in events:
         if approvals.place(event).brought_by and not revoked.isdisjoint(event.attest):
             message = f"{event.type} of {event.packet} depends on an approval that this change revokes"
-            hint = f"once it has landed: workpacket approve {event.packet}, then: workpacket reapprove {event.packet}"
+            packet = event.packet
+            hint = f"once it has landed: workpacket approve {packet}, then: workpacket packet reapprove {packet}"
             yield Problem("revocation_lands", message, Location(event.path), hint, severity="info")
 
 

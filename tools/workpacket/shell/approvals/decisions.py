@@ -132,7 +132,7 @@ def _contract(approvals: Approvals, packet: str, gate: str) -> Contract | None:
     said = contract_to_approve(partial(read_file, approvals.tree), approvals.log(packet), packet, gate)
     if isinstance(said, Contract):
         return said
-    raise WorkpacketError(said.code, said.message, hint=f"workpacket contract {packet}")
+    raise WorkpacketError(said.code, said.message, hint=f"workpacket packet contract {packet}")
 
 
 def draft_revocation(approvals: Approvals, envelope: str, key: PublicKey, moment: Moment) -> StatementDraft:
@@ -250,7 +250,8 @@ def _require_no_standing_no(approvals: Approvals, wish: Wish, principal: str) ->
             raise WorkpacketError(
                 "approval_rejected",
                 f"{said.approver} has rejected this text",
-                hint=f"change the text, or have the rejection revoked: workpacket revoke {each.name.partition('.')[0]}",
+                hint="change the text, or have the rejection revoked: "
+                f"workpacket approvals revoke {each.name.partition('.')[0]}",
             )
 
 

@@ -20,8 +20,8 @@ from workpacket.approvals.allowed_signers import read_revoked_keys
 from workpacket.approvals.facts import PolicyFiles, Verdict
 from workpacket.approvals.policy import POLICY_GATE, GatePolicy, Trusted, read_policy_files
 from workpacket.git.repository import Repository
-from workpacket.lifecycle.amendment import Withdrawn
 from workpacket.lifecycle.gates import CONSUMING, OPTIONAL_GATES, STANDARD, terms_of
+from workpacket.lifecycle.side_moves import Withdrawn
 from workpacket.model.events import LogEvent
 from workpacket.model.layout import PACKETS, REFINEMENTS, envelope_name, packet_paths, refinement_paths, stub_path
 from workpacket.problem import Problem

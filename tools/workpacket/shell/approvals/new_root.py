@@ -15,7 +15,7 @@ from workpacket.shell.approvals.envelopes import read_file
 from workpacket.shell.approvals.subject import policy_files
 from workpacket.shell.base import policy_digest
 from workpacket.shell.tree import read_bytes
-from workpacket.text.limits import DATA
+from workpacket.text.source import DATA
 from workpacket.value import Value
 
 TYPE_CHECKING = False

@@ -41,8 +41,7 @@ from workpacket.model.layout import POLICY_FOLDER, SPEC_POINTER, packet_paths, r
 from workpacket.problem import Problem
 from workpacket.shell.approvals.envelopes import read_file
 from workpacket.shell.transactions.safe_paths import Tree
-from workpacket.text.limits import DATA, MARKDOWN
-from workpacket.text.source import Source
+from workpacket.text.source import DATA, MARKDOWN, Source
 from workpacket.value import Value
 
 _LONGEST_TEXT = 240

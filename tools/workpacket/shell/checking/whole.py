@@ -20,12 +20,10 @@ from workpacket.shell.cache import Cache, RestsOn
 from workpacket.shell.checking.examining import dump_findings, load_findings
 from workpacket.shell.checking.repository import Checked, Result, keep_results, recall_results, result_key
 from workpacket.shell.configuration import board_here
-from workpacket.shell.governed_files import GovernedFiles, find_governed
+from workpacket.shell.governed_files import CHECKPOINTS_STATE, LOG_STATE, GovernedFiles, find_governed
 from workpacket.shell.judging.log_verification import look_at_logs
-from workpacket.shell.log_files import CHECKPOINTS_STATE, LOG_STATE
 from workpacket.shell.tree import read_bytes
-from workpacket.text.limits import MARKDOWN
-from workpacket.text.source import Source
+from workpacket.text.source import MARKDOWN, Source
 from workpacket.value import Value
 
 _SEVERITY = next(reason.severity for reason in REASONS if reason.code == "scope_not_carried_over")

@@ -19,10 +19,9 @@ import stat
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from workpacket.evidence.additions import Additions, FileAdditions, additions
+from workpacket.evidence.additions import ANSWERS, Additions, FileAdditions, additions, emptied
 from workpacket.evidence.commands import PROBE, instrumented, is_trivial, junit_files, started
 from workpacket.evidence.comparison import NO_CONTROLS, AskedProof, Controls, ProofJudgement, Side, judge
-from workpacket.evidence.emptied import ANSWERS, emptied
 from workpacket.evidence.reports import (
     Obstacle,
     TestReport,

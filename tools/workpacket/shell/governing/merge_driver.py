@@ -28,8 +28,7 @@ from workpacket.model.layout import GOVERNANCE_FOLDER, LOG_FOLDER, PACKETS, POLI
 from workpacket.shell.actor import moment
 from workpacket.shell.base import lifecycle_of
 from workpacket.shell.tree import read_bytes
-from workpacket.text.limits import REGISTER
-from workpacket.text.source import Source
+from workpacket.text.source import REGISTER, Source
 from workpacket.value import Value
 
 _MARK = b"<<<<<<< "

@@ -17,7 +17,7 @@ from workpacket.lifecycle.starter_documents import MISSIONS, StarterTexts, schem
 from workpacket.model.canonical import Json
 from workpacket.shell.package_files import STARTER, read_shipped, schema_folder
 from workpacket.shell.tree import link_on_the_way, read_bytes
-from workpacket.text.limits import DATA, MARKDOWN
+from workpacket.text.source import DATA, MARKDOWN
 
 
 def read_package(instructions: str, skills: Mapping[str, str]) -> StarterTexts:

@@ -16,11 +16,11 @@ from workpacket.git.merging import TrialMerges, trial_merges
 from workpacket.git.objects import FIRST_PARENTS, blob_id, changed_paths, changes_before, read_blobs, tree_of
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import head_commit, is_ancestor, merge_base, resolved
-from workpacket.ledger.verify import APPEND_ONLY_FOLDERS, verify_append_only
-from workpacket.model.layout import ATTESTATIONS_FOLDER, GOVERNANCE_FOLDER, LOG_FOLDER
+from workpacket.ledger.verify import verify_append_only
+from workpacket.model.layout import APPEND_ONLY_FOLDERS, ATTESTATIONS_FOLDER, GOVERNANCE_FOLDER, LOG_FOLDER
 from workpacket.model.reason_tables.integrity import CHANGE_BY_CODE
 from workpacket.problem import Location, Problem
-from workpacket.shell.log_files import append_only_paths, committed_ids, read_logged
+from workpacket.shell.governed_files import append_only_paths, committed_ids, read_logged
 from workpacket.value import Value
 
 # A command line has room for this many paths; beyond that, all events are read.

@@ -17,7 +17,7 @@ from workpacket.git.revisions import commit_of, head_commit
 from workpacket.ledger.fold import standing
 from workpacket.ledger.log import Log, read_logs
 from workpacket.lifecycle.contract import Contract, stated
-from workpacket.lifecycle.event_checks import Around, judge_actors, judge_change
+from workpacket.lifecycle.event_checks import Around, judge_actors, judge_attested, judge_change
 from workpacket.lifecycle.facts import PacketFacts
 from workpacket.lifecycle.gates import ended, standing_until
 from workpacket.lifecycle.policy import LifecyclePolicy, unguarded_changes
@@ -35,18 +35,16 @@ from workpacket.shell.approvals.event_approvals import approving_keys, revoked_k
 from workpacket.shell.approvals.new_root import root_of_trust
 from workpacket.shell.approvals.uses import names_standing
 from workpacket.shell.base import policy_at, read_base_policy, readable_commit, with_former
-from workpacket.shell.governed_files import GovernedFiles, find_governed
+from workpacket.shell.governed_files import GovernedFiles, append_only_paths, committed_ids, find_governed, read_logged
 from workpacket.shell.judging.append_only import judge_append_only
 from workpacket.shell.judging.coverage import coverage_problems
 from workpacket.shell.judging.landed_work import landed, merge_faults
 from workpacket.shell.judging.log_verification import digest_here
 from workpacket.shell.judging.merged_tree import HeadDigests, judge_merged
 from workpacket.shell.judging.submissions import submitted_versions, submitted_work
-from workpacket.shell.log_files import append_only_paths, committed_ids, read_logged
 from workpacket.shell.tree import read_bytes
 from workpacket.shell.work_done import containment
-from workpacket.text.limits import DATA
-from workpacket.text.source import Source
+from workpacket.text.source import DATA, Source
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -236,7 +234,8 @@ def judge(repository: Repository, base: str, *, worktree: bool = False) -> list[
                 lanes=policy.lanes,
                 lease_hours=policy.lease_hours,
             )
-            for judged in (*moves, *judge_actors(log, known, signatures)):
+            attested = judge_attested(log, known, policy.evidence)
+            for judged in (*moves, *judge_actors(log, known, signatures), *attested):
                 reason = CHANGE_BY_CODE[judged.code]
                 message = f"{name}: {judged.message}"
                 findings.append(

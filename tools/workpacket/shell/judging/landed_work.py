@@ -121,7 +121,7 @@ def merge_faults(repository: Repository, tip: str, log: Log, policy: LifecyclePo
         if landing != commit:
             faults += _landed_otherwise(repository, trials, tip, said[1], log.packet)
     return [
-        Problem(one.code, one.message, Location(one.path), f"workpacket reopen {log.packet} --reason TEXT")
+        Problem(one.code, one.message, Location(one.path), f"workpacket packet reopen {log.packet} --reason TEXT")
         for one in dict.fromkeys(faults)
         if one.packet == log.packet and one.code in _OTHERWISE
     ]

@@ -18,7 +18,6 @@ from workpacket.git.repository import Repository
 from workpacket.git.revisions import head_commit
 from workpacket.ledger.log import EventWriter, Log, next_event
 from workpacket.ledger.verify import (
-    APPEND_ONLY_FOLDERS,
     Checkpoint,
     Vouching,
     checkpoints_due,
@@ -28,7 +27,7 @@ from workpacket.ledger.verify import (
 )
 from workpacket.model.event_types import CHECKPOINT_LOG
 from workpacket.model.events import Actor, LogEvent
-from workpacket.model.layout import CHECKPOINTS_FOLDER, LOG_FOLDER
+from workpacket.model.layout import APPEND_ONLY_FOLDERS, CHECKPOINTS_FOLDER, LOG_FOLDER
 from workpacket.model.plan import FileChange, FolderSeen, Moment, Plan
 from workpacket.problem import Problem
 from workpacket.shell.base import Base, Place, find_base, judge_pin, unanchored

@@ -33,8 +33,8 @@ from workpacket.model.layout import ATTESTATIONS_FOLDER, CHECKPOINTS_FOLDER, LAR
 from workpacket.model.reason_tables.integrity import CHANGE_BY_CODE
 from workpacket.problem import Location, Problem
 from workpacket.shell.actor import moment
+from workpacket.shell.governed_files import is_temporary, log_files, logged_packets, paths_below, read_logged
 from workpacket.shell.judging.append_only import judge_append_only
-from workpacket.shell.log_files import is_temporary, log_files, logged_packets, paths_below, read_logged
 from workpacket.shell.tree import read_bytes
 from workpacket.value import NOTHING, Value, replace
 

@@ -18,14 +18,19 @@ from workpacket.git.index import ATTRIBUTES, attributes_of
 from workpacket.git.objects import TreeEntry, blob_id, list_tree, tree_names
 from workpacket.git.repository import Repository
 from workpacket.git.revisions import commit_of, head_commit
-from workpacket.ledger.verify import APPEND_ONLY_FOLDERS
 from workpacket.model import layout
-from workpacket.model.layout import GOVERNANCE_FOLDER, LARGEST_FILE, POLICY_FOLDER, TEMPORARY_PREFIX
+from workpacket.model.layout import (
+    APPEND_ONLY_FOLDERS,
+    GOVERNANCE_FOLDER,
+    LARGEST_FILE,
+    POLICY_FOLDER,
+    TEMPORARY_PREFIX,
+)
 from workpacket.model.reason_tables.integrity import CHANGE_BY_CODE
 from workpacket.problem import Location, Problem, Severity
 from workpacket.shell.base import committed_file
+from workpacket.shell.governed_files import is_temporary
 from workpacket.shell.held import paths_below
-from workpacket.shell.log_files import is_temporary
 from workpacket.shell.tree import read_bytes
 from workpacket.value import Value, replace
 

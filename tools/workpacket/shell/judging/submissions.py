@@ -21,7 +21,7 @@ from workpacket.model.ids import WorkPacketId
 from workpacket.shell.governed_files import GovernedFiles
 from workpacket.shell.tree import read_bytes
 from workpacket.shell.work_done import is_described, is_own, reports_at, same_work
-from workpacket.text.limits import MARKDOWN
+from workpacket.text.source import MARKDOWN
 
 
 def submitted_work(

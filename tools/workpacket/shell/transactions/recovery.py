@@ -338,6 +338,6 @@ def _third_state(record: Record, found: tuple[Stranger, ...]) -> WorkpacketError
     return WorkpacketError(
         "third_state",
         f"{record.command} ({record.tx}) was not finished, and someone else has changed {paths} since",
-        hint="Choose how to finish it: workpacket recover --forward|--back; your version is saved first",
+        hint="Choose how to finish it: workpacket log recover --forward|--back; your version is saved first",
         path=found[0].path,
     )

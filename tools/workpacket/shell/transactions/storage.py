@@ -195,7 +195,7 @@ def unfinished(command: str, tx: str, error: Exception) -> WorkpacketError:
     return WorkpacketError(
         "transaction_unfinished",
         f"{command} ({tx}) is committed but could not be finished: {reason}",
-        hint="The next command that writes completes it; or choose: workpacket recover --forward|--back",
+        hint="The next command that writes completes it; or choose: workpacket log recover --forward|--back",
     )
 
 

@@ -387,7 +387,7 @@ def require_version(access: PostgresAccess, present: int) -> None:
         raise StoreUnavailable(
             f"{access.address.shown} has schema {present}, older than {SCHEMA_VERSION}",
             code="storage_unsuitable",
-            hint="ask its owner to upgrade it: workpacket store upgrade",
+            hint="ask its owner to upgrade it: workpacket runtime store upgrade",
         )
 
 

@@ -11,8 +11,8 @@ import pytest
 
 from runtime.worlds import World
 from workpacket.git.repository import find_repository
+from workpacket.runtime.commit_checkpoint import GitObserver
 from workpacket.runtime.errors import RunBlocked
-from workpacket.runtime.resume.git_observer import GitObserver
 from workpacket.runtime.resume.observe import ResumePolicy
 
 

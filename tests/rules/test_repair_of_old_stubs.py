@@ -7,8 +7,7 @@ import re
 import pytest
 
 from workpacket.documents.stub import Stub
-from workpacket.rules.repair import RepairRefused
-from workpacket.rules.upgrade import upgraded
+from workpacket.rules.repair import RepairRefused, upgraded
 from workpacket.shell.checking.examining import examine_bytes, load_findings
 from workpacket.text.source import Source
 
